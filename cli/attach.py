@@ -16,7 +16,7 @@ from ..gateway.launch_options import LaunchOptions
 from ..gateway.redaction import Redactor
 from ..gateway.router import EventBus
 from ..journal.lock import Owner
-from ..journal.recovery import load_record
+from ..journal.recovery import whole_conversation
 from ..journal.sqlite import SqliteStore
 from ..journal.store import SessionRow
 from ..machines.classification import Keywords
@@ -151,7 +151,7 @@ def _is_over(store: SqliteStore, session: str, owner: Owner, patience: float) ->
 def _last_words(store: SqliteStore, row: SessionRow, environ: Mapping[str, str]) -> list[str]:
     """Return the last messages, to show what the session is about."""
     redactor = Redactor(environ)
-    said = [message for message in load_record(store, row.session).conversation if message.text]
+    said = [message for message in whole_conversation(store, row.session) if message.text]
     return [
         f"{message.role}: {redactor.line(message.text)[:200]}"
         for message in said[-LAST:]

@@ -24,7 +24,6 @@ from ..journal import entries as e
 from ..journal.codec import decode_entry
 from ..journal.lock import Owner
 from ..journal.record import messages_of
-from ..journal.recovery import load_record
 from ..journal.sqlite import SqliteStore
 from ..journal.store import SessionRow, StoredEntry
 from ..machines.errors import SteersmanError, UsageError
@@ -150,7 +149,7 @@ def export_session(
             data = exported(store, row)
             text = json.dumps(data) if is_whole else document(redactor.data(data), None)
         else:
-            text = markdown(load_record(store, row.session), redactor)
+            text = markdown(store, row, redactor)
     if file is None:
         show(text.rstrip("\n"))
         return 0
@@ -283,18 +282,19 @@ def show_session(environ: Mapping[str, str], name: str, *, as_json: bool) -> int
     """Print one session's conversation, as text or as data. Raises `UsageError`."""
     from ..gateway.home import named_session
     from ..journal.codec import encode
-    from ..journal.recovery import load_record
+    from ..journal.recovery import load_record, whole_conversation
 
     redactor = Redactor(environ)
     with stored(environ) as store:
         row = named_session(store, name)
         about = _about(row, store.owner(row.session))
         record = load_record(store, row.session)
+        messages = whole_conversation(store, row.session)
     if as_json:
-        messages = [encode(message) for message in record.conversation]
-        show_document(redactor.data({"session": about, "messages": messages}))
+        data = {"session": about, "messages": [encode(message) for message in messages]}
+        show_document(redactor.data(data))
     else:
-        show(_conversation(about, record, redactor))
+        show(_conversation(about, record, messages, redactor))
     return 0
 
 
@@ -334,10 +334,12 @@ def _at_home(folder: str) -> str:
     return f"~{folder[len(home) :]}" if folder == home or folder.startswith(f"{home}/") else folder
 
 
-def _conversation(about: dict[str, Any], record: SessionRecord, redactor: Redactor) -> str:
+def _conversation(
+    about: dict[str, Any], record: SessionRecord, messages: list[ChatMessage], redactor: Redactor
+) -> str:
     head = f"session {about['id']}  {about['state']}  {redactor.line(record.folder)}"
     who = f"agent {redactor.line(record.agent)}  model {redactor.line(record.model)}"
-    return "\n".join([head, who, *(_message(message, redactor) for message in record.conversation)])
+    return "\n".join([head, who, *(_message(message, redactor) for message in messages)])
 
 
 def _message(message: ChatMessage, redactor: Redactor) -> str:

@@ -21,10 +21,11 @@ from ..actors.work.executor import restore_files
 from ..journal.codec import decode
 from ..journal.queue_record import ItemRecord
 from ..journal.record import SessionRecord
+from ..journal.recovery import whole_conversation
 from ..journal.store import Store
 from ..journal.workspace.workspace import FileChange
 from ..machines.classification import Classification, Keywords, classify
-from ..machines.conversation import Attachment
+from ..machines.conversation import Attachment, ChatMessage
 from ..machines.delegation_messages import SideTalk
 from ..machines.disposition import Intent
 from ..machines.effects import RestoreFiles
@@ -166,6 +167,11 @@ class SessionClient:
         """Return the state after all that was said: through the session, through its queue."""
         self._runtime.inspect(self.session, is_last=True)
         return decode(SessionRecord, self._runtime.inspect(self.session, is_last=True))
+
+    def messages(self) -> list[ChatMessage]:
+        """Return the whole conversation from the journal, also what was compacted."""
+        self.settle()
+        return whole_conversation(self.store, self.session)
 
     def state(self, session: str = "") -> dict[str, Any]:
         """Return the record as it is now, also of a subagent that is open here, as plain data."""

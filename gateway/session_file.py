@@ -20,7 +20,7 @@ from ..journal import entries as e
 from ..journal.codec import decode_entry, encode_entry
 from ..journal.entries import Entry
 from ..journal.record import SessionRecord
-from ..journal.recovery import closing_messages, load_record
+from ..journal.recovery import closing_messages, load_record, whole_conversation
 from ..journal.store import SessionRow, Store, StoredEntry, check_identifier
 from ..machines.conversation import ChatMessage
 from ..machines.errors import SteersmanError, UsageError
@@ -104,14 +104,15 @@ def exported(store: Store, row: SessionRow) -> dict[str, Any]:
     return {"format": FORMAT, "version": VERSION, "session": about, "entries": entries}
 
 
-def markdown(record: SessionRecord, redactor: Redactor) -> str:
-    """Write a conversation as Markdown."""
+def markdown(store: Store, row: SessionRow, redactor: Redactor) -> str:
+    """Write a session's whole conversation as Markdown."""
+    record = load_record(store, row.session)
     name = redactor.line(record.name or f"Session {record.id}")
     lines = [f"# {name}", ""]
     lines.append(f"- session `{record.id}`, begun {iso(record.created)}")
     lines.append(f"- folder `{redactor.line(record.folder)}`")
     lines.append(f"- agent {redactor.line(record.agent)}, model {redactor.line(record.model)}")
-    for message in record.conversation:
+    for message in whole_conversation(store, row.session):
         lines += ["", *_message(message, redactor)]
     return "\n".join(lines) + "\n"
 

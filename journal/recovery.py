@@ -13,7 +13,7 @@ from ..machines.lifecycles import CALL
 from .codec import decode, decode_entry, encode
 from .entries import Recovered
 from .log import Log
-from .record import SessionRecord, apply, grown
+from .record import SessionRecord, apply, grown, messages_of
 from .store import Loaded, Snapshot, Store
 from .turn_record import CallRecord
 
@@ -38,6 +38,19 @@ def load_record(store: Store, session: str, upto: int | None = None) -> SessionR
         return fold(store, session, SessionRecord(), upto)
     loaded = store.load(session)
     return _fold_tail(store, session, loaded)
+
+
+def whole_conversation(store: Store, session: str) -> list[ChatMessage]:
+    """Read all messages of a session for people, oldest first, also those that were compacted.
+
+    `SessionRecord.conversation` is what the model sees: there, a summary replaces the oldest messages.
+    """
+    return [
+        message
+        for stored in store.entries(session)
+        if stored.data.get("messages") and stored.data["kind"] != "compacted"
+        for message in messages_of(decode_entry(stored.data))
+    ]
 
 
 def fold(store: Store, session: str, record: SessionRecord, upto: int | None) -> SessionRecord:

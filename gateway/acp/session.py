@@ -286,7 +286,8 @@ class EditorSession:
     async def send_history(self) -> None:
         """Send the whole conversation so far."""
         found = await asyncio.to_thread(self.conversation.describe)
-        await self.send(history(found.messages, found.folder))
+        messages = await asyncio.to_thread(self.conversation.messages)
+        await self.send(history(messages, found.folder))
 
     async def options(self) -> list[SessionConfigOptionSelect]:
         """Return the settings of the session."""

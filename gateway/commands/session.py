@@ -8,7 +8,6 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from ...journal.recovery import load_record
 from ...machines.errors import SteersmanError
 from ...machines.messages import Rename
 from ..client import SessionClient
@@ -51,13 +50,12 @@ def rename(client: SessionClient, called: Annotated[str, Argument("NAME", is_res
 @command("history", "session", "Show the last messages of the conversation.")
 def show_history(client: SessionClient, count: Annotated[int, Argument("N")] = SHOWN) -> Reply:
     """Show the newest messages of the conversation."""
-    client.settle()
-    record = load_record(client.store, client.session)
+    messages = client.messages()
     redactor = Redactor(os.environ)
-    shown = record.conversation[-count:] if count else ()
+    shown = messages[-count:] if count else []
     data = [{"role": message.role, "text": redactor.text(message.text)} for message in shown]
-    left = len(record.conversation) - len(shown)
-    lines = [f"({left} earlier messages: /history {len(record.conversation)})"] if left else []
+    left = len(messages) - len(shown)
+    lines = [f"({left} earlier messages: /history {len(messages)})"] if left else []
     for entry, message in zip(data, shown, strict=True):
         calls = ", ".join(redactor.line(call.tool) for call in message.tool_calls)
         lines.append(f"{entry['role']}: {entry['text']}" + (f" [{calls}]" if calls else ""))
@@ -77,7 +75,7 @@ def export(client: SessionClient, file: Annotated[str, Argument("FILE")]) -> Rep
     if path.suffix == ".json":
         text = json.dumps(redactor.data(exported(store, row)), ensure_ascii=False)
     else:
-        text = markdown(load_record(store, row.session), redactor)
+        text = markdown(store, row, redactor)
     try:
         with open(path, "x", encoding="utf-8") as out:
             out.write(text)

@@ -1,5 +1,7 @@
 """A conversation that outgrows the model's window is summed up, told, and nothing of it is lost."""
 
+import json
+import re
 from typing import Any
 
 import pytest
@@ -89,6 +91,27 @@ def test_compact_at_will(place: Place, serve) -> None:
     last = [one for one in said(server)[-1] if one[0] != "system"]
     assert len(last) == 3
     assert last[-1] == ("user", "three")
+
+
+def test_a_person_reads_the_whole_conversation(place: Place, serve) -> None:
+    """History, export and `sessions show` have the compacted messages, and no summary among them."""
+    serve(SUMMARY, Text("Fine."))
+    chat = place.chat()
+    talk(chat, "one")
+    assert chat.ask("/compact")["ok"]
+    chat.wait("compacted", how="summary")
+    chat.wait("turn_ended", status="completed")
+    talk(chat, "two")
+    whole = [("user", "one"), ("assistant", "Fine."), ("user", "two"), ("assistant", "Fine.")]
+    shown = chat.ask("/history")["data"]["messages"]
+    assert [(message["role"], message["text"]) for message in shown] == whole
+    chat.ask("/export here.md")
+    assert chat.close() == 0
+    shown = json.loads(place.run("sessions", "show", "last", "--json").stdout)["messages"]
+    assert [(message["role"], message["text"]) for message in shown] == whole
+    exported = place.run("sessions", "export", "last").stdout
+    for text in (exported, (place.folder / "here.md").read_text()):
+        assert re.findall(r"^## (\w+)\n\n(.*)$", text, re.MULTILINE) == whole
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
