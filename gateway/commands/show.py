@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from ...journal.record import SessionRecord
+from ...machines.conversation import ChatMessage
 from ..client import SessionClient
 from ..formats import call_words, one_line
 from .command import Argument, Reply, command
@@ -22,7 +22,7 @@ MOST = 2_000
 )
 def show(client: SessionClient, wanted: Annotated[str, Argument("CALL|last")] = "") -> Reply:
     """Show a call by its id (`t3.s1.c2`) or `last`; without an id list the newest calls."""
-    calls = _calls(client.record())
+    calls = _calls(client.messages())
     if not wanted:
         lines = [
             f"{call['call']}  {call['tool']} "
@@ -40,11 +40,9 @@ def show(client: SessionClient, wanted: Annotated[str, Argument("CALL|last")] = 
     return Reply(ok=True, data=data, text=_draw(data))
 
 
-def _calls(record: SessionRecord) -> list[dict[str, Any]]:
-    """List the calls of the conversation, the oldest first."""
-    outputs = {
-        message.call: message.text for message in record.conversation if message.role == "tool"
-    }
+def _calls(messages: list[ChatMessage]) -> list[dict[str, Any]]:
+    """List the calls of a conversation, the oldest first."""
+    outputs = {message.call: message.text for message in messages if message.role == "tool"}
     return [
         {
             "call": call.call,
@@ -52,7 +50,7 @@ def _calls(record: SessionRecord) -> list[dict[str, Any]]:
             "arguments": call.arguments,
             "output": outputs.get(call.call, ""),
         }
-        for message in record.conversation
+        for message in messages
         for call in message.tool_calls
     ]
 

@@ -102,6 +102,39 @@ def test_an_imported_session_brings_no_authority(place: Place, serve, gate: Gate
     elsewhere.close()
 
 
+def test_calls_are_shown_again(place: Place, serve) -> None:
+    """`/show` has each call with its arguments and output: in a turn, at rest, after `/compact`."""
+    (place.folder / "notes.txt").write_text("one\ntwo\n")
+    call = {"tool": "read", "arguments": {"path": "notes.txt"}}
+    summary = Text("They read notes.", match="Sum it up now", times=0)
+    hang = Hang(match="wait", times=1)
+    serve(summary, hang, Tools([call], match="read it"), Text("Done."))
+    chat = place.chat()
+    assert chat.ask("/show")["data"] == {"calls": []}
+    chat.send("read it")
+    chat.wait("turn_ended")
+    shown = {
+        "call": "t1.s1.c1",
+        "tool": "read",
+        "arguments": {"path": "notes.txt"},
+        "output": "one\ntwo",
+    }
+    assert chat.ask("/show")["data"] == {"calls": [shown]}
+    assert chat.ask("/show last")["data"] == shown
+    text = chat.ask("/show t1.s1.c1")["text"]
+    assert text == "t1.s1.c1 read\npath: notes.txt\none\ntwo"
+    assert not chat.ask("/show t9.s1.c1")["ok"]
+    chat.send("wait")
+    chat.wait("turn_started")
+    assert chat.ask("/show last")["data"] == shown
+    chat.ask("/stop")
+    chat.wait("turn_ended")
+    assert chat.ask("/compact")["ok"]
+    chat.wait("compacted")
+    assert chat.ask("/show last")["data"] == shown
+    assert chat.close() == 0
+
+
 def test_resume_takes_up_another_session(place: Place, serve) -> None:
     """It lists what can be taken up here; the one that is left is kept, and what waits there waits."""
     server = serve(Text("Hello."), Text("Welcome back."))

@@ -174,8 +174,8 @@ def test_tools_are_folded_and_unfold(stage: Stage, opened: Open) -> None:
     terminal.shows("edit t1.s2.c1")
     terminal.presses("\x0f")
     terminal.shows("lines left out")
-    terminal.types("/show t1.s1.c1")
-    terminal.shows("the last line")
+    terminal.types("/show t1.s2.c1")
+    terminal.shows("old: two")
     terminal.has_bar("idle")
 
 
