@@ -5,6 +5,7 @@ Validation is pydantic's; `problems_of` translates its errors.
 
 import json
 import re
+import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -17,6 +18,10 @@ SECRET = re.compile(
     r"\bkey\b|(api|access|private|secret)[_-]?key|(\b|_)token\b|secret|password", re.IGNORECASE
 )
 _KEY = "[key]"  # how pydantic ends the path of a table's name, in contrast to its value
+_COMMANDS = ("run", "gates", "start", "resume")
+"""Keys whose value is a command as a list of words, or a list of such commands."""
+_SHELL = re.compile(r"[|&;<>$`*?~]")
+"""What only a shell understands."""
 _EXPECTED = {
     "bool_type": "true or false",
     "dict_type": "a table",
@@ -113,7 +118,7 @@ def _translate(error: Mapping[str, Any]) -> Problem:
             said = "must not be empty"
         case "tuple_type" if isinstance(value, str):
             said = _must(_EXPECTED[kind], value, where)
-            hint = "" if "what it is" in said else f"write it as a list: `[{shown(value)}]`"
+            hint = "" if "what it is" in said else f"write it as a list: `{_listed(value, where)}`"
         case "value_error":
             said = str(context["error"])
         case _:
@@ -126,6 +131,19 @@ def _translate(error: Mapping[str, Any]) -> Problem:
 def _must(expected: str, value: object, where: Where) -> str:
     leaf = next((part for part in reversed(where) if isinstance(part, str)), "")
     return f"must be {expected}, not {'what it is' if SECRET.search(leaf) else shown(value)}"
+
+
+def _listed(text: str, where: Where) -> str:
+    """Write a text as the list that was probably meant: a command as its words."""
+    leaf = next((part for part in reversed(where) if isinstance(part, str)), "")
+    if leaf not in _COMMANDS:
+        return f"[{shown(text)}]"
+    try:
+        words = ["sh", "-c", text] if _SHELL.search(text) else shlex.split(text)
+    except ValueError:  # a quote that does not end
+        words = ["sh", "-c", text]
+    command = json.dumps(words, ensure_ascii=False)
+    return f"[{command}]" if where[-1] == "gates" else command
 
 
 def _near(value: object, options: Sequence[str]) -> str:

@@ -150,6 +150,24 @@ def test_a_rule_may_be_about_tools_that_come_later(load_with: Load, tool: str) -
     assert config.permissions.rules[0].tool == tool
 
 
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("[[hooks]]\non = 'turn_end'\nrun = 'notify-send hi'", '["notify-send", "hi"]'),
+        ("[[hooks]]\non = 'turn_end'\nrun = 'say \"it is done\"'", '["say", "it is done"]'),
+        ("[[hooks]]\non = 'turn_end'\nrun = 'date >> log'", '["sh", "-c", "date >> log"]'),
+        ("[goals]\ngates = 'npm test'", '[["npm", "test"]]'),
+        ("[goals]\ngates = ['npm test']", '["npm", "test"]'),
+        ("[auto_queue]\nsteer_keywords = 'no wait'", '["no wait"]'),
+    ],
+)
+def test_a_text_in_place_of_a_list_is_written_as_one(
+    error_of: ErrorOf, text: str, wanted: str
+) -> None:
+    """The hint can be copied: a command is split into its words, or given to a shell."""
+    assert error_of(user=text).endswith(f"write it as a list: `{wanted}`")
+
+
 def test_auto_resume_says_why(error_of: ErrorOf) -> None:
     """Asking for automatic resume is refused with the reason."""
     error = error_of(user="[auto_queue.persistence]\nauto_resume = true\n")
