@@ -20,7 +20,7 @@ import os
 import shlex
 import time
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -156,8 +156,17 @@ class HookObserver:
 class HookRunner:
     """Runs all hooks of one process; `receive` is for the loop's thread, the rest for any other."""
 
-    def __init__(self, specs: Sequence[HookSpec], runtime: Runtime, state: Path) -> None:
+    def __init__(
+        self,
+        specs: Sequence[HookSpec],
+        runtime: Runtime,
+        state: Path,
+        report: Callable[[str, str], None],
+    ) -> None:
+        """`report` tells a person what goes wrong: in which session, and a sentence."""
         self._specs = list(specs)
+        self._report = report
+        self._unstarted: set[HookSpec] = set()
         self._runtime = runtime
         self._done = state / "hooks"
         self._begun = time.time()
@@ -232,6 +241,17 @@ class HookRunner:
             if spec.on == call.event:
                 result = await run_hook(spec, call, self._runtime.shared.processes, os.environ)
                 self._note(session, call, shlex.join(spec.run), result)
+                if result.status == "failed":
+                    self._report_once(session, spec, result.output)
+
+    def _report_once(self, session: str, spec: HookSpec, reason: str) -> None:
+        """Report a hook that cannot be started, the first time."""
+        if spec in self._unstarted:
+            return
+        self._unstarted.add(spec)
+        command = Redactor(os.environ).line(shlex.join(spec.run))
+        text = f"The hook `{command}` on {spec.on} could not be started: {reason}"
+        self._report(session, text)
 
     async def _find_points(self) -> None:
         if not self._has_points:

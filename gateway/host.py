@@ -76,7 +76,7 @@ class Host:
             sandbox=self._sandbox,
         )
         specs = [HookSpec(on=hook.on, run=hook.run, timeout=hook.timeout) for hook in config.hooks]
-        self._hooking = HookRunner(specs, self.runtime, paths.state)
+        self._hooking = HookRunner(specs, self.runtime, paths.state, self._report)
         self.runtime.child_setup.observers_of = self._child_observers
         queue = config.auto_queue
         self.saved_queues = SavedQueues(self.runtime, queue.max_queue_size, self._quiet_narrator)
@@ -255,6 +255,10 @@ class Host:
         """Tell the listeners of every open session what goes wrong around them."""
         for session in tuple(self.conversations):
             self.publisher(session).notice(text)
+
+    def _report(self, session: str, text: str) -> None:
+        """Tell the listeners of a session what goes wrong beside it."""
+        self.publisher(session).notice(text)
 
     def _quiet_narrator(self, session: str) -> EventPublisher:
         """Give a voice that only the readable copy hears."""

@@ -96,6 +96,28 @@ def test_a_bad_hook_harms_no_session(place: Place, serve) -> None:
     assert place.processes() == {}
 
 
+def test_a_hook_that_cannot_start_is_reported_once(place: Place, serve) -> None:
+    """A notice in the chat, on standard error elsewhere; also of one that runs at the end."""
+    rest = hook("turn_end", "notify-send hi") + hook("session_suspend", "not-there")
+    serve(Text("hello", times=0), rest=rest)
+    chat = place.chat()
+    for text in ("one", "two"):
+        chat.send(text)
+        chat.wait("turn_ended")
+    assert chat.close() == 0
+    wanted = [
+        "The hook `'notify-send hi'` on turn_end could not be started: "
+        "`notify-send hi` not found on PATH",
+        "The hook `not-there` on session_suspend could not be started: "
+        "`not-there` not found on PATH",
+    ]
+    notices = [event["text"] for event in chat.seen("notice")]
+    assert [text for text in notices if text.startswith("The hook")] == wanted
+    ran = place.run("chat", "three")
+    assert (ran.returncode, ran.stdout) == (0, "hello\n")
+    assert [line for line in ran.stderr.splitlines() if line.startswith("The hook")] == wanted
+
+
 @pytest.mark.slow
 def test_nothing_runs_at_a_restart_until_a_message(place: Place, serve, tmp_path: Path) -> None:
     """The end of a session whose program died is due: told with the next word, under the same id."""
