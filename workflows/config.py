@@ -10,7 +10,7 @@ added. Each layer is checked separately on top of the shipped one, so that a pro
 a later layer hides it, and one error reports all problems of all files.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -40,6 +40,8 @@ SHIPPED = "shipped config.toml"
 COMMAND_LINE = "command line"
 IN_FRONT: tuple[Where, ...] = (("permissions", "rules"), ("route",))
 """Lists of which a later layer's items are put before an earlier one's: the first match wins."""
+ROUTING: tuple[tuple[str], ...] = (("routing",), ("route",))
+"""The tables of which the routes in force are made."""
 _SHIPPED_FILE = Path(__file__).parents[1] / "config.toml"
 
 
@@ -99,25 +101,36 @@ def try_load(
     files = [path for path in (paths.config_file, project, chosen) if path.exists()]
     if named := environ.get("STEERSMAN_CONFIG"):
         files.append(Path(named).expanduser())
-    layers, diagnostics = _read_layers(files, workflow, overrides or {})
-    if diagnostics:
-        return None, diagnostics
+    layers, unreadable = _read_layers(files, workflow, overrides or {})
+    invalid = [diagnostic for layer in layers for diagnostic in check_layer(layer)]
+    if unreadable:  # what they define is not known
+        return None, [*unreadable, *invalid]
     layers, notices = _without_untrusted(layers, paths, project)
     merged, setters = _merge_layers([_shipped_document(), *layers])
-    if workflow:
+    unsound = {diagnostic.problem.where for diagnostic in invalid}
+    if workflow and not invalid:
         _share_model(merged, workflow)
-    settings = _settings(merged)
-    diagnostics = [*_check_names(settings, setters), *_check_routes(settings, layers, setters)]
+    diagnostics = [*invalid, *_check_names(merged, setters, unsound)]
+    if not invalid:
+        settings = _settings(merged)
+    elif any(where[:1] in ROUTING for where in unsound):
+        return None, _in_order(layers, diagnostics)
+    else:
+        routing = {key: merged[key] for (key,) in ROUTING if key in merged}
+        settings = _settings(_shipped_document().data | routing)
+    diagnostics = _in_order(layers, [*diagnostics, *_check_routes(settings, layers, setters)])
+    if invalid:
+        return None, diagnostics
     sources = [layer for layer in (*reversed(layers), _shipped_document()) for _ in _rules(layer)]
     return _config(settings, merged, setters, notices, sources), diagnostics
 
 
 def check_project(file: Path) -> Document:
     """Read a project's file alone and check it. Raises one `ConfigError` for all its problems."""
-    layers, diagnostics = _read_layers([file], None, {})
-    if diagnostics:
+    (document,), diagnostics = _read_layers([file], None, {})
+    if diagnostics := [*diagnostics, *check_layer(document)]:
         raise config_error(diagnostics)
-    return layers[0]
+    return document
 
 
 def _share_model(merged: dict[str, Any], workflow: Document) -> None:
@@ -161,9 +174,18 @@ def _read_layers(
         layers.append(workflow)
     if overrides:
         layers.append(Document(file=COMMAND_LINE, data=_nest(overrides)))
-    for layer in layers:
-        diagnostics += check_layer(layer)
     return layers, diagnostics
+
+
+def _in_order(layers: list[Document], diagnostics: list[Diagnostic]) -> list[Diagnostic]:
+    """Sort by file, then by position."""
+    rank = {layer.file: number for number, layer in enumerate(layers)}
+
+    def place(diagnostic: Diagnostic) -> tuple[int, int, int]:
+        number = rank.get(diagnostic.document.file, len(rank))
+        return number, diagnostic.line, diagnostic.column
+
+    return sorted(diagnostics, key=place)
 
 
 def _without_untrusted(
@@ -200,12 +222,14 @@ def check_layer(layer: Document, known: Sequence[Where] = ()) -> list[Diagnostic
     except ValidationError as error:
         known = (*known, *known_keys(Settings))
         problems = [meant for problem in problems_of(error) for meant in suggest(problem, known)]
-        return diagnose(layer, problems)
-    if "route" not in layer.data:
-        return []
-    from .routing import check_words
+    else:
+        problems = []
+    diagnostics = diagnose(layer, problems)
+    if "route" in layer.data and not any(problem.where[:1] == ("route",) for problem in problems):
+        from .routing import check_words
 
-    return check_words(layer)
+        diagnostics += check_words(layer)
+    return diagnostics
 
 
 def _settings(merged: dict[str, Any]) -> Settings:
@@ -237,32 +261,50 @@ def _merge(
             into[name] = dict(below) if is_table(below) else {}
             _merge(into[name], value, place, layer, setters)
         elif place in IN_FRONT and is_list(value):
-            into[name] = [*value, *into.get(name, [])]
+            into[name] = [*value, *_items(into.get(name))]
         elif place == ("hooks",) and is_list(value):
-            into[name] = [*into.get(name, []), *value]
+            into[name] = [*_items(into.get(name)), *value]
         else:
             into[name] = value
         setters[place] = layer
 
 
-def _check_names(settings: Settings, setters: dict[Where, Document]) -> list[Diagnostic]:
-    """Find unknown names of agents and models, in the merged layers."""
-    uses: list[tuple[Where, str, str, Mapping[str, object]]] = [
-        (("default_agent",), settings.default_agent, "agent", settings.agents),
-        (("goals", "judge"), settings.goals.judge, "agent", settings.agents),
-    ]
-    for name, agent in settings.agents.items():
-        if agent.model:
-            uses.append((("agents", name, "model"), agent.model, "model", settings.models))
+def _items(value: object) -> list[Any]:
+    return value if is_list(value) else []
+
+
+def _check_names(
+    merged: dict[str, Any], setters: dict[Where, Document], unsound: Container[Where]
+) -> list[Diagnostic]:
+    """Find unknown names of agents and models in the merged layers, also where other keys are wrong.
+
+    `unsound` are the places of other faults: in place of a table, they hide what it defined.
+    """
+    agents, models = _table(merged.get("agents")), _table(merged.get("models"))
+    uses: list[tuple[Where, str]] = [(("default_agent",), "agent"), (("goals", "judge"), "agent")]
+    uses += [(("agents", name, "model"), "model") for name in agents]
     diagnostics: list[Diagnostic] = []
-    for where, used, noun, known in uses:
-        if used not in known:
-            hint = f"known: {', '.join(known)}" if known else f"add a table `[{noun}s.{used}]`"
-            message = f"`{dotted(where)}` names the {noun} `{used}`, which is not there"
-            diagnostics += diagnose(
-                setters[where], [Problem(where=where, message=message, hint=hint)]
-            )
+    for where, noun in uses:
+        known = agents if noun == "agent" else models
+        used = _at(merged, where)
+        if not used or used in known or where in unsound or (f"{noun}s",) in unsound:
+            continue
+        hint = f"known: {', '.join(known)}" if known else f"add a table `[{noun}s.{used}]`"
+        message = f"`{dotted(where)}` names the {noun} `{used}`, which is not there"
+        diagnostics += diagnose(setters[where], [Problem(where=where, message=message, hint=hint)])
     return diagnostics
+
+
+def _table(value: object) -> dict[str, Any]:
+    return value if is_table(value) else {}
+
+
+def _at(data: dict[str, Any], where: Where) -> str:
+    """Return the text at a place; empty if there is none."""
+    value: object = data
+    for name in where:
+        value = _table(value).get(str(name))
+    return value if isinstance(value, str) else ""
 
 
 def _check_routes(

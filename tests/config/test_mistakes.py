@@ -41,6 +41,44 @@ a goal's own first message is turn 1
                |             ^""")
 
 
+def test_unknown_names_and_unsafe_routes_are_found_beside_other_faults(error_of: ErrorOf) -> None:
+    """What only the merged files show is reported together with the faults of each file."""
+    user = """\
+        [agents.coder]
+        model = "gone"
+        max_step = 3
+        [models.big]
+        model = "x"
+        [[route]]
+        name = "kill"
+        cause = "message"
+        deliver = [{ to = "children", as = "cancel" }]
+        why = "to see"
+        """
+    project = "default_agent = 'lost'\n[agents.coder]\ntools = 3\n[agents.tester]\nmodel = 'big'\n"
+    error = error_of(user=dedent(user), project_file=project)
+    heads = [line for line in error.splitlines() if ".toml:" in line]
+    assert list(dict.fromkeys(head.split(": ")[0] for head in heads)) == [
+        "home/config.toml:2:9",
+        "home/config.toml:3:1",
+        "home/config.toml:4:1",
+        "home/config.toml:7:8",
+        "project/steersman.toml:1:17",
+        "project/steersman.toml:3:9",
+    ]
+    assert heads[0].endswith("`agents.coder.model` names the model `gone`, which is not there")
+    assert heads[-2].endswith("`default_agent` names the agent `lost`, which is not there")
+
+
+def test_a_table_that_is_wrong_as_a_whole_hides_no_names(error_of: ErrorOf) -> None:
+    """Names are not reported as unknown where the fault is that their table cannot be read."""
+    for user in ("models = 3\n[agents.coder]\nmodel = 'main'\n", "agents = 'x'\n"):
+        assert len([line for line in error_of(user=user).splitlines() if ".toml:" in line]) == 1
+    user = "[models.main]\nprovider = 'openai'\nmodel ="
+    project = "[agents.coder]\nmodel = 'main'\n"
+    assert "which is not there" not in error_of(user=user, project_file=project)
+
+
 def test_error_carries_the_first_place(load_with: Callable[..., Config], project: Path) -> None:
     """File, line and column of the first fault can be read by programs."""
     with pytest.raises(ConfigError) as caught:
