@@ -265,8 +265,8 @@ class Goal(Supervisor):
             gates=goal.gates,
             known=goal.gate_results if self.are_gates_known and not has_news else (),
             earlier=goals.earlier_verdicts(goal),
-            is_repeated=goals.is_repeated(goal, at, self.is_dirty),
             may_have_changed=at.may_have_changed,
+            is_fresh=self.is_dirty or at.is_persons or not goal.answers,
             gates_decide=policy.gates_decide,
             timeouts=(policy.gate_timeout, policy.judge_timeout),
         )
@@ -323,8 +323,9 @@ class Goal(Supervisor):
         if message.fault and most and goal.judge_failures >= most:
             detail = f"{goal.judge_failures} times in a row: {message.fault}"
             self._pause(goal, "judge_unusable", detail)
-        elif message.is_stuck and not (message.fault and most):
-            detail = "the same answer twice, and no file changed in between"
+        elif (length := goals.cycle(goal.answers)) and not (message.fault and most):
+            what = "answer" if length == 1 else f"{length} answers"
+            detail = f"the same {what} twice, and no file changed in between"
             self._pause(goal, "no_progress", detail)
         elif goals.is_at_rest(self.ledger.record):
             self._go_on(goal)

@@ -2,8 +2,8 @@
 
 Gates run first, one after the other; the first that fails is the verdict. Then the model is asked. A
 judge that fails, is late or says nothing that can be read means `continue`: the goal's budget is what
-ends it in any case. Before an agent that repeats itself continues, it is found out whether any
-file has changed. `EFFECTS` has the method for each effect that the judge's machine names.
+ends it in any case. Before an agent continues, it is found out whether any file has changed. `EFFECTS`
+has the method for each effect that the judge's machine names.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ NEWEST = 60
 class JudgeRequest(Value):
     """The brief of a judge: the goal, the turn, `gates` to run, or how they ended last time.
 
-    `is_repeated`: the agent says what it said before. `may_have_changed`: a tool ran that can change
-    files. `timeouts` are seconds, for a gate and for the model.
+    `may_have_changed`: a tool ran that can change files. `is_fresh`: the answers before this one do not
+    count, so changes need not be counted. `timeouts` are seconds, for a gate and for the model.
     """
 
     goal: str
@@ -55,8 +55,8 @@ class JudgeRequest(Value):
     gates: tuple[tuple[str, ...], ...] = ()
     known: tuple[GateResult, ...] = ()
     earlier: tuple[str, ...] = ()
-    is_repeated: bool = False
     may_have_changed: bool = False
+    is_fresh: bool = False
     gates_decide: bool = False
     timeouts: tuple[float, float] = (600.0, 60.0)
 
@@ -93,8 +93,8 @@ class Judge(Actor):
             case JudgeAnswered(turn=turn) if self._awaits("asking", turn):
                 self._answered(message)
             case ChangesCounted(turn=turn) if self._awaits("comparing", turn):
-                is_stuck = message.is_sure and not message.files
-                self.found = replace(self.found, is_stuck=is_stuck)
+                is_unchanged = message.is_sure and not message.files
+                self.found = replace(self.found, is_unchanged=is_unchanged)
                 self._fire("compared")
             case GateEnded() | JudgeAnswered() | ChangesCounted():
                 pass
@@ -178,21 +178,27 @@ class Judge(Actor):
         said = Unusable(why=message.fault) if message.fault else read_verdict(message.text)
         found = replace(self.found, usage=message.usage)
         if isinstance(said, Unusable):
-            is_stuck = self.at.is_repeated and not self.at.may_have_changed
             verdict = Verdict(kind="continue")
-            self.found = replace(found, fault=said.why, verdict=verdict, is_stuck=is_stuck)
+            self.found = replace(
+                found, fault=said.why, verdict=verdict, is_unchanged=self._is_unchanged
+            )
             self._fire("no_verdict")
         else:
             self._conclude("verdict", replace(found, verdict=said))
 
     # The end --------------------------------------------------------------------------------------
 
+    @property
+    def _is_unchanged(self) -> bool:
+        """Whether no tool ran that can change files."""
+        return not (self.at.is_fresh or self.at.may_have_changed)
+
     def _conclude(self, event: str, found: Judged) -> None:
-        """Give the verdict; where the agent repeats itself and is to go on, find out more first."""
-        is_repeated = self.at.is_repeated and found.verdict.kind == "continue"
-        must_look = is_repeated and self.at.may_have_changed
-        self.found = replace(found, is_stuck=is_repeated)
-        self._fire(event, frozenset({"is_repeated"} if must_look else ()))
+        """Give the verdict; where the agent is to go on, find out more first."""
+        is_to_go_on = found.verdict.kind == "continue"
+        must_count = is_to_go_on and self.at.may_have_changed and not self.at.is_fresh
+        self.found = replace(found, is_unchanged=self._is_unchanged)
+        self._fire(event, frozenset({"must_count"} if must_count else ()))
 
     def compare(self) -> None:
         """Count the files that the turn has changed."""

@@ -765,7 +765,7 @@ class GoalJudged(GoalEntry):
 
     `by` is who says so: judge, gate (one that failed) or gates. `fault` says why there was none that
     could be used, which means continue. `answer` is a digest of what the agent said last; `is_idle`:
-    the turn ran no tool.
+    the turn ran no tool; `is_unchanged`: no file has changed since the verdict before.
     """
 
     turn: str
@@ -776,6 +776,7 @@ class GoalJudged(GoalEntry):
     fault: str = ""
     answer: str = ""
     is_idle: bool = False
+    is_unchanged: bool = False
     gates: tuple[GateResult, ...] = ()
     usage: Usage = field(default_factory=Usage)
 

@@ -20,6 +20,8 @@ from .fold import EntryKinds, moved
 
 REMEMBERED_GOALS = 20
 REMEMBERED_VERDICTS = 5
+REMEMBERED_ANSWERS = 10
+"""Twice the length of the longest cycle of answers that is noticed."""
 VERDICT_EVENTS = {
     "done": "achieve",
     "continue": "continue",
@@ -59,8 +61,8 @@ class GoalRecord(Value):
     `turns_total`, `tokens_total` and `seconds_total` never fall; the grant began at those of `base`.
     `epoch` is the session's when it was ordered last. `boundary` is the turn that was dealt with last,
     `judging` one that is being judged, since epoch `judged_since`, also while that is being stopped.
-    `idle`, `failing` and `judge_failures` count in a row. `answer` is a digest of what the agent said
-    last, `gate_results` is how the gates ended last.
+    `idle`, `failing` and `judge_failures` count in a row. `answers` are digests of what the agent
+    said, newest last, since a file has changed; `gate_results` is how the gates ended last.
     """
 
     id: str
@@ -81,7 +83,7 @@ class GoalRecord(Value):
     idle: int = 0
     failing: int = 0
     judge_failures: int = 0
-    answer: str = ""
+    answers: tuple[str, ...] = ()
     verdicts: tuple[VerdictRecord, ...] = field(default_factory=tuple[VerdictRecord, ...])
     gate_results: tuple[GateResult, ...] = ()
     base_turns: int = 0
@@ -301,7 +303,7 @@ def _resume(goal: GoalRecord, entry: e.GoalResumed, time: float) -> GoalRecord:
         time,
         reason="",
         detail="",
-        answer="",
+        answers=(),
         idle=0,
         failing=0,
         judge_failures=0,
@@ -322,6 +324,7 @@ def _judge(goal: GoalRecord, entry: e.GoalJudged, time: float) -> GoalRecord:
         fault=entry.fault,
         condition=entry.condition,
     )
+    before = goal.answers if entry.is_unchanged else ()
     return _shift(
         goal,
         VERDICT_EVENTS[entry.verdict],
@@ -331,7 +334,7 @@ def _judge(goal: GoalRecord, entry: e.GoalJudged, time: float) -> GoalRecord:
         failing=0,
         judge_failures=goal.judge_failures + 1 if entry.fault else 0,
         idle=goal.idle + 1 if entry.is_idle else 0,
-        answer="" if entry.verdict == "wait" else entry.answer,
+        answers=() if entry.verdict == "wait" else (*before, entry.answer)[-REMEMBERED_ANSWERS:],
         gate_results=entry.gates,
         detail=entry.reason,
         tokens_total=goal.tokens_total + entry.usage.input + entry.usage.output,

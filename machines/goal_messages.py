@@ -52,7 +52,7 @@ class ChangeGoal(Message):
 class Judged(Message):
     """The outcome of a boundary: `by` judge, gate or gates; `fault` says why there is no verdict.
 
-    `is_stuck`: the agent repeats itself, and no file has changed.
+    `is_unchanged`: no file has changed since the boundary before, as far as is known for sure.
     """
 
     lane: ClassVar[Lane] = Lane.SYSTEM
@@ -62,7 +62,7 @@ class Judged(Message):
     fault: str = ""
     gates: tuple["GateResult", ...] = ()
     usage: Usage = field(default_factory=Usage)
-    is_stuck: bool = False
+    is_unchanged: bool = False
 
 
 # Effects ------------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...journal import entries as e
@@ -241,9 +242,12 @@ def is_judging(record: SessionRecord) -> bool:
     return any(goal.judging for goal in record.goals.goals.values())
 
 
-def is_repeated(goal: GoalRecord, at: GoalBoundary, is_dirty: bool) -> bool:
-    """Whether the agent says what it said before; `is_dirty`: files may have changed since."""
-    return not is_dirty and not at.is_persons and goal.answer == digest(at.answer)
+def cycle(answers: Sequence[str]) -> int:
+    """Count the answers that the agent has just given for the second time, in the same order."""
+    for length in range(1, len(answers) // 2 + 1):
+        if answers[-length:] == answers[-2 * length : -length]:
+            return length
+    return 0
 
 
 def digest(text: str) -> str:
@@ -278,6 +282,7 @@ def judged(goal: GoalRecord, message: Judged, at: GoalBoundary) -> e.GoalJudged:
         fault=message.fault,
         answer=digest(at.answer),
         is_idle=not at.has_acted,
+        is_unchanged=message.is_unchanged,
         gates=message.gates,
         usage=message.usage,
     )

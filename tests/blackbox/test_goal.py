@@ -84,6 +84,24 @@ def test_an_agent_that_repeats_itself_is_stopped(place: Place, start: Start) -> 
     assert chat.close() == 0
 
 
+def test_a_cycle_of_answers_is_no_progress(place: Place, start: Start) -> None:
+    """A, B, A, B pauses, also if each turn ran a command that changed no file."""
+    answers = itertools.cycle(("I try the first way.", "I try the other way."))
+
+    def work(request: Recorded) -> Behaviour:
+        if request.body["messages"][-1]["role"] == "tool":
+            return Text(next(answers))
+        return Tools([{"tool": "shell", "arguments": {"command": "true"}}])
+
+    start(work, Text(GO_ON))
+    chat = place.chat("--yes")
+    chat.ask("/goal nothing ever changes")
+    paused = wait_goal(chat, "paused", "no_progress")
+    assert paused["detail"] == "the same 2 answers twice, and no file changed in between"
+    assert turns_of(chat) == 4
+    assert chat.close() == 0
+
+
 def test_changed_files_are_progress(place: Place, start: Start) -> None:
     """An agent that writes, and says the same each time, goes on; one that only looks does not."""
 
