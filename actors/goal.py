@@ -320,7 +320,11 @@ class Goal(Supervisor):
 
     def _not_yet(self, goal: GoalRecord, message: Judged) -> None:
         most = self.ledger.environment.goals.max_judge_failures
-        if message.fault and most and goal.judge_failures >= most:
+        unstarted = next((gate for gate in message.gates if gate.status == "failed"), None)
+        if unstarted is not None:
+            detail = f"the gate `{unstarted.command}` could not be started: {unstarted.output}"
+            self._pause(goal, "gate_unusable", detail)
+        elif message.fault and most and goal.judge_failures >= most:
             detail = f"{goal.judge_failures} times in a row: {message.fault}"
             self._pause(goal, "judge_unusable", detail)
         elif (length := goals.cycle(goal.answers)) and not (message.fault and most):

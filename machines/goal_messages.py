@@ -24,8 +24,8 @@ class SetGoal(Message):
     """Work for this from now on, or, `is_next`, when the goals before it are achieved.
 
     `prompt` is the first turn's message, the goal's own text if empty. `gates` are commands that must
-    succeed before the judge is asked, none for those of the configuration. A budget of none is the
-    configured one.
+    succeed before the judge is asked, none for those of the configuration; `fault` is what keeps one of
+    them from being started, for which the goal is paused at once. A budget of none is the configured one.
     """
 
     lane: ClassVar[Lane] = Lane.CONTROL
@@ -35,6 +35,7 @@ class SetGoal(Message):
     max_tokens: int | None = None
     max_minutes: float | None = None
     prompt: str = ""
+    fault: str = ""
     is_next: bool = False
     user: str = ""
 

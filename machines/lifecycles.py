@@ -492,6 +492,7 @@ REASONS: Final = {
     "budget": "its budget is spent",
     "no_progress": "the agent repeated its answer, and no file has changed",
     "judge_unusable": "the judge gives no usable verdict",
+    "gate_unusable": "a gate could not be started",
     "failing": "turn after turn failed",
 }
 """Why a goal is paused."""

@@ -8,6 +8,7 @@ results of gates, and the judge's earlier verdicts: about `LIMIT` characters in 
 from __future__ import annotations
 
 import asyncio
+import os
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
@@ -86,6 +87,33 @@ def _look(path: Path) -> tuple[int, int, int] | None:
 
 
 # Gates --------------------------------------------------------------------------------------------
+
+
+def gate_fault(argv: tuple[str, ...], folder: Path, environment: Mapping[str, str]) -> str:
+    """Say why a command could not be started; empty if it could, as far as files show. Reads files."""
+    name = argv[0]
+    is_path = bool(os.path.dirname(name))
+    search = environment.get("PATH", os.defpath)
+    folders = [""] if is_path else search.split(os.pathsep)
+    places = [folder / place / name for place in folders]
+    found = [place for place in places if place.is_file()]
+    if not found:
+        return f"`{name}` not found" + ("" if is_path else " on PATH")
+    start = next((place for place in found if os.access(place, os.X_OK)), None)
+    if start is None:
+        return f"cannot run `{name}`: it is not executable"
+    try:
+        with open(start, "rb") as file:
+            head = file.read(256)
+    except OSError:  # a program may be executable and not readable
+        return ""
+    if not head.startswith(b"#!"):
+        return (
+            "" if b"\0" in head else f"cannot run `{name}`: it is no program, and has no `#!` line"
+        )
+    interpreter = os.fsdecode(head[2:].split(b"\n")[0].strip().split(b" ")[0])
+    is_there = (folder / interpreter).is_file()
+    return "" if is_there else f"cannot run `{name}`: its interpreter `{interpreter}` is missing"
 
 
 async def run_gate(

@@ -71,14 +71,14 @@ def _set(record: SessionRecord, wish: SetGoal, epoch: int, policy: GoalPolicy) -
     if old is not None and not old.is_over:
         replaced = old.text
         cleared = (*withdrawn(record, old.id), e.GoalCleared(goal=old.id, cause="replaced"))
+    reply = answer(goal=entry.goal, replaced=replaced)
+    if wish.fault:
+        paused = e.GoalPaused(goal=entry.goal, reason="gate_unusable", detail=wish.fault)
+        return Decision(entries=(*cleared, entry, paused), reply=reply)
     first = GoalMessage(
         goal=entry.goal, text=wish.prompt or wish.text, user=wish.user, is_first=True
     )
-    return Decision(
-        entries=(*cleared, entry),
-        orders=(("queue", first),),
-        reply=answer(goal=entry.goal, replaced=replaced),
-    )
+    return Decision(entries=(*cleared, entry), orders=(("queue", first),), reply=reply)
 
 
 def _fault(wish: SetGoal) -> str:

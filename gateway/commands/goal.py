@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import shlex
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated, Any
 
 from msgspec.structs import replace
@@ -10,6 +13,7 @@ from msgspec.structs import replace
 from ...journal.record import SessionRecord
 from ...machines.goal_messages import ChangeGoal, SetGoal
 from ...machines.lifecycles import GOAL, REASONS
+from ...ports.judging import gate_fault
 from ..client import SessionClient
 from ..events.goal import goals_view
 from .command import Argument, Reply, Text, command
@@ -125,18 +129,31 @@ def _set(client: SessionClient, order: SetGoal, gates: tuple[str, ...]) -> Reply
         return _senseless("a gate is a command")
     if not order.text:
         return _senseless("a goal needs a text: /goal TEXT")
-    answer = client.ask(replace(order, gates=commands or None, user=client.user))
+    fault = _gate_fault(client, commands or client.services.config.goals.gates)
+    answer = client.ask(replace(order, gates=commands or None, user=client.user, fault=fault))
     if not answer.get("ok"):
         return _refused(answer, " Or line it up: /goal next TEXT.")
     data = {**_view(client), **answer}
     if "place" in answer:
-        return Reply(
-            ok=True, data=data, text=f"In line as number {answer['place']}: {order.text[:SHOWN]}"
-        )
+        text = f"In line as number {answer['place']}: {order.text[:SHOWN]}"
+        return Reply(ok=True, data=data, text=f"{text}\nBut {fault}." if fault else text)
     replaced = answer.get("replaced")
     instead = f"\nIt replaces: {replaced[:SHOWN]}" if replaced else ""
     text = f"Goal set, at most {_limits(data)}: {order.text[:SHOWN]}{instead}"
+    if fault:
+        text += (
+            f"\nIt is paused: {fault}. Set it again with another gate; /goal resume begins anyway."
+        )
     return Reply(ok=True, data=data, text=text)
+
+
+def _gate_fault(client: SessionClient, gates: Sequence[Sequence[str]]) -> str:
+    """Say which gate could not be started, and why; empty if all could."""
+    folder = Path(client.record().folder)
+    for gate in gates:
+        if reason := gate_fault(tuple(gate), folder, os.environ):
+            return f"the gate `{shlex.join(gate)}` cannot be started: {reason}"
+    return ""
 
 
 def _limits(data: dict[str, Any]) -> str:

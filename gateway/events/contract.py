@@ -155,7 +155,8 @@ class GoalView(TypedDict):
     max_turns: int
     """turns of this grant"""
     reason: str | None
-    """why it is in this state: user, interrupt, budget, no_progress, judge_unusable or failing"""
+    """why it is in this state: user, interrupt, budget, no_progress, judge_unusable, gate_unusable or
+    failing"""
     detail: str | None
     """more about the reason, or what is missing"""
     tokens: int

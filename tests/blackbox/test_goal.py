@@ -102,6 +102,35 @@ def test_a_cycle_of_answers_is_no_progress(place: Place, start: Start) -> None:
     assert chat.close() == 0
 
 
+def test_a_gate_that_cannot_start_pauses_the_goal(place: Place, start: Start) -> None:
+    """It is reported when the goal is set, before any turn; one that is lost later ends at once."""
+    plain = place.folder / "plain"
+    plain.write_text("exit 0\n")
+    plain.chmod(0o755)
+    agent, _ = start(counting, Text(GO_ON))
+    chat = place.chat()
+    for gate, reason in {
+        "no-such-gate -q": "`no-such-gate` not found on PATH",
+        "./missing": "`./missing` not found",
+        "./plain": "cannot run `./plain`: it is no program, and has no `#!` line",
+    }.items():
+        detail = f"the gate `{gate}` cannot be started: {reason}"
+        said = chat.ask(f"/goal --gate '{gate}' whatever")
+        state = [said["data"][name] for name in ("state", "reason", "detail")]
+        assert (said["ok"], state) == (True, ["paused", "gate_unusable", detail])
+        assert f"It is paused: {detail}." in said["text"]
+    assert turns_of(chat) == 0
+    assert chat.ask("/goal resume")["ok"]
+    paused = wait_goal(chat, "paused", "gate_unusable")
+    assert "the gate `./plain` could not be started: " in paused["detail"]
+    assert (paused["turns_used"], len(agent.requests)) == (1, 1)
+    assert (
+        "But the gate `no-gate` cannot be started"
+        in chat.ask("/goal next --gate no-gate x")["text"]
+    )
+    assert chat.close() == 0
+
+
 def test_changed_files_are_progress(place: Place, start: Start) -> None:
     """An agent that writes, and says the same each time, goes on; one that only looks does not."""
 
