@@ -87,7 +87,20 @@ def send_to(
             user=user,
         )
         receipt = client.say(text, explicit)
-    return _print(receipt, as_json=as_json)
+        is_open = store.is_owned(row.session)
+    code = _print(receipt, as_json=as_json)
+    if receipt["type"] == "accepted" and not is_open:
+        warn(_waits(row))
+    return code
+
+
+def _waits(row: SessionRow) -> str:
+    """Say how a message to a session that no program has open gets to run."""
+    again = "run --resume" if row.workflow else "chat --resume"
+    return (
+        f"It waits, because no program has session {row.session} open: "
+        f"`steersman {again} {row.session}` opens it, and `/queue resume` there runs it."
+    )
 
 
 def run_on(environ: Mapping[str, str], session: str, call: CommandCall, *, as_json: bool) -> int:

@@ -73,6 +73,27 @@ def test_a_live_session_is_changed_through_its_owner(place: Place, serve, gate: 
     assert chat.close() == 0
 
 
+def test_a_message_to_a_session_that_is_not_open_says_that_it_waits(place: Place, serve) -> None:
+    """Its sender learns how it gets to run, and that works; in an open session nothing is added."""
+    serve(Text("One.", times=0))
+    chat = place.chat()
+    chat.send("first")
+    chat.wait("turn_ended")
+    sent = place.run("send", chat.session, "second", "--as", "queue")
+    assert (sent.returncode, sent.stderr) == (0, "")
+    chat.wait("turn_ended")
+    assert chat.close() == 0
+    sent = place.run("send", chat.session, "third")
+    assert (sent.returncode, sent.stdout) == (0, f"Taken as queue as #1 ({chat.session}).\n")
+    assert f"no program has session {chat.session} open" in sent.stderr
+    assert f"`steersman chat --resume {chat.session}`" in sent.stderr
+    again = place.chat("--resume", chat.session)
+    again.wait("recovered")
+    again.send("/queue resume")
+    again.wait("turn_ended")
+    assert again.close() == 0
+
+
 def test_stop_reaches_a_running_turn(place: Place, serve, gate: Gate) -> None:
     """`steersman stop` ends the turn and its processes, at once."""
     serve(shell(gate.command))
