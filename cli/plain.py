@@ -14,8 +14,8 @@ from typing import Any, Protocol
 from msgspec.structs import replace
 
 from ..gateway.acknowledgement import reverted_text
-from ..gateway.events.contract import Event, is_aside
-from ..gateway.formats import call_words, progress_text
+from ..gateway.events.contract import Event, ToolEndedEvent, is_aside
+from ..gateway.formats import call_words, one_line, progress_text, telling_line
 from ..gateway.interface import ChatHost, ChatSession
 from ..gateway.saved_queues import announce, announce_saved
 from ..gateway.terminal import clean, exposed
@@ -31,6 +31,8 @@ from .stdin_lines import comes_soon, typed_lines
 
 PATIENCE = 2.0
 """Seconds within which a piped standard input has to deliver something."""
+LONGEST_REASON = 200
+"""Characters of the line that says why a call failed."""
 MOST_PIPED = 1024 * 1024
 """Characters that may be piped in with a message; far more than most models read at once."""
 
@@ -114,11 +116,7 @@ def _line(event: Event) -> str:
         case "tool_started" if event["tool"] != "progress":  # its report is an event of its own
             return f"[{exposed(event['tool'])}] {_brief(event['arguments'])}"
         case "tool_ended" if event["status"] != "ok":
-            reason = event.get("reason") or event["status"]
-            code = event["exit_code"]
-            return f"[{exposed(event['tool'])}] {reason}" + (
-                f", exit {code}" if code is not None else ""
-            )
+            return f"[{exposed(event['tool'])}] {_failure(event)}"
         case "progress":
             return progress_text(event).strip()
         case "error":
@@ -137,6 +135,15 @@ def _line(event: Event) -> str:
             return event["text"]
         case _:
             return ""
+
+
+def _failure(end: ToolEndedEvent) -> str:
+    """Say on one line why a call failed, or was not run."""
+    if reason := end.get("reason"):
+        return one_line(reason, LONGEST_REASON)
+    code = f", exit {end['exit_code']}" if end["exit_code"] is not None else ""
+    said = one_line(telling_line(end).removeprefix("Error: "), LONGEST_REASON)
+    return f"{end['status']}{code}" + (f": {said}" if said else "")
 
 
 def _brief(arguments: Mapping[str, Any]) -> str:

@@ -1,8 +1,16 @@
 """Texts for people and programs: ages, sizes, times, the arguments of tool calls, queue items."""
 
+from __future__ import annotations
+
+import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from .terminal import clean
+
+if TYPE_CHECKING:
+    from .events.contract import ToolEndedEvent
 
 UNITS = ((86_400.0, "day"), (3_600.0, "hour"), (60.0, "minute"))
 
@@ -49,6 +57,20 @@ def clock(time: str, precision: str = "seconds") -> str:
     moment = datetime.fromisoformat(time).astimezone()
     shown = moment.time().isoformat(precision)
     return shown if moment.date() == datetime.now().date() else f"{moment.date()} {shown}"
+
+
+_CLOSING = re.compile(r"\[(exit code|interrupted|timed out|what it left)|\(no output\)$")
+"""The lines that a command's output is closed with, for the model; interfaces have other words."""
+
+
+def telling_line(end: ToolEndedEvent) -> str:
+    """Return the line of a call's output that says best how it ended, without escape sequences.
+
+    That is the last of a command's, the first of others; empty if there is none.
+    """
+    printed = clean(end["output"]).splitlines()
+    lines = [line for line in printed if line.strip() and not _CLOSING.match(line)]
+    return lines[-1 if end["tool"] == "shell" else 0].strip() if lines else ""
 
 
 def call_words(arguments: Mapping[str, Any]) -> list[str]:

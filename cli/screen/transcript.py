@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
@@ -11,7 +10,7 @@ from typing import Any
 from prompt_toolkit.utils import get_cwidth
 
 from ...gateway.events.contract import Event, QuestionEvent, ToolCallView, ToolEndedEvent
-from ...gateway.formats import call_words, size_text
+from ...gateway.formats import call_words, size_text, telling_line
 from ...gateway.terminal import clean, exposed
 from ..following import StartedTurns
 from ..plain import PlainInterface
@@ -22,9 +21,6 @@ from .markdown import Stream
 
 # Tool calls on the screen: one row each when they end, a diff below an edit, all of it on demand
 
-
-_CLOSING = re.compile(r"\[(exit code|interrupted|timed out|what it left)|\(no output\)$")
-"""The lines that a command's output is closed with, for the model; the row says it in its own way."""
 
 DIFF_ROWS = 12
 """Rows of a diff that are shown without being asked for."""
@@ -126,14 +122,11 @@ def _subject(call: ToolCallView) -> str:
 
 
 def _result(end: ToolEndedEvent, is_good: bool) -> str:
-    """Return the line that says best how it ended: the last of a command's, the first of others."""
-    printed = clean(end["output"]).splitlines()
-    lines = [line for line in printed if line.strip() and not _CLOSING.match(line)]
-    said = lines[-1 if end["tool"] == "shell" else 0].strip() if lines else ""
+    """Return how a call ended, on one line."""
     if is_good:
-        return said if end["tool"] == "shell" else ""
+        return telling_line(end) if end["tool"] == "shell" else ""
     code = f"exit {end['exit_code']}" if end["exit_code"] is not None else ""
-    reason = clean(end.get("reason", "")) or said
+    reason = clean(end.get("reason", "")) or telling_line(end)
     status = "" if end["status"] in ("ok", "failed") and (code or reason) else end["status"]
     return ": ".join(part for part in (status, code, reason) if part)
 

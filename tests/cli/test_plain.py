@@ -82,3 +82,31 @@ def test_a_stop_ends_the_line() -> None:
         {"type": "interrupted", "checkpoint": done},
         {"type": "turn_ended", "status": "interrupted"},
     ) == ["I will", "Stopping current task. Progress saved at checkpoint 23/50."]
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        (
+            {"tool": "write", "output": "Error: `a`: Read-only file system\nwrite elsewhere"},
+            "[write] failed: `a`: Read-only file system",
+        ),
+        (
+            {"tool": "shell", "exit_code": 3, "output": "begin\n\x1b[31mls: no\x07\n[exit code 3]"},
+            "[shell] failed, exit 3: ls: no",
+        ),
+        (
+            {"tool": "shell", "status": "timed_out", "exit_code": -15, "output": "(no output)\n"},
+            "[shell] timed_out, exit -15",
+        ),
+        (
+            {"tool": "shell", "status": "denied", "reason": "denied by\na person", "output": "x"},
+            "[shell] denied by a person",
+        ),
+        ({"tool": "read", "output": "y" * 300}, f"[read] failed: {'y' * 199}…"),
+    ],
+)
+def test_a_failed_call_says_why_on_one_line(fields: Event, said: str) -> None:
+    """The telling line of its output, bounded, without escape sequences."""
+    end = {"type": "tool_ended", "status": "failed", "exit_code": None, **fields}
+    assert printed(end) == [said]
