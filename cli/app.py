@@ -75,8 +75,11 @@ def _report(error: SteersmanError) -> int:
     from ..gateway.terminal import clean
     from .output import warn
 
-    is_placed = isinstance(error, ConfigError) and error.file
-    warn(clean(f"{error}" if is_placed else f"steersman: {error}"))
+    if isinstance(error, ConfigError) and error.file:  # positions begin a line, for editors
+        warn(clean(f"steersman: `{Path(error.file).name}` cannot be used:"))
+        warn(clean(str(error)))
+    else:
+        warn(clean(f"steersman: {error}"))
     if error.hint:
         warn(clean(f"  {error.hint}"))
     return error.exit_code
@@ -87,14 +90,21 @@ def _usage(error: Exception) -> int:
 
     Any other error is a bug and keeps its trace.
     """
+    from .output import warn
+
     if missing := _missing(error):
         sys.unraisablehook = lambda _: None  # what had half begun complains at the end
         sys.stderr.write(f"steersman: {missing[0]}\n  {missing[1]}\n")
         return 1
-    show = getattr(error, "show", None)
-    if show is None:
+    describe, context = getattr(error, "format_message", None), getattr(error, "ctx", None)
+    if describe is None:
         raise error
-    show()
+    message = str(describe())
+    if message.startswith("Usage:"):  # a group without a command: its help
+        warn(message)
+    else:
+        warn(f"steersman: {message.rstrip('.')}")
+        warn(f"  try `{context.command_path if context is not None else 'steersman'} --help`")
     return int(getattr(error, "exit_code", 2))
 
 

@@ -120,7 +120,7 @@ def _line(event: Event) -> str:
         case "progress":
             return progress_text(event).strip()
         case "error":
-            return f"error: {event['text']}" + (f"\n  {event['hint']}" if event["hint"] else "")
+            return f"steersman: {event['text']}" + (f"\n  {event['hint']}" if event["hint"] else "")
         case "notice":
             return event["text"]
         case "result" if event["name"] == "stop" and event["data"].get("interrupted"):

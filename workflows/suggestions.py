@@ -162,9 +162,12 @@ def _hint(where: Where, known: Sequence[Where]) -> str:
     if other := _other(where, known) or ("" if dotted(where).startswith(f"{alias}.") else alias):
         return _here(other)
     leaf, siblings = str(where[-1]), _siblings(where, known)
+    same = [key for key in known if key[-1] == leaf]
+    if len(same) == 1 and "*" not in same[0]:
+        return _here(dotted(same[0]))
     if close := get_close_matches(leaf, siblings, 1):
         return _here(dotted((*where[:-1], close[0])))
-    if same := [key for key in known if key[-1] == leaf]:
+    if same:
         return _here(dotted(same[0]))
     anywhere = {dotted(key): key for key in known}
     if close := get_close_matches(dotted(where), anywhere, 1, 0.75):

@@ -57,7 +57,7 @@ def _report(event: Event, err: Printer) -> None:
     if event["type"] == "step" and (line := failure_line(event)):
         err.write(f"{clean(line)}\n")
     elif event["type"] == "error":
-        err.write(clean(f"error: {event['text']}\n"))
+        err.write(clean(f"steersman: {event['text']}\n"))
     elif event["type"] == "notice":
         err.write(clean(f"{event['text']}\n"))
 

@@ -81,7 +81,7 @@ class RunScreen:
                 self._children.pop(event["name"], None)
                 return []
             case "error":
-                return [f"error: {event['text']}"]
+                return [f"steersman: {event['text']}"]
             case "notice" | "result":
                 return [event["text"]] if event["text"] else []
             case "accepted" if event["number"] == 1 and event["as"] == "turn":

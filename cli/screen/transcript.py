@@ -233,7 +233,7 @@ class Transcript:
 
     def write(self, text: str) -> None:
         """Print lines of plain text, broken between words."""
-        style = BAD if text.startswith("error: ") else ""
+        style = BAD if text.startswith("steersman: ") else ""
         lines = wrapped(text.removesuffix("\n").expandtabs(4), self._width())
         self._rows([[(style, line)] for line in lines])
 

@@ -64,7 +64,9 @@ class AnthropicModel(ServedModel):
         url = f"{address.removesuffix('/v1')}/v1/messages"
         self._thinking = "" if thinking == "off" else thinking
         headers = {"anthropic-version": _VERSION, **({"x-api-key": key} if key else {})}
-        diagnostic = ServerErrorText(url=url, model=model, key=key, key_env=key_env)
+        diagnostic = ServerErrorText(
+            url=url, model=model, key=key, key_env=key_env, base="ends before `/v1/messages`"
+        )
         endpoint = Endpoint(diagnostic, headers, patience or Patience())
         exchange = Exchange(endpoint, retry or RetryPolicy(), _take_in)
         limit = max_tokens or _MAX_TOKENS

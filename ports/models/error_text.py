@@ -55,12 +55,16 @@ def error_text(body: str) -> str:
 
 
 class ServerErrorText(Value):
-    """Makes the messages about one server; `key` is known only to remove it from them."""
+    """Makes the messages about one server; `key` is known only to remove it from them.
+
+    `base` is how its `base_url` usually ends, as a part of a sentence.
+    """
 
     url: str
     model: str = ""
     key: str = ""
     key_env: str = ""
+    base: str = "ends in `/v1`"
 
     @property
     def place(self) -> str:
@@ -93,7 +97,7 @@ class ServerErrorText(Value):
             case 404 if "model" in lower:
                 return f"the server does not know the model `{self.model}`: correct `model`"
             case 404:
-                return "no such path: check `base_url`, it usually ends in `/v1`"
+                return f"no such path: check `base_url`, it usually {self.base}"
             case 400 | 422:
                 return "the server refuses this request: check `model` and `tool_dialect`"
             case 300 | 301 | 302 | 303 | 307 | 308:
@@ -170,7 +174,7 @@ class ServerErrorText(Value):
         shown = excerpt(start, self.key) or "(nothing)"
         return ServerFault(
             f"{self.place} sent {what}: {shown}",
-            "check `base_url`: it names the API, and usually ends in `/v1`",
+            f"check `base_url`: it names the API, and usually {self.base}",
         )
 
     def reported(self, body: str) -> ServerFault:

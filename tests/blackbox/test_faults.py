@@ -82,7 +82,7 @@ def test_a_bad_model_is_reported_with_the_next_step(answers: dict[str, Ran], kin
     assert re.search(says, ran.stderr, re.IGNORECASE), ran.stderr
     assert "Traceback" not in ran.stderr
     if code:
-        assert re.search(r"^error: .+\n  .+", ran.stderr, re.MULTILINE), ran.stderr
+        assert re.search(r"^steersman: .+\n  .+", ran.stderr, re.MULTILINE), ran.stderr
     else:
         assert ran.stdout == "Hello.\n"
 
@@ -91,7 +91,7 @@ def test_a_server_that_is_down_is_named(answers: dict[str, Ran]) -> None:
     """A refused connection is reported with the address and the next step."""
     ran = answers["down"]
     assert ran.returncode == 1
-    assert re.search(r"^error: .*127\.0\.0\.1.*\n  .+", ran.stderr, re.MULTILINE), ran.stderr
+    assert re.search(r"^steersman: .*127\.0\.0\.1.*\n  .+", ran.stderr, re.MULTILINE), ran.stderr
     assert ran.stdout == ""
 
 

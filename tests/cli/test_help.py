@@ -59,6 +59,8 @@ def test_version(option: str, program: Any) -> None:
         (("nonsense",), "No such command 'nonsense'"),
         (("sessions", "list", "--nonsense"), "No such option"),
         (("sessions", "show"), "Missing argument"),
+        (("nonsense",), "try `steersman --help`"),
+        (("run", "/no/such.toml"), "/no/such.toml: the file can't be read"),
         (("inspect", "--format", "pdf"), "there is no format `pdf`"),
         (("inspect", "last"), "there is no session yet"),
         (("sessions", "show", "\x1b[31mnone"), "no session `none`"),
@@ -75,6 +77,7 @@ def test_a_mistake_is_reported_as_a_sentence(
     """A mistake ends with exit code 2 and a sentence on standard error, no trace and no escape."""
     done = command(*arguments)
     assert (done.code, done.out) == (2, "")
+    assert done.err.startswith("steersman: ")
     assert text in done.err
     assert "Traceback" not in done.err
     assert "\x1b" not in done.err

@@ -125,7 +125,7 @@ CASES: dict[str, Case] = {
         environ=(("STEERSMAN_HOME", "/dev/null"),),
     ),
     "is not a folder": Case((*CHAT, "--cwd", "/no"), "give --cwd an existing one"),
-    "No such command …": Case(("nonsense",), "Try 'steersman --help'"),
+    "No such command …": Case(("nonsense",), "try `steersman --help`"),
     "there is no machine …": Case(("machines", "show", "no"), "known: session"),
     "there is no routing table …": Case(("routes", "use", "no"), "known: steersman"),
 }

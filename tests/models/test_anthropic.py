@@ -154,6 +154,7 @@ def test_overload_is_repeated_however_it_is_said(asker):
         (Cut(""), "broke: "),
         (Text("", stop="length"), "empty answer"),
         (Raw("<html>", "text/html"), "a web page"),
+        (Status(404, {"error": {"message": "no such path"}}), "answered 404"),
         (Raw('{"hello": 1}'), "no model's answer"),
     ],
 )
@@ -163,6 +164,7 @@ def test_faults_say_what_came(asker, behaviour, words):
         asker(model_at(server), "Hi")
     assert words in caught.value.message
     assert f"`{server.base_url}/messages`" in caught.value.message
+    assert "ends in `/v1`" not in caught.value.hint
 
 
 @pytest.mark.parametrize("behaviour", [Stall("One two"), Hang()], ids=lambda b: type(b))

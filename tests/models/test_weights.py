@@ -3,6 +3,7 @@
 import functools
 import hashlib
 import http.server
+import socket
 import threading
 import zipfile
 
@@ -109,6 +110,16 @@ def test_interrupted_download_goes_on(site, tmp_path):
     assert fetch(entry, tmp_path, lambda done, total: None).read_bytes() == WEIGHTS
     assert asked == [("/toy.gguf", "bytes=1000-")]
     assert not part.exists()
+
+
+def test_without_a_network_no_download_began(tmp_path):
+    """A server that cannot be reached is reported as such, not as a download that broke."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{free.getsockname()[1]}/toy.gguf"
+        with pytest.raises(ModelError, match="cannot be reached: ") as caught:
+            fetch(entry_at(HubSource(url=url)), tmp_path, lambda done, total: None)
+    assert caught.value.hint.startswith("no download began")
 
 
 def test_wrong_file_is_refused_and_removed(site, tmp_path):

@@ -326,6 +326,7 @@ def _get(url: str, headers: Mapping[str, str]) -> "Generator[Response, None, Non
 
     timeout = httpx2.Timeout(60.0, connect=10.0)
     headers = {"accept-encoding": "identity", **headers}
+    has_begun = False
     try:
         with (
             httpx2.Client(follow_redirects=True, timeout=timeout) as client,
@@ -336,8 +337,15 @@ def _get(url: str, headers: Mapping[str, str]) -> "Generator[Response, None, Non
                     f"`{_public(url)}` answered {response.status_code}",
                     "try again later, or fetch another model",
                 )
+            has_begun = True
             yield response
     except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+        if not has_begun:
+            raise ModelError(
+                f"`{_public(url)}` cannot be reached: {error or type(error).__name__}",
+                "no download began: check the network, and run the same command again",
+                retryable=True,
+            ) from error
         raise ModelError(
             f"the download from `{_public(url)}` broke: {error or type(error).__name__}",
             "run the same command again: it continues where it stopped",
