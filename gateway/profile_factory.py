@@ -30,7 +30,7 @@ from ..ports.agents.external import AgentSpec
 from ..ports.instructions import FEW, MOST, Instructions, has_changed, instructions_of
 from ..ports.instructions import read_instructions as read
 from ..ports.judging import INSTRUCTIONS, JudgeSeat
-from ..ports.models.choice import Choice, build, choose, probe_loopback
+from ..ports.models.choice import Choice, build, check, choose, probe_loopback
 from ..ports.models.model import Model
 from ..ports.models.provider import ModelConfig, model_configs
 from ..ports.tools.permission import Permissions, Rule
@@ -258,6 +258,8 @@ class ProfileFactory:
 
     def fitted(self, record: SessionRecord, model: str) -> tuple[AgentProfile, Choice | None]:
         """Return the profile of a session with another model. Raises `SteersmanError`."""
+        choice = self._choose("", "", model)
+        check(choice.config, self._paths.cache)
         return self._profile(record.agent, record.routes, "", model), self.choice
 
     def dismiss(self) -> list[Any]:
@@ -364,7 +366,11 @@ class ProfileFactory:
         )
 
     def _model(self, agent_model: str, requested: str, chosen: str = "") -> Any:
-        choice = choose(
+        self.choice = self._choose(agent_model, requested, chosen)
+        return self._built(self.choice.config)
+
+    def _choose(self, agent_model: str, requested: str, chosen: str) -> Choice:
+        return choose(
             model_configs(self._config.models),
             agent_model,
             requested,
@@ -372,8 +378,6 @@ class ProfileFactory:
             probe_loopback,
             chosen,
         )
-        self.choice = choice
-        return self._built(choice.config)
 
     def _built(self, config: ModelConfig) -> Any:
         if config.name not in self._models:

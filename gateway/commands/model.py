@@ -8,6 +8,8 @@ from ...journal.record import SessionRecord
 from ...machines.errors import SteersmanError
 from ...machines.messages import PolicyChange
 from ...machines.port_results import AGENT_TOOL
+from ...ports.models.choice import known_names
+from ...ports.models.provider import model_configs
 from ..client import SessionClient
 from .command import Argument, Reply, command
 
@@ -40,7 +42,7 @@ def model(client: SessionClient, name: Annotated[str, Argument("NAME")] = "") ->
 
 def _current(client: SessionClient, record: SessionRecord) -> Reply:
     why = "chosen with `/model`" if record.chosen_model else "chosen at the start"
-    names = tuple(client.services.config.models)
+    names = known_names(model_configs(client.services.config.models))
     data = {"model": record.model, "is_chosen": bool(record.chosen_model), "known": names}
-    known = f" There are: {', '.join(names)}." if names else ""
-    return Reply(ok=True, data=data, text=f"model {record.model}: {why}.{known}")
+    known = ", ".join(names)
+    return Reply(ok=True, data=data, text=f"model {record.model}: {why}. There are: {known}.")

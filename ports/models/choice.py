@@ -159,13 +159,26 @@ def _named(name: str, config_models: Mapping[str, ModelConfig], place: str) -> M
             return ModelConfig(
                 name=name, provider="openai", base_url=f"http://127.0.0.1:{port}/v1", model=model
             )
-    known = [*config_models, *embedded, "embedded"]
+    known = known_names(config_models)
     near = difflib.get_close_matches(name, known, 1)
-    known += [f"{prefix}:MODEL" for prefix in (*(service.name for service in SERVICES), "ollama")]
     raise ConfigError(
         f"{place}: no model is called `{name}`",
         f"did you mean `{near[0]}`?" if near else f"known are: {', '.join(known)}",
     )
+
+
+def known_names(config_models: Mapping[str, ModelConfig]) -> list[str]:
+    """List every name that a model can be chosen by; `MODEL` is the server's own name for one."""
+    servers = (*(service.name for service in SERVICES), *(name for name, _ in _SERVERS))
+    embedded = (
+        name for name in (*_embedded_names(), "embedded", EMBEDDED) if name not in config_models
+    )
+    return [*config_models, *embedded, *(f"{server}:MODEL" for server in servers)]
+
+
+def check(config: ModelConfig, cache: Path) -> None:
+    """Raise `ModelError` if this machine lacks something that a model needs."""
+    provider_of(config).check(config, cache)
 
 
 def _hosted(service: Service) -> ModelConfig:

@@ -126,6 +126,9 @@ class ScriptedProvider:
         """Read the script now. Raises `ConfigError`."""
         return ScriptedModel(load_script(Path(config.script)), config.name)
 
+    def check(self, config: ModelConfig, cache: Path) -> None:
+        """Do nothing: the file was read when the model was built."""
+
     def reach(self, config: ModelConfig, environ: Mapping[str, str], seconds: float) -> ReachResult:
         """Return whether the script exists."""
         if Path(config.script).is_file():

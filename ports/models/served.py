@@ -108,6 +108,9 @@ class ServedProvider:
         )
         return JsonDialect(model) if config.tool_dialect == "json" else model
 
+    def check(self, config: ModelConfig, cache: Path) -> None:
+        """Do nothing: whether a server answers shows when it is asked."""
+
     def reach(self, config: ModelConfig, environ: Mapping[str, str], seconds: float) -> ReachResult:
         """Open a connection to the server and close it; no request is sent, so it costs nothing."""
         url = urlsplit(config.base_url or self._base_url)

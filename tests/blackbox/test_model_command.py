@@ -35,7 +35,8 @@ def test_another_model_answers_from_then_on(place: Place) -> None:
     chat = place.chat()
     assert heard(chat, "who?") == "I am the first."
     shown = chat.ask("/model")
-    assert shown["data"] == {"model": "first", "is_chosen": False, "known": ["first", "second"]}
+    assert (shown["data"]["model"], shown["data"]["is_chosen"]) == ("first", False)
+    assert shown["data"]["known"][:2] == ["first", "second"]
     assert chat.ask("/model second")["data"] == {"ok": True, "model": "second"}
     assert heard(chat, "who?") == "I am the second."
     assert chat.close() == 0
@@ -55,4 +56,24 @@ def test_a_model_that_is_not_there_changes_nothing(place: Place) -> None:
     assert not refused["ok"]
     assert "did you mean `second`?" in refused["text"]
     assert heard(chat, "who?") == "I am the first."
+    assert chat.close() == 0
+
+
+def test_each_name_that_is_listed_is_accepted(place: Place) -> None:
+    """The list has all names; an embedded model whose weights are not here is refused at once."""
+    two_models(place)
+    chat = place.chat()
+    known = chat.ask("/model")["data"]["known"]
+    embedded = [name for name in known if name not in ("first", "second") and ":" not in name]
+    assert "smollm2" in embedded
+    for name in embedded:
+        refused = chat.ask(f"/model {name}")
+        assert not refused["ok"]
+        assert "are not here" in refused["text"] or "is not installed" in refused["text"]
+    assert heard(chat, "who?") == "I am the first."
+    for name in known:
+        if name not in embedded:
+            assert chat.ask(f"/model {name.replace('MODEL', 'x')}")["ok"], name
+    wrong = chat.ask("/model no-such-model-at-all")
+    assert wrong["text"].endswith(f"known are: {', '.join(known)}")
     assert chat.close() == 0

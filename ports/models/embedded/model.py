@@ -91,6 +91,22 @@ class EmbeddedModel:
         await self._child.aclose()
 
 
+def _checked(model: str, weights: Path | None) -> Path:
+    """Return the weights of a model. Raises `ModelError` if they, or the engine, are not here."""
+    if importlib.util.find_spec("xllamacpp") is None:
+        raise ModelError(
+            "the embedded model needs the package `xllamacpp`, which is not installed",
+            "run `pip install 'steersman[local]'`",
+        )
+    if weights is None or not weights.is_file():
+        place = f" (no file `{weights}`)" if weights else ""
+        raise ModelError(
+            f"the weights of the embedded model `{model}` are not here{place}",
+            f"run `steersman models fetch {model}`",
+        )
+    return weights
+
+
 class _Child:
     """The serving process, started again if it has died, and the client that talks to it."""
 
@@ -133,7 +149,7 @@ class _Child:
 
     async def _start(self) -> ChatModel:
         await self._end()
-        weights = self._checked_weights()
+        weights = _checked(self._model, self._weights)
         key = secrets.token_urlsafe(24)
         pipe = asyncio.subprocess.PIPE
         # `-P`: the folder of the file, which has modules of ours, must not be searched for modules.
@@ -167,20 +183,6 @@ class _Child:
             raise await self._failed(weights)
         self._client = ChatModel(f"{address}/v1", self._model, key=key, extra=_SAMPLING)
         return self._client
-
-    def _checked_weights(self) -> Path:
-        if importlib.util.find_spec("xllamacpp") is None:
-            raise ModelError(
-                "the embedded model needs the package `xllamacpp`, which is not installed",
-                "run `pip install 'steersman[local]'`",
-            )
-        if self._weights is None or not self._weights.is_file():
-            place = f" (no file `{self._weights}`)" if self._weights else ""
-            raise ModelError(
-                f"the weights of the embedded model `{self._model}` are not here{place}",
-                f"run `steersman models fetch {self._model}`",
-            )
-        return self._weights
 
     async def _failed(self, weights: Path) -> ModelError:
         await self._end()
@@ -223,8 +225,7 @@ class EmbeddedProvider:
     def build(self, config: ModelConfig, cache: Path, environ: Mapping[str, str]) -> EmbeddedModel:
         """Make a model of a name in the catalogue, or of the path of a GGUF file."""
         name = config.model or EMBEDDED
-        entry = entry_named(name)
-        weights = fetched(entry, cache) if entry else Path(name).expanduser()
+        entry, weights = entry_named(name), _weights(name, cache)
         if entry is None and not name.endswith(".gguf"):
             raise ConfigError(
                 f"model `{config.name}`: `{name}` is neither in the catalogue nor a GGUF file",
@@ -240,11 +241,22 @@ class EmbeddedProvider:
             max_tokens=config.max_tokens,
         )
 
+    def check(self, config: ModelConfig, cache: Path) -> None:
+        """Raise `ModelError` if the weights or the engine are not here."""
+        name = config.model or EMBEDDED
+        _checked(name, _weights(name, cache))
+
     def reach(self, config: ModelConfig, environ: Mapping[str, str], seconds: float) -> ReachResult:
         """Return whether the engine is installed."""
         if importlib.util.find_spec("xllamacpp") is None:
             return ReachResult("warn", hint="pip install 'steersman[local]'")
         return ReachResult("ok")
+
+
+def _weights(name: str, cache: Path) -> Path | None:
+    """Return the file of a name in the catalogue, none if it was not fetched, or of a path."""
+    entry = entry_named(name)
+    return fetched(entry, cache) if entry else Path(name).expanduser()
 
 
 PROVIDER = EmbeddedProvider()
