@@ -9,6 +9,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any
 
+from msgspec.structs import replace
 from pydantic import Field, ValidationError
 
 from ..machines import machine_check
@@ -33,7 +34,7 @@ from .document import (
 from .problem import Problem, problems_of
 from .settings import Settings
 from .suggestions import DEFAULT_TABLE, OneOf, OneOrMany, UserName, suggest, table_names
-from .table_file import named_table, read_table
+from .table_file import TableFile, named_table, read_table
 
 # `[[route]]`: a custom route in a configuration or a workflow file --------------------------------
 #     [[route]]
@@ -273,6 +274,10 @@ def find_table(name: str) -> Routes:
         raise config_error(diagnostics)
     if is_list(document.data.get("route")):
         return _with_routes(document)
+    tables = document.data.keys()
+    if tables & {*Settings.model_fields, "workflow"} and not tables & TableFile.model_fields.keys():
+        name = f"{document.file} (it holds no `[[route]]`, so {DEFAULT_TABLE})"
+        return replace(named_table(DEFAULT_TABLE), name=name)
     return read_table(document)
 
 

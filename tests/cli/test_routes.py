@@ -103,6 +103,17 @@ def test_check_of_a_workflow(command: Any, folder: Path) -> None:
     assert command("routes", "check", "flow.toml").code == 0
 
 
+def test_a_file_without_routes_holds_none(command: Any, folder: Path) -> None:
+    """A configuration or workflow is no table file, and its other keys are no fault of one."""
+    (folder / "plain.toml").write_text('[agents.coder]\nmodel = "main"\n')
+    done = command("routes", "check", "plain.toml")
+    assert (done.code, done.err) == (0, "")
+    assert done.out.startswith("plain.toml (it holds no `[[route]]`, so steersman): ")
+    (folder / "table.toml").write_text('name = "t"\n[agents.coder]\n')
+    done = command("routes", "check", "table.toml")
+    assert (done.code, "unknown key `agents`" in done.err) == (2, True)
+
+
 def test_diff_tells_sentences_with_examples(command: Any) -> None:
     """What is treated alike is left out of both sides."""
     done = command("routes", "diff", "steersman", "never-cancel")
