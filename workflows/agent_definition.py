@@ -108,6 +108,8 @@ class AgentHooks(Declaration, frozen=True):
 
     `home_env` names the variable that replaces `home` at the start of `config`. `timeout` is the time
     limit of a hook, in the agent's own unit. `note` is shown to the person after an installation.
+    `json_dialect` is what the agent's own parser takes in a JSON file: `strict` nothing but JSON,
+    `comments` those, too, `jsonc` comments and trailing commas.
     """
 
     config: Annotated[str, Field(min_length=1)]
@@ -116,6 +118,7 @@ class AgentHooks(Declaration, frozen=True):
     home_env: str = ""
     timeout: Annotated[int, Field(ge=1)] = 10
     note: str = ""
+    json_dialect: Literal["strict", "comments", "jsonc"] = "strict"
 
     def path(self, environ: Mapping[str, str]) -> Path:
         """Return the file's path under an environment."""

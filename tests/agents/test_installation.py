@@ -45,8 +45,8 @@ BEFORE: list[tuple[str, str | None]] = [
     ("claude", "{}\n"),
     ("claude", '{"a": 1}'),
     ("claude", '{"hooks": {"Stop": [{"hooks": []}]}}'),
-    ("claude", JSONC),
-    ("claude", JSONC.replace("\n", "\r\n")),
+    ("jsonc", JSONC),
+    ("jsonc", JSONC.replace("\n", "\r\n")),
     ("copilot", None),
     ("copilot", '{\n\t"version": 1,\n\t"hooks": {}\n}\n'),
     ("antigravity", '{"lint": {"Stop": [{"command": "make lint"}]}}\n'),
@@ -65,7 +65,10 @@ BEFORE: list[tuple[str, str | None]] = [
 
 
 def agent_of(name: str, agents: dict[str, AgentDefinition]) -> AgentDefinition:
-    """Return a shipped definition, or one of a person's own whose hooks are TOML."""
+    """Return a shipped definition, or one of a person's own: in JSON with comments, or in TOML."""
+    if name == "jsonc":
+        hooks = agents["claude"].hooks.model_copy(update={"json_dialect": "jsonc"})
+        return agents["claude"].model_copy(update={"hooks": hooks})
     if name != "toml":
         return agents[name]
     hooks = agents["claude"].hooks.model_copy(
@@ -163,9 +166,9 @@ def test_another_mapping_is_out_of_date_and_renewed(
 ) -> None:
     """Where the program moved or the mapping changed, `install` renews, and the first copy holds."""
     write(user / ".claude" / "settings.json", JSONC)
-    old = installed("claude", "/old/bin/steersman")
+    old = installed(agent_of("jsonc", agents), "/old/bin/steersman")
     old.apply(old.install(), is_install=True)
-    new = installed("claude")
+    new = installed(agent_of("jsonc", agents))
     assert new.status() == "outdated"
     new.apply(new.install(), is_install=True)
     assert new.status() == "installed"
@@ -181,6 +184,9 @@ def test_another_mapping_is_out_of_date_and_renewed(
         ("claude", '{\n "hooks": {"Stop": {}}\n}', "2:20", "`hooks.Stop` is not a list"),
         ("claude", '{"a": 1,, }', "1:9", "a key in quotes is expected"),
         ("claude", "[]", "1:1", "not a JSON object"),
+        ("claude", "{\n // mine\n}", "2:2", "reads JSON without comments and trailing commas"),
+        ("claude", '{"a": 1,}', "1:9", "reads JSON without comments and trailing commas"),
+        ("gemini", '{"a": "//", /* b */ "c": 1,}', "1:28", "reads JSON without trailing commas"),
         ("hermes", "hooks: {on_session_start: [{command: x}]}\n", "1:8", "write it as a block"),
         ("hermes", "a: [1\nb: 2\n", "2:2", "not valid YAML"),
         ("hermes", "- a\n", "1:1", "not a YAML mapping"),

@@ -71,7 +71,7 @@ class Installation:
         states: list[bool] = []
         has_hooks = False
         for path, entries in self._parts():
-            found = self._found(path)
+            found = self._checked(path)
             has_hooks = has_hooks or bool(found)
             states.append(sorted(found) == self._pairs(entries))
         if not has_hooks:
@@ -93,9 +93,10 @@ class Installation:
         for path, entries in self._parts():
             content = _read(path)
             text = _decoded(path, content or b"")
-            if content is not None and sorted(self._found(path)) == self._pairs(entries):
+            if content is not None and sorted(self._checked(path)) == self._pairs(entries):
                 continue
             with _placed(path):
+                self._syntax.check(text, self.agent)
                 clean = self._syntax.removed(text, self.agent.name)
                 after = self._syntax.added(clean, self.agent, entries)
             changes.append(Change(path=path, before=content, after=after.encode()))
@@ -150,6 +151,14 @@ class Installation:
         """Return entries in the form in which they are found; the event of a script is its name."""
         is_folder = self._format.is_folder
         return sorted(("" if is_folder else entry.name, entry.command) for entry in entries)
+
+    def _checked(self, path: Path) -> list[tuple[str, str]]:
+        """Find the hooks in a file that the agent itself can read. Raises `ConfigError`."""
+        content = _read(path)
+        if content is not None:
+            with _placed(path):
+                self._syntax.check(_decoded(path, content), self.agent)
+        return self._found(path)
 
     def _found(self, path: Path) -> list[tuple[str, str]]:
         content = _read(path)

@@ -207,6 +207,21 @@ class JsonHooks(Value, HookSyntax):
     item: Item
     besides: Mapping[str, Any]
 
+    def check(self, text: str, agent: AgentDefinition) -> None:
+        """Reject comments and trailing commas that the agent's own parser does not take."""
+        _parsed(text)
+        dialect = agent.hooks.json_dialect
+        if dialect == "jsonc" or not text[_skip(text, 0) :]:
+            return
+        allowed = _without_comments(text) if dialect == "comments" else text
+        try:
+            json.loads(allowed)
+        except ValueError as error:
+            at = error.pos if isinstance(error, json.JSONDecodeError) else 0
+            which = "trailing commas" if dialect == "comments" else "comments and trailing commas"
+            message = f"{agent.name} reads JSON without {which}, and would ignore the whole file"
+            raise NotUnderstood(message, text, at) from error
+
     def found(self, text: str, agent: str) -> list[tuple[str, str]]:
         """List this program's hooks, wherever the command is in an item."""
         root = _parsed(text)
@@ -260,6 +275,12 @@ class JsonHooks(Value, HookSyntax):
         if not isinstance(place.value, list):
             raise NotUnderstood(f"`{self.key}.{name}` is not a list", text, place.start)
         return insert(text, place, item)
+
+
+def _without_comments(text: str) -> str:
+    """Replace comments by blanks, so that every offset stays."""
+    tokens = re.compile(f"{_STRING.pattern}|(//[^\\n]*|/\\*[\\s\\S]*?\\*/)")
+    return tokens.sub(lambda found: " " * len(found[0]) if found[1] else found[0], text)
 
 
 def _parsed(text: str) -> JsonNode:

@@ -40,6 +40,9 @@ class HookSyntax:
     Each method raises `NotUnderstood` for a text that cannot be edited without a guess.
     """
 
+    def check(self, text: str, agent: AgentDefinition) -> None:
+        """Raise `NotUnderstood` for a text that the agent itself would not read."""
+
     def found(self, text: str, agent: str) -> list[tuple[str, str]]:
         """List this program's hooks as pairs of event and command, in the order of the text."""
         raise NotImplementedError
