@@ -37,6 +37,7 @@ def chat(
         is_yes=options.is_yes,
         can_ask=can_ask,
         is_debug=options.is_debug,
+        is_one_shot=bool(options.message),
     )
     host = Host(paths, settings, environ, launch)
 

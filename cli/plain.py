@@ -78,7 +78,7 @@ class PlainInterface:
                 self._is_mid_line = not delta.endswith("\n") if delta else self._is_mid_line
             case "saved_queues" if self._is_one_shot:
                 name = event["saved"][0]["session"]
-                self._aside(f"Saved messages wait here: `steersman chat --resume {name}`")
+                self._aside(f"A saved queue waits: `steersman chat --resume {name}`")
             case "saved_queues":
                 self._announced |= {found["session"] for found in event["saved"]}
                 self._aside(announce_saved(event, time.time(), can_utf8=self._can_utf8))
@@ -160,13 +160,13 @@ def talk_plain(host: ChatHost, open_it: Callable[[], ChatSession], options: Chat
     utf8 = (sys.stderr.encoding or "").lower().replace("-", "") == "utf8"
     shows_queued = host.config.auto_queue.show_queue_on_input
     interface = PlainInterface(
-        out, err, can_utf8=utf8, shows_queued=shows_queued, is_one_shot=bool(options.message)
+        out, err, can_utf8=utf8, shows_queued=shows_queued, is_one_shot=host.launch.is_one_shot
     )
     host.event_bus.subscribe(interface.hear)
     host.event_bus.subscribe(idle_waiter.hear)
     try:
         conversation = open_it()
-        if host.choice is not None:
+        if host.choice is not None and not (options.message and host.choice.is_named):
             err.write(f"{host.choice.line}\n")
         for notice in (*host.config.notices, *host.notices):
             err.write(f"{notice}\n")

@@ -220,10 +220,11 @@ class Host:
         """Tell a new session what others left in its folder, to be resumed there."""
         here = self.saved_queues.here(folder)
         for run in (found.row for found in here if found.row.workflow):
-            self._note(
-                f"Run {run.session} of this folder (workflow {run.workflow}) was interrupted: "
-                f"`steersman run --resume {run.session}` continues where it stopped"
-            )
+            if not self.launch.is_one_shot:
+                self._note(
+                    f"Run {run.session} of this folder (workflow {run.workflow}) was interrupted: "
+                    f"`steersman run --resume {run.session}` continues where it stopped"
+                )
         saved = [found.view() for found in here if not found.row.workflow]
         if saved:
             self.publisher(session).saved_queues(saved)

@@ -7,6 +7,7 @@ class LaunchOptions(Value):
     """The agent and the model by name, empty if the command line names none.
 
     `is_yes`: calls that would be asked about are allowed. `can_ask`: a person can answer questions.
+    `is_one_shot`: the program ends after one message.
     """
 
     agent: str = ""
@@ -14,3 +15,4 @@ class LaunchOptions(Value):
     is_yes: bool = False
     can_ask: bool = False
     is_debug: bool = False
+    is_one_shot: bool = False

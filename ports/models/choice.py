@@ -59,11 +59,15 @@ _LISTEN = 0.5  # seconds that an open port gets to name its models
 
 
 class Choice(Value):
-    """The chosen model; `why` completes the sentence `uses NAME because …`."""
+    """The chosen model; `why` completes the sentence `uses NAME because …`.
+
+    `is_named`: a person named it, so that it is no news.
+    """
 
     name: str
     config: ModelConfig
     why: str
+    is_named: bool = False
 
     @property
     def line(self) -> str:
@@ -91,18 +95,15 @@ def choose(
     `ConfigError` for an unknown name.
     """
     if flag:
-        return Choice(
-            name=flag, config=_named(flag, config_models, "--model"), why="asked for with `--model`"
-        )
+        config = _named(flag, config_models, "--model")
+        return Choice(name=flag, config=config, why="asked for with `--model`", is_named=True)
     if chosen:
-        return Choice(
-            name=chosen, config=_named(chosen, config_models, "/model"), why="chosen with `/model`"
-        )
+        config = _named(chosen, config_models, "/model")
+        return Choice(name=chosen, config=config, why="chosen with `/model`", is_named=True)
     if agent_model:
         config = _named(agent_model, config_models, "`model` of the agent")
-        return Choice(
-            name=agent_model, config=config, why="the agent's `model` in the configuration"
-        )
+        why = "the agent's `model` in the configuration"
+        return Choice(name=agent_model, config=config, why=why, is_named=True)
     for service in SERVICES:
         if environ.get(service.api_key_env):
             return Choice(

@@ -109,7 +109,10 @@ def _mark(pid: int) -> str:
     except OSError:
         return ""
     name = f"{MARK}=".encode()
-    return next((word[len(name) :].decode() for word in words if word.startswith(name)), "")
+    return next(
+        (word[len(name) :].decode("ascii", "replace") for word in words if word.startswith(name)),
+        "",
+    )
 
 
 def _is_orphaned(mark: list[str]) -> bool:

@@ -4,6 +4,7 @@ import json
 import os
 import shlex
 import subprocess
+from typing import Any
 
 import pytest
 from support.driver import COMMAND, Gate, Place, shape
@@ -289,3 +290,27 @@ def test_the_module_is_the_command(place: Place, serve) -> None:
     serve(Text("Hello."))
     assert place.run("--version").stdout.startswith("steersman ")
     assert COMMAND
+
+
+def test_a_one_shot_says_only_what_is_news(place: Place, serve) -> None:
+    """Nothing about a model that was configured; one short line for all saved queues, none in a run."""
+    serve(Text("Hello.", times=0))
+    first = place.run("chat", "hi")
+    assert (first.stdout, first.stderr) == ("Hello.\n", "")
+    assert place.run("send", "last", "later").returncode == 0
+    ran = place.run("chat", "again")
+    (session,) = [row for row in _listed(place) if row["waiting"]]
+    waits = f"A saved queue waits: `steersman chat --resume {session['id']}`\n"
+    assert (ran.stdout, ran.stderr) == ("Hello.\n", waits)
+    (place.folder / "w.toml").write_text(
+        '[workflow]\nname = "w"\n[[step]]\nid = "a"\nrun = ["true"]\n'
+    )
+    ran = place.run("run", "w.toml")
+    assert (ran.returncode, "saved queue" in ran.stderr) == (0, False), ran
+
+
+def _listed(place: Place) -> list[dict[str, Any]]:
+    sessions: list[dict[str, Any]] = json.loads(place.run("sessions", "list", "--json").stdout)[
+        "sessions"
+    ]
+    return sessions

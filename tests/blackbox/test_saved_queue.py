@@ -82,16 +82,6 @@ def test_a_crash_is_announced(place: Place, serve, gate: Gate, is_utf8: bool) ->
     assert len(server.requests) == 1
 
 
-def test_a_question_from_a_script_is_told_in_a_line(place: Place, serve) -> None:
-    """One message is answered; what waits in its folder is one line, and none for a workflow."""
-    serve(Text("Done."))
-    old = leave_behind(place, "one", "two")
-    ran = place.run("chat", "--plain", "hello")
-    assert (ran.returncode, ran.stdout) == (0, "Done.\n")
-    assert f"Saved messages wait here: `steersman chat --resume {old}`" in ran.stderr.splitlines()
-    assert "Saved items" not in ran.stderr
-
-
 @pytest.mark.slow
 def test_the_mirror_follows_the_queue(place: Place, serve, gate: Gate) -> None:
     """The readable copy has what the queue has, private, and it is where the setting says."""
