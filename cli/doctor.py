@@ -329,6 +329,7 @@ def _store(environ: Mapping[str, str], paths: Paths) -> Iterator[Finding]:
             words = {
                 row.session: state_word(row, is_owned=store.is_owned(row.session)) for row in rows
             }
+            rows = [row for row in rows if words[row.session] != "never began"]
             use = disk_finding(store, paths)
     except SteersmanError as error:
         yield Finding(name="sessions", verdict="bad", text=str(error), hint=error.hint)

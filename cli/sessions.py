@@ -247,7 +247,8 @@ def list_sessions(environ: Mapping[str, str], *, with_size: bool, as_json: bool)
     """Print the home's sessions, newest activity first; children only as data."""
     redactor = Redactor(environ)
     with stored(environ) as store:
-        rows, owners = store.sessions(), store.owners()
+        owners = store.owners()
+        rows = [row for row in store.sessions() if row.seq or row.session in owners]
         sizes = disk_use(store, Paths.of(environ).state) if with_size else {}
     if as_json:
         found = [_about(row, owners.get(row.session)) for row in rows]

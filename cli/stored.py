@@ -25,10 +25,13 @@ def stored(environ: Mapping[str, str]) -> Generator[SqliteStore]:
 def state_word(row: SessionRow, *, is_owned: bool) -> str:
     """Name a session's state: running (a live process owns it), suspended, finalized or crashed.
 
+    One whose process failed before its first entry, as on a full disk, never began: it holds nothing.
     The state of a workflow's run that has ended is its result: succeeded, failed or interrupted.
     """
     if is_owned:
         return "running"
+    if not row.seq:
+        return "never began"
     if row.state == "suspended" and row.run in ("succeeded", "failed", "interrupted"):
         return row.run
     return row.state if row.state in ("suspended", "finalized") else "crashed"

@@ -15,6 +15,8 @@ import pytest
 from support.patience import seconds
 
 from steersman.cli.output import without_nulls
+from steersman.journal.sqlite import SqliteStore
+from steersman.journal.store import SessionRow
 
 WAITS = '[[answer]]\ntext = "never"\ndelay = inf\n'
 
@@ -243,3 +245,17 @@ def test_a_reader_may_leave_early(environ: dict[str, str], folder: Path, told: P
         process.stdout.close()
         assert process.stderr.read() == b""
         assert process.wait(seconds(30)) == 0
+
+
+def test_a_session_that_never_began_is_no_session(command: Any, told: Path) -> None:
+    """One whose process failed before its first entry, as on a full disk, is neither listed nor dead."""
+    store = SqliteStore.open(told / "state")
+    store.create(SessionRow(session="00ff00ff", folder="/"))
+    store.close()
+    (listed,) = json.loads(command("sessions", "list", "--json").out)["sessions"]
+    assert listed["state"] == "suspended"
+    assert "00ff00ff" not in command("sessions", "list").out
+    assert "never began" in command("sessions", "show", "00ff00ff").out
+    doctor = command("doctor").out
+    assert "00ff00ff" not in doctor
+    assert "sessions  1, 0 of them running" in doctor
