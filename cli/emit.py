@@ -28,6 +28,8 @@ EVENTS = (
 SYNCED = ("session-start", "session-end", "session-finalize")
 INHERITED = ("_SESSION_ID", "_THREAD_ID")
 """Suffixes of the variables that name an agent's session to the programs that it starts."""
+DRIVEN = "STEERSMAN_DRIVES"
+"""The variable that names the agent that a session of this program drives; that has no record."""
 PATIENCE = 2.0
 LIMIT = 16 * 1024 * 1024
 _CHUNK = 1 << 16
@@ -84,7 +86,8 @@ def _append(agent: str, event: str, payload: dict[str, Any], received: float) ->
     if not session:
         session = _text(payload, *_other_names(agent)) if agent else ""
     is_odd = not session and any(payload.get(name) not in (None, "") for name in names)
-    if not agent or is_odd or not _is_id(session):
+    is_driven = agent == os.environ.get(DRIVEN)
+    if not agent or is_driven or is_odd or not _is_id(session):
         return False  # an id that cannot be used is not the same as none
     is_start = event == "session-start"
     path = file_of(_state(), agent, session)

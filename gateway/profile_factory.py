@@ -26,7 +26,7 @@ from ..machines.policy import (
 )
 from ..machines.port_results import AGENT_TOOL
 from ..ports import attachment
-from ..ports.agents.external import AgentSpec
+from ..ports.agents.external import DRIVEN, AgentSpec
 from ..ports.instructions import FEW, MOST, Instructions, has_changed, instructions_of
 from ..ports.instructions import read_instructions as read
 from ..ports.judging import INSTRUCTIONS, JudgeSeat
@@ -156,12 +156,14 @@ def external_agent(
     known = config.agents.get(name)
     if known is not None and known.protocol != "acp":
         return None
-    if known is not None and known.start:
-        return AgentSpec(name, known.start, environ)
     agents = load_agents(paths)
+    if known is not None and known.start:
+        program = Path(known.start[0]).name
+        same = (agent.name for agent in agents.values() if program in agent.acp[:1])
+        return AgentSpec(name, known.start, {**environ, DRIVEN: next(same, name)})
     names = {known_name for agent in agents.values() for known_name in (agent.name, *agent.aliases)}
-    if name in names and (start := find_agent(agents, name).acp):
-        return AgentSpec(name, start, environ)
+    if name in names and (found := find_agent(agents, name)).acp:
+        return AgentSpec(name, found.acp, {**environ, DRIVEN: found.name})
     if known is None:
         return None
     raise UsageError(

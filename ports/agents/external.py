@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from .acp_connection import AcpConnection
 
 
+DRIVEN = "STEERSMAN_DRIVES"
+"""The variable that tells an agent's hooks (`cli/emit.py`) that a session here has its work already."""
 GRACE = 0.5
 """Seconds that an agent has to stop before its processes are ended."""
 FORGOTTEN = "it can't load its earlier session, so it does not remember the conversation"

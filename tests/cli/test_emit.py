@@ -11,6 +11,7 @@ import pytest
 from support.patience import seconds
 
 from steersman.cli import emit
+from steersman.ports.agents.external import DRIVEN
 from steersman.workflows.agent_definition import EventName
 from steersman.workflows.paths import Paths
 
@@ -119,6 +120,16 @@ def test_an_id_is_found_under_its_names(
     assert call(environ, json.dumps(said).encode(), agent, "session-start") == (0, b"{}\n", b"")
     (file,) = home.rglob("*.jsonl")
     assert json.loads(file.read_text())["session"] == "s"
+
+
+def test_an_agent_that_a_session_drives_has_no_record(environ: dict[str, str], home: Path) -> None:
+    """Its work is in the session; another agent that it starts has a record as everywhere."""
+    assert DRIVEN == emit.DRIVEN
+    environ = {**environ, DRIVEN: "opencode"}
+    assert call(environ, b'{"session_id": "s"}', "opencode", "session-start")[0] == 0
+    assert not list(home.rglob("*.jsonl"))
+    assert call(environ, b'{"session_id": "s"}', "claude", "session-start")[0] == 0
+    assert len(list(home.rglob("*.jsonl"))) == 1
 
 
 def test_events_are_those_of_definitions() -> None:

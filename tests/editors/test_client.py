@@ -159,3 +159,13 @@ def test_an_answer_without_an_end_is_ended(place: Place, word: str, why: str) ->
     chat.send("say still here")
     chat.wait("turn_ended", status="completed")
     assert chat.close() == 0
+
+
+@pytest.mark.usefixtures("agent")
+def test_a_driven_agent_knows_that_a_session_has_its_work(place: Place) -> None:
+    """Its hooks find its name in the environment, so that it gets no restore record of its own."""
+    chat = place.chat("--agent", "other", "--yes")
+    chat.send('run echo "$STEERSMAN_DRIVES" > driven')
+    chat.wait("turn_ended", status="completed")
+    assert (place.folder / "driven").read_text() == "other\n"
+    assert chat.close() == 0
