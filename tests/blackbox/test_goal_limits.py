@@ -176,7 +176,7 @@ def test_a_turn_that_is_resumed_is_paid_for(place: Place, start: Start, gate: Ga
     chat = place.chat("--yes")
     chat.send("/goal do it")
     gate.wait()
-    chat.ask("/stop")
+    chat.send("/stop")
     chat.wait("stopped")
     before = chat.ask("/goal")["data"]
     assert (before["state"], before["turns_total"], before["tokens"]) == ("paused", 1, 120)

@@ -125,7 +125,7 @@ def test_goals_and_side_talks_agree(place: Place, serve, gate: Gate) -> None:
     question = chat.wait("question")
     asked = looked(place)
     assert asked["actors"]["turn"]["waiting_for"] == f"an answer to question {question['id']}"
-    chat.ask("/stop")
+    chat.send("/stop")
     chat.wait("stopped")
     chat.ask("/queue clear")
     assert chat.ask("/goal next and then sing")["ok"]

@@ -206,7 +206,7 @@ def test_a_resumed_turn_is_one_with_what_it_resumes(place: Place, serve) -> None
     chat = place.chat()
     chat.send("go")
     chat.wait("text")
-    chat.ask("/stop")
+    chat.send("/stop")
     chat.wait("stopped")
     chat.send("/queue resume")
     chat.wait("text")
