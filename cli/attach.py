@@ -19,7 +19,6 @@ from ..journal.lock import Owner
 from ..journal.recovery import whole_conversation
 from ..journal.sqlite import SqliteStore
 from ..journal.store import SessionRow
-from ..machines.classification import Keywords
 from ..machines.errors import SteersmanError
 from ..workflows.config import Config, load
 from ..workflows.paths import Paths
@@ -51,8 +50,7 @@ class AttachedHost:
 
     def open(self, session: str, owner: Owner, user: str) -> AttachedSession:
         """Connect to the owner and subscribe to its events. Raises `SteersmanError`."""
-        queue = self.config.auto_queue
-        words = Keywords(queue.interrupt_keywords, queue.steer_keywords, queue.filler_words)
+        words = self.config.auto_queue.keywords
         self.attached = AttachedSession(
             state=self.paths.state,
             session=session,

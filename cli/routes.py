@@ -16,7 +16,7 @@ from ..gateway.dry_run import as_said, cause_explanation, company_of, draw_expla
 from ..gateway.home import named_session
 from ..gateway.replay import Deviation, Replay, moments, replay
 from ..gateway.terminal import clean
-from ..machines.classification import Keywords, classify
+from ..machines.classification import classify
 from ..machines.delivery import Delivery, Relation
 from ..machines.disposition import AutoQueue, BusyMode, Situation, Strategy
 from ..machines.errors import UsageError
@@ -47,8 +47,7 @@ def replay_session(environ: Mapping[str, str], session: str, under: str, *, as_j
     with stored(environ) as store:
         row = named_session(store, session)
         config = load(Paths.of(environ), Path(row.folder), environ)
-        queue = config.auto_queue
-        words = Keywords(queue.interrupt_keywords, queue.steer_keywords, queue.filler_words)
+        words = config.auto_queue.keywords
         history = moments(store.entries(row.session), _policy(config, row.agent))
         done = replay(history, lambda choice: routes_for(config, choice)[0], theirs, words)
     if as_json:
@@ -299,8 +298,7 @@ def _explain_message(
 
     _require("--as", dry.way, WAYS)
     config = _config(environ)
-    queue = config.auto_queue
-    words = Keywords(queue.interrupt_keywords, queue.steer_keywords, queue.filler_words)
+    words = config.auto_queue.keywords
     found, to, rest = as_said(text, dry.way, lambda said, way: classify(said, words, way, NAMES))
     doing, policy = _state(dry), _policy_of_routes(config, dry)
     recipients = _recipients(doing, dry)

@@ -192,6 +192,7 @@ def _below(routes: Routes, actions: list[str]) -> dict[str, str]:
 
 INTENTS = {
     Intent.CONVERSE: "talk: no word of any list",
+    Intent.ACKNOWLEDGEMENT: "talk that asks for nothing",
     Intent.STEER_WORD: "talk with a steer word",
     Intent.INTERRUPT_BARE: "nothing but interrupt words and filler",
     Intent.INTERRUPT_MORE: "an interrupt word, and more",

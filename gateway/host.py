@@ -12,7 +12,6 @@ from ..actors.environment import Observer
 from ..actors.runtime import Runtime
 from ..journal.memory import MemoryStore
 from ..journal.store import Store
-from ..machines.classification import Keywords
 from ..machines.errors import UnknownSession
 from ..ports.hooks import HookSpec
 from ..ports.instructions import CHANGED
@@ -85,8 +84,7 @@ class Host:
             self._mirror = QueueMirror(folder, self._complain)
             self.event_bus.subscribe(self._copy)
         self._budget = StorageLimit(paths.state, store, config.checkpoints.budget, self._complain)
-        words = Keywords(queue.interrupt_keywords, queue.steer_keywords, queue.filler_words)
-        self._router = Router(config, words)
+        self._router = Router(config, queue.keywords)
         self._casting = ProfileFactory(
             paths=paths,
             config=config,

@@ -1,7 +1,7 @@
 """The classification of a message by its words: a pure function of the text and the configured lists.
 
 An explicit choice by the sender decides at once, then a slash command. Otherwise the words do: an
-interrupt word anywhere in the prose makes an interrupt, whatever surrounds it; beside nothing but
+interrupt word anywhere in the prose makes an interrupt, unless it is negated; beside nothing but
 filler it is a bare one. A message asks for a revert only where the words leave no doubt.
 
 The module has three parts: the text is cut into tokens, configured words are found among them, and
@@ -14,7 +14,8 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property
-from typing import Final, Literal, NamedTuple
+from itertools import pairwise
+from typing import Final, Literal, NamedTuple, assert_never
 
 from msgspec import Struct
 
@@ -25,7 +26,9 @@ from .value import Value
 # A word counts only as prose. What stands in code marks, quotes, tags, web addresses, paths, dotted
 # or hyphenated names, identifiers, calls and flags is shown, not said: it becomes a token that
 # equals no word. Letters are compared after NFKC and case folding, so full-width, ligature and
-# capital forms are the same; any punctuation separates words.
+# capital forms are the same; any punctuation separates words. A single dot without a space ends a
+# sentence between words of the lists ("ok.stop"), or behind one of them before a capital
+# ("Stop.Use zod"); every other one belongs to a name ("undo.py").
 
 
 _SHOWN: Final = "\0"
@@ -33,10 +36,14 @@ _SHOWN: Final = "\0"
 
 
 class Token(NamedTuple):
-    """A word in comparable form, or a shown passage as it stands; `before_colon` if one follows."""
+    """A word in comparable form, or a shown passage as it stands.
+
+    `before_colon`: a colon follows. `is_adjacent`: only space separates it from the token before.
+    """
 
     text: str
     before_colon: bool = False
+    is_adjacent: bool = False
 
 
 # Invisible characters inside a word, and variation selectors, which follow emoji.
@@ -57,11 +64,11 @@ _PIECES: Final = re.compile(r"\S{1,256}\s*|\s+")
 
 
 def normalized(text: str) -> str:
-    """Bring a text into the form in which words are compared."""
+    """Bring a text into the form in which words are found; a word is compared in lower case."""
     if text.isascii():
-        return text.replace("\0", " ").lower()
+        return text.replace("\0", " ")
     pieces = _PIECES.findall(text.translate(_SAME))
-    return "".join(map(_composed, pieces)).casefold()
+    return "".join(map(_composed, pieces))
 
 
 def _composed(piece: str) -> str:
@@ -75,8 +82,9 @@ _FENCE: Final = re.compile(
 )
 _CODE: Final = re.compile(r"``[^\n]*?``|`[^`\n]+`")
 _CITED: Final = re.compile(r"^ {0,3}>[^\n]*", re.MULTILINE)
+_NUMBERED: Final = re.compile(r"^[ \t]*\d{1,3}[.)][ \t]*(?=[^\W\d])", re.MULTILINE)
 _VARIABLE: Final = re.compile(r"\$\{[^{}\n]*\}|\{\{[^{}\n]*\}\}")
-_TAG: Final = re.compile(r"<[/!]?[a-z][^<>\n]*>")
+_TAG: Final = re.compile(r"<[/!]?[A-Za-z][^<>\n]*>")
 _WEB_ADDRESS: Final = re.compile("://[^\\s\0\u3001\u3002]+")
 _MEMBER: Final = re.compile(r"(?<=\w)(?:->|::)(?=\w)")
 
@@ -110,8 +118,9 @@ def _without_shown(text: str) -> str:
         text = _without_quoted(text, _SINGLE)
     for pattern in (_VARIABLE, _TAG):
         text = pattern.sub(f" {_SHOWN} ", text)
+    text = _NUMBERED.sub("", text)
     text = _WEB_ADDRESS.sub(_SHOWN, text)
-    return _MEMBER.sub(".", text)
+    return _MEMBER.sub(_SHOWN, text)
 
 
 def _without_quoted(text: str, pattern: re.Pattern[str]) -> str:
@@ -144,28 +153,42 @@ _MARKS: Final = (
 _WORD: Final = rf"[^\W{_UNSPACED}]|[{_MARKS}]"
 _RUN: Final = re.compile(
     rf"(?P<unspaced>[{_UNSPACED}]+)"
-    rf"|(?P<run>(?:{_WORD}|[-'._/\\~@:$#={_SHOWN}])++(?:\([^()\n]*\)|\[[^\[\]\n]*\]|[(\[])?)"
+    rf"|(?P<run>(?:{_WORD}|[-'._/\\~@:$#={_SHOWN}])++"
+    r"(?:(?<!\.)(?:\([^()\n]*\)|\[[^\[\]\n]*\]|[(\[]))?)"
 )
 _PLAIN: Final = re.compile(rf"(?:{_WORD})++(?:'(?:{_WORD})++)*+")
-# Between words a colon or a double hyphen is punctuation; a double hyphen before one makes a flag.
-_SEPARATOR: Final = re.compile(r"(?<=\w)--+|:")
+# Between words a colon, a double hyphen or several dots are punctuation; a double hyphen before one
+# makes a flag.
+_SEPARATOR: Final = re.compile(r"(?<=\w)--+|:|(?<=\w)\.{2,}(?=\w)")
+_DOTTED: Final = re.compile(rf"{_PLAIN.pattern}(?:\.{_PLAIN.pattern})++")
+_OBJECTS: Final = frozenset({"this", "agents"})
+"""Words of the lists that are also common names before a dot."""
 _HAS_UNSPACED: Final = re.compile(rf"[{_UNSPACED}]+")
 
 
-def tokens(text: str, within: re.Pattern[str] | None = None) -> Iterator[Token]:
+def tokens(
+    text: str, within: re.Pattern[str] | None = None, listed: Collection[str] = ()
+) -> Iterator[Token]:
     """Cut a text into words and shown passages, in order.
 
     `within` finds words inside runs of scripts that put no spaces between words; what is left of
-    such a run is a word of its own.
+    such a run is a word of its own. `listed` are the words between which a dot ends a sentence.
     """
-    for found in _RUN.finditer(_without_shown(normalized(text))):
+    whole = _without_shown(normalized(text))
+    end = 0
+    for found in _RUN.finditer(whole):
         run = found.group()
+        is_adjacent = not whole[end : found.start()].strip() and run[0] not in "-'.~"
         if found.lastgroup == "unspaced":
-            yield from _cut(run, within)
+            parts = _cut(run, within)
         elif _PLAIN.fullmatch(run):
-            yield Token(run)
+            parts = iter((Token(run.casefold()),))
         else:
-            yield from _split(run)
+            parts = _split(run, listed)
+        for part in parts:
+            yield part._replace(is_adjacent=True) if is_adjacent else part
+            is_adjacent = found.lastgroup == "unspaced"
+        end = found.start() + len(run.rstrip("-'.~:"))
 
 
 def unspaced(text: str) -> list[str]:
@@ -185,58 +208,99 @@ def _cut(run: str, pattern: re.Pattern[str] | None) -> Iterator[Token]:
         yield Token(run[done:])
 
 
-def _split(run: str) -> Iterator[Token]:
+def _split(run: str, listed: Collection[str]) -> Iterator[Token]:
     """Split a run of letters and joining characters where two words meet in it."""
     done = 0
     for separator in _SEPARATOR.finditer(run):
-        yield from _word(run[done : separator.start()], separator.group() == ":")
+        yield from _word(run[done : separator.start()], separator.group() == ":", listed)
         done = separator.end()
-    yield from _word(run[done:], False)
+    yield from _word(run[done:], False, listed)
 
 
-def _word(part: str, before_colon: bool) -> Iterator[Token]:
-    """Take sentence marks off a part: a plain word is left, or something that is shown."""
+def _word(part: str, before_colon: bool, listed: Collection[str]) -> Iterator[Token]:
+    """Take sentence marks off a part: plain words are left, or something that is shown."""
     core = part.rstrip(".'~-")
     if not re.match(r"\.\w|--?\w", core):
         core = core.lstrip(".'-")
+    if listed and _DOTTED.fullmatch(core):
+        *before, core = _sentences(core.split("."), listed)
+        yield from map(Token, before)
     if core.strip("~@$#=_/\\"):
-        yield Token(core, before_colon)
+        yield Token(core.casefold(), before_colon)
+
+
+def _sentences(words: list[str], listed: Collection[str]) -> Iterator[str]:
+    """Join words by dots again, except where a dot ends a sentence."""
+    joined = words[:1]
+    for before, word in pairwise(words):
+        is_title = word.istitle() or (word.isupper() and before.isupper())
+        is_name = before.casefold() not in listed or before.casefold() in _OBJECTS
+        if is_name or not (is_title or word.casefold() in listed):
+            joined.append(word)
+            continue
+        yield ".".join(joined).casefold()
+        joined = [word]
+    yield ".".join(joined)
 
 
 # Keywords -----------------------------------------------------------------------------------------
 # An entry may be a phrase ("no wait"); the longest phrase that fits wins, and among equally long
-# ones an interrupt word before a steer word before filler. An entry that ends in a colon
-# ("correction:") counts only before a colon. Steer words count as filler, too.
+# ones the kind that stands last in `WordKind`. An entry that ends in a colon ("correction:") counts
+# only before a colon. Steer words count as filler, too; an acknowledgement does if both lists name it.
+# A negation takes the interrupt word directly behind it out of account, and those that "or" adds.
 
 
 INTERRUPT_WORDS = (
     *("stop", "cancel", "abort", "revert", "undo", "quit", "exit", "halt"),
-    *("scratch that", "nevermind", "no wait"),
+    *("scratch that", "nevermind", "never mind", "nvm", "no wait"),
 )
 """Words and phrases that interrupt unless configured otherwise."""
 
 FILLER_WORDS = (
-    *("please", "just", "now", "it", "this", "that", "everything", "all", "and", "the", "ok"),
-    *("hey", "actually", "wait", "no", "you", "can", "could", "right", "immediately"),
-    *("okay", "yes", "oh", "sorry", "thanks", "thank", "already"),
+    *("please", "pls", "plz", "just", "now", "it", "this", "that", "them", "everything", "all"),
+    *("and", "but", "the", "hey", "omg", "actually", "wait", "no", "yes", "oh", "sorry", "you"),
+    *("can", "could", "will", "would", "right", "immediately", "already", "working", "agents"),
+    *("ok", "okay", "thank", "thanks", "thank you", "great", "got it"),
+    *("what you're doing", "what you are doing", "why not", "why don't you"),
 )
 """Words without meaning beside an interrupt word, unless configured otherwise."""
+
+NEGATION_WORDS = (
+    *("not", "do not", "don't", "dont", "don't ever", "never", "never ever", "can't", "cannot"),
+    *("won't", "doesn't", "does not", "didn't", "did not", "shouldn't", "should not"),
+    *("mustn't", "must not", "not to", "no need to"),
+)
+"""Words before an interrupt word that take its effect, unless configured otherwise."""
+
+ACKNOWLEDGEMENT_WORDS = (
+    *("ok", "okay", "k", "thanks", "thank you", "thx", "ty", "great", "got it", "good", "nice"),
+    *("cool", "perfect", "sounds good", "alright", "understood", "i see", "lgtm"),
+    *("continue", "go on", "carry on", "keep going"),
+    *("please continue", "please go on", "please carry on", "please keep going"),
+)
+"""Words that ask for nothing, unless configured otherwise: a message of only these waits."""
 
 
 class WordKind(IntEnum):
     """The effect of a word, by rising precedence."""
 
     FILLER = 0
-    STEER = 1
-    INTERRUPT = 2
+    ACKNOWLEDGEMENT = 1
+    NEGATION = 2
+    STEER = 3
+    INTERRUPT = 4
 
 
 class Match(Value):
-    """A configured entry found in a text: its own spelling, its kind, its length in tokens."""
+    """A configured entry found in a text: its own spelling, its kind, its length in tokens.
+
+    `is_filler`: it means nothing beside an interrupt word.
+    """
 
     entry: str
     kind: WordKind
     length: int
+    is_filler: bool
 
 
 class _Phrase(Value):
@@ -254,10 +318,12 @@ class Keywords:
     interrupt: tuple[str, ...] = INTERRUPT_WORDS
     steer: tuple[str, ...] = ()
     filler: tuple[str, ...] = FILLER_WORDS
+    negation: tuple[str, ...] = NEGATION_WORDS
+    acknowledgement: tuple[str, ...] = ACKNOWLEDGEMENT_WORDS
 
     def tokens(self, text: str) -> list[Token]:
         """Cut a text into words; entries in scripts without spaces are found inside a run, too."""
-        return list(tokens(text, self._unspaced))
+        return list(tokens(text, self._unspaced, self._listed))
 
     def match(self, found: Sequence[Token], start: int) -> Match | None:
         """Return the best entry that begins at token `start`."""
@@ -270,28 +336,42 @@ class Keywords:
         return None
 
     @cached_property
+    def _entries(self) -> tuple[tuple[WordKind, tuple[str, ...]], ...]:
+        """Return the lists, each with the kind of its entries."""
+        return (
+            (WordKind.INTERRUPT, self.interrupt),
+            (WordKind.STEER, self.steer),
+            (WordKind.NEGATION, self.negation),
+            (WordKind.ACKNOWLEDGEMENT, self.acknowledgement),
+            (WordKind.FILLER, self.filler),
+        )
+
+    @cached_property
     def _unspaced(self) -> re.Pattern[str] | None:
         """Find entries in scripts without spaces, the longest first; none if there are none."""
-        entries = (*self.interrupt, *self.steer, *self.filler)
         parts = sorted(
-            {part for entry in entries for part in unspaced(entry)},
+            {part for _, entries in self._entries for entry in entries for part in unspaced(entry)},
             key=lambda part: (-len(part), part),
         )
         return re.compile("|".join(map(re.escape, parts))) if parts else None
 
     @cached_property
+    def _listed(self) -> frozenset[str]:
+        """Collect the words of all phrases, in comparable form."""
+        phrases = (phrase for group in self._phrases.values() for phrase in group)
+        return frozenset(word for phrase in phrases for word in phrase.words)
+
+    @cached_property
     def _phrases(self) -> dict[str, list[_Phrase]]:
         """Group all phrases by their first word, the one to prefer first."""
         phrases: list[_Phrase] = []
-        for kind, entries in (
-            (WordKind.INTERRUPT, self.interrupt),
-            (WordKind.STEER, self.steer),
-            (WordKind.FILLER, self.filler),
-        ):
+        filler = {entry.casefold() for entry in (*self.filler, *self.steer)}
+        for kind, entries in self._entries:
             for entry in entries:
-                words = tuple(token.text for token in self.tokens(entry))
+                words = tuple(token.text for token in tokens(entry, self._unspaced))
                 if words:
-                    match = Match(entry=entry, kind=kind, length=len(words))
+                    is_filler = entry.casefold() in filler
+                    match = Match(entry=entry, kind=kind, length=len(words), is_filler=is_filler)
                     phrases.append(
                         _Phrase(
                             words=words,
@@ -321,6 +401,7 @@ _ADDRESS: Final = re.compile(r"@([\w/-]+)\s+")
 _REVERTING: Final = frozenset({"revert", "undo"})
 _REVERTIBLE: Final = frozenset({"file", "change", "edit"})
 _WHOSE: Final = frozenset({"your", "very"})
+_OR: Final = frozenset({"or", "nor"})
 
 
 class Classification(Value):
@@ -345,16 +426,31 @@ class _Reading(Struct, kw_only=True):
 
     interrupt: str = ""
     steer: str = ""
-    says_more: bool = False
+    has_filler: bool = False
+    acknowledges: bool = False
+    negates: bool = False
+    goes_on: bool = False
+    has_others: bool = False
     reverts_turn: bool = False
     reverts_last: bool = False
 
     @property
+    def says_more(self) -> bool:
+        """Whether something is left to run once the interrupt words are obeyed."""
+        return self.has_others or self.goes_on
+
+    @property
     def revert(self) -> Revert:
         """The files to restore: none if more is said, the lesser thing where both are named."""
-        if self.says_more:
+        if self.says_more or self.negates:
             return ""
         return "last" if self.reverts_last else "turn" if self.reverts_turn else ""
+
+    @property
+    def wants_nothing(self) -> bool:
+        """Whether nothing is said but thanks and the like ("ok"), or not to stop ("never stop")."""
+        says_so = self.negates or (self.acknowledges and not self.has_filler)
+        return says_so and not self.has_others and not self.steer
 
 
 def classify(
@@ -388,6 +484,8 @@ def addressee(text: str) -> tuple[str, str]:
 def _by_words(reading: _Reading) -> Classification:
     """Choose the intent where nothing but the words decides."""
     if not reading.interrupt:
+        if reading.wants_nothing:
+            return Classification(intent=Intent.ACKNOWLEDGEMENT)
         intent = Intent.STEER_WORD if reading.steer else Intent.CONVERSE
         return Classification(intent=intent, matched=reading.steer)
     if reading.says_more:
@@ -405,16 +503,44 @@ def _read(found: list[Token], words: Keywords) -> _Reading:
     while at < len(found):
         match = words.match(found, at)
         if match is None:
-            reading.says_more = True
+            reading.has_others = True
             at += 1
             continue
         at += match.length
-        if match.kind is WordKind.STEER:
-            reading.steer = reading.steer or match.entry
-        elif match.kind is WordKind.INTERRUPT:
-            reading.interrupt = reading.interrupt or match.entry
-            at = _read_revert(found, at, words, match, reading)
+        match match.kind:
+            case WordKind.FILLER:
+                reading.has_filler = True
+            case WordKind.ACKNOWLEDGEMENT:
+                reading.acknowledges = True
+                reading.goes_on = reading.goes_on or not match.is_filler
+            case WordKind.NEGATION:
+                end = _negated(found, at, words)
+                reading.negates = reading.negates or end > at
+                reading.has_others = reading.has_others or end == at
+                at = end
+            case WordKind.STEER:
+                reading.steer = reading.steer or match.entry
+            case WordKind.INTERRUPT:
+                reading.interrupt = reading.interrupt or match.entry
+                at = _read_revert(found, at, words, match, reading)
+            case _:
+                assert_never(match.kind)
     return reading
+
+
+def _negated(found: list[Token], at: int, words: Keywords) -> int:
+    """Return the end of the interrupt words at `at`, joined by "or", that a negation covers."""
+    end = at
+    while at < len(found) and found[at].is_adjacent:
+        match = words.match(found, at)
+        if match is None or match.kind is not WordKind.INTERRUPT:
+            break
+        end = at + match.length
+        is_joined = end < len(found) and found[end].text in _OR
+        at = end + is_joined
+        if not is_joined:
+            break
+    return end
 
 
 def _read_revert(
@@ -442,6 +568,6 @@ def _read_revert(
 def _leading(found: list[Token], at: int, words: Keywords) -> int:
     """Return how many tokens from here may stand between revert and last, none if these may not."""
     filler = words.match(found, at)
-    if filler is not None and filler.kind is not WordKind.INTERRUPT:
+    if filler is not None and filler.is_filler and filler.kind is not WordKind.INTERRUPT:
         return filler.length
     return int(found[at].text in _WHOSE)

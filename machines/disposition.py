@@ -24,6 +24,7 @@ class Intent(StrEnum):
     """The intent of a message, by its words or by the sender's explicit choice."""
 
     CONVERSE = "converse"  # no word of any list
+    ACKNOWLEDGEMENT = "acknowledgement"  # nothing but words like "ok" and "thanks"
     STEER_WORD = "steer_word"  # a steer word, no interrupt word
     INTERRUPT_BARE = "interrupt_bare"  # nothing but interrupt words and filler
     INTERRUPT_MORE = "interrupt_more"  # an interrupt word, and more
@@ -157,7 +158,12 @@ ACK_USES: Final[Mapping[str, AckUse]] = {
 }
 """The use of each acknowledgement: anywhere else it contradicts what is done."""
 
-OVERTAKEN_INTENTS: Final = (Intent.CONVERSE, Intent.STEER_WORD, Intent.EXPLICIT_QUEUE)
+OVERTAKEN_INTENTS: Final = (
+    Intent.CONVERSE,
+    Intent.ACKNOWLEDGEMENT,
+    Intent.STEER_WORD,
+    Intent.EXPLICIT_QUEUE,
+)
 """Intents that a stop can overtake; those that steer or interrupt are decided at their arrival."""
 
 NEVER_SAID: Final[Mapping[tuple[Intent, Situation], str]] = {
@@ -249,6 +255,11 @@ DEFAULT_DISPOSITIONS: Final = Table(
             when=when(situation=Situation.UNATTENDED),
             action=Action.RUN,
             doc="A message does not wait for background children."),
+
+        DispositionRow(name="acknowledgement",
+            when=when(intent=Intent.ACKNOWLEDGEMENT),
+            action=Action.QUEUE, ack="queued",
+            doc="A message that asks for nothing waits, in every mode."),
 
         # Strategy `always`: any message interrupts, but talk never gets between turn and child.
         DispositionRow(name="always-word-delegating",

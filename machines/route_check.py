@@ -56,6 +56,7 @@ BELOW: Final = (Relation.FOREGROUND_CHILD, Relation.BACKGROUND_CHILD, Relation.S
 
 CONVERSATIONAL: Final = (
     Intent.CONVERSE,
+    Intent.ACKNOWLEDGEMENT,
     Intent.STEER_WORD,
     Intent.INTERRUPT_MORE,
     Intent.EXPLICIT_QUEUE,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, create_model
 
+from ..machines.classification import Keywords
 from .document import Declaration, Several
 from .problem import UnknownWord, shown
 from .providers import PROVIDERS
@@ -135,8 +136,21 @@ class AutoQueueSettings(Declaration, frozen=True):
     interrupt_keywords: Several[str]
     steer_keywords: Several[str]
     filler_words: Several[str]
+    negation_words: Several[str]
+    acknowledgement_words: Several[str]
     after_interrupt: AfterInterrupt
     persistence: Persistence
+
+    @property
+    def keywords(self) -> Keywords:
+        """The lists by which messages are classified."""
+        return Keywords(
+            interrupt=self.interrupt_keywords,
+            steer=self.steer_keywords,
+            filler=self.filler_words,
+            negation=self.negation_words,
+            acknowledgement=self.acknowledgement_words,
+        )
 
 
 class Goals(Declaration, frozen=True):

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from ..environment import Environment
 
 
-SAYS_MORE = (Intent.CONVERSE, Intent.STEER_WORD, Intent.INTERRUPT_MORE)
+SAYS_MORE = (Intent.CONVERSE, Intent.ACKNOWLEDGEMENT, Intent.STEER_WORD, Intent.INTERRUPT_MORE)
 BY_WORDS = (Cause.BARE_WORD, Cause.MORE_WORD, Cause.MESSAGE)
 
 

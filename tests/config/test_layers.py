@@ -23,7 +23,7 @@ def test_shipped_values(load_with: Load) -> None:
     config = load_with()
     assert (config.busy_input_mode, config.interrupt_strategy) == ("interrupt", "keyword")
     assert (config.interrupt_at, config.steer_while_streaming) == ("now", "wait")
-    assert config.auto_queue.interrupt_keywords[-3:] == ("scratch that", "nevermind", "no wait")
+    assert config.auto_queue.interrupt_keywords[-3:] == ("never mind", "nvm", "no wait")
     assert (config.auto_queue.enabled, config.auto_queue.max_queue_size) == (False, 10)
     assert config.auto_queue.persistence.retention_hours == 168
     assert (config.goals.max_turns, config.goals.max_judge_failures) == (20, 3)

@@ -41,6 +41,14 @@ def intent(text: str, words: Keywords = WORDS) -> Intent:
         *("  stop  ", "\tstop\n", "stop\n\n\n", "\r\nstop\r\n", "please\nstop\nnow"),
         *("please--stop", "stop—now", "stop–now", "stop: now", "stop : now", "stop & wait"),
         *("stop 🛑", "🛑 stop", "⏹️ stop", "stop!!"),
+        *("please...stop...now", "ok.stop", "stop.now", "Ok.Stop", "no.stop.", "please..stop"),
+        *("please…stop…now", "no.wait", "ok.Stop!", "stop.it"),
+        *("1. stop", "2) stop", "1.stop", "pls stop", "plz stop", "stop plz", "omg stop"),
+        *("would you please stop", "will you stop", "will you please stop now?", "stop them"),
+        *("stop the agents", "stop all agents", "stop what you're doing", "stop working"),
+        *("stop what you’re doing", "stop what you are doing", "never mind", "Never mind!", "nvm"),
+        *("ok, nvm", "no, never mind that", "stop, don't revert", "why not just stop"),
+        *("why don't you stop", "great, now stop", "got it, stop", "stop, thank you"),
     ],
 )
 def test_nothing_but_interrupt_words_and_filler_is_a_bare_interrupt(text: str) -> None:
@@ -89,8 +97,22 @@ def test_punctuation_and_letter_forms_of_any_language_make_no_difference(text: s
         ("no, wait: the other one", "no wait"),
         ("nevermind the tests", "nevermind"),
         ("scratch that, write it in rust", "scratch that"),
-        ("don't stop", "stop"),
         ("can't you abort the build?", "abort"),
+        ("Stop.Use zod", "stop"),
+        ("STOP.USE ZOD", "stop"),
+        ("please stop.Then use zod", "stop"),
+        ("use zod...stop", "stop"),
+        ("stop.(use zod)", "stop"),
+        ("never mind, use yup", "never mind"),
+        ("nvm the tests", "nvm"),
+        ("don't do that, stop", "stop"),
+        ("don't! stop!", "stop"),
+        ("not now. stop.", "stop"),
+        ("do not, stop", "stop"),
+        ("don't ... stop", "stop"),
+        ("not that stop", "stop"),
+        ("stop and continue", "stop"),
+        ("undo that and go on", "undo"),
         ("I said stop already", "stop"),
         ("first file.\nthen quit the loop", "quit"),
         ("stop 5", "stop"),
@@ -135,7 +157,7 @@ def test_an_interrupt_word_in_a_message_that_says_more(text: str, matched: str) 
         *("stopwatch timer", "nonstop", "stopping", "stopped", "stops", "stoppp", "unstoppable"),
         *("cancellation", "cancelled", "exits", "exited", "undone", "reverted", "halting"),
         *("quitter",),
-        *("abortion", "existing", "exit2", "stop2", "2stop", "never mind", "wait, no"),
+        *("abortion", "existing", "exit2", "stop2", "2stop", "wait, no"),
         *("no we wait",),
         *("stop's", "exit's code", "stop’s"),
         *("stop\u0301", "stóp", "stopp\u0308e", "ßtop", "стоп", "stоp"),
@@ -144,6 +166,88 @@ def test_an_interrupt_word_in_a_message_that_says_more(text: str, matched: str) 
 def test_other_words_say_nothing_of_stopping(text: str) -> None:
     """Only whole words and whole phrases of the list count."""
     assert classify(text, WORDS).intent is Intent.CONVERSE
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("the build did not stop", "it doesn't stop at the end", "don't stop until it is green"),
+        *(
+            "do not revert the commit",
+            "never exit with 1",
+            "the server won't stop",
+            "try not to quit",
+        ),
+        *("don't revert the last file", "don't cancel or abort the build", "make it not halt"),
+    ],
+)
+def test_negated_words_do_not_count(text: str) -> None:
+    """An interrupt word directly behind a negation is talk."""
+    assert classify(text, STEERING).intent is Intent.CONVERSE
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(
+            "ok",
+            "OK!",
+            "okay",
+            "thanks",
+            "Thank you.",
+            "great",
+            "got it",
+            "ok, thanks!",
+            "Great 👍",
+        ),
+        *("ok thanks, got it", "keep going", "please continue", "sounds good, keep going"),
+        *(
+            "don't stop",
+            "do not revert",
+            "never stop",
+            "keep going, don't stop",
+            "please don't stop",
+        ),
+        *("Don’t stop!", "DO NOT STOP", "don't stop now", "no, don't stop", "never ever quit"),
+        *(
+            "keep going, never stop",
+            "don't stop or revert",
+            "ok, don't cancel it",
+            "no need to stop",
+        ),
+    ],
+)
+def test_a_message_that_asks_for_nothing_is_an_acknowledgement(text: str) -> None:
+    """Nothing but words of that list, or negated interrupt words beside filler."""
+    assert classify(text, WORDS) == Classification(intent=Intent.ACKNOWLEDGEMENT)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("ok, use zod", Intent.CONVERSE),
+        ("ok, wait", Intent.CONVERSE),
+        ("`ok`", Intent.CONVERSE),
+        ("thanks, now run the tests", Intent.CONVERSE),
+        ("ok stop", Intent.INTERRUPT_BARE),
+        ("don't stop, but use zod", Intent.CONVERSE),
+        ("don't stop, abort", Intent.INTERRUPT_BARE),
+    ],
+)
+def test_an_acknowledgement_that_says_more_is_none(text: str, expected: Intent) -> None:
+    """Any other word makes it an ordinary message again."""
+    assert intent(text) is expected
+
+
+def test_a_steer_word_beside_an_acknowledgement_steers() -> None:
+    """Only a message of nothing else waits."""
+    assert intent("ok, actually", STEERING) is Intent.STEER_WORD
+
+
+def test_a_chosen_interrupt_runs_what_it_says() -> None:
+    """To continue is something to run; thanks is not."""
+    assert classify("keep going", WORDS, "interrupt").says_more
+    assert not classify("thanks", WORDS, "interrupt").says_more
 
 
 @pytest.mark.parametrize(
@@ -167,7 +271,10 @@ def test_other_words_say_nothing_of_stopping(text: str) -> None:
         ),
         *("他说“stop”了", '他说"stop"了', '"a\nstop\nb"', "> please stop", "a\n> stop\nb"),
         *("undo.py has a bug", "exit(1)", "sys.exit(1)", "stop()", "stop(now, please)", "stop[0]"),
-        *("obj.stop", "obj?.stop()", "ptr->stop", "Timer::stop", ".stop { }", "stop.now"),
+        *("stop.sh", "stop.py fails", "Stop.cs", "see undo.test.ts", "this.stop", "agents.stop"),
+        *("timer.Stop", "Timer.Stop", "Process.Exit", "Stop.UseZod", "exit.code", "www.stop.com"),
+        *("ok.stop()", "a/ok.stop", "ok.stop_all", "ok.stop@x.io", "v1.stop"),
+        *("obj.stop", "obj?.stop()", "ptr->stop", "Timer::stop", ".stop { }"),
         *("stop_words", "_stop_", "stop_", "STOP_LOSS", "__exit__", "stopAll", "onCancel", "$stop"),
         *("the non-stop train", "e-stop", "stop-gap", "stop‑gap", "pre-exit hook", "stop-and-go"),
         *("src/stop/x", "/usr/bin/stop", "./stop", "../exit", "~/undo", "stop/", "stop/cancel"),
@@ -220,7 +327,7 @@ def test_the_last_file_alone_is_reverted(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        *("implement undo support", "revert the commit", "don't revert"),
+        *("implement undo support", "revert the commit"),
         *("undo the last three files",),
         *("revert the last file and use zod", "revert last", "undo the last migration"),
         *("revert to v2",),
@@ -350,6 +457,11 @@ def test_an_explicit_choice_decides(text: str, explicit: str, expected: Classifi
         ),
         (Keywords(interrupt=("停",), filler=("请",)), "请停（现在）", Intent.INTERRUPT_MORE),
         (Keywords(interrupt=("стоп",)), "СТОП!", Intent.INTERRUPT_BARE),
+        (Keywords(interrupt=("停",), negation=("别",)), "别停", Intent.ACKNOWLEDGEMENT),
+        (Keywords(interrupt=("стоп",), negation=("не",)), "не стоп", Intent.ACKNOWLEDGEMENT),
+        (Keywords(negation=()), "don't stop", Intent.INTERRUPT_MORE),
+        (Keywords(acknowledgement=("merci",)), "Merci !", Intent.ACKNOWLEDGEMENT),
+        (Keywords(acknowledgement=()), "thanks", Intent.CONVERSE),
         (Keywords(interrupt=("arrête",)), "Arre\u0302te !", Intent.INTERRUPT_BARE),
         (Keywords(interrupt=("arrête",)), "arrete", Intent.CONVERSE),
         (Keywords(interrupt=("STRASSE",)), "straße", Intent.INTERRUPT_BARE),
@@ -423,6 +535,9 @@ HOSTILE = {
     "surrogate": "\ud800",
     "revert": "revert the ",
     "nothing": "\0",
+    "dotted": "ok.",
+    "negated": "don't stop or ",
+    "numbered": "1. \n",
 }
 
 
@@ -458,6 +573,8 @@ def test_the_shipped_configuration_has_the_same_lists() -> None:
     assert shipped["interrupt_keywords"] == list(WORDS.interrupt)
     assert shipped["steer_keywords"] == list(WORDS.steer)
     assert shipped["filler_words"] == list(WORDS.filler)
+    assert shipped["negation_words"] == list(WORDS.negation)
+    assert shipped["acknowledgement_words"] == list(WORDS.acknowledgement)
 
 
 @pytest.mark.parametrize(
@@ -473,7 +590,7 @@ def test_the_shipped_configuration_has_the_same_lists() -> None:
         ("okay, stop, thank you", Intent.INTERRUPT_BARE),
         ("oh no, stop already", Intent.INTERRUPT_BARE),
         ("sorry, nevermind!", Intent.INTERRUPT_BARE),
-        ("never mind the warnings, go on", Intent.CONVERSE),
+        ("never mind the warnings, go on", Intent.INTERRUPT_MORE),
         ("¡para! stop", Intent.INTERRUPT_MORE),
         ("עצור stop", Intent.INTERRUPT_MORE),
         ("undo your last change", Intent.REVERT),

@@ -21,7 +21,7 @@ from steersman.machines.disposition import (
 )
 
 RUNNING = ("busy", "accompanied", "delegating")
-TALK = ("converse", "steer_word")
+TALK = ("converse", "acknowledgement", "steer_word")
 CANCEL = ("interrupt_bare", "revert")
 
 
@@ -92,6 +92,16 @@ def said(intent: str, situation: str, *policy: str) -> tuple[str, str, str]:
         ("interrupt_more", "accompanied", "queue", ("queue", "", "word_queued")),
         ("interrupt_more", "accompanied", "on", ("queue", "", "word_queued")),
         ("interrupt_more", "accompanied", "always", ("interrupt", "more_word", "word_interrupts")),
+        # what asks for nothing waits, whatever the mode
+        ("acknowledgement", "busy", "", ("queue", "", "queued")),
+        ("acknowledgement", "busy", "steer", ("queue", "", "queued")),
+        ("acknowledgement", "busy", "always", ("queue", "", "queued")),
+        ("acknowledgement", "accompanied", "never", ("queue", "", "queued")),
+        ("acknowledgement", "delegating", "steer", ("queue", "", "queued")),
+        ("acknowledgement", "interrupting", "", ("queue", "", "next_after_stop")),
+        ("acknowledgement", "unattended", "", ("run", "", "")),
+        ("acknowledgement", "idle", "on", ("run", "", "")),
+        ("acknowledgement", "held", "queue", ("run", "", "")),
         # nothing runs
         ("interrupt_bare", "idle", "", ("run", "", "")),
         ("explicit_steer", "idle", "", ("run", "", "")),
