@@ -222,6 +222,10 @@ class AttachedSession:
         self._requests.put("answer", params)
         return True
 
+    def edit(self, number: int | None) -> None:
+        """Keep only this waiting message from starting while it is edited here; none: let go."""
+        self._requests.put("edit", {"number": number})
+
     def ask(self, message: Answer) -> dict[str, Any]:
         """Send on the one message that faces ask themselves."""
         return {"ok": self.answer(message.question, message.choice, message.reason)}

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from msgspec.structs import replace
@@ -31,7 +32,7 @@ from ..machines.disposition import Intent
 from ..machines.effects import RestoreFiles
 from ..machines.errors import AdmissionRefused, UnknownSession, UsageError
 from ..machines.internal_messages import Inspect
-from ..machines.messages import Answer, Interrupt, Message, UserMessage
+from ..machines.messages import Answer, Interrupt, Message, QueueChange, UserMessage
 from ..machines.port_results import RestoreCounted, RestoreEnded
 from ..machines.routes import Routes
 from ..machines.value import Value
@@ -129,6 +130,18 @@ class SessionClient:
         """Send a message and return the session's reply; `timeout` in seconds."""
         reply: dict[str, Any] | None = self._runtime.ask(self.session, message, timeout)
         return reply or {"ok": True}
+
+    def begin_edit(self, number: int, editor: str) -> None:
+        """Keep a waiting message from starting while a person edits it in the client `editor`."""
+        self._tell_edit(QueueChange(op="begin_edit", number=number, editor=editor))
+
+    def end_edit(self, editor: str) -> None:
+        """Let the messages go that were edited in a client, where its person left that or it is gone."""
+        self._tell_edit(QueueChange(op="end_edit", editor=editor))
+
+    def _tell_edit(self, change: QueueChange) -> None:
+        with suppress(AdmissionRefused, UnknownSession):  # a message that is sent says why
+            self._runtime.tell(self.session, change)
 
     def interrupt(self, turn: str = "") -> dict[str, Any]:
         """Stop the running turn, or only the one that is named, and all that it started."""

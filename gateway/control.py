@@ -6,8 +6,10 @@ A client that reads slowly has its own buffer and is disconnected when that is f
 
 Methods: `say` (or `send`) `{session, text, as, client_id, user}` answers with the receipt (an `accepted`,
 `rejected` or `result` event); so do `queue`, `steer` and `interrupt` with a text, `stop`, `goal`,
-`agents`, `finalize` and `answer`. `inspect {session}`, `queue {session}`, `list {}`, `sessions {}`, and
-`subscribe {session}`, after which every event of the session and its subagents comes as a notification.
+`agents`, `finalize` and `answer`. `edit {session, number}` keeps a waiting message from starting until
+the client says `edit` without a number, or hangs up. `inspect {session}`, `queue {session}`, `list {}`,
+`sessions {}`, and `subscribe {session}`, after which every event of the session and its subagents comes
+as a notification.
 """
 
 from __future__ import annotations
@@ -104,6 +106,8 @@ class Client:
         self._writer = writer
         self._leave: Callable[[], None] | None = None
         self._requests: set[asyncio.Task[None]] = set()
+        self._key = f"k-{secrets.token_hex(8)}"
+        self._edited: Conversation | None = None
 
     async def serve(self, reader: asyncio.StreamReader) -> None:
         """Answer requests until the client goes; a slow one does not hold up the next."""
@@ -127,6 +131,8 @@ class Client:
         """Forget the client. Idempotent."""
         if self._leave is not None:
             self._leave()
+        if self._edited is not None:
+            self._edited.end_edit(self._key)
         for task in self._requests:
             task.cancel()
         self._writer.close()
@@ -164,6 +170,8 @@ class Client:
             case "goal" | "agents" | "finalize":
                 words = str(params.get("text") or shlex.join(map(str, params.get("words", ()))))
                 return await self._say(params, f"/{method} {words}".strip(), "auto")
+            case "edit":
+                return self._edit(params)
             case "sessions":
                 return sorted(self._host.conversations)
             case "list":
@@ -177,6 +185,16 @@ class Client:
                 return {"ok": True}
             case _:
                 raise ValueError(f"no method `{method}`")
+
+    def _edit(self, params: Params) -> Params:
+        """Keep a waiting message from starting while this client edits it; without a number let go."""
+        if self._edited is not None:
+            self._edited.end_edit(self._key)
+        self._edited, number = None, params.get("number")
+        if number is not None:
+            self._edited = self._conversation(params)
+            self._edited.begin_edit(int(number), self._key)
+        return {"ok": True}
 
     def _list(self) -> list[dict[str, str]]:
         rows = [self._host.store.load(session).row for session in sorted(self._host.conversations)]

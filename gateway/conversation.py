@@ -19,6 +19,9 @@ from .commands.command import CommandCall, Reply
 from .commands.registry import NAMES, parse
 from .events.contract import ResultEvent
 
+HERE = "here"
+"""The client of the owner's own interface, of which a process has one."""
+
 _SLASH = re.compile(r"/[A-Za-z][A-Za-z-]*(\s|$)")
 
 
@@ -106,6 +109,12 @@ class Conversation(SessionClient):
         if not is_urgent:
             self.settle()  # what it changed is on disk before anybody reads that it is
         return reply
+
+    def edit(self, number: int | None) -> None:
+        """Keep only this waiting message from starting while it is edited here; none: let go."""
+        self.end_edit(HERE)
+        if number is not None:
+            self.begin_edit(number, HERE)
 
     def classify(self, text: str, explicit: str = "auto") -> Classification:
         """Say what a text is, without saying it."""

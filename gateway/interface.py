@@ -52,6 +52,13 @@ class ChatSession(Protocol):
         """Send an answer and return what the session replies."""
         ...
 
+    def edit(self, number: int | None) -> None:
+        """Keep only this waiting message from starting while it is edited here; none: let go.
+
+        Returns at once: `queue` events tell whether it still waited.
+        """
+        ...
+
     def is_quiet(self) -> bool:
         """Whether nothing runs and no queued item will start automatically."""
         ...

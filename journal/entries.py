@@ -334,8 +334,21 @@ class Withdrawn(QueueEntry):
     item: str
 
 
+class EditBegun(QueueEntry):
+    """A person edits a message in the client `editor`: it does not start until that is over."""
+
+    item: str
+    editor: str
+
+
+class EditEnded(QueueEntry):
+    """The person left the edit, or the client is gone: the message waits as before."""
+
+    item: str
+
+
 class Edited(QueueEntry):
-    """A person replaced the text of a queued message."""
+    """A person replaced the text of a queued message; an edit of it is over."""
 
     item: str
     text: str
@@ -953,6 +966,8 @@ AnyQueueEntry = (
     | Requeued
     | Deferred
     | Withdrawn
+    | EditBegun
+    | EditEnded
     | Edited
     | Moved
     | SteerAddressed

@@ -31,7 +31,8 @@ class ItemRecord(Value):
     that it became (`deferred_to`), and that one the steer (`deferred_from`). `attached` is kept until the
     conversation has it. `purpose` is empty for a message, `compaction` for an order to sum up, `again`
     where a failed run is tried again. `goal` is the goal whose next turn it begins: a message that
-    no person said. `past_hold`: it came after the queue was held, and runs all the same.
+    no person said. `past_hold`: it came after the queue was held, and runs all the same. `editor` is
+    the client in which a person edits it: until that is over, it neither starts nor enters a turn.
     """
 
     id: str
@@ -60,6 +61,7 @@ class ItemRecord(Value):
     purpose: str = ""
     goal: str = ""
     past_hold: bool = False
+    editor: str = ""
 
     @property
     def is_steer(self) -> bool:
@@ -114,11 +116,11 @@ class QueueRecord(Value):
         urgent = [
             item
             for item in self.live()
-            if item.is_next and item.state in ("pending", "interrupted")
+            if item.is_next and item.state in ("pending", "interrupted") and not item.editor
         ]
         if urgent:
             return _persons_first(urgent)
-        waiting = [item for item in self.waiting() if not self.holds(item)]
+        waiting = [item for item in self.waiting() if not (item.editor or self.holds(item))]
         return _persons_first(waiting) if waiting else None
 
     def holds(self, item: ItemRecord) -> bool:
@@ -139,7 +141,11 @@ class QueueRecord(Value):
         return self.next_item() is not None or (self.state == "open" and bool(self.stranded()))
 
     def steers(self, turn: str) -> list[ItemRecord]:
-        """Return the steers that wait for a boundary of `turn`, in order."""
+        """Return the steers that may enter `turn` at its next boundary, in order."""
+        return [item for item in self.steers_for(turn) if not item.editor]
+
+    def steers_for(self, turn: str) -> list[ItemRecord]:
+        """Return all steers that wait for a boundary of `turn`, in order, edited ones too."""
         return [item for item in self.live() if item.state == "pending" and item.for_turn == turn]
 
     def superseded(self) -> list[ItemRecord]:
@@ -212,9 +218,13 @@ def apply_to_queue(queue: QueueRecord, entry: e.Entry, time: float) -> QueueReco
             return _apply_offer(queue, entry, time)
         case e.SteerArrived():
             return _arrive(queue, entry, time)
+        case e.EditBegun():
+            return _put(queue, _move(queue.items[entry.item], "edit", editor=entry.editor))
+        case e.EditEnded():
+            return _put(queue, replace(queue.items[entry.item], editor=""))
         case e.Edited():
-            item = queue.items[entry.item]
-            return _put(queue, _move(item, "edit", text=entry.text, attached=entry.attached))
+            new = {"text": entry.text, "attached": entry.attached, "editor": ""}
+            return _put(queue, _move(queue.items[entry.item], "edit", **new))
         case e.Moved():
             return _move_item(queue, entry)
         case e.Withdrawn():
@@ -252,6 +262,7 @@ def apply_to_queue(queue: QueueRecord, entry: e.Entry, time: float) -> QueueReco
                 queue = _put(queue, replace(item, is_next=True))
             return queue
         case e.SessionSuspended():
+            queue = _each_live(queue, lambda item: replace(item, editor=""))
             return _drop_goals(queue, time)
         case e.SessionFinalized():
             return _shift(_drop_goals(queue, time), "close", time)
@@ -320,7 +331,7 @@ def _start_item(queue: QueueRecord, entry: e.TurnStarted) -> QueueRecord:
     )
     news = queue.news if item.purpose else ""
     queue = replace(queue, items={**queue.items, item.id: begun}, news=news)
-    for steer in queue.steers(entry.resumes) if entry.resumes else ():
+    for steer in queue.steers_for(entry.resumes) if entry.resumes else ():
         queue = _put(queue, replace(steer, for_turn=entry.turn))
     return queue
 
@@ -356,7 +367,7 @@ def _apply_to_running(
 
 def _put_aside(queue: QueueRecord, item: ItemRecord) -> QueueRecord:
     """Keep a message whose turn was replaced, with the steers for that turn, apart from the others."""
-    aside = {item.id, *(steer.id for steer in queue.steers(item.turn))}
+    aside = {item.id, *(steer.id for steer in queue.steers_for(item.turn))}
     order = tuple(name for name in queue.order if name not in aside)
     return replace(_put(queue, item), order=order)
 
@@ -383,7 +394,7 @@ def _interrupted(item: ItemRecord) -> ItemRecord:
     """Return an item as its owner's death leaves it."""
     if item.state == "running":
         item = _move(item, "interrupt", why="crash")
-    return replace(item, is_next=False, past_hold=False)
+    return replace(item, is_next=False, past_hold=False, editor="")
 
 
 def _drop_goals(queue: QueueRecord, time: float) -> QueueRecord:
@@ -535,7 +546,7 @@ def _end_item(
     queue: QueueRecord, name: str, event: str, time: float, **changes: Any
 ) -> QueueRecord:
     """End an item, and forget the oldest of those that have ended."""
-    item = _move(queue.items[name], event, attached=(), past_hold=False, **changes)
+    item = _move(queue.items[name], event, attached=(), past_hold=False, editor="", **changes)
     place = queue.order.index(name)
     order = (*queue.order[:place], *queue.order[place + 1 :])
     items = {**queue.items, name: item}

@@ -104,17 +104,30 @@ class QueueChange(Message):
     """A change of the queue that a person asked for: `op` with its number, text or position.
 
     `position` counts from 1 among what waits or was interrupted. `to`: the child to steer, `parent`,
-    or empty for what is at work; the session finds out `for_children`.
+    or empty for what is at work; the session finds out `for_children`. `editor` is the client in which
+    a person begins to edit message `number`, or stops; without a number all that it edits.
     """
 
     lane: ClassVar[Lane] = Lane.CONTROL
-    op: Literal["withdraw", "clear", "hold", "release", "edit", "move", "steer", "keep"]
+    op: Literal[
+        "withdraw",
+        "clear",
+        "hold",
+        "release",
+        "edit",
+        "begin_edit",
+        "end_edit",
+        "move",
+        "steer",
+        "keep",
+    ]
     number: int | None = None
     text: str = ""
     position: int = 1
     to: str = ""
     for_children: tuple[str, ...] = ()
     attached: tuple[Attachment, ...] = ()
+    editor: str = ""
 
 
 class ImportedItem(Value):

@@ -28,7 +28,18 @@ from ...machines.transient_events import MessageKnown, MessageRejected
 from .decision import NOTHING, Decision, answer, refusal
 from .intake import hand_back, taken_in
 from .queries import is_reverting, known, waiting_steers
-from .rearrangement import doing, edit, hold, import_items, keep, move, steer, withdraw
+from .rearrangement import (
+    begin_edit,
+    doing,
+    edit,
+    end_edit,
+    hold,
+    import_items,
+    keep,
+    move,
+    steer,
+    withdraw,
+)
 from .rearrangement import take_back as taken_back
 from .results import seed
 from .wording import chosen, with_news
@@ -286,6 +297,10 @@ def change(record: SessionRecord, message: QueueChange) -> Decision:
             return _clear(record)
         case "edit":
             return edit(queue, message)
+        case "begin_edit":
+            return begin_edit(queue, message)
+        case "end_edit":
+            return end_edit(queue, message)
         case "move":
             return move(queue, message)
         case "steer":
@@ -340,10 +355,11 @@ def resume(record: SessionRecord, message: ResumeQueue) -> Decision:
     if queue.state == "closed":
         return refusal("session_finalized")
     there = [item for item in queue.live() if item.state in ("pending", "interrupted")]
-    first = chosen([*there, *(queue.superseded() if message.number else ())], message.number)
+    free = [item for item in there if not item.editor] or there
+    first = chosen([*there, *queue.superseded()] if message.number else free, message.number)
     if message.number and first is None:
         return refusal(f"No queued item #{message.number}")
-    if message.number and first is not None and first.is_steer:
+    if message.number and first is not None and (first.is_steer or first.editor):
         return refusal(f"#{first.number} {doing(first)}")
     running = next((item.number for item in queue.live() if item.state == "running"), None)
     is_held = queue.state == "held" or any(item.state == "interrupted" for item in there)

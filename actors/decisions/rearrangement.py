@@ -47,6 +47,30 @@ def edit(record: QueueRecord, message: QueueChange) -> Decision:
     )
 
 
+def begin_edit(record: QueueRecord, message: QueueChange) -> Decision:
+    """Keep a waiting message from starting while a person edits it in one client."""
+    item = _find(record, message.number)
+    if item is None:
+        return _missing(message.number)
+    if item.editor == message.editor:
+        return Decision(reply=_yes(item))
+    is_a_persons = not (item.for_children or item.goal or item.purpose)
+    if item.state != "pending" or item.editor or not is_a_persons:
+        return refusal(f"#{item.number} {doing(item)}")
+    return Decision(reply=_yes(item), entries=(e.EditBegun(item=item.id, editor=message.editor),))
+
+
+def end_edit(record: QueueRecord, message: QueueChange) -> Decision:
+    """Let a message go that is not edited any more; without a number all that a client edits."""
+    ended = [
+        item
+        for item in record.items.values()
+        if item.editor and item.editor == message.editor and message.number in (None, item.number)
+    ]
+    entries = tuple(e.EditEnded(item=item.id) for item in ended)
+    return Decision(reply=answer(ended=[item.number for item in ended]), entries=entries)
+
+
 def move(record: QueueRecord, message: QueueChange) -> Decision:
     """Put a message at a position among what waits; what was interrupted always comes before it.
 
@@ -73,7 +97,7 @@ def steer(record: QueueRecord, message: QueueChange) -> Decision:
     if item is None:
         return _missing(message.number)
     running = next((item.turn for item in record.live() if item.state == "running"), "")
-    if item.state not in ("pending", "offered") or item.is_steer:
+    if item.state not in ("pending", "offered") or item.is_steer or item.editor:
         return refusal(f"#{item.number} {doing(item)}")
     if item.state == "offered" and not item.answer:
         return Decision(
@@ -198,6 +222,8 @@ def _find(record: QueueRecord, number: int | None) -> ItemRecord | None:
 def doing(item: ItemRecord) -> str:
     """Say in words what an item does."""
     if item.state == "pending":
+        if item.editor:
+            return "is being edited"
         if item.for_children:
             return f"is with {', '.join(item.for_children)} already"
         return "waits for the running turn already" if item.for_turn else "waits in the queue"

@@ -14,10 +14,10 @@ from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.document import Document
 
 from ...gateway.commands.command import Reply
-from ...gateway.commands.queue import edit_queue, pop_queue
+from ...gateway.commands.queue import edit_queue, pop_queue, steer_from_queue
 from ...gateway.commands.registry import NAMES
 from ...gateway.commands.talk import stop
-from ...gateway.events.contract import QuestionEvent, QueueItem
+from ...gateway.events.contract import QuestionEvent
 from ...gateway.interface import ChatSession
 from ...machines.disposition import Intent
 from ...machines.value import Value
@@ -55,11 +55,12 @@ class MessageSender:
 
 
 class EditedText(Value):
-    """A queued message in the input line, to be edited; `id` is its item."""
+    """A queued message in the input line, to be edited; `id` is its item, `after` what ran then."""
 
     id: str
     number: int
     text: str
+    after: int | None
 
     def is_waiting(self, status: Status) -> bool:
         """Whether the message is still queued: only then can it be changed."""
@@ -67,9 +68,13 @@ class EditedText(Value):
 
     def note(self, status: Status) -> str:
         """Return the note above the input line."""
+        runs = status.running
         if self.is_waiting(status):
-            return f"Editing #{self.number}: Enter saves it, an empty line removes it, Esc cancels."
-        return f"#{self.number} is no longer waiting: Enter sends this as a new message."
+            instead = f", #{runs} runs first" if runs not in (None, self.after) else ""
+            keys = "Enter saves it, an empty line removes it, Esc cancels."
+            return f"Editing #{self.number}, which does not start meanwhile{instead}: {keys}"
+        state = "has started" if runs == self.number else "is no longer waiting"
+        return f"#{self.number} {state}: Enter sends this as a new message."
 
 
 def waiting_before(status: Status, edited: EditedText | None) -> EditedText | None:
@@ -78,11 +83,11 @@ def waiting_before(status: Status, edited: EditedText | None) -> EditedText | No
     if edited is not None:
         at = next((at for at, item in enumerate(waiting) if item["id"] == edited.id), 0)
         waiting = waiting[:at]
-    return _edited(waiting[-1]) if waiting else None
-
-
-def _edited(item: QueueItem) -> EditedText:
-    return EditedText(id=item["id"], number=item["number"], text=item["text"])
+    free = [item for item in waiting if not (item.get("edited") or item.get("goal"))]
+    if not free:
+        return None
+    last = free[-1]
+    return EditedText(id=last["id"], number=last["number"], text=last["text"], after=status.running)
 
 
 LINES = 8
@@ -144,6 +149,7 @@ class InputLine:
         self._on_loop = on_loop
         self._pastes = Pastes()
         self._edited: EditedText | None = None
+        screen.note = self._note
 
     # Sending ------------------------------------------------------------------------------------
 
@@ -152,11 +158,12 @@ class InputLine:
         shown = self.buffer.text
         text = _sound(self._pastes.whole(shown))
         edited, self._edited = self._edited, None
-        self._show_note()
-        if edited is not None and edited.is_waiting(self._screen.status) and explicit == "auto":
+        if edited is not None and edited.is_waiting(self._screen.status):
             self.buffer.reset()
-            self._reword(edited, text)
+            self._reword(edited, text, is_steer=explicit == "steer")
             return
+        if edited is not None:
+            self._conversation.edit(None)
         if not text.strip():
             return
         self.buffer.reset(append_to_history=True)
@@ -208,8 +215,8 @@ class InputLine:
         found = waiting_before(self._screen.status, self._edited)
         if found is not None:
             self._edited = found
+            self._conversation.edit(found.number)
             self.buffer.set_document(Document(found.text, len(found.text)))
-            self._show_note()
         return found is not None or self._edited is not None
 
     def give_back(self) -> bool:
@@ -217,20 +224,22 @@ class InputLine:
         if self._edited is None:
             return False
         self._edited = None
+        self._conversation.edit(None)
         self.buffer.reset()
-        self._show_note()
         return True
 
-    def _reword(self, edited: EditedText, text: str) -> None:
-        if text == edited.text:
-            return
+    def _reword(self, edited: EditedText, text: str, *, is_steer: bool) -> None:
+        """Save an edited message, or remove it where nothing is left; then steer with it, if asked."""
         said = text.strip()
         call = edit_queue(edited.number, said) if said else pop_queue(edited.number)
 
         def reword() -> None:
-            reply = self._conversation.run(call)
-            if reply is not None and not reply.ok and text.strip():
+            reply = self._conversation.run(call) if text != edited.text else None
+            if reply is not None and not reply.ok and said:
                 self._on_loop(lambda: self.restore(text))
+            self._conversation.edit(None)
+            if is_steer and said and (reply is None or reply.ok):
+                self._conversation.run(steer_from_queue(edited.number))
 
         self._sender.later(reword)
 
@@ -239,9 +248,9 @@ class InputLine:
         if not self.buffer.text:
             self.buffer.set_document(Document(text, len(text)))
 
-    def _show_note(self) -> None:
+    def _note(self) -> str:
         edited = self._edited
-        self._screen.note = edited.note(self._screen.status) if edited is not None else ""
+        return edited.note(self._screen.status) if edited is not None else ""
 
     # Pasting ------------------------------------------------------------------------------------
 

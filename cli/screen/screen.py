@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from prompt_toolkit.formatted_text import StyleAndTextTuples
@@ -97,7 +98,7 @@ class Screen:
         self.appearance = appearance
         self.status = Status()
         self.questions = Questions()
-        self.note = ""
+        self.note: Callable[[], str] = str
         self._changes: dict[str, str] = {}
         self._lock = threading.RLock()
         self._transcript = Transcript(
@@ -152,8 +153,8 @@ class Screen:
         with self._lock:
             rows = self._transcript.live(width, max(1, self.canvas.lines // 3))
             rows += self._card(width)
-            if self.note:
-                rows += [[(DIM, line)] for line in wrapped(self.note, width)]
+            if note := self.note():
+                rows += [[(DIM, line)] for line in wrapped(note, width)]
         pieces = StyleAndTextTuples()
         for row in rows[-max(1, self.canvas.lines - 3) :]:
             pieces += [*((style, clean(text)) for style, text in row), ("", "\n")]

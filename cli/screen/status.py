@@ -50,6 +50,11 @@ class Status(Struct, kw_only=True):
     names: dict[str, str] = field(default_factory=dict[str, str])
 
     @property
+    def running(self) -> int | None:
+        """Number of the message whose turn runs."""
+        return next((item["number"] for item in self.items if item["state"] == "running"), None)
+
+    @property
     def waiting(self) -> int:
         """Number of messages that wait and will run."""
         return sum(item["state"] == "pending" and not item.get("held") for item in self.items)

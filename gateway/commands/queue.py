@@ -168,7 +168,9 @@ def resume_queue(
     where = f" from checkpoint{progress_text(at)}" if at else ""
     things = "item" if count == 1 else "items"
     text = f"Restored {count} {things}. Processing #{answer['number']}{where}..."
-    if answer.get("after"):
+    if items.get(answer["number"], {}).get("edited"):
+        text = f"Restored {count} {things}. #{answer['number']} starts once its edit is over."
+    elif answer.get("after"):
         text = (
             f"Restored {count} {things}. #{answer['number']} runs{where} after #{answer['after']}."
         )

@@ -199,6 +199,8 @@ def _pending(record: SessionRecord, item: ItemRecord, is_owned: bool) -> Outlook
     if not is_owned:
         text = "It waits, and no program has the session open."
         return text, f"`steersman chat --resume {record.id}`, and there `/queue resume`"
+    if item.editor:
+        return "A person edits it: it does not start until that is over.", ""
     if item.for_turn:
         turn = record.turns.get(item.for_turn)
         if turn is not None and turn.state == "interrupted":

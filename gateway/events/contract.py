@@ -65,6 +65,8 @@ class QueueItem(TypedDict):
     """id of the goal that it works for"""
     held: NotRequired[bool]
     """true if it waits until a person resumes it"""
+    edited: NotRequired[bool]
+    """true while a person edits it: until then it does not start"""
 
 
 class QueueView(TypedDict):

@@ -74,6 +74,8 @@ CHANGES_QUEUE = (
     e.Queued,
     e.Requeued,
     e.Deferred,
+    e.EditBegun,
+    e.EditEnded,
     e.Edited,
     e.Moved,
     e.SteerAddressed,
@@ -111,6 +113,8 @@ def item_view(item: ItemRecord, *, is_held: bool) -> QueueItem:
         view["goal"] = item.goal
     if is_held:
         view["held"] = True
+    if item.editor:
+        view["edited"] = True
     return view
 
 
@@ -302,6 +306,8 @@ def _of_queue(entry: e.AnyQueueEntry, record: SessionRecord, at: Stamp) -> list[
         case (
             e.Queued()  # by a child or for a goal: no message of a person
             | e.Withdrawn()
+            | e.EditBegun()
+            | e.EditEnded()
             | e.Moved()
             | e.SteerAddressed()
             | e.OfferAnswered()

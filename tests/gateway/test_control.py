@@ -15,9 +15,11 @@ from support.patience import seconds
 
 from steersman.gateway.control import LINE_LIMIT, UNREAD_LIMIT
 from steersman.gateway.conversation import Conversation
+from steersman.gateway.events.contract import Event
 from steersman.gateway.host import Host
 from steersman.gateway.remote import Remote
 from steersman.journal.sqlite import SqliteStore
+from steersman.machines.messages import QueueImport
 
 Begin = Callable[..., Host]
 WAIT = 20.0
@@ -163,6 +165,28 @@ def test_a_command_is_answered_with_its_result(begin: Begin) -> None:
     assert (result["type"], result["ok"], result["client_id"]) == ("result", True, "mine")
     assert result["data"] == {"session": conversation.session, "state": "open", "items": []}
     remote.close()
+
+
+def test_an_edit_ends_with_its_client(begin: Begin) -> None:
+    """A message that a client edits is marked, until the client says so or hangs up."""
+    host = begin()
+    conversation = host.begin(host.paths.config.parent / "project")
+    items = tuple((text, "", ()) for text in ("one", "two"))
+    assert conversation.ask(QueueImport(items=items))["ok"]
+    is_over = threading.Event()
+
+    def hear(event: Event) -> None:
+        if event["type"] == "queue" and not any(item.get("edited") for item in event["items"]):
+            is_over.set()
+
+    remote = remote_of(host, conversation)
+    for number in (1, 2):
+        remote.call("edit", number=number)
+        marked = [item["number"] for item in conversation.queue()["items"] if item.get("edited")]
+        assert marked == [number]
+    host.event_bus.subscribe(hear)
+    remote.close()
+    assert is_over.wait(seconds(WAIT))
 
 
 def test_sockets_of_the_dead_are_removed(begin: Begin) -> None:

@@ -35,7 +35,7 @@ def at_work(stage: Stage, opened: Open, **environ: str) -> Terminal:
 def test_editing_what_waits(stage: Stage, opened: Open) -> None:
     """Up takes the last waiting message back, and the one before; Esc leaves it, Enter rewords it.
 
-    One that is emptied is taken back; one that has begun meanwhile is said as a new message.
+    One that is emptied is taken back.
     """
     terminal = at_work(stage, opened)
     terminal.presses(UP)
@@ -55,13 +55,50 @@ def test_editing_what_waits(stage: Stage, opened: Open) -> None:
     terminal.shows("Removed: #2.")
     terminal.presses(UP)
     terminal.has_line("second and better")
+    terminal.presses(ESC)
     stage.agent.door("go").open()
     terminal.shows("Done.")
     terminal.has_bar("idle")
-    terminal.types(", please")
-    terminal.shows("Done.")
+    assert [one.prompt for one in stage.requests()] == ["work", "second and better"]
+
+
+@pytest.mark.slow
+def test_what_is_edited_does_not_start(stage: Stage, opened: Open) -> None:
+    """The message behind it runs first, and the line says so; Enter lets it run, reworded.
+
+    Alt-Enter also steers with it.
+    """
+    door = stage.agent.door("second")
+    stage.agent.when("second", Text("On it.", door=door))
+    terminal = at_work(stage, opened)
+    terminal.presses(UP + UP)
+    terminal.has_line("first")
+    terminal.has("Editing #2, which does not start meanwhile: Enter saves it")
+    stage.agent.door("go").open()
+    terminal.has("Editing #2, which does not start meanwhile, #3 runs first: Enter saves it")
+    terminal.types(" of all", end=ALT_ENTER)
+    terminal.shows("#2 reads now: first of all")
+    terminal.shows("#2 goes to the running turn at its next boundary.")
+    door.open()
+    terminal.shows("[Steered]")
+    terminal.has_bar("idle")
     said = [one.prompt for one in stage.requests()]
-    assert said == ["work", "second and better", "second and better, please"]
+    assert said == ["work", "second", "[New message from user] first of all"]
+
+
+@pytest.mark.slow
+def test_what_had_started_is_said_again(stage: Stage, opened: Open) -> None:
+    """A text that was taken up too late becomes a new message, and the line says so."""
+    terminal = at_work(stage, opened)
+    terminal.presses(UP)
+    terminal.has("Editing #3")
+    assert stage.place.run("queue", "pop", "3", "--session", "last").returncode == 0
+    terminal.has("#3 is no longer waiting: Enter sends this as a new message.")
+    terminal.types(", please", end="\t")
+    terminal.shows('📥 Queued #4: "second, please"')
+    stage.agent.door("go").open()
+    terminal.has_bar("idle")
+    assert [one.prompt for one in stage.requests()] == ["work", "first", "second, please"]
 
 
 @pytest.mark.slow

@@ -406,7 +406,9 @@ def first_in_first_out(history: History) -> None:
     }
     moved = {one.item for one in taken if one.position == 1}
     moved |= {
-        one.item for one in journal if isinstance(one, e.Moved | e.SteerAddressed | e.Requeued)
+        one.item
+        for one in journal
+        if isinstance(one, e.Moved | e.SteerAddressed | e.Requeued | e.EditBegun)
     }
     chosen = {
         name for one in journal if isinstance(one, e.QueueReleased) for name in one.items
@@ -462,6 +464,25 @@ def what_is_held_stays(history: History) -> None:
                 assert name not in held, f"{name} was held, and runs"
                 waiting.discard(name)
                 chosen.discard(name)
+            case _:
+                pass
+
+
+def what_is_edited_waits(history: History) -> None:
+    """A message that a person edits neither starts nor enters a turn; a dead owner's edits are over."""
+    edited = set[str]()
+    for one in durable_entries(history):
+        match one:
+            case e.EditBegun(item=item):
+                edited.add(item)
+            case e.EditEnded(item=item) | e.Edited(item=item) | e.Withdrawn(item=item):
+                edited.discard(item)
+            case e.Recovered() | e.SessionSuspended():
+                edited.clear()
+            case e.TurnStarted(item=item):
+                assert item not in edited, f"{item} is edited, and runs"
+            case e.Steered(items=items):
+                assert edited.isdisjoint(items), f"{edited & set(items)} are edited, and taken in"
             case _:
                 pass
 
@@ -794,6 +815,7 @@ HISTORY = (
     items_keep_to_their_machine,
     first_in_first_out,
     what_is_held_stays,
+    what_is_edited_waits,
     steers_enter_a_living_turn,
     steers_are_conserved,
     only_what_was_taken_in_is_handed_back,
@@ -816,6 +838,7 @@ OF_PEOPLE = (
     only_people_withdraw,
     first_in_first_out,
     what_is_held_stays,
+    what_is_edited_waits,
     every_message_is_answered,
 )
 

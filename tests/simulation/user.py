@@ -57,6 +57,7 @@ class User:
         self._asked = 0
         self._is_numbering = dice.random() < 0.5  # as one program does that says everything
         self._number = 0
+        self._edits = dice.random() < 0.4
         self._plan()
 
     def _plan(self) -> None:
@@ -83,6 +84,8 @@ class User:
 
     def _thing(self) -> Any:
         dice = self._dice.random()
+        if self._edits and self._dice.random() < 0.7 and self.program.record.queue.pending():
+            return self._editing()
         if dice < 0.5 or (self.only_talks and dice >= 0.75):
             return self._message()
         if dice < 0.55:
@@ -145,6 +148,16 @@ class User:
         return QueueChange(
             op=op, number=None if is_last else number, text="said anew", position=place, to=to
         )
+
+    def _editing(self) -> Any:
+        """Begin to edit a waiting message, or leave the edit; another client may do so, too."""
+        editor = self._dice.choice(("here", "here", "there"))
+        pending = [item.number for item in self.program.record.queue.pending()]
+        number = self._dice.choice((1, *pending))
+        op: Any = self._dice.choice(("begin_edit", "begin_edit", "edit", "end_edit"))
+        if op == "end_edit" and self._dice.random() < 0.5:
+            return QueueChange(op=op, editor=editor)
+        return QueueChange(op=op, number=number, text="said anew", editor=editor)
 
     def _farewell(self) -> Any:
         if self._dice.random() < 0.7:
