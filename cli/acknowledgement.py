@@ -1,7 +1,13 @@
 """The texts for the outcome of a message and of a stop, as people read them."""
 
-from ..gateway.acknowledgement import Acknowledged, accepted_text, acknowledgement_text, plain
-from ..gateway.events.contract import ChildStartedEvent, Event, RejectedEvent, RequeuedEvent
+from ..gateway.acknowledgement import Acknowledged, accepted_text, acknowledgement_text, cut, plain
+from ..gateway.events.contract import (
+    ChildStartedEvent,
+    Event,
+    RejectedEvent,
+    RequeuedEvent,
+    SideTalkEndedEvent,
+)
 
 
 def acknowledgement(event: Event, *, can_utf8: bool = True, shows_queued: bool = True) -> str:
@@ -21,11 +27,10 @@ def acknowledgement(event: Event, *, can_utf8: bool = True, shows_queued: bool =
         case "child_ended":
             text = plain(f"🤖 {event['name']} {event['status']}", can_utf8)
         case "side_talk_ended":
-            how = f"/queue steer {event['number']} brings it into the work"
-            said = event["text"] or event["status"]
-            text = plain(f"🤖 Side talk: {said}\n{how}", can_utf8)
+            text = plain(f"🤖 Side talk{_side_talk_end(event)}", can_utf8)
         case "steered":
-            text = "[Steered]"
+            child = f"{event['child']}, " if "child" in event else ""
+            text = cut(f"[Steered] {child}#{event['number']}: ", event["text"])
         case "requeued":
             text = _requeued(event)
         case "rejected":
@@ -37,6 +42,14 @@ def acknowledgement(event: Event, *, can_utf8: bool = True, shows_queued: bool =
         case _:
             return ""
     return text
+
+
+def _side_talk_end(event: SideTalkEndedEvent) -> str:
+    number = event["number"]
+    if event.get("resumable"):
+        return f" #{number} stopped: /queue resume continues it, /queue pop {number} removes it"
+    said = event["text"] or event["status"]
+    return f": {said}\n/queue steer {number} brings it into the work"
 
 
 def _start_word(event: ChildStartedEvent) -> str:

@@ -84,9 +84,29 @@ def call_words(arguments: Mapping[str, Any]) -> list[str]:
 
 
 def item_line(item: Mapping[str, Any]) -> str:
-    """Write a queue item on one line: `#1 [RUNNING]: TEXT (file 23/50)`."""
-    text = " ".join(item["text"].split())
-    return f"#{item['number']} [{item['state'].upper()}]: {text}{progress_text(item['progress'])}"
+    """Write a queue item on one line.
+
+    `#1 [RUNNING]: TEXT (file 23/50)`, `#2 [STEERING] → turn t4: TEXT`, `#3 [PENDING] (being
+    edited): TEXT`.
+    """
+    text = " ".join(item["text"].split()) + progress_text(item["progress"])
+    edited = " (being edited)" if item.get("edited") else ""
+    return f"#{item['number']} {_item_state(item)}{edited}: {text}"
+
+
+def _item_state(item: Mapping[str, Any]) -> str:
+    """Write the state of a queue item, and where a steer goes."""
+    match item:
+        case {"state": "pending", "turn": turn}:
+            return f"[STEERING] → turn {turn}"
+        case {"state": "pending", "children": children}:
+            return f"[STEERING] → {', '.join(children)}"
+        case {"state": "offered", "stopped": True}:
+            return "[INTERRUPTED]"
+        case {"state": "offered", "wants": "steer"}:
+            return "[STEERING] → when answered"
+        case _:
+            return f"[{item['state'].upper()}]"
 
 
 def progress_text(progress: Mapping[str, Any] | None) -> str:

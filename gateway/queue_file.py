@@ -10,6 +10,7 @@
     progress = ""
     user = "ann"
 
+A message that steers has `type = "steer"`, too.
 The file is a copy; the store has the queue. An import adds all of a file or nothing.
 """
 
@@ -45,6 +46,7 @@ def document(session: str, queue: QueueRecord, now: float) -> dict[str, Any]:
                 "id": item.id,
                 "content": item.text,
                 "status": item.state,
+                **({"type": "steer"} if item.is_steer else {}),
                 "created_at": _utc(item.created),
                 "progress": progress_text(item.progress).strip(" ()"),
                 "user": item.user,
@@ -140,7 +142,7 @@ def _item(item: Any, number: int, file: str) -> tuple[str, ImportedItem]:
     status, user = status or "pending", user or ""
     if not isinstance(status, str) or not isinstance(user, str):
         raise _foreign(f"{where}: `status` and `user` must be texts", file)
-    return status, ImportedItem(text=content, user=user)
+    return status, ImportedItem(text=content, user=user, is_steer=item.get("type") == "steer")
 
 
 def _foreign(what: str, file: str) -> ConfigError:

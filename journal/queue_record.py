@@ -33,6 +33,7 @@ class ItemRecord(Value):
     where a failed run is tried again. `goal` is the goal whose next turn it begins: a message that
     no person said. `past_hold`: it came after the queue was held, and runs all the same. `editor` is
     the client in which a person edits it: until that is over, it neither starts nor enters a turn.
+    `is_stopped`: the side talk that was to answer it was stopped, and can be resumed.
     """
 
     id: str
@@ -62,6 +63,7 @@ class ItemRecord(Value):
     goal: str = ""
     past_hold: bool = False
     editor: str = ""
+    is_stopped: bool = False
 
     @property
     def is_steer(self) -> bool:
@@ -188,6 +190,8 @@ def _persons_first(there: list[ItemRecord]) -> ItemRecord:
 
 _Folded = (
     e.AnyQueueEntry
+    | e.ChildInterrupted
+    | e.ChildResumed
     | e.Reverted
     | e.TurnStarted
     | e.TurnEnded
@@ -243,6 +247,8 @@ def apply_to_queue(queue: QueueRecord, entry: e.Entry, time: float) -> QueueReco
             return _start_item(queue, entry)
         case e.TurnEnded() | e.Interrupted() | e.ProgressMade():
             return _apply_to_running(queue, entry, time)
+        case e.ChildInterrupted() | e.ChildResumed():
+            return _stop_talk(queue, entry.child, isinstance(entry, e.ChildInterrupted))
         case e.Recovered():
             return _recover(queue, time)
         case e.QueueHeld():
@@ -469,7 +475,8 @@ def _apply_offer(
         case e.Offered():
             return _offer_item(queue, entry, time)
         case e.OfferAnswered():
-            return _put(queue, replace(queue.items[entry.item], answer=entry.text))
+            item = replace(queue.items[entry.item], answer=entry.text, is_stopped=False)
+            return _put(queue, item)
         case e.OfferWanted():
             return _put(queue, replace(queue.items[entry.item], wants=entry.wants))
         case e.Kept():
@@ -491,6 +498,14 @@ def _offer_item(queue: QueueRecord, entry: e.Offered, time: float) -> QueueRecor
         taken=time,
     )
     return _add_item(queue, _move(item, "offer"))
+
+
+def _stop_talk(queue: QueueRecord, child: str, is_stopped: bool) -> QueueRecord:
+    """Note that the side talk about an item was stopped, or goes on."""
+    for item in queue.live():
+        if item.state == "offered" and item.child == child and not item.answer:
+            queue = _put(queue, replace(item, is_stopped=is_stopped))
+    return queue
 
 
 def _arrive(queue: QueueRecord, entry: e.SteerArrived, time: float) -> QueueRecord:

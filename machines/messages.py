@@ -131,13 +131,17 @@ class QueueChange(Message):
 
 
 class ImportedItem(Value):
-    """A message of another session's queue or of a file; `progress` is {done, total, unit} or none."""
+    """A message of another session's queue or of a file; `progress` is {done, total, unit} or none.
+
+    `is_steer`: it waited for a turn that is not here; it comes back as a message of its own.
+    """
 
     text: str
     user: str = ""
     attached: tuple[Attachment, ...] = ()
     is_interrupted: bool = False
     progress: dict[str, Any] | None = None
+    is_steer: bool = False
 
 
 class QueueImport(Message):

@@ -67,12 +67,12 @@ class Status(Struct, kw_only=True):
     @property
     def interrupted(self) -> int:
         """Number of interrupted messages, which can be resumed."""
-        return sum(item["state"] == "interrupted" for item in self.items)
+        return sum(item["state"] == "interrupted" or "stopped" in item for item in self.items)
 
     @property
     def offered(self) -> int:
         """Number of offered answers, which run only when a person takes them."""
-        return sum(item["state"] == "offered" for item in self.items)
+        return sum(item["state"] == "offered" and "stopped" not in item for item in self.items)
 
     def hear(self, event: Event, now: float) -> None:
         """Take in an event; of children only the tokens count."""

@@ -46,8 +46,6 @@ def _line(item: Mapping[str, Any]) -> str:
     line = item_line(item)
     if item.get("answer") not in (None, item["text"]):
         line += f" -> {item['answer']}"
-    if item.get("children"):
-        line += f" (for {', '.join(item['children'])})"
     return line
 
 

@@ -150,7 +150,10 @@ def _take_in(
     data = {**answer, "restored": len(answer["imported"])}
     is_held = answer.get("state") == "held" and found
     held = " Held: /queue resume runs them." if is_held else ""
-    return Reply(ok=True, data=data, text=f"{done} {item_count(len(found))}.{held}")
+    pairs = zip(answer["imported"], found, strict=True)
+    steers = [f"#{number}" for number, item in pairs if item.is_steer]
+    was = f" {', '.join(steers)} steered a turn that is not here: now messages." if steers else ""
+    return Reply(ok=True, data=data, text=f"{done} {item_count(len(found))}.{was}{held}")
 
 
 def _list_here(client: SessionClient) -> Reply:
@@ -266,6 +269,7 @@ def _move(
                     attached=item.attached,
                     is_interrupted=item.state == "interrupted",
                     progress=dict(item.progress) if item.progress else None,
+                    is_steer=item.is_steer,
                 )
                 for item in found.items
             ]

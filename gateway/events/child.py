@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import assert_never
 
 from ...journal import entries as e
+from ...journal.queue_record import QueueRecord
 from ...journal.record import SessionRecord
 from ...machines.delivery import Relation
 from ..acknowledgement import accepted
@@ -44,12 +45,16 @@ def of_child(
                     type="child_started", **at, name=child.name, task=child.task, resumed=True
                 )
             ]
+        case e.ChildInterrupted() if record.children[entry.child].relation == Relation.SIDE_TALK:
+            ended = _side_talk_ended(entry, "cancelled", record, at)
+            ended["resumable"] = True
+            return [ended]
         case e.ChildInterrupted():
             event = _ended(entry, "cancelled", entry.why, at)
             event["resumable"] = True
             return [event]
         case e.ChildEnded() if record.children[entry.child].relation == Relation.SIDE_TALK:
-            return [_side_talk_ended(entry, record, at)]
+            return [_side_talk_ended(entry, entry.status, record, at)]
         case e.ChildEnded():
             return [_ended(entry, entry.status, entry.reason, at)]
         case e.Offered(is_answered=False):
@@ -59,20 +64,22 @@ def of_child(
             text = f"{answer}\n/queue steer, keep or pop it."
             return [NoticeEvent(type="notice", **at, text=text)]
         case e.SteerArrived() if entry.turn:
-            return [
-                SteeredEvent(
-                    type="steered",
-                    **at,
-                    id=entry.item,
-                    turn=entry.turn,
-                    step=entry.step,
-                    child=entry.child,
-                )
-            ]
+            arrived = steered(record.queue, entry.item, entry.turn, entry.step, at)
+            arrived["child"] = entry.child
+            return [arrived]
         case e.SteerArrived() | e.ChildAdmitted() | e.ChildCancelled() | e.ChildDetached():
             return []
         case _:
             assert_never(entry)
+
+
+def steered(queue: QueueRecord, name: str, turn: str, step: int, at: Stamp) -> SteeredEvent:
+    """Return the event of a steer that entered a turn."""
+    item = queue.items.get(name)
+    number, text = (item.number, item.text) if item is not None else (None, "")
+    return SteeredEvent(
+        type="steered", **at, id=name, number=number, text=text, turn=turn, step=step
+    )
 
 
 def _ended(
@@ -91,7 +98,9 @@ def _ended(
     return event
 
 
-def _side_talk_ended(entry: e.ChildEnded, record: SessionRecord, at: Stamp) -> SideTalkEndedEvent:
+def _side_talk_ended(
+    entry: e.ChildEnded | e.ChildInterrupted, status: str, record: SessionRecord, at: Stamp
+) -> SideTalkEndedEvent:
     child = record.children[entry.child]
     item = record.queue.items.get(child.item)
     return SideTalkEndedEvent(
@@ -100,7 +109,7 @@ def _side_talk_ended(entry: e.ChildEnded, record: SessionRecord, at: Stamp) -> S
         name=child.name,
         item=child.item,
         number=item.number if item is not None else None,
-        status=entry.status,
+        status=status,
         text=entry.text,
     )
 

@@ -59,8 +59,14 @@ class QueueItem(TypedDict):
     """who sent it; may be empty"""
     answer: NotRequired[str]
     """what an offered item brings"""
+    turn: NotRequired[str]
+    """id of the turn that a steer waits for"""
     children: NotRequired[list[str]]
     """names of the subagents that a steer is for"""
+    wants: NotRequired[str]
+    """what happens to an offered item once its answer is there: steer or keep"""
+    stopped: NotRequired[bool]
+    """true if its side talk was stopped; `/queue resume` continues that"""
     goal: NotRequired[str]
     """id of the goal that it works for"""
     held: NotRequired[bool]
@@ -467,6 +473,10 @@ class SteeredEvent(Stamp):
     type: Literal["steered"]
     id: str
     """id of the queue item"""
+    number: int | None
+    """number of the item"""
+    text: str
+    """the message"""
     turn: str
     """the turn that it entered"""
     step: int
@@ -778,6 +788,8 @@ class SideTalkEndedEvent(Stamp):
     """completed, failed or cancelled"""
     text: str
     """the answer"""
+    resumable: NotRequired[bool]
+    """true if it was stopped and can go on"""
 
 
 GoalAndChildEvent = (

@@ -29,7 +29,7 @@ from ...machines.transient_events import (
 )
 from ..acknowledgement import accepted
 from ..formats import iso
-from .child import of_child
+from .child import of_child, steered
 from .compaction import attachment_events, of_compaction, of_limits, of_revert, output_of
 from .contract import (
     AcceptedEvent,
@@ -55,7 +55,6 @@ from .contract import (
     SessionStartedEvent,
     SessionSuspendedEvent,
     Stamp,
-    SteeredEvent,
     StoppedEvent,
     TextEvent,
     ThinkingEvent,
@@ -92,6 +91,8 @@ CHANGES_QUEUE = (
     e.OfferWanted,
     e.Kept,
     e.SteerArrived,
+    e.ChildInterrupted,
+    e.ChildResumed,
 )
 
 
@@ -107,6 +108,12 @@ def item_view(item: ItemRecord, *, is_held: bool) -> QueueItem:
     )
     if item.state == "offered" and item.answer:
         view["answer"] = item.answer
+    if item.state == "offered" and not item.answer and item.wants:
+        view["wants"] = item.wants
+    if item.is_stopped:
+        view["stopped"] = True
+    if item.state == "pending" and item.for_turn:
+        view["turn"] = item.for_turn
     if item.for_children:
         view["children"] = list(item.for_children)
     if item.goal:
@@ -297,10 +304,7 @@ def _of_queue(entry: e.AnyQueueEntry, record: SessionRecord, at: Stamp) -> list[
         case e.Deferred():
             return [_requeued(entry.item, entry.why, record.queue.items[entry.new_item], at)]
         case e.Steered():
-            return [
-                SteeredEvent(type="steered", **at, id=item, turn=entry.turn, step=entry.step)
-                for item in entry.items
-            ]
+            return [steered(record.queue, item, entry.turn, entry.step, at) for item in entry.items]
         case e.Offered() | e.SteerArrived():
             return of_child(entry, record, at)
         case (

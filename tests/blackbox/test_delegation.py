@@ -288,6 +288,27 @@ def test_a_side_talk_does_not_touch_the_turn(place: Place, serve, gate: Gate) ->
     assert "Zod, as far as I know." in last
 
 
+def test_a_stopped_side_talk_is_not_offered(place: Place, serve, gate: Gate) -> None:
+    """Its end is an event, it is listed as interrupted, and resuming the queue continues it."""
+    door = Door()
+    zod = Text("Zod.", match="faster", times=0, door=door)
+    serve(shell(gate.command, match=PARENT), zod, Text("Done."))
+    chat = place.chat("--yes")
+    chat.send(PARENT)
+    gate.wait()
+    chat.send("/smalltalk which is faster?")
+    chat.wait("child_started", relation="side_talk")
+    assert chat.ask("/stop")["ok"]
+    ended = chat.wait("side_talk_ended")
+    assert (ended["status"], ended["resumable"], ended["number"]) == ("cancelled", True, 2)
+    assert "#2 [INTERRUPTED]: which is faster?" in chat.ask("/queue")["text"]
+    door.open()
+    assert chat.ask("/queue resume")["ok"]
+    assert chat.wait("side_talk_ended")["text"] == "Zod."
+    assert chat.ask("/queue pop 2")["ok"]
+    gate.open()
+
+
 def test_a_child_asks_and_is_answered(place: Place, serve, gate: Gate) -> None:
     """A child's question is answered by its id, wherever it is asked from."""
     serve(

@@ -37,13 +37,33 @@ def test_a_waiting_message_is_handed_to_the_running_turn(place: Place, serve, ga
     assert chat.ask("/queue steer 2")["ok"]
     again = chat.ask("/queue steer 2")
     assert (again["ok"], again["text"]) == (False, "#2 waits for the running turn already")
+    line = "#2 [STEERING] → turn t1: focus on ownership"
+    assert chat.ask("/queue")["text"].splitlines()[1] == line
     gate.open()
     steered = chat.wait("steered")
     assert (steered["id"], steered["step"]) == (item, 2)
+    assert (steered["number"], steered["text"]) == (2, "focus on ownership")
     chat.wait("turn_ended", status="completed")
     assert chat.close() == 0
     assert last_message(server, 1) == "[New message from user] focus on ownership"
     assert len(chat.seen("turn_started")) == 1
+
+
+def test_an_imported_steer_says_what_it_was(place: Place, serve, gate: Gate) -> None:
+    """Its turn is not where it is imported: it is a message there, and the answer says so."""
+    serve(waiting(gate), Text("Noted."), top=QUEUE)
+    chat = at_work(place, gate)
+    for text in ("later", "focus on ownership"):
+        chat.send(text)
+        chat.wait("accepted", **{"as": "queue"})
+    assert chat.ask("/queue steer 3")["ok"]
+    assert chat.ask("/queue export saved.toml")["ok"]
+    other = place.chat()
+    said = other.ask("/queue import saved.toml")["text"]
+    was = "#3 steered a turn that is not here: now messages."
+    assert said == f"Imported 3 items. {was} Held: /queue resume runs them."
+    assert other.close() == 0
+    gate.open()
 
 
 def test_with_nothing_running_a_waiting_message_stays(place: Place, serve, gate: Gate) -> None:

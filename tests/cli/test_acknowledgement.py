@@ -82,7 +82,19 @@ def by_word(ack: str, **fields: Any) -> dict[str, Any]:
             accepted(text="stop", **{"as": "steer"}, ack="word_steered", matched="stop"),
             'Steering with #2: "stop"\n"stop" stopped nothing: /stop stops everything.',
         ),
-        ({"type": "steered"}, "[Steered]"),
+        ({"type": "steered", "number": 2, "text": "use tabs"}, '[Steered] #2: "use tabs"'),
+        (
+            {"type": "steered", "number": 2, "text": "use tabs", "child": "kid"},
+            '[Steered] kid, #2: "use tabs"',
+        ),
+        (
+            {"type": "side_talk_ended", "number": 3, "text": "42", "status": "completed"},
+            "🤖 Side talk: 42\n/queue steer 3 brings it into the work",
+        ),
+        (
+            {"type": "side_talk_ended", "number": 3, "text": "", "resumable": True},
+            "🤖 Side talk #3 stopped: /queue resume continues it, /queue pop 3 removes it",
+        ),
         (
             {"type": "interrupted", "checkpoint": {"done": 23, "total": 50, "unit": "file"}},
             "Stopping current task. Progress saved at checkpoint 23/50.",
