@@ -109,7 +109,8 @@ class ToolPolicy(Protocol):
 class Environment(Struct, kw_only=True):
     """One session's surroundings. `max_steps` bounds the model calls of a turn.
 
-    `account` is what it may use, and has used. `agent` is whose session it is, `path` what its questions
+    `account` is what it may use, and has used. `agent` is whose session it is, `owner` the login
+    name of the person who runs it, `path` what its questions
     begin with: the names of the children that lead to it, each with a hyphen. `workflow` is what a run
     goes by, and `helpers` the agents that work, and judge, where a step names none. `ancestors` are the
     sessions above it, `turn_type` the class of the actor of its turns, none for the usual one.
@@ -131,6 +132,7 @@ class Environment(Struct, kw_only=True):
     price: Price | None = None
     goals: GoalPolicy = field(default_factory=GoalPolicy)
     agent: str = ""
+    owner: str = ""
     path: str = ""
     workflow: WorkflowSpec | None = None
     ancestors: Ancestors = ROOT

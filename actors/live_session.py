@@ -21,6 +21,7 @@ from ..ports.tools.environment import clean_environment
 from ..ports.tools.sandbox import Sandbox, SandboxPolicy
 from ..ports.tools.toolbox import Toolbox
 from ..ports.workspace import Checkpoints
+from ..workflows.paths import login_name
 from .agent_profile import AgentProfile
 from .environment import Environment, Journal, Observer
 from .ledger import Ledger
@@ -170,6 +171,7 @@ def environment_of(
         price=profile.price,
         goals=profile.goals,
         agent=profile.name,
+        owner=login_name(),
         workflow=profile.workflow,
         helpers=profile.helpers,
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 import os
 import signal
 import sys
@@ -21,7 +20,7 @@ from ..journal.sqlite import SqliteStore
 from ..journal.store import SessionRow
 from ..machines.errors import SteersmanError
 from ..workflows.config import Config, load
-from ..workflows.paths import Paths
+from ..workflows.paths import Paths, login_name
 from .chat import interface_of
 from .options import ChatInterface, ChatOptions
 from .output import warn
@@ -97,7 +96,7 @@ def attach(
     interface = _interface(options, environ)
     try:
         with leave_on_signals():
-            name = user or getpass.getuser()
+            name = user or login_name()
             code = interface(here, lambda: here.open(row.session, owner, name), options)
     except SignalExit as signal_exit:
         code = signal_exit.exit_code

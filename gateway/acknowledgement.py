@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from unicodedata import east_asian_width
 
 from .events.contract import AcceptedEvent, Stamp
+from .formats import sender
 
 CUT = 40
 SIGNS = {"📥 ": "", "🤖 ": "", "⚠️ ": "", "⏳ ": "", "—": "-"}
@@ -30,6 +31,7 @@ class Acknowledged(NamedTuple):
     number: int | None = None
     matched: str | None = None
     children: Sequence[str] = ()
+    user: str = ""
 
 
 _Writer = Callable[[Acknowledged, bool], str]
@@ -78,15 +80,26 @@ def accepted(
 def accepted_text(event: AcceptedEvent, *, can_utf8: bool = True) -> str:
     """Return the acknowledgement of an `accepted` event as text; empty if the event has none."""
     message = Acknowledged(
-        event["text"], event["number"], event["matched"], event.get("children", ())
+        text=event["text"],
+        number=event["number"],
+        matched=event["matched"],
+        children=event.get("children", ()),
+        user=event.get("user", ""),
     )
     return acknowledgement_text(event["ack"], message, can_utf8=can_utf8)
 
 
 def acknowledgement_text(ack: str | None, message: Acknowledged, *, can_utf8: bool = True) -> str:
-    """Return the text of an acknowledgement; empty if there is none of this name."""
+    """Return the text of an acknowledgement; empty if there is none of this name.
+
+    Its first line ends with the sender, where that is not the owner of the session.
+    """
     write = TEXTS.get(ack or "")
-    return write(message, can_utf8) if write is not None else ""
+    if write is None:
+        return ""
+    first, *rest = write(message, can_utf8).split("\n")
+    by = f" (from {who})" if (who := sender(message.user)) else ""
+    return "\n".join((first + by, *rest))
 
 
 def plain(text: str, can_utf8: bool) -> str:

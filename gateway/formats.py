@@ -12,6 +12,8 @@ from .terminal import clean
 if TYPE_CHECKING:
     from .events.contract import ToolEndedEvent
 
+from ..workflows.paths import login_name
+
 UNITS = ((86_400.0, "day"), (3_600.0, "hour"), (60.0, "minute"))
 
 
@@ -83,6 +85,11 @@ def call_words(arguments: Mapping[str, Any]) -> list[str]:
     return [line for line in (" ".join(text.split()) for text in texts) if line]
 
 
+def sender(user: str) -> str:
+    """Return who sent something, empty where that is the owner of the session."""
+    return "" if user in ("", login_name()) else " ".join(user.split())
+
+
 def item_line(item: Mapping[str, Any]) -> str:
     """Write a queue item on one line.
 
@@ -91,7 +98,8 @@ def item_line(item: Mapping[str, Any]) -> str:
     """
     text = " ".join(item["text"].split()) + progress_text(item["progress"])
     edited = " (being edited)" if item.get("edited") else ""
-    return f"#{item['number']} {_item_state(item)}{edited}: {text}"
+    by = f" from {who}" if (who := sender(item.get("user", ""))) else ""
+    return f"#{item['number']} {_item_state(item)}{edited}{by}: {text}"
 
 
 def _item_state(item: Mapping[str, Any]) -> str:

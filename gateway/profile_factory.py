@@ -50,7 +50,7 @@ UNBOUNDED = 1_000_000
 STEERING = """
 While you work, the person may add a message; it then appears as `[New message from NAME] TEXT`. They \
 said it without cancelling what you do: work it in if that is possible; otherwise {otherwise}, and it \
-will be taken up next."""
+will be taken up next. At the start of a turn the same words only name who speaks."""
 
 
 class Opening:

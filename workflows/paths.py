@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 
 from ..machines.errors import ConfigError
@@ -37,6 +38,17 @@ class Paths(Value):
     def config_file(self) -> Path:
         """The user's own configuration; it need not exist."""
         return self.config / "config.toml"
+
+
+@cache
+def login_name() -> str:
+    """Return the name of the account that runs this program; empty if it has none."""
+    import getpass
+
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):
+        return ""
 
 
 def make_private(folder: Path) -> Path:

@@ -26,6 +26,7 @@ from ...machines.messages import UserMessage
 from ...machines.port_results import ToolFinished, ToolResult, ToolStatus
 from .decision import NOTHING, Decision
 from .results import returned, way_home
+from .wording import TASK
 
 if TYPE_CHECKING:
     from ..environment import Environment
@@ -188,7 +189,7 @@ def first_message(child: ChildRecord) -> SetGoal | UserMessage:
             content=child.task,
             intent=Intent.CONVERSE,
             user=child.user,
-            client_id="task",
+            client_id=TASK,
         )
     gates = tuple(tuple(gate) for gate in child.goal.get("gates", ()))
     turns = child.goal.get("max_turns") or None

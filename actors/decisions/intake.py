@@ -24,7 +24,7 @@ LEAD = re.compile(r"^\s*\[New message from [^\]\n]*\]\s*")
 
 def taken_in(steers: Sequence[ItemRecord]) -> str:
     """Write the steers that enter together, in order, each under the name of its sender."""
-    return "\n\n".join(words(steer, is_steer=True) for steer in steers)
+    return "\n\n".join(words(steer, is_named=True) for steer in steers)
 
 
 def handing_back(turn: str, epoch: int, step: int, request: ToolRequest) -> HandBack:

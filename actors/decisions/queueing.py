@@ -465,7 +465,7 @@ def _next_turn(record: SessionRecord, environment: Environment) -> tuple[e.Entry
         return ()  # a person may resume its interrupted turn all the same
     resumes = item.turn if item.state == "interrupted" else ""
     steers = record.queue.steers(resumes) if resumes and record.run is None else []
-    said = with_news(record.queue.news, item)
+    said = with_news(record.queue.news, item, environment.owner)
     if steers:
         said = f"{said}\n\n{taken_in(steers)}"
     overtaken = (

@@ -7,16 +7,24 @@ import re
 from ...journal.queue_record import ItemRecord
 from ...machines.conversation import rendered
 
+TASK = "task"
+"""The client id of a child's first message."""
+
 LEAD = re.compile(r"^(?=[ \t]*\[((New message|Result) from |Asked beside the work:))", re.MULTILINE)
 
 
-def words(item: ItemRecord, is_steer: bool = False) -> str:
+def words(item: ItemRecord, is_named: bool = False) -> str:
     """Return what the model reads of a message, with what is attached to it."""
-    return spoken(item, is_steer) + LEAD.sub("> ", rendered(item.attached))
+    return spoken(item, is_named) + LEAD.sub("> ", rendered(item.attached))
 
 
-def spoken(item: ItemRecord, is_steer: bool = False) -> str:
-    """Return the text of a message, with its sender where that is not the user.
+def is_of_another(item: ItemRecord, owner: str) -> bool:
+    """Whether somebody else than the session's owner sent a message; a child's task is its owner's."""
+    return item.user not in ("", owner) and not item.goal and item.client_id != TASK
+
+
+def spoken(item: ItemRecord, is_named: bool = False) -> str:
+    """Return the text of a message; `is_named`: under the name of its sender.
 
     A line inside a message that looks like such a name is marked as cited, so that no sender can speak
     for another.
@@ -26,7 +34,7 @@ def spoken(item: ItemRecord, is_steer: bool = False) -> str:
         return f"[Asked beside the work: {asked}] The answer was:\n{answer}"
     if item.child:
         return f"[Result from {item.child}] {LEAD.sub('> ', item.text)}"
-    if is_steer:
+    if is_named:
         return f"[New message from {_name(item.user)}] {LEAD.sub('> ', item.text)}"
     return item.text
 
@@ -44,9 +52,10 @@ def chosen(there: list[ItemRecord], number: int | None) -> ItemRecord | None:
     return next(iter(interrupted or there), None)
 
 
-def with_news(news: str, item: ItemRecord) -> str:
+def with_news(news: str, item: ItemRecord, owner: str) -> str:
     """Put what happened to the files since in front of the message."""
-    said = opening(item) if item.state == "interrupted" else words(item)
+    said = words(item, is_of_another(item, owner))
+    said = f"{opening(item)}\n{said}" if item.state == "interrupted" else said
     return f"{news}\n{said}" if news else said
 
 
@@ -58,5 +67,5 @@ def opening(item: ItemRecord) -> str:
         at = f" at {unit}{progress['done']}/{progress['total']}"
     return (
         f"[You were interrupted{at}. Go on from there. A call without a result may or may not have "
-        f"had its effect: look before you repeat it.]\n{words(item)}"
+        "had its effect: look before you repeat it.]"
     )

@@ -8,6 +8,7 @@ from ...journal.codec import encode_whole
 from ...machines.classification import addressee
 from ...machines.messages import Answer, Interrupt, PolicyChange, QueueChange, TakeBack
 from ..client import SessionClient
+from ..formats import sender
 from .command import Argument, Reply, Text, command
 
 BusyMode = Literal["interrupt", "steer", "queue"]
@@ -162,6 +163,7 @@ def _of_item(item: dict[str, Any]) -> dict[str, Any]:
         "step": item.get("step") or None,
         "why": item.get("why") or None,
         "text": item["text"],
+        "user": item.get("user") or None,
     }
 
 
@@ -174,6 +176,7 @@ def _of_cancel(cancel: dict[str, Any]) -> dict[str, Any]:
         "cause": cancel["cause"],
         "matched": cancel.get("matched") or None,
         "text": cancel.get("text", ""),
+        "user": cancel.get("user") or None,
         "told": [cancel["turn"], *cancel.get("told", ())],
         "killed": list(cancel.get("killed", ())),
         "survivors": list(cancel.get("survivors", ())),
@@ -184,19 +187,16 @@ def _of_cancel(cancel: dict[str, Any]) -> dict[str, Any]:
 
 def _line(receipt: dict[str, Any]) -> str:
     """Write a receipt as one line for people."""
+    by = f" from {who}" if (who := sender(receipt["user"] or "")) else ""
     if receipt["kind"] == "message":
         at = f" ({receipt['turn']}" if receipt["turn"] else ""
         at += f", step {receipt['step']}" if receipt["step"] else ""
         at += ")" if at else ""
         at += f", waits as {receipt['became']}" if receipt["became"] else ""
         why = f": {receipt['why']}" if receipt["why"] else ""
-        return (
-            f"{receipt['id']} #{receipt['number']} {receipt['state']}{at}{why}  {receipt['text']}"
-        )
+        return f"{receipt['id']} #{receipt['number']} {receipt['state']}{at}{by}{why}  {receipt['text']}"
     killed = f", killed {len(receipt['killed'])}" if receipt["killed"] else ""
     left = f", left {receipt['survivors']}" if receipt["survivors"] else ""
     told = ", ".join(receipt["told"])
     kept = f", kept {len(receipt['kept'])}" if receipt["kept"] else ""
-    return (
-        f"{receipt['id']} {receipt['state']} ({receipt['cause']}): told {told}{killed}{left}{kept}"
-    )
+    return f"{receipt['id']} {receipt['state']} ({receipt['cause']}){by}: told {told}{killed}{left}{kept}"

@@ -49,6 +49,23 @@ def test_a_waiting_message_is_handed_to_the_running_turn(place: Place, serve, ga
     assert len(chat.seen("turn_started")) == 1
 
 
+def test_a_queued_message_names_its_sender(place: Place, serve, gate: Gate) -> None:
+    """The model, the queue, the acknowledgement and the receipts say who it is, if not the owner."""
+    server = serve(waiting(gate), Text("Noted."), top=QUEUE)
+    chat = at_work(place, gate)
+    chat.send({"text": "also tabs", "user": "ann"})
+    ack = chat.wait("accepted", **{"as": "queue"})["ack_text"]
+    assert ack == '📥 Queued #2: "also tabs" (from ann)'
+    lines = chat.ask("/queue")["text"].splitlines()
+    assert lines == ["#1 [RUNNING]: work", "#2 [PENDING] from ann: also tabs"]
+    gate.open()
+    for _ in range(2):
+        chat.wait("turn_ended", status="completed")
+    assert "m2 #2 done (t2) from ann  also tabs" in chat.ask("/receipts")["text"]
+    assert chat.close() == 0
+    assert last_message(server, 2) == "[New message from ann] also tabs"
+
+
 def test_an_imported_steer_says_what_it_was(place: Place, serve, gate: Gate) -> None:
     """Its turn is not where it is imported: it is a message there, and the answer says so."""
     serve(waiting(gate), Text("Noted."), top=QUEUE)

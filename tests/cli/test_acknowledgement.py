@@ -82,6 +82,11 @@ def by_word(ack: str, **fields: Any) -> dict[str, Any]:
             accepted(text="stop", **{"as": "steer"}, ack="word_steered", matched="stop"),
             'Steering with #2: "stop"\n"stop" stopped nothing: /stop stops everything.',
         ),
+        (accepted(text="two", user="ann"), '📥 Queued #2: "two" (from ann)'),
+        (
+            accepted(text="stop", user="ann", ack="word_queued", matched="stop"),
+            '📥 Queued #2: "stop" (from ann)\n"stop" stopped nothing: /stop stops everything.',
+        ),
         ({"type": "steered", "number": 2, "text": "use tabs"}, '[Steered] #2: "use tabs"'),
         (
             {"type": "steered", "number": 2, "text": "use tabs", "child": "kid"},

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from steersman.gateway.formats import item_line
+from steersman.workflows.paths import login_name
 
 DONE = {"done": 23, "total": 50, "unit": "file"}
 
@@ -18,6 +19,8 @@ DONE = {"done": 23, "total": 50, "unit": "file"}
         ({"state": "pending", "turn": "t4"}, "#2 [STEERING] → turn t4: use tabs"),
         ({"state": "pending", "children": ["kid", "sib"]}, "#2 [STEERING] → kid, sib: use tabs"),
         ({"state": "steered", "children": ["kid"]}, "#2 [STEERED]: use tabs"),
+        ({"state": "pending", "user": "ann"}, "#2 [PENDING] from ann: use tabs"),
+        ({"state": "pending", "user": login_name()}, "#2 [PENDING]: use tabs"),
         ({"state": "offered"}, "#2 [OFFERED]: use tabs"),
         ({"state": "offered", "wants": "steer"}, "#2 [STEERING] → when answered: use tabs"),
         ({"state": "offered", "stopped": True, "wants": "steer"}, "#2 [INTERRUPTED]: use tabs"),
