@@ -176,7 +176,7 @@ class Runtime:
         if lease is None:
             raise StoreBusy(
                 f"another program has session `{session}` open",
-                "leave it there first, or inspect it with `steersman inspect`",
+                f"`steersman attach {session}` joins it, `steersman send {session} TEXT` sends a message",
             )
         return lease
 

@@ -60,6 +60,8 @@ def _start_word(event: ChildStartedEvent) -> str:
 
 def _rejected(event: RejectedEvent, can_utf8: bool) -> str:
     said = acknowledgement_text(event["reason"], Acknowledged(event["text"]), can_utf8=can_utf8)
+    if event["reason"] == "queue_full":
+        said = f"The queue is full, so the message was not accepted. Your text: {event['text']}"
     hint = f"\n  {hint}" if (hint := event.get("hint")) else ""
     return (said or f"Not taken ({event['reason']}): {event['text']}") + hint
 

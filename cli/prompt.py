@@ -155,6 +155,7 @@ def _converse(
         leave=leave,
         on_loop=on_loop,
     )
+    forget_line = host.event_bus.subscribe(line.hear)
     keys = Bindings(line, screen, leave)
     app = make_app(screen, buffer, keys.bindings, None, os.environ)
     app.key_processor.before_key_press += keys.note_key
@@ -169,6 +170,7 @@ def _converse(
         except SignalExit as signal_exit:
             return signal_exit.exit_code
         finally:
+            forget_line()
             screen.canvas.app = None
             screen.canvas.drain()
 

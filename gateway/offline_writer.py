@@ -218,7 +218,10 @@ def claimed(store: Store, session: str) -> Generator[Lease]:
     if lease is None:
         owner = store.owner(session)
         who = f"process {owner.pid}" if owner else "another program"
-        raise StoreBusy(f"{who} has session `{session}` open", "leave it there first")
+        raise StoreBusy(
+            f"{who} has session `{session}` open",
+            f"leave it there first; `steersman attach {session}` joins it",
+        )
     try:
         yield lease
     finally:

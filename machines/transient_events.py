@@ -2,6 +2,12 @@
 
 from .value import Value
 
+FULL_QUEUE = (
+    "at most {} may wait (`auto_queue.max_queue_size`): `/queue pop N` or `/queue clear` makes room, "
+    "`/queue steer N` hands one to the running turn"
+)
+"""Why a full queue rejects a message, given its limit, and what can be done."""
+
 
 class TextStreamed(Value):
     """A piece of the model's answer."""
@@ -33,11 +39,12 @@ class OutputShown(Value):
 
 
 class MessageRejected(Value):
-    """A message was not taken in; its text goes back to the sender."""
+    """A message was not taken in; its text goes back to the sender. `hint` is what can be done."""
 
     reason: str
     text: str
     client_id: str = ""
+    hint: str = ""
 
 
 class MessageKnown(Value):

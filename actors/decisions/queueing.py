@@ -24,7 +24,7 @@ from ...machines.internal_messages import (
 from ...machines.lifecycles import RUN
 from ...machines.messages import QueueChange, QueueImport, ResumeQueue
 from ...machines.port_results import ToolFinished, ToolResult, ToolStatus
-from ...machines.transient_events import MessageKnown, MessageRejected
+from ...machines.transient_events import FULL_QUEUE, MessageKnown, MessageRejected
 from .decision import NOTHING, Decision, answer, refusal
 from .intake import hand_back, taken_in
 from .queries import is_reverting, known, waiting_steers
@@ -70,7 +70,7 @@ def enqueue(record: SessionRecord, order: Enqueue, environment: Environment) -> 
         order = replace(order, said_as="turn", for_turn="", is_next=True, ack=LATE_ACK)
     is_full = len(record.queue.pending()) >= environment.policy.max_queue_size
     if is_full and not (order.is_next or order.child):
-        return _refused(order, "queue_full")
+        return _refused(order, "queue_full", FULL_QUEUE.format(environment.policy.max_queue_size))
     return _taken(record, order)
 
 
@@ -131,10 +131,9 @@ def _known(record: SessionRecord, client_id: str) -> Decision | None:
     return Decision(facts=(before,)) if isinstance(before, MessageKnown) else None
 
 
-def _refused(order: Enqueue, reason: str) -> Decision:
-    return Decision(
-        facts=(MessageRejected(reason=reason, text=order.text, client_id=order.client_id),)
-    )
+def _refused(order: Enqueue, reason: str, hint: str = "") -> Decision:
+    rejected = MessageRejected(reason=reason, text=order.text, client_id=order.client_id, hint=hint)
+    return Decision(facts=(rejected,))
 
 
 def _is_running(record: SessionRecord, turn: str) -> bool:

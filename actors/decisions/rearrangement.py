@@ -17,6 +17,8 @@ from ...machines.messages import QueueChange, QueueImport
 from .decision import Decision, answer, refusal
 from .wording import spoken
 
+NOTHING_RUNS = "nothing runs that it could steer"
+
 MOMENT = 10.0
 """Seconds for which the reading of a message can be taken back."""
 
@@ -115,10 +117,17 @@ def steer(record: QueueRecord, message: QueueChange) -> Decision:
             effects=(passing,),
         )
     if not running:
-        return refusal(f"Nothing runs that could take it in: #{item.number} stays in the queue")
+        return Decision(reply=_yes(item, turn=""), entries=(_run_alone(item),))
     return Decision(
         reply=_yes(item, turn=running), entries=(e.SteerAddressed(item=item.id, turn=running),)
     )
+
+
+def _run_alone(item: ItemRecord) -> e.Entry:
+    """Let a message run as one that is said now: what is held stays held."""
+    if item.state == "offered":
+        return e.Kept(item=item.id, past_hold=True)
+    return e.Requeued(item=item.id, why=NOTHING_RUNS, past_hold=True)
 
 
 def keep(record: QueueRecord, message: QueueChange) -> Decision:

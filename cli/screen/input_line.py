@@ -8,6 +8,7 @@ from __future__ import annotations
 import queue
 import re
 import threading
+from collections import deque
 from collections.abc import Callable
 
 from prompt_toolkit.buffer import Buffer
@@ -17,7 +18,7 @@ from ...gateway.commands.command import Reply
 from ...gateway.commands.queue import edit_queue, pop_queue, steer_from_queue
 from ...gateway.commands.registry import NAMES
 from ...gateway.commands.talk import stop
-from ...gateway.events.contract import QuestionEvent
+from ...gateway.events.contract import Event, QuestionEvent
 from ...gateway.interface import ChatSession
 from ...machines.disposition import Intent
 from ...machines.value import Value
@@ -90,6 +91,9 @@ def waiting_before(status: Status, edited: EditedText | None) -> EditedText | No
     return EditedText(id=last["id"], number=last["number"], text=last["text"], after=status.running)
 
 
+REMEMBERED = 20
+"""Sent texts that are put back into the line if they are rejected."""
+
 LINES = 8
 CHARACTERS = 1_000
 """A longer paste is shown as one word."""
@@ -149,6 +153,7 @@ class InputLine:
         self._on_loop = on_loop
         self._pastes = Pastes()
         self._edited: EditedText | None = None
+        self._sent: deque[str] = deque(maxlen=REMEMBERED)
         screen.note = self._note
 
     # Sending ------------------------------------------------------------------------------------
@@ -186,7 +191,14 @@ class InputLine:
             return "auto" if is_command else explicit
         return "queue" if explicit == "auto" and question is not None else explicit
 
+    def hear(self, event: Event) -> None:
+        """Put a text of this line that was rejected back; the runtime's thread."""
+        if event["type"] == "rejected" and event["text"] in self._sent:
+            text = event["text"]
+            self._on_loop(lambda: self.restore(text))
+
     def _say(self, text: str, explicit: str) -> None:
+        self._sent.append(text)
         found = self._conversation.classify(text)
         is_urgent = found.intent is Intent.COMMAND and NAMES[found.command].is_urgent
         do = self._sender.now if is_urgent else self._sender.later

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Annotated, Any
 
 from ...machines.messages import PolicyChange, QueueChange, ResumeQueue
+from ...machines.transient_events import FULL_QUEUE
 from ..client import SessionClient
 from ..formats import item_line, progress_text
 from ..home import SHORTEST_ID
@@ -56,17 +57,15 @@ def add_to_queue(client: SessionClient, text: Text) -> Reply:
     client.send_message(text, "queue", key)
     item = client.item_of(key)
     if item is None:
-        reason = _why_not(client)
-        data = {"ok": False, "reason": reason, "text": text}
-        return Reply(ok=False, data=data, text=f"Not taken ({reason}): {text}")
+        limit = client.describe().policy.max_queue_size
+        is_full = len(client.record().queue.pending()) >= limit
+        reason, why = "rejected", "It was not accepted."
+        if is_full:
+            reason, why = "queue_full", f"The queue is full: {FULL_QUEUE.format(limit)}."
+        data: dict[str, Any] = {"ok": False, "reason": reason, "text": text}
+        return Reply(ok=False, data=data, text=f"{why} Your text: {text}")
     data = {"ok": True, "id": item.id, "number": item.number, "text": text}
     return Reply(ok=True, data=data, text=f"Added #{item.number}.")
-
-
-def _why_not(client: SessionClient) -> str:
-    waiting = len(client.record().queue.waiting())
-    is_full = waiting >= client.describe().policy.max_queue_size
-    return "queue_full" if is_full else "rejected"
 
 
 @command("queue edit", "queue", "Change what a waiting message says.")
@@ -113,6 +112,8 @@ def steer_from_queue(
         return _reply(answer, f"#{number} goes to the running turn as soon as {answer['when']}.")
     if answer.get("children"):
         return _reply(answer, f"#{number} goes to {', '.join(answer['children'])}.")
+    if answer.get("ok") and not answer.get("turn"):
+        return _reply(answer, f"Nothing runs that it could steer: #{number} runs as a message.")
     return _reply(answer, f"#{number} goes to the running turn at its next boundary.")
 
 

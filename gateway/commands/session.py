@@ -6,13 +6,13 @@ import json
 import os
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from ...machines.errors import SteersmanError
 from ...machines.messages import Rename
 from ..client import SessionClient
 from ..dumps.tree import draw_dump
-from ..formats import age
+from ..formats import age, item_line
 from ..home import find_session, refuse_run
 from ..redaction import Redactor
 from ..session_file import exported, markdown
@@ -138,10 +138,19 @@ def finalize(client: SessionClient) -> Reply:
 
 
 @command("new", "session", "End this session permanently and start another.")
-def begin_new(client: SessionClient) -> Reply:
-    """Finalize the session and begin another in its place."""
+def begin_new(
+    client: SessionClient, *, is_sure: Annotated[bool, Argument("--yes")] = False
+) -> Reply:
+    """Finalize the session and begin another in its place; what waits ends only with `--yes`."""
     before = client.session
-    left = len(client.queue()["items"]) if client.is_open else 0
+    items: list[dict[str, Any]] = client.queue()["items"] if client.is_open else []
+    waiting = [item for item in items if item["state"] != "running"]
+    if waiting and not is_sure:
+        lines = ["This waits, and would end with the session:", *map(item_line, waiting)]
+        lines.append("`/new --yes` begins another session all the same.")
+        data = {"reason": "waiting", "left": len(waiting)}
+        return Reply(ok=False, data=data, text="\n".join(lines))
+    left = len(items)
     client.renew()
     data = {"finalized": before, "session": client.session, "left": left}
     what = f" What waited in {before} ({left}) ended with it." if left else ""

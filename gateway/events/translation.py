@@ -554,9 +554,12 @@ def _of_fact(fact: Fact, at: Stamp) -> Event:
                 notice["seconds"] = seconds
             return notice
         case MessageRejected(reason=reason, text=text, client_id=client_id):
-            return RejectedEvent(
+            rejected = RejectedEvent(
                 type="rejected", **at, reason=reason, text=text, client_id=client_id or None
             )
+            if fact.hint:
+                rejected["hint"] = fact.hint
+            return rejected
         case StoreLost(code=code, text=text, hint=hint):
             return ErrorEvent(type="error", **at, code=code, text=text, hint=hint)
         case MessageKnown():

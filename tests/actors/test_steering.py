@@ -12,7 +12,7 @@ from steersman.journal import entries as e
 from steersman.machines.disposition import Intent
 from steersman.machines.effects import CallModel, CancelModel, StopTool
 from steersman.machines.messages import Interrupt, Message, QueueChange, TakeBack, UserMessage
-from steersman.machines.transient_events import MessageRejected
+from steersman.machines.transient_events import FULL_QUEUE, MessageRejected
 
 SEED = 1
 """With it the first answer comes in pieces."""
@@ -94,10 +94,11 @@ def test_steers_are_bounded_like_the_queue() -> None:
     )
     run(made)
     facts = [one.fact for one in made.history if isinstance(one, Passed)]
+    full = FULL_QUEUE.format(2)
     assert facts == [
-        MessageRejected(reason="queue_full", text="remark 2", client_id="s2"),
-        MessageRejected(reason="queue_full", text="remark 3", client_id="s3"),
-        MessageRejected(reason="queue_full", text="later", client_id="q"),
+        MessageRejected(reason="queue_full", text="remark 2", client_id="s2", hint=full),
+        MessageRejected(reason="queue_full", text="remark 3", client_id="s3", hint=full),
+        MessageRejected(reason="queue_full", text="later", client_id="q", hint=full),
         *[one for one in facts if not isinstance(one, MessageRejected)],
     ]
     (steered,) = entries(made, e.Steered)

@@ -120,9 +120,25 @@ def test_add_gives_the_text_back_when_the_queue_is_full(place: Place, serve, gat
     assert chat.ask("/queue add one")["ok"]
     result = chat.ask("/queue add two")
     assert (result["ok"], result["data"]["text"]) == (False, "two")
+    assert result["text"].startswith("The queue is full: at most 1 may wait")
     gate.open()
     assert chat.close() == 0
-    assert chat.seen("rejected", reason="queue_full", text="two")
+    (rejected,) = chat.seen("rejected", reason="queue_full", text="two")
+    assert "`/queue pop N` or `/queue clear` makes room" in rejected["hint"]
+
+
+def test_a_new_session_asks_about_what_waits(place: Place, serve, gate: Gate) -> None:
+    """`/new` names what would end with the session; `--yes` begins another all the same."""
+    serve(waiting(gate), Text("Done."), top=QUEUE)
+    chat = at_work(place, gate)
+    chat.send("later")
+    chat.wait("accepted", **{"as": "queue"})
+    asked = chat.ask("/new")
+    assert (asked["ok"], "#2 [PENDING]: later" in asked["text"]) == (False, True)
+    assert "`/new --yes`" in asked["text"]
+    begun = chat.ask("/new --yes")
+    assert (begun["ok"], begun["data"]["left"]) == (True, 2)
+    gate.open()
 
 
 def test_after_interrupt_continue_runs_what_waits(place: Place, serve, gate: Gate) -> None:

@@ -83,16 +83,20 @@ def test_an_imported_steer_says_what_it_was(place: Place, serve, gate: Gate) -> 
     gate.open()
 
 
-def test_with_nothing_running_a_waiting_message_stays(place: Place, serve, gate: Gate) -> None:
-    """There is no turn to steer: the command says so, and the message is still held."""
-    serve(waiting(gate), Text("Done."), top=QUEUE)
+def test_with_nothing_running_a_waiting_message_runs(place: Place, serve, gate: Gate) -> None:
+    """There is no turn to steer: the message runs at once, and what is held stays held."""
+    server = serve(waiting(gate), Text("Done."), top=QUEUE)
     chat = at_work(place, gate)
-    chat.send("later", "/stop")
+    chat.send("before", "later", "/stop")
     chat.wait("stopped")
-    result = chat.ask("/queue steer 2")
-    assert not result["ok"]
-    assert "#2 stays in the queue" in result["text"]
-    assert [one["number"] for one in chat.ask("/queue")["data"]["items"]] == [1, 2]
+    result = chat.ask("/queue steer 3")
+    assert result["text"] == "Nothing runs that it could steer: #3 runs as a message."
+    chat.wait("turn_ended", status="completed")
+    assert last_message(server, -1) == "later"
+    assert chat.ask("/queue")["text"].splitlines()[:2] == [
+        "#1 [INTERRUPTED]: work",
+        "#2 [PENDING]: before",
+    ]
     assert chat.close() == 0
 
 

@@ -72,7 +72,7 @@ def by_word(ack: str, **fields: Any) -> dict[str, Any]:
         ),
         (
             {"type": "rejected", "reason": "queue_full", "text": "hello"},
-            "Not taken (queue_full): hello",
+            "The queue is full, so the message was not accepted. Your text: hello",
         ),
         (
             accepted(text="exit code 2", ack="word_queued", matched="exit"),

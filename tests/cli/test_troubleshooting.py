@@ -101,7 +101,7 @@ CASES: dict[str, Case] = {
         (*CHAT, "--continue"), "`steersman chat` starts one", 1
     ),
     "another program has session … open": Case(
-        ("chat", "--resume", "last", "hi"), "leave it there first", 1, script="OWNED"
+        ("chat", "--resume", "last", "hi"), "`steersman attach ", 1, script="OWNED"
     ),
     "queue_full": Case(
         ("chat", "--json"),

@@ -102,6 +102,18 @@ def test_what_had_started_is_said_again(stage: Stage, opened: Open) -> None:
 
 
 @pytest.mark.slow
+def test_a_text_that_finds_no_room_comes_back(stage: Stage, opened: Open) -> None:
+    """A full queue says its limit and what can be done, and the text is in the line again."""
+    stage.place.configure(stage.server.base_url, rest="[auto_queue]\nmax_queue_size = 2")
+    terminal = at_work(stage, opened)
+    terminal.types("third", "\t")
+    terminal.shows("The queue is full, so the message was not accepted. Your text: third")
+    terminal.shows("at most 2 may wait (`auto_queue.max_queue_size`)")
+    terminal.has_line("third")
+    stage.agent.door("go").open()
+
+
+@pytest.mark.slow
 def test_several_lines(stage: Stage, opened: Open) -> None:
     """Ctrl-J and a backslash begin a new line; Enter sends all; the history gives it back whole."""
     stage.agent.when("", says("Done."))

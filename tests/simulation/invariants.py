@@ -15,6 +15,7 @@ from typing import Any
 from pykka.messages import _ActorStop  # pyright: ignore[reportPrivateUsage]
 
 from steersman.actors.actor import Actor
+from steersman.actors.decisions.rearrangement import NOTHING_RUNS
 from steersman.actors.mailbox import BOUND
 from steersman.actors.simulated.happening import (
     Appended,
@@ -526,7 +527,7 @@ def steers_are_conserved(history: History) -> None:
                 assert set(items) <= set(steers), f"{items} were no steers"
             case e.Withdrawn(item=item):
                 ends[item] += 1
-            case e.Requeued(item=item):
+            case e.Requeued(item=item) if entry.why != NOTHING_RUNS:
                 returns[item] += 1
             case _:
                 pass
