@@ -22,6 +22,9 @@ from .markdown import Stream
 # Tool calls on the screen: one row each when they end, a diff below an edit, all of it on demand
 
 
+_GAP = re.compile(r"\[… \d+ (?:byte|character)s? left out")
+"""The line that stands for what a tool, or its event, has left out: how many lines is not known."""
+
 DIFF_ROWS = 12
 """Rows of a diff that are shown without being asked for."""
 UNFOLDED_ROWS = 400
@@ -81,8 +84,10 @@ def diff_rows(
     return rows
 
 
-def unfolded_rows(call: ToolCallView, output: str, width: int, look: Appearance) -> list[Row]:
-    """Return a call with all that it was given and all that is known of its output."""
+def unfolded_rows(
+    call: ToolCallView, output: str, size: int, width: int, look: Appearance
+) -> list[Row]:
+    """Return a call with all that it was given and all that is known of its output of `size` bytes."""
     rows: list[Row] = [[(HEAD, f"{exposed(call['tool'])} "), (DIM, call["call"])]]
     for name, value in call["arguments"].items():
         if call["tool"] in ("edit", "write") and name in ("old", "new", "content"):
@@ -92,7 +97,7 @@ def unfolded_rows(call: ToolCallView, output: str, width: int, look: Appearance)
     rows += diff_rows(call, output, width, look, UNFOLDED_ROWS)
     if call["tool"] not in ("edit", "write"):
         lines = clean(output).expandtabs(4).rstrip("\n").split("\n")
-        for line in _middle_out(lines, UNFOLDED_ROWS, look):
+        for line in _middle_out(lines, size, UNFOLDED_ROWS, look):
             rows += wrapped_pieces([(CODE, line)], width, by_word=False)
     return rows
 
@@ -105,12 +110,16 @@ def _unstarted(end: ToolEndedEvent, asked: QuestionEvent | None) -> ToolCallView
     return call
 
 
-def _middle_out(lines: list[str], most: int, look: Appearance) -> list[str]:
+def _middle_out(lines: list[str], size: int, most: int, look: Appearance) -> list[str]:
+    """Return the first and the last lines; `size` is that of the whole output, in bytes."""
     if len(lines) <= most:
         return lines
     half = most // 2
-    left = look.plain(f"… {len(lines) - 2 * half} lines left out …")
-    return [*lines[:half], left, *lines[-half:]]
+    shown = [*lines[:half], *lines[-half:]]
+    what = f"{len(lines) - len(shown)} lines"
+    if any(map(_GAP.match, lines[half:-half])):
+        what = size_text(size - sum(len(line.encode()) + 1 for line in shown))
+    return [*shown[:half], look.plain(f"… {what} left out …"), *shown[half:]]
 
 
 def _subject(call: ToolCallView) -> str:
@@ -191,7 +200,7 @@ class Transcript:
         self._printed: dict[str, str] = {}
         self._stopped: dict[str, tuple[ToolCallView, float]] = {}
         self._asked: dict[str, QuestionEvent] = {}
-        self._ended: deque[tuple[ToolCallView, str]] = deque(maxlen=REMEMBERED)
+        self._ended: deque[tuple[ToolCallView, str, int]] = deque(maxlen=REMEMBERED)
         self._unfolded = 0
         self._begun = StartedTurns()
         self._thought: list[str] = []
@@ -267,8 +276,7 @@ class Transcript:
         if self._unfolded >= len(self._ended):
             return False
         self._unfolded += 1
-        call, output = self._ended[-self._unfolded]
-        self._rows(unfolded_rows(call, output, self._width(), self._look))
+        self._rows(unfolded_rows(*self._ended[-self._unfolded], self._width(), self._look))
         return True
 
     def _begin(self, said: str) -> None:
@@ -289,7 +297,9 @@ class Transcript:
             return
         seconds = duration(time.monotonic() - self._thinking_since)
         self._rows([[(DIM, f"{self._look.sign('✻')} Thought for {seconds}")]])
-        self._remember(ToolCallView(call="", tool="thinking", arguments={}), "".join(self._thought))
+        thought = "".join(self._thought)
+        call = ToolCallView(call="", tool="thinking", arguments={})
+        self._remember(call, thought, len(thought.encode()))
         self._thought = []
 
     def _end_call(self, end: ToolEndedEvent) -> None:
@@ -298,12 +308,12 @@ class Transcript:
         call, since = calls.pop(end["call"], (_unstarted(end, asked), None))
         if end["tool"] == "progress" and end["status"] in ("ok", "skipped"):
             return
-        self._remember(call, end["output"])
+        self._remember(call, end["output"], end["bytes"])
         seconds = time.monotonic() - since if since is not None else None
         self._rows(ended_rows(call, end, seconds, self._width(), self._look))
 
-    def _remember(self, call: ToolCallView, output: str) -> None:
-        self._ended.append((call, output))
+    def _remember(self, call: ToolCallView, output: str, size: int) -> None:
+        self._ended.append((call, output, size))
         self._unfolded = 0
 
     def _rows(self, rows: list[Row]) -> None:

@@ -142,14 +142,14 @@ def test_a_diff_is_cut_and_unfolds() -> None:
     assert rows[1] == [("ansired", "  -x")]
     assert rows[2] == [("ansigreen", "  +line 0")]
     assert text_of(rows)[-1] == "  … 29 more lines"
-    assert "  +line 39" in text_of(unfolded_rows(call, end["output"], 80, LOOK))
+    assert "  +line 39" in text_of(unfolded_rows(call, end["output"], 0, 80, LOOK))
 
 
 def test_what_a_tool_says_is_no_command_to_the_terminal() -> None:
     """No escape sequence of a tool, a path or a question gets into a row."""
     evil = "\x1b]0;owned\x07\x1b[31mred\r\x08"
     call, end = called("shell", command=evil), ended("shell", f"{evil}\n{evil}")
-    rows = ended_rows(call, end, 1.0, 80, LOOK) + unfolded_rows(call, end["output"], 80, LOOK)
+    rows = ended_rows(call, end, 1.0, 80, LOOK) + unfolded_rows(call, end["output"], 0, 80, LOOK)
     question = {**call, "id": "q-t1.s1.c1", "options": ["allow", "always", "deny"]}
     rows += card_rows(question, 2, "kid", 80, LOOK)
     assert not [text for text in text_of(rows) if re.search(r"[\x00-\x1f\x7f]", text)]
@@ -259,3 +259,17 @@ def test_the_past_is_private_and_holds_no_secret(tmp_path: Path) -> None:
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     path.write_text('"good"\nbroken\n{"a": 1}\n', "utf-8")
     assert list(InputHistory(path, {}).load_history_strings()) == ["good"]
+
+
+def test_what_is_left_out_of_an_output_is_counted() -> None:
+    """Lines that are known are counted; where a tool had left out more, the bytes are."""
+    whole = [str(number) for number in range(1, 1001)]
+    call: Any = {"call": "t1.s1.c1", "tool": "shell", "arguments": {}}
+    gap = "[… 44000 bytes left out; whole output in `x`: `read` it with `offset`]"
+    for lines, told in (
+        (whole, "… 600 lines left out …"),
+        ([*whole[:500], gap, *whole[500:]], "… 46 kB left out …"),
+    ):
+        rows = text_of(unfolded_rows(call, "\n".join(lines), 47_893, 80, LOOK))
+        assert rows[1:202] == [*whole[:200], told]
+        assert rows[202:] == whole[-200:]
