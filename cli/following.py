@@ -7,6 +7,33 @@ import threading
 from ..gateway.events.contract import Event, QueueEvent, is_aside
 from ..gateway.interface import ChatSession
 
+_ENDS_ANSWER = frozenset(
+    {
+        "turn_ended",
+        "tool_started",
+        "tool_ended",
+        "question",
+        "interrupting",
+        "interrupted",
+        "steered",
+    }
+)
+
+
+def ends_answer(event: Event) -> bool:
+    """Whether an event ends what the model was saying: its line belongs below all of that."""
+    match event["type"]:
+        case "accepted":
+            return event["as"] == "interrupt"
+        case "notice":
+            return event.get("ends_answer", False)
+        case "error":
+            return event["code"] == "model_failed"
+        case "result":
+            return event["name"] == "stop" and bool(event["data"].get("interrupted"))
+        case kind:
+            return kind in _ENDS_ANSWER
+
 
 class HeldNotice:
     """Reports that messages are held, when their number has risen."""

@@ -21,7 +21,7 @@ from ..gateway.saved_queues import announce, announce_saved
 from ..gateway.terminal import clean, exposed
 from ..machines.errors import UsageError
 from .acknowledgement import acknowledgement
-from .following import HeldNotice, IdleWaiter
+from .following import HeldNotice, IdleWaiter, ends_answer
 from .goal import GoalLines
 from .options import ChatOptions
 from .output import warn
@@ -71,6 +71,8 @@ class PlainInterface:
         if is_aside(event):
             return
         held = self._held.hear(event)
+        if ends_answer(event):
+            self._end_line()
         match event["type"]:
             case "text":
                 delta = clean(event["delta"])
@@ -87,7 +89,6 @@ class PlainInterface:
             case "recovered":
                 self._aside(announce(event, time.time(), can_utf8=self._can_utf8))
             case "interrupted" | "turn_ended" | "tool_started":
-                self._end_line()
                 self._aside(_line(event) or acknowledgement(event, can_utf8=self._can_utf8))
             case "progress" if self._has_bar:
                 pass

@@ -24,10 +24,14 @@ class ThoughtStreamed(Value):
 
 
 class Notice(Value):
-    """A line for people; `seconds` until what it reports is over, 0 where that is not known."""
+    """A line for people; `seconds` until what it reports is over, 0 where that is not known.
+
+    `ends_answer`: it is about the whole answer, which is complete.
+    """
 
     text: str
     seconds: float = 0.0
+    ends_answer: bool = False
 
 
 class OutputShown(Value):

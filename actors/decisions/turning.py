@@ -97,7 +97,7 @@ def answered(turn: TurnRecord, message: ModelAnswered) -> Decision:
     is_cut = message.stop_reason == "length" and not message.tool_calls
     return Decision(
         entries=(e.Answered(turn=turn.id, step=turn.step, usage=message.usage, messages=(said,)),),
-        facts=(Notice(text=CUT_SHORT),) if is_cut else (),
+        facts=(Notice(text=CUT_SHORT, ends_answer=True),) if is_cut else (),
     )
 
 

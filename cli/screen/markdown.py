@@ -169,6 +169,11 @@ class Stream:
             rows += self._unfinished_rows(width)
         return rows
 
+    @property
+    def is_unfinished(self) -> bool:
+        """Whether the last line is not complete."""
+        return bool(self._text)
+
     def live(self, width: int) -> list[Row]:
         """Return the rows of the unfinished line; none if it is empty."""
         return _rows(self._shown(), width) if self._text else []

@@ -14,6 +14,7 @@ from ...gateway.terminal import clean, exposed
 from ...machines.errors import ToolError
 from ...ports.tools.file_tools import replaced
 from ...ports.tools.place import find_place
+from ..following import ends_answer
 from ..question import Questions
 from ..wrapping import wrapped, wrapped_pieces
 from .appearance import DIM, HEAD, Appearance, Row
@@ -84,6 +85,9 @@ def _what(question: QuestionEvent, change: str, width: int, appearance: Appearan
     return [[("", "  "), *row] for row in rows] + diff
 
 
+STREAMED = ("text", "thinking", "output", "progress", "queue")
+"""Events that say nothing of what becomes of a message."""
+
 ECHOED = 12
 """Maximum number of rows of the echo of a sent message."""
 
@@ -100,6 +104,7 @@ class Screen:
         self.questions = Questions()
         self.note: Callable[[], str] = str
         self._changes: dict[str, str] = {}
+        self._echoes: list[str] = []
         self._lock = threading.RLock()
         self._transcript = Transcript(
             appearance, self._width, canvas.print, shows_queued=shows_queued
@@ -108,6 +113,8 @@ class Screen:
     def hear(self, event: Event) -> None:
         """Take in an event; the runtime's thread."""
         with self._lock:
+            if self._echoes and not is_aside(event):
+                self._settle_echo(event)
             self.questions.hear(event)
             self.status.hear(event, time.monotonic())
             if not is_aside(event):
@@ -122,7 +129,10 @@ class Screen:
             self._transcript.write(clean(text))
 
     def echo(self, text: str) -> None:
-        """Print a message that the person sent."""
+        """Print a message that the person sent; within an answer, once it is known what it does.
+
+        The answer that it cuts off is finished above it.
+        """
         rows = wrapped(clean(text).expandtabs(4), self._width() - 2)
         left = len(rows) - ECHOED
         rows = (
@@ -132,7 +142,23 @@ class Screen:
             self.appearance.printed([(HEAD, "> " if at == 0 else "  "), ("", row)])
             for at, row in enumerate(rows)
         ]
-        self.canvas.print(["", *lines])
+        with self._lock:
+            self._echoes += ["", *lines]
+            if not self._transcript.is_unfinished:
+                self._print_echoes()
+
+    def _settle_echo(self, event: Event) -> None:
+        if ends_answer(event):
+            self._transcript.end_answer()
+        elif event["type"] in STREAMED or (
+            event["type"] == "accepted" and event["as"] == "command"
+        ):
+            return
+        self._print_echoes()
+
+    def _print_echoes(self) -> None:
+        rows, self._echoes = self._echoes, []
+        self.canvas.print(rows)
 
     def unfold(self) -> bool:
         """Print the last tool call whole, or the one before; False for none left."""

@@ -12,7 +12,7 @@ from prompt_toolkit.utils import get_cwidth
 from ...gateway.events.contract import Event, QuestionEvent, ToolCallView, ToolEndedEvent
 from ...gateway.formats import call_words, size_text, telling_line
 from ...gateway.terminal import clean, exposed
-from ..following import StartedTurns
+from ..following import StartedTurns, ends_answer
 from ..plain import PlainInterface
 from ..wrapping import fitted, wrapped, wrapped_pieces
 from .appearance import ADDED, BAD, CODE, DIM, GOOD, HEAD, REMOVED, Appearance, Piece, Row
@@ -169,7 +169,6 @@ def _diff_row(line: str, width: int, look: Appearance) -> Row:
     return [piece]
 
 
-ENDS_A_LINE = ("turn_ended", "tool_started", "tool_ended", "question", "interrupted", "steered")
 REMEMBERED = 100
 """Calls that can be unfolded by a key; `/show` knows all."""
 MOST_RUNNING = 4
@@ -203,6 +202,7 @@ class Transcript:
         self._ended: deque[tuple[ToolCallView, str, int]] = deque(maxlen=REMEMBERED)
         self._unfolded = 0
         self._begun = StartedTurns()
+        self._is_cut = False
         self._thought: list[str] = []
         self._thinking_since = 0.0
         utf8 = look.can_utf8
@@ -213,10 +213,11 @@ class Transcript:
     def hear(self, event: Event) -> None:
         """Take in an event of the session itself."""
         begun = self._begun.hear(event)
-        if event["type"] == "text" or event["type"] in ENDS_A_LINE:
+        is_over = ends_answer(event)
+        if is_over:
+            self.end_answer()
+        elif event["type"] == "text":
             self._end_thinking()
-        if event["type"] in ENDS_A_LINE:
-            self.end_line()
         match event["type"]:
             case "thinking":
                 self._think(clean(event["delta"]))
@@ -231,12 +232,16 @@ class Transcript:
                 self._end_call(event)
             case "question":
                 self._asked[event["id"].rpartition("-")[2]] = event
+            case "interrupted":
+                self._is_cut = True
+                self._face.hear(event)
             case "turn_started" | "turn_ended":
                 self._stopped, self._running = self._running, {}
                 self._printed.clear()
                 self._asked.clear()
                 self._face.hear(event)
-                self._begin(begun)
+                if event["type"] == "turn_started":
+                    self._begin(begun)
             case _:
                 self._face.hear(event)
 
@@ -245,6 +250,16 @@ class Transcript:
         style = BAD if text.startswith("steersman: ") else ""
         lines = wrapped(text.removesuffix("\n").expandtabs(4), self._width())
         self._rows([[(style, line)] for line in lines])
+
+    @property
+    def is_unfinished(self) -> bool:
+        """Whether a line of the answer, or of what was thought, is not printed yet."""
+        return bool(self._thought) or self._stream.is_unfinished
+
+    def end_answer(self) -> None:
+        """Print what of the answer is unfinished, and fold what was thought."""
+        self._end_thinking()
+        self.end_line()
 
     def end_line(self) -> None:
         """Print the line that is unfinished: something else comes, and belongs below it."""
@@ -285,6 +300,9 @@ class Transcript:
             words, _, number = said.rpartition("  ")
             words = fitted(" ".join(clean(words).split()), max(8, self._width() - 12), "...")
             self._rows([[], [(HEAD, "> "), ("", words), (DIM, f"  {number}")]])
+        elif self._is_cut:
+            self._rows([[]])  # below its question, and what is told of the stop
+        self._is_cut = False
 
     def _think(self, text: str) -> None:
         if not self._thought:

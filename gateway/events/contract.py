@@ -302,6 +302,8 @@ class NoticeEvent(Stamp):
     """one or more lines"""
     seconds: NotRequired[float]
     """how long something is waited for (a rate limit, an overloaded server), from `time` on"""
+    ends_answer: NotRequired[bool]
+    """true if it is about the model's answer, which is complete"""
     client_id: NotRequired[str]
     """on a line that another terminal sent: its key"""
 

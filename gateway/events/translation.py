@@ -552,6 +552,8 @@ def _of_fact(fact: Fact, at: Stamp) -> Event:
             notice = NoticeEvent(type="notice", **at, text=text)
             if seconds:
                 notice["seconds"] = seconds
+            if fact.ends_answer:
+                notice["ends_answer"] = True
             return notice
         case MessageRejected(reason=reason, text=text, client_id=client_id):
             rejected = RejectedEvent(

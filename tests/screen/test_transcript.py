@@ -7,6 +7,8 @@ import pytest
 
 from steersman.cli.following import StartedTurns
 from steersman.cli.screen.appearance import Appearance
+from steersman.cli.screen.canvas import Canvas
+from steersman.cli.screen.screen import Screen
 from steersman.cli.screen.transcript import Transcript, running_row
 
 
@@ -72,3 +74,69 @@ def test_a_call_runs_for_whole_seconds() -> None:
     for seconds, told in ((0, "0 s"), (7, "7 s"), (65, "1 min 5 s")):
         row = "".join(text for _, text in running_row(call, seconds, 80, Appearance()))
         assert row == f"… shell make {told}"
+
+
+class Paper(Canvas):
+    """A canvas that keeps its rows, without their styles."""
+
+    columns = 80
+
+    def __init__(self) -> None:
+        self.rows: list[str] = []
+
+    def print(self, rows: list[str]) -> None:
+        """Keep the rows."""
+        self.rows += [re.sub("\x1b\\[[0-9;]*m", "", row) for row in rows]
+
+    def changed(self) -> None:
+        """Draw nothing."""
+
+
+def text(delta: str) -> dict[str, Any]:
+    """A piece of the answer."""
+    return {"type": "text", "turn": "t1", "delta": delta}
+
+
+def test_an_answer_that_is_cut_off_is_finished_above_what_cuts_it() -> None:
+    """The message stands below the answer that it cuts off, and above its own."""
+    screen = Screen(paper := Paper(), Appearance())
+    screen.hear(started("m1", 1))
+    screen.hear(text("First of all, w0 w1"))
+    screen.echo("ok, use yup")
+    assert paper.rows == []
+    screen.hear(text(" w2"))
+    taken = accepted("m2", 2, "interrupt", "ok, use yup") | {"ack": "interrupting"}
+    screen.hear(taken)
+    screen.hear({"type": "interrupted", "turn": "t1", "cause": "message", "checkpoint": None})
+    usage = {"input": 1, "output": 1, "cache_read": 0, "cost": 0.0}
+    screen.hear({"type": "turn_ended", "turn": "t1", "status": "interrupted", "usage": usage})
+    screen.hear(started("m2", 2))
+    screen.hear(text("With yup.\n"))
+    assert paper.rows == [
+        "First of all, w0 w1 w2",
+        "",
+        "> ok, use yup",
+        'Interrupting for #2: "ok, use yup"',
+        "Stopping current task.",
+        "",
+        "With yup.",
+    ]
+
+
+def test_a_queued_message_stands_above_the_line_that_still_grows() -> None:
+    """It cuts nothing off, so the line goes on below it."""
+    screen = Screen(paper := Paper(), Appearance())
+    screen.hear(text("First of all"))
+    screen.echo("then this")
+    screen.hear(accepted("m2", 2, "queue", "then this") | {"ack": "queued"})
+    screen.hear(text(", w0\n"))
+    assert paper.rows == ["", "> then this", '📥 Queued #2: "then this"', "First of all, w0"]
+
+
+def test_a_notice_about_the_whole_answer_stands_below_it() -> None:
+    """An answer that was cut short is complete; other notices come between its lines."""
+    screen = Screen(paper := Paper(), Appearance())
+    screen.hear(text("half an answer"))
+    screen.hear({"type": "notice", "text": "ann: hello"})
+    screen.hear({"type": "notice", "text": "It was cut short.", "ends_answer": True})
+    assert paper.rows == ["ann: hello", "half an answer", "It was cut short."]
