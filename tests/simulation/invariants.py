@@ -753,7 +753,7 @@ def nothing_runs_before_a_person_says_so(history: History) -> None:
             case Uttered(
                 message=UserMessage()
                 | ResumeQueue()
-                | QueueChange(op="release" | "keep")
+                | QueueChange(op="release" | "keep" | "steer")
                 | TakeBack()
                 | Compact()
             ):
