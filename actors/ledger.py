@@ -27,7 +27,7 @@ from ..machines.effects import Effect
 from ..machines.errors import StoreDamaged
 from ..machines.internal_messages import StoreBroke, Wake
 from ..machines.machine import Refusal
-from ..machines.transient_events import Fact, StoreLost
+from ..machines.transient_events import Fact, MessageRejected, StoreLost
 from ..machines.value import Value
 from .decisions.decision import Decision, Role, refused_with
 from .gate import admits
@@ -42,9 +42,13 @@ if TYPE_CHECKING:
 
 
 class OutboxItem(Value):
-    """Events and effects that wait until entry `seq` is durable; results go to `reply_to`."""
+    """Events and effects that wait until entry `seq` is durable; results go to `reply_to`.
+
+    `entry` is that one, where the events are about it.
+    """
 
     seq: int
+    entry: e.Entry | None = None
     publications: tuple[Publication, ...] = ()
     facts: tuple[Fact, ...] = ()
     effects: tuple[Effect, ...] = ()
@@ -73,9 +77,28 @@ class Outbox:
         given, self._held = self._held[:ready], self._held[ready:]
         yield from given
 
-    def clear(self) -> None:
-        """Forget everything: it will never be durable."""
-        self._held.clear()
+    def lost(self) -> Iterator[Fact]:
+        """Forget everything, as it will never be durable; give each message in it back to its sender."""
+        held, self._held = self._held, []
+        for item in held:
+            if (entry := _message_in(item.entry)) is not None:
+                yield MessageRejected(
+                    reason="store_failed", text=entry.text, client_id=entry.client_id
+                )
+            yield from (fact for fact in item.facts if isinstance(fact, MessageRejected))
+
+
+def _message_in(
+    entry: e.Entry | None,
+) -> e.Queued | e.Offered | e.InterruptRequested | e.InterruptPlanned | None:
+    """Return an entry if a person's message is in it, and in no other one."""
+    if isinstance(entry, e.Queued):
+        return None if entry.goal or entry.child or entry.purpose else entry
+    if isinstance(entry, e.Offered):
+        return None if entry.is_answered else entry
+    if isinstance(entry, e.InterruptRequested | e.InterruptPlanned):
+        return entry if entry.text and not entry.is_replaced else None
+    return None
 
 
 # Wakes: the actors that an entry of another actor concerns ----------------------------------------
@@ -242,7 +265,7 @@ class Ledger:
             observers = self.environment.observers
             observed = [by.observe_entry(entry, record.seq, time, record) for by in observers]
             publications = tuple(publish for publish in observed if publish is not None)
-            self._outbox.hold(OutboxItem(seq=record.seq, publications=publications))
+            self._outbox.hold(OutboxItem(seq=record.seq, entry=entry, publications=publications))
             self.environment.journal.append(
                 StoredEntry(seq=record.seq, time=time, data=encode_entry(entry)), record
             )
@@ -301,9 +324,11 @@ class Ledger:
     def break_off(self, message: StoreBroke) -> None:
         """Fail loudly: nothing that is not durable is published, and nothing more is accepted."""
         self.broken = message.reason
-        self._outbox.clear()
+        lost = list(self._outbox.lost())
         code = "lease_lost" if message.is_lease_lost else "store_failed"
         self.publish(StoreLost(code=code, text=message.reason, hint=message.hint))
+        for fact in lost:
+            self.publish(fact)
 
 
 class LedgerHandle:

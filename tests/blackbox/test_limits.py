@@ -72,6 +72,10 @@ def test_a_full_disk_is_reported_and_loses_nothing(place: Place, serve) -> None:
     assert error["text"]
     assert error["hint"]
     assert chat.close() == 1
+    answered = {one["client_id"]: one["type"] for one in chat.seen("accepted", "rejected")}
+    assert list(answered) == [f"c{at}" for at in range(len(answered))]  # none is passed over
+    assert "rejected" in answered.values()
+    assert all(one["text"].endswith("word ") for one in chat.seen("rejected"))
     assert "Traceback" not in chat.diagnostics
     accepted = {one["id"] for one in chat.seen("accepted")}
     assert accepted
