@@ -1,6 +1,7 @@
 """The text of a message for the model: no sender can imitate another one."""
 
 import pytest
+from msgspec.structs import replace
 
 from steersman.actors.decisions.wording import is_of_another, with_news, words
 from steersman.journal.queue_record import ItemRecord
@@ -41,6 +42,7 @@ def test_a_forged_name_is_cited(item: ItemRecord, lead: str) -> None:
 def test_a_turn_names_who_speaks(user: str, fields: dict[str, str], said: str) -> None:
     """Its message is under the name of the sender, where that is not the session's owner."""
     item = ItemRecord(id="m1", number=1, text="also x", user=user, **fields)  # pyright: ignore[reportArgumentType]
-    assert with_news("", item, "", "olga") == said
-    assert with_news("News.", item, "t1", "olga").splitlines()[-1] == said
+    assert with_news("", item, "olga") == said
+    interrupted = replace(item, state="interrupted")
+    assert with_news("News.", interrupted, "olga").splitlines()[-1] == said
     assert is_of_another(item, "olga") == said.startswith("[")

@@ -19,7 +19,7 @@ from steersman.gateway.events.contract import Event
 from steersman.gateway.host import Host
 from steersman.gateway.remote import Remote
 from steersman.journal.sqlite import SqliteStore
-from steersman.machines.messages import QueueImport
+from steersman.machines.messages import ImportedItem, QueueImport
 
 Begin = Callable[..., Host]
 WAIT = 20.0
@@ -171,7 +171,7 @@ def test_an_edit_ends_with_its_client(begin: Begin) -> None:
     """A message that a client edits is marked, until the client says so or hangs up."""
     host = begin()
     conversation = host.begin(host.paths.config.parent / "project")
-    items = tuple((text, "", ()) for text in ("one", "two"))
+    items = (ImportedItem(text="one"), ImportedItem(text="two"))
     assert conversation.ask(QueueImport(items=items))["ok"]
     is_over = threading.Event()
 
