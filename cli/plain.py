@@ -229,6 +229,6 @@ def _send_all(conversation: ChatSession, options: ChatOptions) -> None:
         text = line.strip()
         if not text:
             continue
-        reply = conversation.say(text, "auto" if text.startswith("/") else "queue")
+        reply = conversation.say(text, "auto" if text.startswith("/") else "turn")
         if reply is not None and reply.leaves:
             return

@@ -198,6 +198,7 @@ INTENTS = {
     Intent.INTERRUPT_MORE: "an interrupt word, and more",
     Intent.REVERT: "a stop that restores files",
     Intent.EXPLICIT_QUEUE: "for the queue, as the sender chose",
+    Intent.EXPLICIT_TURN: "a turn of its own after what runs, as the sender chose",
     Intent.EXPLICIT_STEER: "a steer, as the sender chose",
     Intent.EXPLICIT_INTERRUPT: "an interrupt, as the sender chose",
     Intent.COMMAND: "a slash command",

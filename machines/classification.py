@@ -393,6 +393,7 @@ Revert = Literal["", "turn", "last"]
 
 _EXPLICIT: Final = {
     "queue": Intent.EXPLICIT_QUEUE,
+    "turn": Intent.EXPLICIT_TURN,
     "steer": Intent.EXPLICIT_STEER,
     "interrupt": Intent.EXPLICIT_INTERRUPT,
 }
@@ -458,7 +459,7 @@ def classify(
 ) -> Classification:
     """Say what a message is.
 
-    `explicit` is auto, queue, steer or interrupt; `commands` are the known slash commands, in lower
+    `explicit` is auto, queue, turn, steer or interrupt; `commands` are the known slash commands, in lower
     case and without the slash. A text that begins with another `/name` is an ordinary message.
     """
     choice = _EXPLICIT.get(explicit)

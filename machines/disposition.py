@@ -30,6 +30,7 @@ class Intent(StrEnum):
     INTERRUPT_MORE = "interrupt_more"  # an interrupt word, and more
     REVERT = "revert"  # asks beyond doubt to stop and to restore files
     EXPLICIT_QUEUE = "explicit_queue"
+    EXPLICIT_TURN = "explicit_turn"  # its own turn, after what runs
     EXPLICIT_STEER = "explicit_steer"
     EXPLICIT_INTERRUPT = "explicit_interrupt"
     COMMAND = "command"  # a slash command
@@ -163,6 +164,7 @@ OVERTAKEN_INTENTS: Final = (
     Intent.ACKNOWLEDGEMENT,
     Intent.STEER_WORD,
     Intent.EXPLICIT_QUEUE,
+    Intent.EXPLICIT_TURN,
 )
 """Intents that a stop can overtake; those that steer or interrupt are decided at their arrival."""
 
@@ -225,7 +227,7 @@ DEFAULT_DISPOSITIONS: Final = Table(
             action=Action.INTERRUPT, cause=Cause.STOP, ack="already_stopping",
             doc="A second stop matters only if the first did not reach the children."),
         DispositionRow(name="explicit-queue",
-            when=when(intent=Intent.EXPLICIT_QUEUE, situation=_RUNNING),
+            when=when(intent=(Intent.EXPLICIT_QUEUE, Intent.EXPLICIT_TURN), situation=_RUNNING),
             action=Action.QUEUE, ack="queued",
             doc="Chosen by the sender."),
         DispositionRow(name="explicit-steer-through",

@@ -60,6 +60,7 @@ CONVERSATIONAL: Final = (
     Intent.STEER_WORD,
     Intent.INTERRUPT_MORE,
     Intent.EXPLICIT_QUEUE,
+    Intent.EXPLICIT_TURN,
     Intent.EXPLICIT_STEER,
 )
 """Intents that may stop the turn itself and pause the session's own goal, and nothing else."""

@@ -21,11 +21,13 @@ Box = Mapping[str, tuple[str, ...]]
 
 EXAMPLES: Final[Mapping[str, str]] = {
     "converse": "how is it going?",
+    "acknowledgement": "ok, thanks",
     "steer_word": "actually, prefer the short form",
     "interrupt_bare": "please just stop",
     "interrupt_more": "make the exit code 2 instead",
     "revert": "stop and revert",
     "explicit_queue": "and the tests (to the queue)",
+    "explicit_turn": "and the tests (as a turn of its own)",
     "explicit_steer": "prefer the short form (as a steer)",
     "explicit_interrupt": "do this first (as an interrupt)",
     "command": "/queue",

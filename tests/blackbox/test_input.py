@@ -314,3 +314,22 @@ def _listed(place: Place) -> list[dict[str, Any]]:
         "sessions"
     ]
     return sessions
+
+
+def test_piped_lines_run_after_a_stop(place: Place, serve, gate: Gate) -> None:
+    """What was held stays held; a line that is piped in afterwards is answered."""
+    work = {"tool": "shell", "arguments": {"command": gate.command}}
+    server = serve(Tools([work]), Text("Hi."), Text("Hi again."))
+    chat = place.chat("--yes")
+    chat.send("first")
+    gate.wait()
+    chat.send({"text": "second", "as": "queue"})
+    chat.wait("accepted", number=2)
+    chat.send("/stop")
+    chat.wait("stopped")
+    assert chat.close() == 0
+    ran = place.run("chat", "--continue", "--plain", said="hello\nand more\n")
+    assert (ran.returncode, ran.stdout) == (0, "Hi.\nHi again.\n"), ran.stderr
+    assert [request.prompt for request in server.requests[1:]] == ["hello", "and more"]
+    held = place.stored(chat.session)["queue"]["items"].values()
+    assert [item["state"] for item in held][:2] == ["interrupted", "pending"]

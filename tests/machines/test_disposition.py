@@ -108,6 +108,11 @@ def said(intent: str, situation: str, *policy: str) -> tuple[str, str, str]:
         ("explicit_interrupt", "held", "", ("run", "", "")),
         ("explicit_queue", "idle", "", ("run", "", "")),
         ("explicit_queue", "held", "", ("queue", "", "queued")),
+        ("explicit_turn", "held", "", ("run", "", "")),
+        ("explicit_turn", "unattended", "", ("run", "", "")),
+        ("explicit_turn", "busy", "always", ("queue", "", "queued")),
+        ("explicit_turn", "delegating", "", ("queue", "", "queued")),
+        ("explicit_turn", "interrupting", "", ("queue", "", "next_after_stop")),
         ("converse", "held", "queue on", ("run", "", "")),
         ("revert", "idle", "", ("run", "", "revert_hint")),
         # no turn runs, but children do

@@ -57,6 +57,11 @@ REASONS: Mapping[Point, str] = {
     ("session", "leaving", "turn_ended", "*"): ENDS_STOPPED,
     ("session", "finalizing", "turn_ended", "*"): ENDS_STOPPED,
     ("interrupt", "stopping", "overtake", "*"): ENDS_STOPPED,
+    (
+        "dispositions",
+        "explicit_turn",
+        "*",
+    ): "only piped lines are said so, and no person here pipes",
     **{("dispositions", intent, "overtaken"): NO_TALK for intent in MEANT_NOW},
     ("revert", "asked", "refuse", "*"): "a revert that was asked for begins before it can fail",
     ("revert", "started", "restore", "*"): "files are counted before they are given back",
