@@ -19,7 +19,7 @@ def words(item: ItemRecord, is_named: bool = False) -> str:
 
 
 def is_of_another(item: ItemRecord, owner: str) -> bool:
-    """Whether somebody else than the session's owner sent a message; a child's task is its owner's."""
+    """Whether a person other than the session's owner sent a message; a child's task is its owner's."""
     return item.user not in ("", owner) and not item.goal and item.client_id != TASK
 
 

@@ -302,7 +302,7 @@ class Transcript:
             words = fitted(" ".join(clean(words).split()), max(8, self._width() - 12), "...")
             self._rows([[], [(HEAD, "> "), ("", words), (DIM, f"  {number}")]])
         elif self._is_cut:
-            self._rows([[]])  # below its question, and what is told of the stop
+            self._rows([[]])  # below its question and the report of the stop
         self._is_cut = False
 
     def _think(self, text: str) -> None:

@@ -121,11 +121,11 @@ class ProcessHost:
             ours.pop_all()
         control.setblocking(False)
         process = RunningProcess(
-            control,
-            CommandOutput(spec, output, errors, on_output),
-            spec.grace,
-            lambda: link.loss(token),
-            mark,
+            control=control,
+            output=CommandOutput(spec, output, errors, on_output),
+            grace=spec.grace,
+            loss=lambda: link.loss(token),
+            mark=mark,
         )
         self._live.add(process)
         process.ended.add_done_callback(lambda _: self._forget(process, link, token))

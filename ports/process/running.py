@@ -227,6 +227,7 @@ class RunningProcess:
 
     def __init__(
         self,
+        *,
         control: socket.socket,
         output: CommandOutput,
         grace: float,

@@ -202,8 +202,10 @@ class _Reader:
                     self._stack.pop()
             case "end":
                 self._end_command()
-            case _:  # a joined line, a comment
-                pass
+            case "joined" | "comment":
+                return
+            case _:
+                raise AssertionError(kind)
 
     def _open(self, text: str) -> None:
         """Begin a substitution, which is a part of its word, or a subshell, which is not."""

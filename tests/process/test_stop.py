@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from support.driver import wait_gone
 from support.hostile import HOSTILE
 
 from steersman.ports.process.ancestry import arguments
@@ -137,11 +138,13 @@ def test_what_a_dead_program_left_is_listed(hosting, mark):
         assert "ready" in runtime.stdout.readline()
         (shell,) = [pid for pid in mark.pids() if mark.word in arguments(pid)[-1:]][:1]
         supervisor = parent_of(shell)
-        for pid in (runtime.pid, parent_of(supervisor), supervisor):
+        above = (runtime.pid, parent_of(supervisor), supervisor)
+        for pid in above:
             os.kill(pid, signal.SIGSTOP)
-        for pid in (runtime.pid, parent_of(supervisor), supervisor):
+        for pid in above:
             os.kill(pid, signal.SIGKILL)
     try:
+        assert wait_gone(above) == []
         found = [item for item in leftovers() if shell in (item.pid, *item.below)]
         assert [(item.what, item.owner) for item in found] == [
             ("a process of a command", runtime.pid)
