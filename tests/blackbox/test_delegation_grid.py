@@ -110,8 +110,8 @@ class Stage:
         return found
 
     def left(self) -> list[str]:
-        """Return what runs beside the program itself and the guard of its processes."""
-        own = ("steersman", "ports/process/__main__.py")
+        """Return what runs beside the program, the guard of its processes, and its look around."""
+        own = ("steersman", "ports/process/__main__.py", "git ls-files")
         found = self.place.processes().values()
         return [one for one in found if not any(part in one for part in own)]
 
@@ -303,7 +303,7 @@ def is_called(found: str, name: str) -> bool:
 def end_for_good(stage: Stage, chat: Chat) -> str:
     """Let `/new` end a session in the middle of its work; return which one that was."""
     first, pids = chat.session, stage.begin(chat)
-    assert chat.ask("/new")["ok"]
+    assert chat.ask("/new --yes")["ok"]
     assert not wait_gone(pids.values(), 0.0)
     assert stage.left() == []
     ended = {one["session"] for one in chat.seen("session_finalized")}
