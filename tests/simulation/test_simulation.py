@@ -9,7 +9,7 @@ from simulation.faults import FAULTS, NO_LAST_WORD, WITHIN, run_with
 from simulation.planting import planted_all
 from simulation.scenario import Scenario
 
-SEEDS = 5_000
+SEEDS = 2_000
 FOUND = {
     22775: "a child is stopped just as its turn ends, and a steer that missed that waits there",
     6869: "a child ends as it is told to go on without its parent",
