@@ -2,8 +2,8 @@
 
 A secret is a text that looks like a key of a well-known kind, the value of an environment variable with
 a telling name, such as `API_KEY`, or the password of an address in any variable (`DATABASE_URL`), unless
-it is just the user's name. Each secret becomes `…`. Texts are redacted whole, before they are cut or
-escaped, since a part of a secret is not recognized.
+it is just the user's name. Each secret becomes `…`. Texts are redacted whole, before they are cut, since
+a part of a secret is not recognized.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from urllib.parse import unquote
 from msgspec.structs import replace
 
 from ..workflows.document import is_table
-from .terminal import audited, clean
+from .terminal import audited, clean, removed
 
 if TYPE_CHECKING:
     from ..journal.store import StoredEntry
@@ -67,7 +67,8 @@ class Redactor:
         shown, bare = audited(text), clean(text)
         covered = self._covered(shown)
         if shown != bare and (joined := self._covered(bare)).count(_MARK) > covered.count(_MARK):
-            return joined  # a secret was taken apart by what a terminal does not show
+            # a secret was taken apart by what a terminal does not show, which must not vanish either
+            return f"{joined} [removed from it: {self._covered(removed(text))}]"
         return covered
 
     def _covered(self, text: str) -> str:

@@ -51,6 +51,11 @@ def clean(text: str) -> str:
     return _SEQUENCE.sub("", text)
 
 
+def removed(text: str) -> str:
+    """Return what `clean` removes from a text, readable."""
+    return exposed("".join(_SEQUENCE.findall(text)))
+
+
 def clean_but_colours(text: str) -> str:
     """Clean a text, but for the colours that this program itself puts around its words."""
     found = _OWN_COLOUR.findall(text)

@@ -142,12 +142,16 @@ def test_progress_is_a_few_lines_elsewhere(capsys: pytest.CaptureFixture[str]) -
         ("redis://:secret@example.org/0", "redis://…@example.org/0"),
         ("it is p@ss-1234 and p%40ss-1234", "it is … and …"),
         ("the user postgres stays", "the user postgres stays"),
-        ("sk-abc\x1b[0mdefghijklmnopq", "sk-…"),
+        ("sk-abc\x1b[0mdefghijklmnopq", "sk-… [removed from it: \\x1b[0m]"),
         ("a risk-taking-and-long-winded-word", "a risk-taking-and-long-winded-word"),
         ("tokens = 12", "tokens = 12"),
         ("it costs my-value-1 each", "it costs … each"),
         ("tab\tand\nline\x1b[31m stay\x9b2J", "tab\tand\nline\\x1b[31m stay\\x9b2J"),
-        ("sk-\x1b[31mabcdefghijklmnop", "sk-…"),
+        ("sk-\x1b[31mabcdefghijklmnop", "sk-… [removed from it: \\x1b[31m]"),
+        (
+            "ls \x1b]; touch PWNED\x07 sk-\x1b[31mabcdefghijklmnop",
+            "ls  sk-… [removed from it: \\x1b]; touch PWNED\\x07\\x1b[31m]",
+        ),
         ("half \ud800", "half ?"),
     ],
 )
