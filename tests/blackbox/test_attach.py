@@ -20,6 +20,7 @@ def attached(place: Place, *arguments: str) -> Chat:
     return chat
 
 
+@pytest.mark.slow
 def test_a_second_terminal_takes_part(place: Place, serve, gate: Gate) -> None:
     """It hears who says what, speaks under its own name, steers, stops, and leaves nothing broken."""
     server = serve(

@@ -292,6 +292,7 @@ def test_the_module_is_the_command(place: Place, serve) -> None:
     assert COMMAND
 
 
+@pytest.mark.slow
 def test_a_one_shot_says_only_what_is_news(place: Place, serve) -> None:
     """Nothing about a model that was configured; one short line for all saved queues, none in a run."""
     serve(Text("Hello.", times=0))

@@ -73,6 +73,7 @@ def test_a_live_session_is_changed_through_its_owner(place: Place, serve, gate: 
     assert chat.close() == 0
 
 
+@pytest.mark.slow
 def test_a_message_to_a_session_that_is_not_open_says_that_it_waits(place: Place, serve) -> None:
     """Its sender learns how it gets to run, and that works; in an open session nothing is added."""
     serve(Text("One.", times=0))

@@ -97,6 +97,7 @@ def test_hold_and_resume_one(place: Place, serve, gate: Gate) -> None:
     assert prompts(server) == ["work", "two", "one"]
 
 
+@pytest.mark.slow
 def test_auto_queue_is_switched_for_the_session(place: Place, serve, gate: Gate) -> None:
     """On, a message waits whatever the mode; the choice is still there after a kill."""
     serve(waiting(gate), Text("Done."))

@@ -193,6 +193,7 @@ def test_a_new_chat_announces_and_resumes_what_crashed(place: Place, serve, gate
     assert chat.close() == 0
 
 
+@pytest.mark.slow
 def test_several_saved_queues_are_chosen_by_number(place: Place, serve) -> None:
     """They are listed with numbers, newest first; a command without one asks which."""
     serve(Text("Done."))

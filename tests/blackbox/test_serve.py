@@ -49,6 +49,7 @@ def first_event(address: str, door: Door, last: str = "") -> tuple[str, int]:
     return name, event["seq"]
 
 
+@pytest.mark.slow
 def test_an_id_of_an_earlier_run_silences_no_stream(place: Place, serve) -> None:
     """A stream goes on after an id of this run, and begins at the first event after any other."""
     serve(Text("Hello."))
@@ -67,6 +68,7 @@ def test_an_id_of_an_earlier_run_silences_no_stream(place: Place, serve) -> None
         assert ended(program) == ""
 
 
+@pytest.mark.slow
 def test_clients_that_hang_up_or_say_nothing_leave_nothing(place: Place, serve) -> None:
     """No traceback; of many half-open connections few are kept, and others are served meanwhile."""
     serve(Text("Hello."))

@@ -280,6 +280,7 @@ def test_after_a_kill_a_session_is_listed_loaded_told_again_and_closed(
     assert place.stored(left[0])["state"] == "finalized"
 
 
+@pytest.mark.slow
 def test_what_goes_wrong_is_an_error_of_the_protocol_and_nothing_else_is_printed(
     place: Place, serve: Serve
 ) -> None:
