@@ -175,7 +175,18 @@ class Actor(pykka.Actor):
             self.system.bury(self, "on_failure", worse)
         self._end(reason, letter, is_failure=True)
 
-    def _end(self, reason: str = "", letter: str = "", is_failure: bool = False) -> None:
+    def begin_anew(self) -> None:
+        """End, and be started again by the supervisor; what waits in the mailbox is taken then."""
+        self._end(is_failure=True, begins_anew=True)
+
+    def _end(
+        self,
+        reason: str = "",
+        letter: str = "",
+        *,
+        is_failure: bool = False,
+        begins_anew: bool = False,
+    ) -> None:
         """Go down; the last act is to say so.
 
         Where another incarnation may follow, the mailbox waits for it.
@@ -186,9 +197,14 @@ class Actor(pykka.Actor):
             self.mailbox.is_suspended = True
         else:
             self.system.retire(self)
-        tell(
-            self.supervisor, Down(name=self.name, urn=self.actor_urn, reason=reason, letter=letter)
+        down = Down(
+            name=self.name,
+            urn=self.actor_urn,
+            reason=reason,
+            letter=letter,
+            begins_anew=begins_anew,
         )
+        tell(self.supervisor, down)
 
 
 def _answer(envelope: Envelope[Any], response: Any) -> None:

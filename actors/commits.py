@@ -14,15 +14,26 @@ from msgspec import Struct, field
 from ..journal.record import SessionRecord
 from ..journal.recovery import snapshot
 from ..journal.store import Commit, Lease, SessionRow, StoredEntry
-from ..machines.errors import SteersmanError
+from ..machines.errors import SteersmanError, StoreError
 from ..machines.internal_messages import Committed, StoreBroke
 
 SNAPSHOT_EVERY = 100
 SHARE = 4
 """A run's snapshot is taken when entries for an eighth of its items, at two each, have come."""
 
-Token = tuple[str, int]
-"""A session's id and the newest entry of a commit."""
+
+class Owned(Struct, kw_only=True, eq=False):
+    """A session that this process owns, and what of it is not with the writer yet."""
+
+    lease: Lease
+    tell: Callable[[Any], None]
+    record: SessionRecord | None = None
+    entries: list[StoredEntry] = field(default_factory=list[StoredEntry])
+    snapshot_seq: int = 0
+
+
+Token = tuple[Owned, int]
+"""Who has decided a commit, and its newest entry."""
 
 
 class Submit(Protocol):
@@ -31,16 +42,6 @@ class Submit(Protocol):
     def __call__(self, commit: Commit, token: Token) -> None:
         """Take it."""
         ...
-
-
-class Owned(Struct, kw_only=True):
-    """A session that this process owns, and what of it is not with the writer yet."""
-
-    lease: Lease
-    tell: Callable[[Any], None]
-    record: SessionRecord | None = None
-    entries: list[StoredEntry] = field(default_factory=list[StoredEntry])
-    snapshot_seq: int = 0
 
 
 class Commits:
@@ -83,13 +84,15 @@ class Commits:
                 row=row_of(record),
                 snapshot=snapshot(record) if is_due else None,
             )
-            self._submit(commit, (record.id, record.seq))
+            self._submit(commit, (owned, record.seq))
 
     def answered(self, token: Token, result: bool | SteersmanError) -> None:
-        """Send the session the outcome of a commit."""
-        session, seq = token
-        owned = self._owned.get(session)
-        if owned is None:
+        """Send the session the outcome of a commit; one that began anew meanwhile has its own.
+
+        A store that fails fails for every session: none waits for another that cannot go on.
+        """
+        owned, seq = token
+        if self._owned.get(owned.lease.session) is not owned:
             return
         if result is True:
             owned.tell(Committed(seq=seq))
@@ -100,9 +103,11 @@ class Commits:
                     reason=reason, hint="`steersman sessions list` shows it", is_lease_lost=True
                 )
             )
-        else:
-            assert isinstance(result, SteersmanError)
-            owned.tell(StoreBroke(reason=result.message, hint=result.hint))
+        elif isinstance(result, SteersmanError):
+            broke = StoreBroke(reason=result.message, hint=result.hint)
+            is_general = isinstance(result, StoreError)
+            for other in list(self._owned.values()) if is_general else [owned]:
+                other.tell(broke)
 
 
 def row_of(record: SessionRecord) -> SessionRow:

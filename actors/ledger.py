@@ -196,7 +196,7 @@ class Ledger:
     """One session's; `now` returns seconds since the epoch.
 
     `record` is the fold of everything decided so far, durable or about to be. `broken` says why the
-    journal cannot be written any more, empty while it can.
+    journal cannot be written any more, empty while it can; `is_lost`: another process has it now.
     """
 
     def __init__(
@@ -205,6 +205,7 @@ class Ledger:
         self.record = record
         self.environment = environment
         self.broken = ""
+        self.is_lost = False
         self._outbox = Outbox(record.seq)
         self._members: dict[Role, ActorRef[Any]] = {}
         self._woken = set[str]()
@@ -323,7 +324,7 @@ class Ledger:
 
     def break_off(self, message: StoreBroke) -> None:
         """Fail loudly: nothing that is not durable is published, and nothing more is accepted."""
-        self.broken = message.reason
+        self.broken, self.is_lost = message.reason, message.is_lease_lost
         lost = list(self._outbox.lost())
         code = "lease_lost" if message.is_lease_lost else "store_failed"
         self.publish(StoreLost(code=code, text=message.reason, hint=message.hint))

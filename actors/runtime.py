@@ -10,6 +10,7 @@ import asyncio
 import itertools
 import os
 import secrets
+import threading
 import time
 from collections.abc import Callable, Coroutine
 from contextlib import ExitStack
@@ -28,7 +29,7 @@ from ..journal.recovery import load_record
 from ..journal.store import Lease, SessionRow, Store
 from ..journal.writer import Result, Writer
 from ..machines.errors import StoreBusy, StoreError, UnknownSession, UsageError
-from ..machines.internal_messages import Describe, Inspect, OpenSession
+from ..machines.internal_messages import BeginAnew, Describe, Inspect, OpenSession
 from ..machines.messages import Finalize, Suspend
 from ..machines.routes import Routes
 from ..ports.process.host import ProcessHost
@@ -118,6 +119,7 @@ class Runtime:
             sandbox=sandbox,
         )
         self.child_setup = ChildSetup()
+        self._mending = threading.Lock()
         dispatcher.after_pass.append(self.commits.flush)
         self.root: ActorRef[Any] = Root.start(self.system)
 
@@ -220,8 +222,8 @@ class Runtime:
     ) -> Callable[[], ActorRef[Any]]:
         """Return what starts a session's actor; from the second time on from its journal.
 
-        It gets its first message in the same step: a signal may end the caller's wait at any moment,
-        and an actor without its first message would not take one that ends it either.
+        It gets its first message in the same step, as long as that is not durable: a signal may end
+        the caller's wait at any moment, and an actor without it would not take one that ends it either.
         """
         is_first = True
 
@@ -230,7 +232,7 @@ class Runtime:
             if not is_first:
                 self.reload(live)
             live.ref = live.kind.start(self.system, live.ledger)
-            if is_first and opened is not None:
+            if opened is not None and not live.record.seq:
                 live.ref.tell(OpenSession(entry=opened))
             is_first = False
             return live.ref
@@ -238,7 +240,7 @@ class Runtime:
         return start
 
     def reload(self, live: LiveSession) -> None:
-        """A session actor died: its state is what the journal holds, never the dead one's memory."""
+        """A session actor ended: its state is what the journal holds, never the old one's memory."""
         self.commits.flush()
         self.writer.flush()
         record = load_record(self.store, live.id)
@@ -267,6 +269,20 @@ class Runtime:
             ref.tell(message)
         except ActorDeadError as error:
             raise _not_open(session) from error
+
+    def mend(self, session: str) -> None:
+        """Let a session whose journal could not be written begin anew, with what is durable.
+
+        Not for the loop's own thread. Raises `StoreError` while the store still fails.
+        """
+        live = self.sessions.get(session)
+        if live is None or not live.ledger.broken or live.ledger.is_lost:
+            return
+        with self._mending:
+            if self.is_broken(session):  # then every session was told
+                self.settle()
+                self.writer.begin_anew()
+                self.ask(session, BeginAnew())
 
     def _ref(self, session: str) -> ActorRef[Any]:
         live = self.sessions.get(session)
@@ -301,6 +317,11 @@ class Runtime:
         """Whether nothing runs in a session, or will automatically. On the loop's thread."""
         live = self.sessions.get(session)
         return live is not None and live.record.is_quiet
+
+    def is_broken(self, session: str) -> bool:
+        """Whether a session's journal could not be written, so that it is at a standstill."""
+        live = self.sessions.get(session)
+        return live is not None and bool(live.ledger.broken)
 
     def pids(self, session: str) -> dict[str, int]:
         """Return the process ids of a session's tools that run, by call."""
@@ -379,6 +400,7 @@ class Runtime:
         if not is_over:
             self.ask(session, order, timeout)
             is_over = live.termination.wait(timeout)
+        self.inspect(session, is_last=True)  # whoever said something before has an answer
         self.writer.flush()
         self.release(live)
         if not is_over:

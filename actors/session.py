@@ -19,6 +19,7 @@ from ..machines.delegation_messages import EndChild, Recall, ResumeChildren, Sid
 from ..machines.delivery import Relation
 from ..machines.goal_messages import ChangeGoal, SetGoal
 from ..machines.internal_messages import (
+    BeginAnew,
     ChildrenClosed,
     CloseChildren,
     Committed,
@@ -131,6 +132,9 @@ class Session(Supervisor):
                 return describe_session(self.ledger.record, self.ledger.environment)
             case Inspect(is_of_queue=False):
                 return inspect_session(self, self.ledger.record, self.children)
+            case BeginAnew():
+                if self.ledger.broken:
+                    self.begin_anew()
             case _ if self.ledger.broken:
                 return self._turn_away(message, self.ledger.broken)
             case _ if self._is_gone(message):
@@ -367,6 +371,8 @@ class Session(Supervisor):
 
     def _break(self, message: StoreBroke) -> None:
         """The journal cannot be written: nothing more is accepted, and what runs is stopped."""
+        if self.ledger.broken:
+            return
         self.ledger.whole.break_off(message)
         for effect in recovering.stopping_effects(self.ledger.record):
             if not isinstance(effect, StopChild):

@@ -94,7 +94,7 @@ class Supervisor(Actor):
             self._retire(self.children.pop(down.name))
             if not was_told:
                 self.child_ended(child, down)
-        elif not was_told:
+        elif not was_told and not down.begins_anew:
             _count(self, child, down)
             _stop_siblings(self, child)
         _restart_when_all_are_down(self)
@@ -108,9 +108,16 @@ class Supervisor(Actor):
             self._retire(child)
         self.children.clear()
 
-    def _end(self, reason: str = "", letter: str = "", is_failure: bool = False) -> None:
+    def _end(
+        self,
+        reason: str = "",
+        letter: str = "",
+        *,
+        is_failure: bool = False,
+        begins_anew: bool = False,
+    ) -> None:
         self.stop_children()
-        super()._end(reason, letter, is_failure)
+        super()._end(reason, letter, is_failure=is_failure, begins_anew=begins_anew)
 
     def _retire(self, child: Child) -> None:
         actor = child.mailbox.owner

@@ -19,12 +19,12 @@ class Termination:
     def observe_entry(
         self, entry: e.Entry, seq: int, time: float, record: SessionRecord
     ) -> Publication | None:
-        """Note the last entry."""
+        """Note the last entry; any other one says that the session goes on."""
         is_last = isinstance(entry, e.SessionSuspended | e.SessionFinalized)
-        return self._happened.set if is_last else None
+        return self._happened.set if is_last else self._happened.clear
 
     def observe_fact(self, fact: Fact) -> None:
-        """Note that the journal is lost: then there is no last entry."""
+        """Note that the journal cannot be written: then there is no last entry."""
         if isinstance(fact, StoreLost):
             self._happened.set()
 

@@ -129,11 +129,13 @@ class IdleWaiter:
             self.has_refusal = True
         if event["type"] == "error" and event["code"] in ("store_failed", "lease_lost"):
             self.is_broken = True
+        if event["type"] == "session_started":  # with room again, the session has begun anew
+            self.is_broken = False
         if event["type"] in ENDINGS:
             self._changed.set()
 
     def wait(self, conversation: ChatSession) -> None:
         """Block until nothing runs and no queued message will start without a command."""
-        while not self.is_broken and not conversation.is_quiet():
+        while not conversation.is_quiet():
             self._changed.wait(self.pause)
             self._changed.clear()

@@ -30,7 +30,7 @@ from ..machines.conversation import Attachment, ChatMessage
 from ..machines.delegation_messages import SideTalk
 from ..machines.disposition import Intent
 from ..machines.effects import RestoreFiles
-from ..machines.errors import AdmissionRefused, UnknownSession, UsageError
+from ..machines.errors import AdmissionRefused, StoreError, UnknownSession, UsageError
 from ..machines.internal_messages import Inspect
 from ..machines.messages import Answer, Interrupt, Message, QueueChange, UserMessage
 from ..machines.port_results import RestoreCounted, RestoreEnded
@@ -114,9 +114,15 @@ class SessionClient:
         self.post(SideTalk(text=text, user=user or self.user, client_id=client_id), text, client_id)
 
     def post(self, message: Message, text: str, client_id: str = "") -> None:
-        """Send what carries a person's `text`; a refusal is an event with that text."""
+        """Send what carries a person's `text`; a refusal is an event with that text.
+
+        A session whose journal could not be written goes on with it, once there is room again.
+        """
         try:
+            self._runtime.mend(self.session)
             self._runtime.tell(self.session, message)
+        except StoreError as fault:
+            self.reject("store_failed", text, client_id, fault.hint)
         except AdmissionRefused as refusal:
             self.reject("mailbox_full", text, client_id, refusal.hint)
         except UnknownSession:  # another process ended it
@@ -127,7 +133,8 @@ class SessionClient:
         self.publisher.rejected(reason, text, client_id, hint)
 
     def ask(self, message: Message, timeout: float = PATIENCE) -> dict[str, Any]:
-        """Send a message and return the session's reply; `timeout` in seconds."""
+        """Send a message and return the session's reply; `timeout` in seconds. Raises `StoreError`."""
+        self._runtime.mend(self.session)
         reply: dict[str, Any] | None = self._runtime.ask(self.session, message, timeout)
         return reply or {"ok": True}
 
@@ -217,7 +224,10 @@ class SessionClient:
 
     def is_quiet(self) -> bool:
         """Whether nothing runs and no queued item will start automatically."""
-        return not self.is_open or self.record().is_quiet
+        if not self.is_open:
+            return True
+        record = self.record()
+        return record.is_quiet or self._runtime.is_broken(self.session)
 
     @property
     def is_open(self) -> bool:

@@ -219,6 +219,9 @@ class MemoryStore:
             self._woken[node] = False
             return [] if self._is_closed else self._unread(node)
 
+    def reopen(self) -> None:
+        """Do nothing: memory does not fail."""
+
     def settle(self) -> None:
         """Do nothing: there is no housekeeping."""
 

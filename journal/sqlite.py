@@ -45,7 +45,7 @@ class SqliteStore:
     """A home's sessions in one SQLite database; see `store.Store` for each method.
 
     Safe from several threads; each call waits for the one before it. After a `StoreFailed` every
-    call raises it again: close the store and open it once more.
+    call raises it again, until `reopen`.
     """
 
     def __init__(self, path: Path, patience: float, clock: Callable[[], float]) -> None:
@@ -269,6 +269,14 @@ class SqliteStore:
             return unread
         wake_socket.wait(timeout)
         return [] if self._is_closed else self._unread(node)
+
+    def reopen(self) -> None:
+        """Put a new connection in the place of one that failed; locks and leases stay."""
+        with self._mutex, self._telling():
+            failed, folder = self._database, self._folder
+            if failed is not None and folder is not None and failed.has_failed:
+                self._database = Database.open(folder, self._patience)
+                failed.close()
 
     def settle(self) -> None:
         """Move the log into the database, in an idle moment."""

@@ -163,6 +163,10 @@ class Store(Protocol):
         """
         ...
 
+    def reopen(self) -> None:
+        """After a failure, begin anew; leases stay. Raises `StoreError` while it cannot be used."""
+        ...
+
     def settle(self) -> None:
         """Do the housekeeping that can wait for an idle moment."""
         ...

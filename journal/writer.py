@@ -19,7 +19,8 @@ Token = TypeVar("Token")
 
 Result = bool | SteersmanError
 """True: durable. False: the lease is lost. `MachineError`: this commit is wrong, others went on.
-Any `StoreError`: nothing more is written, and every later commit gets the same answer."""
+Any `StoreError`: nothing more is written, and every later commit gets the same answer, until
+`begin_anew`."""
 
 Deliver = Callable[[list[tuple[Token, Result]]], None]
 
@@ -58,6 +59,13 @@ class Writer(Generic[Token]):
         """Block until every commit is answered; not for use in `deliver`."""
         with self._changed:
             self._changed.wait_for(lambda: not self._waiting)
+
+    def begin_anew(self) -> None:
+        """Write again, after a failure of which every session was told. Raises `StoreError`."""
+        self.flush()
+        if self._fault is not None:
+            self._store.reopen()
+            self._fault = None
 
     def close(self) -> None:
         """Write and answer what waits, then end the thread; the store stays open. Idempotent."""

@@ -46,14 +46,24 @@ class StoreBroke(Message):
     is_lease_lost: bool = False
 
 
+class BeginAnew(Message):
+    """The journal can be written again: a session that broke off begins anew, with what is durable."""
+
+    lane: ClassVar[Lane] = Lane.SYSTEM
+
+
 class Down(Message):
-    """A supervised actor ended; its last act. `reason` is empty for a normal end."""
+    """A supervised actor ended; its last act. `reason` is empty for a normal end.
+
+    `begins_anew`: it asks to be started again, and has not failed.
+    """
 
     lane: ClassVar[Lane] = Lane.SYSTEM
     name: str
     urn: str
     reason: str = ""
     letter: str = ""
+    begins_anew: bool = False
 
 
 class Kill(Message):

@@ -319,12 +319,11 @@ class SimulatedSession:
 
         `opened` is the first entry of a new session.
         """
-        is_first = self.ref is None
-        if not is_first:
+        if self.ref is not None:
             self.reload()
         kind = self._world.plan.session_type
         self.ref = kind.start(self._world.system, self.ledger)
-        if is_first and opened is not None:
+        if opened is not None and not self.record.seq:
             self.ref.tell(OpenSession(entry=opened))
         return self.ref
 

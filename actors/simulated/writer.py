@@ -41,7 +41,7 @@ class SimulatedWriter:
 
     def submit(self, commit: Commit, token: Token) -> None:
         """Take a commit; nothing of it is durable yet."""
-        self._commits.setdefault(token[0], []).append((commit, token))
+        self._commits.setdefault(commit.lease.session, []).append((commit, token))
 
     def waiting(self) -> list[str]:
         """Name the sessions that have a commit to be written, or a result to be returned."""
@@ -72,7 +72,7 @@ class SimulatedWriter:
         results = self._results(session, [commit for commit, _ in taken])
         for (_, token), result in zip(taken, results, strict=True):
             if result is True:
-                self._written(*token)
+                self._written(session, token[1])
             self._answers.setdefault(session, []).append((token, result))
 
     def _results(self, session: str, commits: list[Commit]) -> list[Result]:

@@ -11,6 +11,7 @@ from support.model_server import Text, Tools
 pytestmark = pytest.mark.slow
 
 FILE_SIZE = 400 * 1024
+FREE = 1 << 30
 FLOOD = "head -c 200000000 /dev/zero | tr '\\0' x"
 
 
@@ -23,7 +24,7 @@ def peak(pid: int) -> int:
 
 def limit_files() -> None:
     """Let no file grow beyond `FILE_SIZE`, as on a full disk."""
-    resource.setrlimit(resource.RLIMIT_FSIZE, (FILE_SIZE, FILE_SIZE))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (FILE_SIZE, FREE))
 
 
 def test_a_line_of_200_megabytes_needs_no_memory(place: Place, serve, gate: Gate) -> None:
@@ -84,3 +85,27 @@ def test_a_full_disk_is_reported_and_loses_nothing(place: Place, serve) -> None:
     assert later.close() == 0
     known = place.stored(session)["queue"]["items"]
     assert accepted <= known.keys()
+
+
+def test_with_room_again_the_session_goes_on_without_a_restart(place: Place, serve) -> None:
+    """Each word of a person tries again; the first one for which there is room is answered."""
+    server = serve(*[Text(f"Well {number}.") for number in range(8)])
+    chat = place.chat(preexec_fn=limit_files)
+    chat.send("first")
+    chat.wait("turn_ended")
+    full = "word " * 200_000
+    chat.send({"text": full, "client_id": "full"})
+    chat.wait("error", code="store_failed")
+    assert chat.wait("rejected", client_id="full")["text"] == full
+    for number in range(4):  # more often than a supervisor lets an actor fail
+        chat.send({"text": full, "client_id": f"full{number}"})
+        assert chat.wait("rejected", client_id=f"full{number}")["text"] == full
+    resource.prlimit(chat.process.pid, resource.RLIMIT_FSIZE, (FREE, FREE))
+    chat.send({"text": "room?", "client_id": "room"})
+    assert chat.wait("accepted", client_id="room")["id"]
+    chat.wait("turn_ended", status="completed")
+    chat.send("and on")
+    chat.wait("turn_ended", status="completed")
+    assert chat.close() == 0
+    told = [one["content"] for one in server.requests[-1].body["messages"] if one["role"] == "user"]
+    assert told == ["first", "room?", "and on"]

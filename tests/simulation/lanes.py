@@ -14,7 +14,15 @@ from steersman.machines.delegation_messages import (
     StopChild,
 )
 from steersman.machines.goal_messages import ConditionMet, GateEnded, JudgeAnswered
-from steersman.machines.internal_messages import Committed, Down, Enqueue, Kill, StoreBroke, Wake
+from steersman.machines.internal_messages import (
+    BeginAnew,
+    Committed,
+    Down,
+    Enqueue,
+    Kill,
+    StoreBroke,
+    Wake,
+)
 from steersman.machines.messages import (
     Compact,
     Finalize,
@@ -37,7 +45,7 @@ from steersman.machines.port_results import (
 __all__ = ["WATCH", "LaneWatch", "lane_that_it_needs"]
 
 LANES: dict[type[Any], Lane] = {
-    **dict.fromkeys((Committed, StoreBroke, Down, Kill, Wake, Enqueue), Lane.SYSTEM),
+    **dict.fromkeys((BeginAnew, Committed, StoreBroke, Down, Kill, Wake, Enqueue), Lane.SYSTEM),
     **dict.fromkeys((Delegate, StopChild, PassSteer, ChildOpened, ChildReport), Lane.SYSTEM),
     **dict.fromkeys((Interrupt, Finalize, Suspend, Revert, EndChild), Lane.CONTROL),
     **dict.fromkeys((ModelText, ModelNoticed, ModelAnswered, ModelFailed, Summarised), Lane.DATA),

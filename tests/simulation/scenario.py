@@ -18,6 +18,7 @@ from simulation.invariants import (
 from simulation.lanes import WATCH
 from simulation.user import POISON, User, open_questions
 
+from steersman.actors.mailbox import tell
 from steersman.actors.session import Session
 from steersman.actors.simulated.happening import Appended, Crashed, Poisoned
 from steersman.actors.simulated.ports import Chances
@@ -26,7 +27,8 @@ from steersman.actors.simulated.session import AGENTS, SimulationPlan
 from steersman.actors.simulated.simulation import PriorityChooser, UniformChooser
 from steersman.actors.simulated.writer import Failure
 from steersman.journal import entries as e
-from steersman.machines.messages import Answer, Interrupt
+from steersman.machines.internal_messages import BeginAnew
+from steersman.machines.messages import Answer, Interrupt, ResumeQueue
 from steersman.machines.policy import CompactionPolicy, DelegationPolicy, Limits, Policy
 
 MOST_STEPS = 20_000
@@ -123,8 +125,16 @@ class Scenario:
         return live is None or (live.ref is not None and live.ref.is_alive())
 
     def _go_on(self) -> bool:
-        """When nothing moves any more, answer what is asked; leave a program whose store broke."""
+        """When nothing moves any more, answer what is asked; leave a program whose store broke.
+
+        Of a disk that was full, the sessions that broke off may as well begin anew.
+        """
         program = self.program
+        if "full" in program.writer.failures.values() and self.dice.random() < 0.5:
+            program.writer.failures.clear()
+            tell(program.root.ref, BeginAnew())
+            program.say(ResumeQueue())
+            return True
         if program.writer.failures:
             program.crash()
             program.restart()
