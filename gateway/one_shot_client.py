@@ -3,6 +3,7 @@
 A live owner receives the message through its control socket. Without an owner, this process owns the
 session's queue for the message, without resuming the session. The owner may change meanwhile: a message
 that was not accepted is sent again under the same client id, so that no message is delivered twice.
+A message waits its turn, however many come at once: only an owner that cannot answer ends that.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from ..journal.lock import Owner
 from ..journal.sqlite import SqliteStore
 from ..machines.errors import StoreBusy, UnknownSession
+from ..ports.process.ancestry import is_stopped
 from ..workflows.paths import Paths
 from .events.contract import Event, ReceiptEvent, is_receipt
 from .remote import Remote
@@ -27,10 +29,10 @@ if TYPE_CHECKING:
     from .conversation import Conversation
 
 
-PATIENCE = 15.0
+PATIENCE = 30.0
 """Seconds that one owner may take to open its socket, or to release the session."""
 LIMIT = 180.0
-"""Seconds for all attempts, while one owner follows another."""
+"""Seconds for all attempts, while owners answer, or follow one another."""
 PAUSE = 0.02
 
 
@@ -89,14 +91,18 @@ class OneShotClient:
             time.sleep(PAUSE)
 
     def _call_owner(self, owner: Owner, method: str, params: dict[str, Any]) -> ReceiptEvent:
+        if is_stopped(owner.pid):
+            raise StoreBusy(
+                f"process {owner.pid} has session `{self._session}` open and was stopped by a signal",
+                f"`kill -CONT {owner.pid}` lets it go on; `kill {owner.pid}` ends it",
+            )
         try:
-            remote = Remote.connect(self._paths.state, self._session, owner)
+            with closing(Remote.connect(self._paths.state, self._session, owner, LIMIT)) as remote:
+                sender = {"client_id": self._key, "user": self._user}
+                receipt: ReceiptEvent = remote.call(method, **params, **sender)
+                return receipt
         except StoreBusy as busy:
             raise _Unreachable from busy
-        with closing(remote):
-            sender = {"client_id": self._key, "user": self._user}
-            receipt: ReceiptEvent = remote.call(method, **params, **sender)
-            return receipt
 
     def _do_here(self, do: Callable[[Conversation], object]) -> ReceiptEvent:
         """Own the session's queue until the receipt arrives."""
@@ -136,7 +142,7 @@ class _Receipt:
             self._event = event
             self._has_arrived.set()
 
-    def wait(self, seconds: float = 15.0) -> ReceiptEvent:
+    def wait(self, seconds: float = LIMIT) -> ReceiptEvent:
         """Return the receipt. Raises `StoreBusy` if none arrives."""
         if not self._has_arrived.wait(seconds) or self._event is None:
             raise StoreBusy("the session did not answer", "try again")

@@ -45,6 +45,12 @@ def is_alive(pid: int, start: int) -> bool:
     return start in (0, int(stat[19])) and stat[0] not in ("Z", "X")
 
 
+def is_stopped(pid: int) -> bool:
+    """Whether a process was stopped by a signal (Ctrl-Z, SIGSTOP), as far as that can be known."""
+    stat = _stat(pid)
+    return stat is not None and stat[0] in ("T", "t")
+
+
 def started(pid: int) -> int:
     """Return when a running process started, in clock ticks since boot; 0 if it does not run."""
     stat = _stat(pid)
