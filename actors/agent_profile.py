@@ -12,6 +12,7 @@ from ..machines.routes import STEERSMAN, Routes
 from ..machines.value import Value
 from ..ports.judging import JudgeSeat
 from ..ports.tools.permission import Permissions
+from ..ports.tools.tool import Tool
 from ..workflows.flow.spec import WorkflowSpec
 
 
@@ -19,8 +20,9 @@ class AgentProfile(Value):
     """The agent of a session: its model (built), its instructions, its tools and limits.
 
     `routes` are the routing tables that its session goes by. `judge` returns the judge of its goals,
-    and may block. Of a run there is no model, but the `workflow`, the values of its variables, and the
-    agents that work, and judge, where a step names none.
+    and may block. `own_tools` are tools that only this agent has; their names are in `tools`, too.
+    Of a run there is no model, but the `workflow`, the values of its variables, and the agents that
+    work, and judge, where a step names none.
     """
 
     name: str
@@ -40,6 +42,7 @@ class AgentProfile(Value):
     workflow: WorkflowSpec | None = None
     variables: Mapping[str, Any] = field(default_factory=dict[str, Any])
     helpers: tuple[str, str] = ("assistant", "judge")
+    own_tools: tuple[Tool, ...] = ()
 
     def opening(
         self, session: str, folder: str, parent: str = "", seen: tuple[ChatMessage, ...] = ()

@@ -63,8 +63,9 @@ class SharedResources(Value):
         self, session: str, record: SessionRecord, folder: Path, profile: AgentProfile
     ) -> SessionResources:
         """Say where the effects of a session take place."""
-        model, toolbox = self._model_and_tools(profile.model, folder, record.agent_session)
+        model, toolbox = self._model_and_tools(profile, folder, record.agent_session)
         return SessionResources(
+            session=session,
             model=model,
             system=record.system or profile.system,
             tools=toolbox.schemas(profile.tools),
@@ -96,14 +97,16 @@ class SharedResources(Value):
             allowed=record.allowed,
         )
 
-    def _model_and_tools(self, model: Any, folder: Path, known: str) -> tuple[Any, Toolbox]:
+    def _model_and_tools(
+        self, profile: AgentProfile, folder: Path, known: str
+    ) -> tuple[Any, Toolbox]:
         """Return model and tools; an agent that is another program is both.
 
         `known` is that agent's own id of the session.
         """
-        if not isinstance(model, AgentSpec):
-            return model, self.toolbox
-        agent = ExternalAgent(model, self.processes, folder, known)
+        if not isinstance(profile.model, AgentSpec):
+            return profile.model, self.toolbox.including(*profile.own_tools)
+        agent = ExternalAgent(profile.model, self.processes, folder, known)
         return agent, self.toolbox.including(agent)
 
 

@@ -34,6 +34,7 @@ from ..machines.port_results import (
     Summarised,
     ToolFinished,
     ToolPrinted,
+    ToolProgressed,
 )
 from ..machines.transient_events import Notice, OutputShown, TextStreamed, ThoughtStreamed
 from .actor import Actor
@@ -128,6 +129,9 @@ class Turn(Actor):
                 self._summarised(message)
             case ToolFinished():
                 self._tool_finished(message)
+            case ToolProgressed():
+                if message.call in self._open() and self._turn.state == "acting":
+                    self.ledger.decide(turning.progressed(self.id, message))
             case AgentBound() | AgentCalled() | AgentCallEnded():
                 self._agent_told(message)
             case Answer():

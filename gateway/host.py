@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -30,7 +30,14 @@ from .home import open_store
 from .hook_runner import HookObserver, HookRunner
 from .launch_options import LaunchOptions
 from .offline_writer import Logbook, QueueMirror
-from .profile_factory import Opening, ProfileFactory, attachable, instructions_for, is_outdated
+from .profile_factory import (
+    Opening,
+    OwnAgent,
+    ProfileFactory,
+    attachable,
+    instructions_for,
+    is_outdated,
+)
 from .queue_file import document
 from .restore_service import outlived_elsewhere
 from .retention import StorageLimit
@@ -39,8 +46,15 @@ from .running import RunPlan
 from .saved_queues import SavedQueues
 
 
+def _unwatched(session: str) -> tuple[Observer, ...]:
+    return ()
+
+
 class Host:
-    """One process's sessions, models and event bus."""
+    """One process's sessions, models and event bus.
+
+    `watching` returns what else observes a session that is opened from now on.
+    """
 
     def __init__(
         self, paths: Paths, config: Config, environ: Mapping[str, str], launch: LaunchOptions
@@ -64,6 +78,7 @@ class Host:
             mode=tools.sandbox, network=tools.network, writable=tools.writable, hidden=hidden
         )
         self.conversations: dict[str, Conversation] = {}
+        self.watching: Callable[[str], tuple[Observer, ...]] = _unwatched
         store = open_store(paths) if config.auto_queue.persistence.enabled else MemoryStore()
         self.runtime = Runtime(
             store,
@@ -112,14 +127,19 @@ class Host:
         """The model that was chosen last, and why; none before a session was opened."""
         return self._casting.choice
 
-    def begin(self, folder: Path, plan: RunPlan | None = None) -> Conversation:
-        """Begin a new session in a folder; with a `plan` it is a workflow's run."""
+    def introduce(self, name: str, agent: OwnAgent) -> None:
+        """Let a name mean an agent that this program brings, from now on."""
+        self._casting.introduce(name, agent)
+
+    def begin(self, folder: Path, plan: RunPlan | None = None, agent: str = "") -> Conversation:
+        """Begin a new session of an agent in a folder; with a `plan` it is a workflow's run."""
         is_first = not self.conversations
         self._welcome()
         if plan is not None:
             profile = self._casting.run(plan)
         else:
-            profile = self._casting.profile(self.launch.agent or self.config.default_agent)
+            name = agent or self.launch.agent or self.config.default_agent
+            profile = self._casting.profile(name)
         found = instructions_for(self.choice, folder, profile.tools, self.paths.config)
         profile = replace(profile, system=profile.system + found.text)
         session = self.runtime.open_new(folder, profile, self._observers)
@@ -176,7 +196,11 @@ class Host:
         return EventPublisher(session, self.event_bus.publish, time.time, parent)
 
     def _observers(self, session: str) -> tuple[Observer, ...]:
-        return self.publisher(session), HookObserver(session, self._hooking)
+        return (
+            self.publisher(session),
+            HookObserver(session, self._hooking),
+            *self.watching(session),
+        )
 
     def _child_observers(self, session: str, parent: str) -> tuple[Observer, ...]:
         return (self.publisher(session, parent),)

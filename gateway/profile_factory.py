@@ -25,6 +25,7 @@ from ..machines.policy import (
     RoutesChoice,
 )
 from ..machines.port_results import AGENT_TOOL
+from ..machines.value import Value
 from ..ports import attachment
 from ..ports.agents.external import DRIVEN, AgentSpec
 from ..ports.instructions import FEW, MOST, Instructions, has_changed, instructions_of
@@ -34,8 +35,9 @@ from ..ports.models.choice import Choice, build, check, choose, probe_loopback
 from ..ports.models.model import Model
 from ..ports.models.provider import ModelConfig, model_configs
 from ..ports.tools.permission import Permissions, Rule
+from ..ports.tools.tool import Tool
 from ..workflows.agent_definition import find_agent, load_agents
-from ..workflows.config import Config
+from ..workflows.config import SHIPPED, Config
 from ..workflows.paths import Paths
 from ..workflows.providers import PROVIDERS
 from ..workflows.settings import AgentSettings
@@ -45,6 +47,8 @@ from .permission import rules_of
 from .router import Router
 from .running import RunPlan, included_plan, plan_of, run_profile
 
+PROGRAM = "the program"
+"""The source of rules that a program brings."""
 UNBOUNDED = 1_000_000
 """Steps of a turn of an external agent, which has a limit of its own."""
 STEERING = """
@@ -191,6 +195,34 @@ def as_external(profile: AgentProfile) -> AgentProfile:
 # Profiles -----------------------------------------------------------------------------------------
 
 
+class OwnAgent(Value):
+    """An agent that a program brings along, in place of what is configured under its name.
+
+    `model` is the model itself, none for one by name. `tools` are tools of its own; `rules` go before
+    the configured ones, and what no configured rule is about is allowed for its own tools: the program
+    that brought them has consented.
+    """
+
+    settings: AgentSettings
+    model: Model | None = None
+    tools: tuple[Tool, ...] = ()
+    rules: tuple[Rule, ...] = ()
+
+    def fitted(self, profile: AgentProfile) -> AgentProfile:
+        """Give an agent's profile its own tools and rules."""
+        names = tuple(tool.schema.name for tool in self.tools)
+        rules = profile.permissions.rules
+        shipped = next((at for at, rule in enumerate(rules) if rule.source == SHIPPED), len(rules))
+        granted = [Rule(name, "*", "allow", PROGRAM) for name in names]
+        rules = (*self.rules, *rules[:shipped], *granted, *rules[shipped:])
+        return replace(
+            profile,
+            tools=(*profile.tools, *names),
+            own_tools=self.tools,
+            permissions=Permissions(rules, profile.permissions.default_yes),
+        )
+
+
 class ProfileFactory:
     """Makes profiles from the configuration and the launch options; builds each model once, at need.
 
@@ -218,6 +250,13 @@ class ProfileFactory:
         self._tools = tools
         self._note = note
         self._models: dict[str, Any] = {}
+        self._own: dict[str, OwnAgent] = {}
+
+    def introduce(self, name: str, agent: OwnAgent) -> None:
+        """Let a name mean an agent that the program brings, from now on."""
+        agents = {**self._config.agents, name: agent.settings}
+        self._config = self._config.model_copy(update={"agents": agents})
+        self._own[name] = agent
 
     def profile(self, name: str) -> AgentProfile:
         """Return an agent by its name. Raises `UsageError` or `ConfigError`."""
@@ -255,7 +294,10 @@ class ProfileFactory:
         profile = self._profile(record.agent, record.routes, self._launch.model, chosen)
         if record.imported_from:
             return profile
-        known = tuple(name for name in record.tools if name in (*self._tools, AGENT_TOOL))
+        there = (*self._tools, AGENT_TOOL, *(tool.schema.name for tool in profile.own_tools))
+        known = tuple(name for name in record.tools if name in there)
+        if missing := [name for name in record.tools if name not in there]:
+            self._note(f"The session's tools `{'`, `'.join(missing)}` are not there any more")
         return replace(profile, system=record.system, tools=known)
 
     def fitted(self, record: SessionRecord, model: str) -> tuple[AgentProfile, Choice | None]:
@@ -280,8 +322,12 @@ class ProfileFactory:
         if name not in self._config.agents:
             known = ", ".join(sorted(self._config.agents))
             raise UsageError(f"there is no agent `{name}`", f"known agents: {known}")
-        model = self._model(self._config.agent(name).model, requested, chosen)
-        return self._profile_with(name, name, model, routes, self.choice)
+        own = self._own.get(name, OwnAgent(settings=self._config.agents[name]))
+        model, choice = own.model, None
+        if model is None or requested or chosen:
+            model = self._model(own.settings.model, requested, chosen)
+            choice = self.choice
+        return own.fitted(self._profile_with(name, name, model, routes, choice))
 
     def _profile_with(
         self,

@@ -110,6 +110,16 @@ class ToolResult(Value):
     is_cut: bool = False
 
 
+class ToolProgressed(Message):
+    """A tool that runs says how far it is."""
+
+    call: str
+    done: int
+    total: int
+    unit: str = ""
+    note: str = ""
+
+
 class ToolFinished(Message):
     """A tool call is over and everything it started is dead, or listed in `survivors`."""
 

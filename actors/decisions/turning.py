@@ -14,7 +14,7 @@ from ...machines.delegation_messages import StopChild
 from ...machines.delivery import Cause, Relation
 from ...machines.effects import CallModel, CancelModel, StopTool
 from ...machines.policy import ANSWER
-from ...machines.port_results import ModelAnswered, ModelFailed, ToolFinished
+from ...machines.port_results import ModelAnswered, ModelFailed, ToolFinished, ToolProgressed
 from ...machines.transient_events import Notice
 from ...machines.value import Value
 from . import stopping
@@ -183,6 +183,13 @@ def tool_ended(record: SessionRecord, finished: ToolFinished) -> Decision:
         )
     )
     return Decision(entries=tuple(entries))
+
+
+def progressed(turn: str, message: ToolProgressed) -> Decision:
+    """Note how far a running tool says that it is."""
+    done, total = message.done, message.total
+    entry = e.ProgressMade(turn=turn, done=done, total=total, unit=message.unit, note=message.note)
+    return Decision(entries=(entry,))
 
 
 def refused(turn: str, call: CallRecord, status: str, reason: str, text: str = "") -> e.ToolRefused:

@@ -36,6 +36,7 @@ from ...machines.port_results import (
     RestoreEnded,
     ToolFinished,
     ToolPrinted,
+    ToolProgressed,
     ToolResult,
 )
 from ...machines.workflow_messages import LookAfter, LookBefore, Looked
@@ -89,18 +90,28 @@ class OutputTail:
 
 
 class ToolReports:
-    """Passes a tool's reports on, in order, with pieces of text gathered to fewer and longer ones."""
+    """Passes a tool's reports on, in order.
+
+    Pieces of text are gathered to fewer and longer ones; of its progress the newest is sent at intervals.
+    """
 
     def __init__(
         self, loop: asyncio.AbstractEventLoop, call: str, send: Callable[[Message], None]
     ) -> None:
         self._pieces = TextBatcher(loop, lambda text: send(AgentSaid(call=call, text=text)))
         self._send = send
+        self._loop = loop
+        self._progress: ToolProgressed | None = None
+        self._timer: asyncio.TimerHandle | None = None
 
     def tell(self, said: Message) -> None:
         """Pass a report on."""
         if isinstance(said, AgentSaid):
             self._pieces.add(said.text)
+        elif isinstance(said, ToolProgressed):
+            self._progress = said
+            if self._timer is None:
+                self._timer = self._loop.call_later(INTERVAL, self._send_progress)
         else:
             self._pieces.flush()
             self._send(said)
@@ -108,6 +119,15 @@ class ToolReports:
     def close(self) -> None:
         """Pass on what is left."""
         self._pieces.close()
+        if self._timer is not None:
+            self._timer.cancel()
+        self._send_progress()
+
+    def _send_progress(self) -> None:
+        self._timer = None
+        if self._progress is not None:
+            newest, self._progress = self._progress, None
+            self._send(newest)
 
 
 def finished(effect: RunTool | StopTool, result: ToolResult) -> ToolFinished:
@@ -274,6 +294,7 @@ class EffectExecutor:
             folder=self.resources.folder,
             call=effect.call,
             spill_folder=self.resources.spill_folder,
+            session=self.resources.session,
             environment=self.resources.environment,
             on_output=latest.add,
             may_leave_folder=effect.may_leave_folder,

@@ -34,8 +34,9 @@ def fault_of(error: BaseException) -> str:
 
 
 class SessionResources(Struct, kw_only=True):
-    """The resources of one session: its model, its tools, its folder."""
+    """The resources of one session: its id, its model, its tools, its folder."""
 
+    session: str
     model: Model
     system: str
     tools: tuple[ToolSchema, ...]

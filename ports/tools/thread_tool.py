@@ -29,9 +29,14 @@ class StopFlag:
         """Ask the worker to stop."""
         self._event.set()
 
+    @property
+    def is_requested(self) -> bool:
+        """Whether it was asked to stop."""
+        return self._event.is_set()
+
     def check(self) -> None:
         """Raise `ToolStopped` after a request."""
-        if self._event.is_set():
+        if self.is_requested:
             raise ToolStopped
 
 

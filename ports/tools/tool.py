@@ -19,7 +19,7 @@ from ..process.process import Processes
 
 
 class ToolContext(Value):
-    """Where a run takes place: the session's folder, the call's id, where long output is kept.
+    """Where a run takes place: the session and its folder, the call's id, where long output is kept.
 
     `hidden` are patterns of paths that a search passes over, or not; see `Permissions.hidden`. `wrap`
     puts a command into a sandbox, and may block. `tell` reports to the turn while the run goes on.
@@ -28,6 +28,7 @@ class ToolContext(Value):
     folder: Path
     call: str
     spill_folder: Path
+    session: str = ""
     environment: dict[str, str] = field(default_factory=dict[str, str])
     on_output: Callable[[str], None] | None = None
     may_leave_folder: bool = False

@@ -31,10 +31,10 @@ class Toolbox:
         self._made: dict[str, Tool] = {}
         self._command = CommandTool(replace(self._resources, output_limit=output_limit))
 
-    def including(self, tool: Tool) -> Toolbox:
-        """Return a toolbox with one more tool."""
+    def including(self, *tools: Tool) -> Toolbox:
+        """Return a toolbox with more tools."""
         more = copy(self)
-        more._made = {**self._made, tool.schema.name: tool}
+        more._made = {**self._made, **{tool.schema.name: tool for tool in tools}}
         return more
 
     @property

@@ -1,0 +1,489 @@
+"""Tools that are Python functions: the decorator `steersman.tool`, and how such a function runs.
+
+The schema that the model sees is made by pydantic of the function's annotations; the description is its
+docstring. A plain function runs in a thread, a coroutine function on the asyncio loop of the program
+that brought it: neither ever runs on the loop of the actors, so one that blocks holds up nobody else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import re
+import threading
+from collections.abc import Callable
+from contextvars import ContextVar
+from copy import copy
+from functools import cache, update_wrapper
+from pathlib import Path
+from typing import Any, Generic, ParamSpec, TypeVar, cast, get_type_hints, overload
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
+from pydantic.errors import PydanticUserError
+from pydantic_core import PydanticSerializationError, to_json
+
+from ...machines.conversation import ToolSchema
+from ...machines.errors import ToolError, UsageError
+from ...machines.port_results import ToolProgressed, ToolResult
+from ...machines.value import Value
+from ...workflows.document import is_list, is_table
+from ...workflows.paths import make_private
+from .text import join_ends, readable
+from .thread_tool import StopFlag, ToolStopped, failed
+from .tool import Tool, ToolContext
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
+"""A name that every model's API accepts."""
+GRACE = 2.0
+"""Seconds that a function may take to return after a stop, before its call is given up."""
+LIMIT = 1 << 14
+"""Bytes of a result that the model gets; the whole of a longer one is kept in a file."""
+
+_running: ContextVar[str] = ContextVar("session whose tool runs", default="")
+
+
+def running_session() -> str:
+    """Return the id of the session whose tool the caller is; empty outside of tools."""
+    return _running.get()
+
+
+class Context:
+    """What a tool's function may know of its call, and say about it; thread-safe.
+
+    A parameter annotated with this class is filled in by the runtime; the model does not see it.
+    """
+
+    def __init__(
+        self, call: ToolContext, stop: StopFlag, report: Callable[[ToolProgressed], None]
+    ) -> None:
+        self._call = call
+        self._stop = stop
+        self._report = report
+
+    @property
+    def call_id(self) -> str:
+        """The call's id, unique in its session: a key by which an effect is made only once."""
+        return self._call.call
+
+    @property
+    def session_id(self) -> str:
+        """The id of the session that calls."""
+        return self._call.session
+
+    @property
+    def folder(self) -> Path:
+        """The folder in which the session works."""
+        return self._call.folder
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether the call is to stop. A coroutine is cancelled besides."""
+        return self._stop.is_requested
+
+    def check(self) -> None:
+        """End the call here if it is to stop: for a plain function, between two pieces of its work."""
+        self._stop.check()
+
+    def progress(self, done: int, total: int, unit: str = "", note: str = "") -> None:
+        """Say how far the call is: `done` of `total` units. It is journalled, and shown to people."""
+        if not 0 <= done <= total or total < 1:
+            raise ValueError(f"progress of {done} of {total}: give 0 <= done <= total, total > 0")
+        self._report(
+            ToolProgressed(call=self._call.call, done=done, total=total, unit=unit, note=note)
+        )
+
+
+class FunctionTool(Generic[P, R]):
+    """A function that models may call; see `Tool`. Called by a program, it is the function as it was."""
+
+    def __init__(
+        self,
+        function: Callable[P, R],
+        *,
+        name: str = "",
+        mutating: bool = False,
+        timeout: float | None = None,
+    ) -> None:
+        self.function = function
+        self.is_mutating = mutating
+        self.is_idempotent = False
+        self.timeout = timeout
+        self.limit = LIMIT
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self.schema, self._arguments, self._context_name = _declared(function, name)
+        if timeout is not None and not timeout > 0:
+            raise UsageError(f"tool `{self.name}`: timeout must be more than 0, not {timeout:g}")
+        update_wrapper(self, function)
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Call the function."""
+        return self.function(*args, **kwargs)
+
+    @property
+    def name(self) -> str:
+        """The name by which models call it."""
+        return self.schema.name
+
+    def on(self, loop: asyncio.AbstractEventLoop, limit: int) -> FunctionTool[P, R]:
+        """Return the tool with the loop on which its coroutines run, and the bytes of a result."""
+        bound = copy(self)
+        bound._loop, bound.limit = loop, limit
+        return bound
+
+    def fault(self, arguments: dict[str, Any]) -> str:
+        """Return the fault of the arguments; empty if there is none."""
+        try:
+            self._arguments.model_validate(arguments)
+        except ValidationError as error:
+            first = error.errors(include_url=False, include_input=False)[0]
+            place = ".".join(str(part) for part in first["loc"])
+            if first["type"] == "missing":
+                return f"`{place}` is missing"
+            if first["type"] == "extra_forbidden":
+                known = "`, `".join(self.schema.parameters["properties"])
+                return f"`{place}` is not an argument of this tool; known are `{known}`"
+            return f"`{place}`: {first['msg']}"
+        return ""
+
+    def start(self, arguments: dict[str, Any], context: ToolContext) -> FunctionRun:
+        """Start the function."""
+        loop = asyncio.get_running_loop()
+
+        def report(said: ToolProgressed) -> None:
+            if context.tell is not None:
+                loop.call_soon_threadsafe(context.tell, said)
+
+        stop = StopFlag()
+        if fault := self.fault(arguments):
+            return FunctionRun(self, None, stop, context, fault)
+        values = self._arguments.model_validate(arguments)
+        fields = type(values).model_fields
+        given = {str(field.alias): getattr(values, name) for name, field in fields.items()}
+        if self._context_name:
+            given[self._context_name] = Context(context, stop, report)
+        return FunctionRun(self, given, stop, context, "")
+
+    def begin(self, given: dict[str, Any], session: str) -> Work:
+        """Begin a call where it belongs."""
+
+        def call() -> Any:
+            _running.set(session)
+            return cast("Any", self.function)(**given)
+
+        if inspect.iscoroutinefunction(self.function):
+            return _on_loop(call, self._loop or _own_loop())
+        return _in_thread(call)
+
+
+def bound(tool: Tool, loop: asyncio.AbstractEventLoop, limit: int) -> Tool:
+    """Give a tool that is a function its loop and its bound; any other has its own."""
+    if isinstance(tool, FunctionTool):
+        return cast("FunctionTool[..., Any]", tool).on(loop, limit)
+    return tool
+
+
+class FunctionRun:
+    """One call of a function; see `ToolRun`."""
+
+    def __init__(
+        self,
+        tool: FunctionTool[Any, Any],
+        given: dict[str, Any] | None,
+        stop: StopFlag,
+        context: ToolContext,
+        fault: str,
+    ) -> None:
+        self._tool = tool
+        self._stop = stop
+        self._context = context
+        self._stopped = asyncio.Event()
+        self._task = asyncio.create_task(self._run(given, fault))
+
+    @property
+    def pid(self) -> int:
+        """There is no process."""
+        return 0
+
+    async def wait(self) -> ToolResult:
+        """Return the result; of a function that does not return after a stop, that it does not."""
+        return await asyncio.shield(self._task)
+
+    def stop(self) -> None:
+        """Ask the function to end: a coroutine is cancelled, a plain function asks its context."""
+        self._stopped.set()
+
+    async def _run(self, given: dict[str, Any] | None, fault: str) -> ToolResult:
+        if given is None:
+            return failed(ToolError(fault))
+        if self._stopped.is_set():
+            return ToolResult(status="killed", text="Stopped before it started.")
+        work = self._tool.begin(given, self._context.session)
+        stop = asyncio.ensure_future(self._stopped.wait())
+        waits = (work.ended, stop)
+        timeout = self._tool.timeout
+        await asyncio.wait(waits, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
+        stop.cancel()
+        if work.ended.done():
+            return await self._told(work)
+        self._stop.request()
+        work.cancel()
+        await asyncio.wait((work.ended,), timeout=GRACE)
+        is_stopped = self._stopped.is_set()
+        text = "[interrupted]" if is_stopped else f"[timed out after {timeout:g} s and was stopped]"
+        if not work.ended.done():
+            text += (
+                f" [`{self._tool.name}` has not returned within {GRACE:g} s of that, and may still be "
+                "at work: what it does from now on is not known]"
+            )
+        return ToolResult(status="killed" if is_stopped else "timed_out", text=text)
+
+    async def _told(self, work: Work) -> ToolResult:
+        """Return what the function returned, or raised, as the model reads it."""
+        error = work.ended.exception()
+        if isinstance(error, ToolError):
+            return failed(error)
+        if isinstance(error, ToolStopped | asyncio.CancelledError):
+            return ToolResult(status="killed", text="Stopped before it was done.")
+        if error is not None:
+            return failed(ToolError(f"{type(error).__name__}: {error}".rstrip(": ")))
+        value = work.ended.result()
+        try:
+            data = value.encode() if isinstance(value, str) else to_json(value)
+        except (PydanticSerializationError, UnicodeError, ValueError, RecursionError) as why:
+            kind = type(value).__name__
+            return failed(ToolError(f"`{self._tool.name}` returned a `{kind}`, no JSON: {why}"))
+        return await asyncio.to_thread(self._clipped, b"Done." if value is None else data)
+
+    def _clipped(self, data: bytes) -> ToolResult:
+        """Return a result with head and tail of a text that is too long, which is kept in a file."""
+        limit = self._tool.limit
+        if len(data) <= limit:
+            return ToolResult(status="ok", text=readable(data), bytes=len(data))
+        name = re.sub(r"[^A-Za-z0-9._-]", "_", self._context.call)
+        spill = make_private(self._context.spill_folder) / f"{name}.txt"
+        spill.write_bytes(data)
+        text = join_ends(data[: limit // 2], data[-(limit // 2) :], len(data), str(spill))
+        return ToolResult(status="ok", text=text, bytes=len(data), spilled=str(spill))
+
+
+# Where functions run ------------------------------------------------------------------------------
+
+
+class Work(Value):
+    """A call on its way: `ended` is a future of the runtime's loop, `cancel` asks it to end."""
+
+    ended: asyncio.Future[Any]
+    cancel: Callable[[], object]
+
+
+def _in_thread(call: Callable[[], Any]) -> Work:
+    """Run a function in a thread of its own, which does not keep the program from ending."""
+    ended, settle = _promise()
+
+    def run() -> None:
+        try:
+            value = call()
+        except BaseException as error:
+            settle(None, error)
+        else:
+            settle(value, None)
+
+    threading.Thread(target=run, name="steersman-tool", daemon=True).start()
+    return Work(ended=ended, cancel=lambda: None)
+
+
+def _on_loop(call: Callable[[], Any], loop: asyncio.AbstractEventLoop) -> Work:
+    """Run a coroutine function as a task of another loop."""
+    ended, settle = _promise()
+    tasks: list[asyncio.Task[Any]] = []
+
+    async def work() -> Any:
+        return await call()
+
+    def over(task: asyncio.Task[Any]) -> None:
+        error = asyncio.CancelledError() if task.cancelled() else task.exception()
+        settle(None if error else task.result(), error)
+
+    def start() -> None:
+        tasks.append(loop.create_task(work()))
+        tasks[0].add_done_callback(over)
+
+    def cancel() -> None:
+        for task in tasks:
+            task.cancel()
+
+    try:
+        loop.call_soon_threadsafe(start)
+    except RuntimeError:
+        settle(None, ToolError("the event loop of the program that brought the tool is closed"))
+    return Work(ended=ended, cancel=lambda: loop.is_closed() or loop.call_soon_threadsafe(cancel))
+
+
+def _promise() -> tuple[asyncio.Future[Any], Callable[[Any, BaseException | None], None]]:
+    """Make a future of the running loop, and what settles it from any thread."""
+    loop = asyncio.get_running_loop()
+    ended: asyncio.Future[Any] = loop.create_future()
+
+    def take(value: Any, error: BaseException | None) -> None:
+        if isinstance(error, StopIteration):  # which no future carries
+            error = ToolError("StopIteration")
+        if error is not None:
+            ended.set_exception(error)
+            ended.exception()  # nobody may be left to look at it
+        else:
+            ended.set_result(value)
+
+    def settle(value: Any, error: BaseException | None) -> None:
+        if not loop.is_closed():
+            loop.call_soon_threadsafe(take, value, error)
+
+    return ended, settle
+
+
+@cache
+def _own_loop() -> asyncio.AbstractEventLoop:
+    """Return the loop of coroutines whose program has none: of tools that are plug-ins."""
+    loop = asyncio.new_event_loop()
+    threading.Thread(target=loop.run_forever, name="steersman-tools", daemon=True).start()
+    return loop
+
+
+# What the model sees of a function ----------------------------------------------------------------
+
+
+@overload
+def tool(function: Callable[P, R], /) -> FunctionTool[P, R]: ...
+
+
+@overload
+def tool(
+    *, name: str = "", mutating: bool = False, timeout: float | None = None
+) -> Callable[[Callable[P, R]], FunctionTool[P, R]]: ...
+
+
+def tool(
+    function: Callable[P, R] | None = None,
+    /,
+    *,
+    name: str = "",
+    mutating: bool = False,
+    timeout: float | None = None,
+) -> FunctionTool[P, R] | Callable[[Callable[P, R]], FunctionTool[P, R]]:
+    """Make a function a tool that models may call; it stays callable as before.
+
+    The model sees the parameters with their types and defaults, and the docstring; a line of its
+    section `Args:` describes a parameter, as `Annotated[str, pydantic.Field(description=...)]` does.
+    A parameter of the type `Context` is filled in by the runtime. What the function returns is sent as
+    text, or as JSON; an exception is an error that the model reads.
+
+    `name` stands for the function's own. `mutating`: it may change files in the session's folder, so
+    it runs alone, and its changes can be reverted. `timeout` is in seconds.
+
+    Raises `UsageError` for a parameter that has no type, or one that no JSON schema expresses.
+    """
+
+    def decorate(function: Callable[P, R]) -> FunctionTool[P, R]:
+        return FunctionTool(function, name=name, mutating=mutating, timeout=timeout)
+
+    return decorate if function is None else decorate(function)
+
+
+def _declared(function: Callable[..., Any], name: str) -> tuple[ToolSchema, type[BaseModel], str]:
+    """Return the schema of a function, the model of its arguments, and the name of its context."""
+    name = name or getattr(function, "__name__", "")
+    if not NAME.fullmatch(name):
+        raise UsageError(
+            f"`{name}` cannot be the name of a tool",
+            "letters, digits, - and _, at most 64, a letter first: @steersman.tool(name=...)",
+        )
+    described = _described(inspect.getdoc(function) or "")
+    try:
+        hints = get_type_hints(function, include_extras=True)
+    except (NameError, TypeError) as error:
+        raise UsageError(
+            f"tool `{name}`: its annotations cannot be read: {error}",
+            "name types that are defined at the module's top level",
+        ) from error
+    fields: dict[str, Any] = {}
+    context = ""
+    for number, parameter in enumerate(inspect.signature(function).parameters.values()):
+        if hints.get(parameter.name) is Context:
+            context = parameter.name
+            continue
+        kinds = (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD, parameter.POSITIONAL_ONLY)
+        if parameter.kind in kinds:
+            raise UsageError(
+                f"tool `{name}`: parameter `{parameter}` cannot be given by name",
+                "a model gives every argument by its name",
+            )
+        if parameter.name not in hints:
+            raise UsageError(
+                f"tool `{name}`: parameter `{parameter.name}` has no type",
+                f"write for example `{parameter.name}: str`",
+            )
+        is_needed = parameter.default is parameter.empty
+        field = Field(
+            default=... if is_needed else parameter.default,
+            alias=parameter.name,
+            description=described.get(parameter.name),
+        )
+        fields[f"argument_{number}"] = (hints[parameter.name], field)
+    try:
+        arguments = create_model(name, __config__=ConfigDict(extra="forbid"), **fields)
+        schema = arguments.model_json_schema()
+    except PydanticUserError as error:
+        raise UsageError(
+            f"tool `{name}`: a parameter has a type that no JSON schema expresses: "
+            + str(error).splitlines()[0],
+            "use str, int, float, bool, list, dict, Literal, dataclasses or pydantic models",
+        ) from error
+    parameters = {key: _untitled(part) for key, part in schema.items() if key != "title"}
+    parameters.setdefault("properties", {})
+    parameters.setdefault("required", [])
+    return (
+        ToolSchema(name=name, description=described[""], parameters=parameters),
+        arguments,
+        context,
+    )
+
+
+def _described(text: str) -> dict[str, str]:
+    """Split a docstring: what it says of each parameter in `Args:`, and at the empty name the rest."""
+    lines = text.splitlines()
+    start = next((at for at, line in enumerate(lines) if line.strip() in _SECTION), len(lines))
+    described: dict[str, str] = {}
+    name = ""
+    end = start + 1
+    for line in lines[start + 1 :]:
+        if line.strip() and not line[:1].isspace():
+            break
+        end += 1
+        if found := _PARAMETER.fullmatch(line):
+            name = found[1]
+            described[name] = found[2].strip()
+        elif name and line.strip():
+            described[name] += f" {line.strip()}"
+    described[""] = "\n".join((*lines[:start], *lines[end:])).strip()
+    return described
+
+
+_SECTION = ("Args:", "Arguments:", "Parameters:")
+_PARAMETER = re.compile(r"\s+\**(\w+)\s*(?:\([^)]*\))?:\s*(.*)")
+
+
+def _untitled(part: Any) -> Any:
+    """Take the titles out of a schema: pydantic makes them of the names, and they cost tokens."""
+    if is_list(part):
+        return [_untitled(one) for one in part]
+    if not is_table(part):
+        return part
+    kept: dict[str, Any] = {}
+    for key, value in part.items():
+        if key in ("properties", "$defs") and is_table(value):
+            kept[key] = {name: _untitled(one) for name, one in value.items()}
+        elif key != "title":
+            kept[key] = _untitled(value)
+    return kept
