@@ -56,17 +56,18 @@ class ScriptedAnswer(Value):
 
 
 class ScriptedModel:
-    """Replays `answers`; `sleep` is handed in so that tests need not wait."""
+    """Replays `answers`, of which a text says just that; `sleep` is handed in, for tests."""
 
     def __init__(
         self,
-        answers: Sequence[ScriptedAnswer],
+        answers: Sequence[ScriptedAnswer | str],
         name: str = "scripted",
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
         self.name = name
-        self._matching = [answer for answer in answers if answer.match]
-        self._ordered = [answer for answer in answers if not answer.match]
+        script = [ScriptedAnswer(text=one) if isinstance(one, str) else one for one in answers]
+        self._matching = [answer for answer in script if answer.match]
+        self._ordered = [answer for answer in script if not answer.match]
         self._next = 0
         self._sleep = sleep
 

@@ -1,0 +1,24 @@
+"""What programs test their agents with: a scripted model, a home that keeps nothing.
+
+    from steersman.testing import ScriptedModel, calls, memory_home
+
+    model = ScriptedModel([calls("weather", city="Rome"), "It is sunny in Rome."])
+    async with memory_home() as runtime:
+        session = await runtime.start(steersman.Agent(model=model, tools=[weather]))
+        assert (await session.ask("Rome?")).text == "It is sunny in Rome."
+"""
+
+from .gateway.library import MEMORY, Home
+from .ports.models.scripted import ScriptedAnswer, ScriptedModel
+
+__all__ = ["ScriptedAnswer", "ScriptedModel", "calls", "memory_home"]
+
+
+def calls(tool: str, /, **arguments: object) -> ScriptedAnswer:
+    """Return an answer of a scripted model that calls a tool."""
+    return ScriptedAnswer(tool_calls=((tool, arguments),))
+
+
+def memory_home(*, yes: bool = False) -> Home:
+    """Return a home that keeps nothing; `yes`: what would be asked about is allowed, else denied."""
+    return Home(MEMORY, unattended=not yes, yes=yes)
