@@ -23,7 +23,7 @@ from ..gateway.events.contract import Event, is_aside
 from ..gateway.host import Host
 from ..gateway.launch_options import LaunchOptions
 from ..gateway.saved_queues import announce, announce_saved
-from ..gateway.terminal import clean
+from ..gateway.terminal import audited
 from ..machines.errors import UsageError
 from ..workflows.config import load
 from ..workflows.paths import Paths
@@ -133,12 +133,12 @@ def _event_texts() -> Callable[[Event], str]:
             case "queue":
                 return held
             case "notice" | "result":
-                return clean(event["text"])
+                return audited(event["text"])
             case "error":
-                return clean(f"error: {event['text']}\n{event['hint']}".strip())
+                return audited(f"error: {event['text']}\n{event['hint']}".strip())
             case "reverted":
-                return clean(reverted_text(event))
+                return audited(reverted_text(event))
             case _:
-                return clean(acknowledgement(event))
+                return audited(acknowledgement(event))
 
     return text_of

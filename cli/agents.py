@@ -11,7 +11,6 @@ from ..gateway.commands.agents import (
     stored_state,
     wrap_up_agent,
 )
-from ..gateway.terminal import clean
 from ..machines.errors import UsageError
 from .output import show, show_document
 from .queue import find_for_listing, run_on
@@ -26,7 +25,7 @@ def list_agents(environ: Mapping[str, str], session: str, *, as_json: bool) -> i
     if as_json:
         show_document({"agents": agents})
     elif row:
-        show(clean(draw_agents(agents)))
+        show(draw_agents(agents))
     return 0
 
 

@@ -72,16 +72,15 @@ def run(arguments: list[str]) -> int:
 
 
 def _report(error: SteersmanError) -> int:
-    from ..gateway.terminal import clean
     from .output import warn
 
     if isinstance(error, ConfigError) and error.file:  # positions begin a line, for editors
-        warn(clean(f"steersman: `{Path(error.file).name}` cannot be used:"))
-        warn(clean(str(error)))
+        warn(f"steersman: `{Path(error.file).name}` cannot be used:")
+        warn(str(error))
     else:
-        warn(clean(f"steersman: {error}"))
+        warn(f"steersman: {error}")
     if error.hint:
-        warn(clean(f"  {error.hint}"))
+        warn(f"  {error.hint}")
     return error.exit_code
 
 

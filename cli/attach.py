@@ -105,10 +105,7 @@ def attach(
     with stored(environ) as store:
         is_over = _is_over(store, row.session, owner, GOING if here.is_cut_off else 0.0)
     if is_over:
-        print(
-            f"Session {row.session} was left; `steersman chat --resume {row.session}` resumes it.",
-            file=sys.stderr,
-        )
+        warn(f"Session {row.session} was left; `steersman chat --resume {row.session}` resumes it.")
         return 0
     return code
 

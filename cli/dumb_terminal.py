@@ -15,7 +15,6 @@ from types import FrameType
 from ..gateway.commands.talk import stop
 from ..gateway.events.contract import Event, is_aside
 from ..gateway.interface import ChatHost, ChatSession
-from ..gateway.terminal import clean
 from .following import StartedTurns
 from .options import ChatOptions
 from .plain import PlainInterface
@@ -50,7 +49,7 @@ class _Watch:
         if event["type"] == "turn_started":
             self.is_busy = True
             if started:
-                self._printer.write(clean(f"> {started}\n"))
+                self._printer.write(f"> {started}\n")
         elif event["type"] in ("turn_ended", "session_started"):
             self.is_busy = False
         elif event["type"] == "question":

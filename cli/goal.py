@@ -15,7 +15,6 @@ from ..gateway.commands.goal import (
 )
 from ..gateway.events.contract import Event, GoalView
 from ..gateway.redaction import Redactor
-from ..gateway.terminal import clean
 from ..journal.record import SessionRecord, apply
 from ..journal.recovery import load_record, recovered
 from ..machines.errors import UsageError
@@ -118,5 +117,5 @@ def show_goal(environ: Mapping[str, str], session: str, *, as_json: bool) -> int
     if as_json:
         show_document(data)
     elif row:
-        show(clean(draw_goal(data)))
+        show(draw_goal(data))
     return 0

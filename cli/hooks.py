@@ -14,7 +14,7 @@ from ..machines.errors import ConfigError, UsageError
 from ..ports.agents.hooks.installation import Change, Installation
 from ..workflows.agent_definition import AgentDefinition, find_agent, load_agents
 from ..workflows.paths import Paths
-from .output import draw_table, show, show_document, warn
+from .output import show, show_document, show_table, warn
 
 _HEAD = ("AGENT", "HOOKS", "A SESSION ENDS BY", "CONFIGURATION")
 
@@ -41,7 +41,7 @@ def list_hooks(environ: Mapping[str, str], *, as_json: bool) -> int:
         )
         for view in views
     ]
-    show(draw_table(_HEAD, cells, environ))
+    show_table(_HEAD, cells, environ)
     for view in views:
         if view["error"]:
             warn(redactor.line(f"{view['agent']}: {view['error']}"))

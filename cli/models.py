@@ -16,7 +16,7 @@ from ..machines.errors import UsageError
 from ..ports.models.embedded.weights import CatalogueEntry, catalogue, entry_named, fetch, fetched
 from ..workflows.paths import Paths, make_private
 from ..workflows.providers import EMBEDDED
-from .output import draw_table, show, show_document, warn
+from .output import show, show_document, show_table, warn
 
 if TYPE_CHECKING:
     from ..ports.models.choice import Choice
@@ -75,9 +75,10 @@ def list_models(environ: Mapping[str, str], *, as_json: bool) -> int:
         return 0
     if models:
         rows = [_row(config, redactor) for config in models.values()]
-        show(draw_table(("NAME", "PROVIDER", "MODEL", "ADDRESS"), rows, environ) + "\n")
+        show_table(("NAME", "PROVIDER", "MODEL", "ADDRESS"), rows, environ)
+        show("")
     head = ("CATALOGUE", "FETCHED", "SIZE", "LICENCE", "WHAT IT IS")
-    show(draw_table(head, [_catalogue_row(entry, paths.cache) for entry in catalogue()], environ))
+    show_table(head, [_catalogue_row(entry, paths.cache) for entry in catalogue()], environ)
     show(f"\nA chat here would use {redactor.line(choice.line.removeprefix('model '))}.")
     if entry := missing_weights(choice, paths.cache):
         warn(f"Its weights are not here: `steersman models fetch {entry.name}`.")

@@ -17,21 +17,21 @@ from typing import Any, TextIO
 
 import tomli_w
 
-from ..gateway.terminal import clean_but_colours
+from ..gateway.terminal import HIDDEN, audited, audited_but_colours
 from ..workflows.document import is_list, is_table
 
 # Text and JSON ------------------------------------------------------------------------------------
 
 # What JSON leaves as it is and a terminal obeys or hides, and halves of characters.
-_UNSAFE = re.compile(
-    "[\x7f-\x9f\u180e\u200b\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff"
-    "\U000e0000-\U000e007f]"
-)
+_UNSAFE = re.compile(f"[\x7f-\x9f\ud800-\udfff{HIDDEN}]")
 
 
-def show(text: str) -> None:
-    """Print a text and a newline; a character that the terminal's encoding lacks becomes `?`."""
-    _write(sys.stdout, text)
+def show(text: str, *, is_coloured: bool = False) -> None:
+    """Print a text and a newline; a character that the terminal's encoding lacks becomes `?`.
+
+    `is_coloured`: the text may have this program's colours, and in them only audited texts.
+    """
+    _write(sys.stdout, audited_but_colours(text) if is_coloured else audited(text))
 
 
 def show_document(data: Mapping[str, Any]) -> None:
@@ -57,7 +57,7 @@ def escaped(text: str, *, is_toml: bool = False) -> str:
 
 def warn(text: str) -> None:
     """Print a line for people to standard error."""
-    _write(sys.stderr, text)
+    _write(sys.stderr, audited(text))
 
 
 def can_colour(stream: TextIO, environ: Mapping[str, str]) -> bool:
@@ -67,7 +67,6 @@ def can_colour(stream: TextIO, environ: Mapping[str, str]) -> bool:
 
 def _write(stream: TextIO, text: str) -> None:
     encoding = stream.encoding or "utf-8"
-    text = clean_but_colours(text)
     try:
         stream.write(text.encode(encoding, "replace").decode(encoding) + "\n")
         stream.flush()
@@ -88,13 +87,21 @@ _GAP = "  "
 _LEAST = 12  # columns that the last one keeps, however narrow the terminal
 
 
-def draw_table(
+def show_table(
     head: Sequence[str], rows: Sequence[Sequence[str]], environ: Mapping[str, str]
-) -> str:
-    """Draw rows under a head; on a terminal the last column is cut at its left to fit.
+) -> None:
+    """Print rows under a head; on a terminal the last column is cut at its left to fit.
 
     Other output is neither cut nor coloured.
     """
+    show(draw_table(head, rows, environ), is_coloured=True)
+
+
+def draw_table(
+    head: Sequence[str], rows: Sequence[Sequence[str]], environ: Mapping[str, str]
+) -> str:
+    """Return the table that `show_table` prints."""
+    rows = [[audited(cell) for cell in row] for row in rows]
     widths = [max(map(_width, column)) for column in zip(head, *rows, strict=True)]
     room = widths[-1]
     if sys.stdout.isatty():

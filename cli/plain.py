@@ -18,7 +18,7 @@ from ..gateway.events.contract import Event, ToolEndedEvent, is_aside
 from ..gateway.formats import call_words, one_line, progress_text, telling_line
 from ..gateway.interface import ChatHost, ChatSession
 from ..gateway.saved_queues import announce, announce_saved
-from ..gateway.terminal import clean, exposed
+from ..gateway.terminal import audited, clean
 from ..machines.errors import UsageError
 from .acknowledgement import acknowledgement
 from .following import HeldNotice, IdleWaiter, ends_answer
@@ -109,15 +109,15 @@ class PlainInterface:
 
     def _aside(self, text: str) -> None:
         if text:
-            self._err.write(clean(text) + "\n")
+            self._err.write(audited(text) + "\n")
 
 
 def _line(event: Event) -> str:
     match event["type"]:
         case "tool_started" if event["tool"] != "progress":  # its report is an event of its own
-            return f"[{exposed(event['tool'])}] {_brief(event['arguments'])}"
+            return f"[{event['tool']}] {_brief(event['arguments'])}"
         case "tool_ended" if event["status"] != "ok":
-            return f"[{exposed(event['tool'])}] {_failure(event)}"
+            return f"[{event['tool']}] {_failure(event)}"
         case "progress":
             return progress_text(event).strip()
         case "error":

@@ -10,7 +10,7 @@ import signal
 import threading
 from typing import TextIO
 
-from ..gateway.terminal import clean
+from ..gateway.terminal import audited
 
 
 def forget(*descriptors: int) -> None:
@@ -34,8 +34,8 @@ class Printer:
         self._thread.start()
 
     def write(self, text: str) -> None:
-        """Print a text, but for what a terminal obeys; returns at once."""
-        self._lines.put(clean(text))
+        """Print a text; what acts on a terminal is shown instead. Returns at once."""
+        self._lines.put(audited(text))
 
     def close(self) -> None:
         """Print all that is pending; gives a blocked reader two seconds."""

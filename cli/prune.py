@@ -13,7 +13,6 @@ from ..gateway.home import open_store
 from ..gateway.host import Host
 from ..gateway.launch_options import LaunchOptions
 from ..gateway.retention import delete, needs_copies, output_of
-from ..gateway.terminal import clean
 from ..journal.sqlite import SqliteStore
 from ..journal.store import SessionRow
 from ..journal.workspace.prune import prune, size_of
@@ -72,7 +71,7 @@ def prune_sessions(environ: Mapping[str, str], *, with_finalized: bool, as_json:
         f"Outputs of tools: freed {size_text(outputs)}.",
         f"Journal: freed {size_text(journal)}.",
     ]
-    show(clean("\n".join(lines)))
+    show("\n".join(lines))
     return 0
 
 

@@ -12,7 +12,6 @@ from ..gateway.commands.command import CommandCall
 from ..gateway.formats import item_line
 from ..gateway.home import find_session, named_session
 from ..gateway.one_shot_client import OneShotClient
-from ..gateway.terminal import clean
 from ..journal.sqlite import SqliteStore
 from ..journal.store import SessionRow
 from ..machines.errors import UsageError
@@ -38,7 +37,7 @@ def list_queue(
     lines = [item_line(item) for item in data["items"]]
     if data["state"] == "held" and lines:
         lines.append("Held: `/queue resume` in a chat on this session runs them.")
-    show(clean("\n".join(lines)) if lines else f"The queue of {data['session']} is empty.")
+    show("\n".join(lines) if lines else f"The queue of {data['session']} is empty.")
     return 0
 
 
@@ -59,7 +58,7 @@ def list_saved(environ: Mapping[str, str], *, as_json: bool) -> int:
     for queue in found:
         lines.append(f"{queue['session']}  {queue['folder']}")
         lines += [f"  {item_line(item)}" for item in queue["items"]]
-    show(clean("\n".join(lines)) if lines else "No session has a saved queue.")
+    show("\n".join(lines) if lines else "No session has a saved queue.")
     return 0
 
 
@@ -161,9 +160,9 @@ def _print(receipt: Mapping[str, Any], *, as_json: bool) -> int:
         whole = receipt["data"] if receipt["type"] == "result" else dict(receipt)
         show_document(whole)
     elif is_taken:
-        show(clean(_words(receipt)))
+        show(_words(receipt))
     else:
-        warn(clean(_words(receipt)))
+        warn(_words(receipt))
     return 0 if is_taken else 1
 
 

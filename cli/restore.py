@@ -14,7 +14,7 @@ from ..gateway.restore_service import RestoreService, can_resume, lives, restore
 from ..machines.errors import SteersmanError
 from ..workflows.config import load
 from ..workflows.paths import Paths
-from .output import draw_table, show, show_document, warn
+from .output import show, show_document, show_table, warn
 
 _HEAD = ("SESSION", "AGENT", "STATE", "LAST EVENT", "STOPPED AT", "RESUME WITH")
 
@@ -42,7 +42,7 @@ def list_records(environ: Mapping[str, str], *, as_json: bool) -> int:
         stopped = age(now - record.last_boundary) if record.last_boundary else "-"
         cells = (record.session, record.agent, state, age(now - record.updated), stopped)
         rows.append((*map(redactor.line, cells), redactor.line(f"cd {record.cwd} && {how}")))
-    show(draw_table(_HEAD, rows, environ))
+    show_table(_HEAD, rows, environ)
     return 0
 
 

@@ -15,7 +15,6 @@ from ..gateway.acknowledgement import Acknowledged, acknowledgement_text
 from ..gateway.dry_run import as_said, cause_explanation, company_of, draw_explanation, explanation
 from ..gateway.home import named_session
 from ..gateway.replay import Deviation, Replay, moments, replay
-from ..gateway.terminal import clean
 from ..machines.classification import classify
 from ..machines.delivery import Delivery, Relation
 from ..machines.disposition import AutoQueue, BusyMode, Situation, Strategy
@@ -55,7 +54,7 @@ def replay_session(environ: Mapping[str, str], session: str, under: str, *, as_j
         counted = {"session": row.session, "under": theirs.name, "looked_at": done.looked_at}
         show_document({**counted, "deviations": rows})
     else:
-        show(clean("\n".join(_lines(done, theirs.name))))
+        show("\n".join(_lines(done, theirs.name)))
     return 0
 
 

@@ -29,7 +29,7 @@ from ..journal.store import SessionRow, StoredEntry
 from ..machines.errors import SteersmanError, UsageError
 from ..workflows.config import load
 from ..workflows.paths import Paths
-from .output import document, draw_table, show, show_document, warn
+from .output import document, show, show_document, show_table, warn
 from .stored import disk_use, state_word, stored
 
 if TYPE_CHECKING:
@@ -267,7 +267,7 @@ def list_sessions(environ: Mapping[str, str], *, with_size: bool, as_json: bool)
                 (*texts[:-1], size_text(sizes.get(row.session, 0)), texts[-1])
                 for texts, row in zip(cells, rows, strict=True)
             ]
-        show(draw_table(head, cells, environ))
+        show_table(head, cells, environ)
         for row in rows:
             if row.workflow and row.interrupted and row.session not in owners:
                 name = redactor.line(row.workflow)

@@ -12,7 +12,7 @@ from ..workflows.document import Diagnostic, tell
 from ..workflows.flow.check import Checked, Surroundings, check_file
 from ..workflows.flow.workflow_file import find_workflow, list_workflows, starter
 from ..workflows.paths import Paths
-from .output import draw_table, show, show_document, warn
+from .output import show, show_document, show_table, warn
 
 
 def check_workflow(environ: Mapping[str, str], name: str, *, as_json: bool) -> int:
@@ -85,7 +85,7 @@ def show_workflows(environ: Mapping[str, str], *, as_json: bool) -> int:
         )
         for workflow in found
     ]
-    show(draw_table(("NAME", "FROM", "WHAT IT DOES"), rows, environ))
+    show_table(("NAME", "FROM", "WHAT IT DOES"), rows, environ)
     return 0
 
 

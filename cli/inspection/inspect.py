@@ -153,7 +153,7 @@ def inspect_session(environ: Mapping[str, str], options: InspectOptions) -> int:
         if options.form == "mermaid":
             return _sequence(store, row, options.at)
         data = dump_at(store, row, options.at) if options.at else dump_now(environ, store, row)
-    show(printed(Redactor(environ).data(data), options.form, environ))
+    show(printed(Redactor(environ).data(data), options.form, environ), is_coloured=True)
     return 0
 
 

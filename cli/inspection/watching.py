@@ -15,7 +15,7 @@ from contextlib import closing, contextmanager
 
 from ...gateway.redaction import Redactor
 from ...gateway.remote import Remote
-from ...gateway.terminal import clean_but_colours
+from ...gateway.terminal import audited_but_colours
 from ...journal.sqlite import SqliteStore
 from ...journal.store import SessionRow
 from ...machines.errors import SteersmanError
@@ -109,6 +109,6 @@ def _over(text: str) -> None:
     lines = text.split("\n")
     if len(lines) > height:
         lines = [*lines[: height - 1], f"… {len(lines) - height + 1} more lines"]
-    body = "\x1b[K\r\n".join(map(clean_but_colours, lines))
+    body = "\x1b[K\r\n".join(map(audited_but_colours, lines))
     sys.stdout.write(f"\x1b[?2026h\x1b[H{body}\x1b[K\x1b[J\x1b[?2026l")
     sys.stdout.flush()

@@ -11,7 +11,6 @@ from collections.abc import Callable
 from ...gateway.conversation import Conversation
 from ...gateway.events.contract import ChangedEvent, Event
 from ...gateway.host import Host
-from ...gateway.terminal import clean
 from ..json_lines import Lines, preface, speak_utf8
 from ..output import document
 from ..printer import Printer
@@ -34,7 +33,7 @@ def run_plain(host: Host, open_it: Callable[[], Conversation], options: RunOptio
         conversation = open_it()
         watch.conversation = conversation
         for notice in (*host.config.notices, *host.notices):
-            err.write(f"{clean(notice)}\n")
+            err.write(f"{notice}\n")
         try:
             with watch.stopping_on_interrupt():
                 watch.wait(conversation)
@@ -44,7 +43,7 @@ def run_plain(host: Host, open_it: Callable[[], Conversation], options: RunOptio
         if watch.ended is not None:
             seconds = time.monotonic() - began
             for line in summary(watch.ended, changes_of(conversation), seconds):
-                out.write(f"{clean(line)}\n")
+                out.write(f"{line}\n")
         conversation.leave()
         return watch.exit_code
     finally:
@@ -55,11 +54,11 @@ def run_plain(host: Host, open_it: Callable[[], Conversation], options: RunOptio
 
 def _report(event: Event, err: Printer) -> None:
     if event["type"] == "step" and (line := failure_line(event)):
-        err.write(f"{clean(line)}\n")
+        err.write(f"{line}\n")
     elif event["type"] == "error":
-        err.write(clean(f"steersman: {event['text']}\n"))
+        err.write(f"steersman: {event['text']}\n")
     elif event["type"] == "notice":
-        err.write(clean(f"{event['text']}\n"))
+        err.write(f"{event['text']}\n")
 
 
 CHUNK = 1 << 16

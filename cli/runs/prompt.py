@@ -22,9 +22,10 @@ from prompt_toolkit.patch_stdout import StdoutProxy
 from ...gateway.conversation import Conversation
 from ...gateway.events.contract import QuestionEvent
 from ...gateway.host import Host
-from ...gateway.terminal import clean
+from ...gateway.terminal import audited
 from ..printer import forget
 from ..question import answered, asked
+from ..screen.layout import VisibleEscapes
 from ..signals import SignalExit, leave_through
 from ..wrapping import wrapped
 from .options import RunOptions
@@ -43,7 +44,7 @@ def ask_text(question: QuestionEvent) -> str:
         lines.append(f"  {number}. {option}{' (default)' if option == default else ''}")
     if default is not None and default not in question["options"]:
         lines.append(f"  (default: {default})")
-    return clean("\n".join(lines)) + "\n"
+    return "\n".join(lines) + "\n"
 
 
 def answer_question(conversation: Conversation, question: QuestionEvent, text: str) -> bool:
@@ -76,7 +77,8 @@ def run_at_prompt(host: Host, open_it: Callable[[], Conversation], options: RunO
         session: PromptSession[str] = PromptSession(
             message=lambda: _message(screen),
             key_bindings=keys.bindings,
-            bottom_toolbar=screen.status,
+            bottom_toolbar=lambda: audited(screen.status()),
+            input_processors=[VisibleEscapes()],
             refresh_interval=0.2,
             erase_when_done=True,
         )
@@ -201,13 +203,13 @@ def _message(screen: RunScreen) -> FormattedText:
     lead = f"{lead}\n" if lead else ""
     if (question := screen.questions.first) is not None:
         lead += ask_text(question)
-    return FormattedText([("", clean(lead)), ("bold", "> ")])
+    return FormattedText([("", audited(lead)), ("bold", "> ")])
 
 
 def _write(text: str) -> None:
     width = shutil.get_terminal_size().columns
     try:
-        sys.stdout.write("\n".join(wrapped(clean(text).removesuffix("\n"), width)) + "\n")
+        sys.stdout.write("\n".join(wrapped(audited(text).removesuffix("\n"), width)) + "\n")
         sys.stdout.flush()
     except OSError:  # the run goes on to its end without a reader
         forget(1, 2)

@@ -15,7 +15,6 @@ from ...gateway.home import open_store
 from ...gateway.host import Host
 from ...gateway.launch_options import LaunchOptions
 from ...gateway.running import RunPlan, plan_of, resume_run, start_run, try_again, was_taken_back
-from ...gateway.terminal import clean
 from ...journal.entries import WorkflowCopy
 from ...journal.record import SessionRecord, apply
 from ...journal.recovery import is_cut_off, load_record, recovered
@@ -41,13 +40,13 @@ def show_plan(run: RunPlan, *, as_json: bool) -> int:
         show_document({**plan_data(plan), "variables": dict(run.variables)})
         return 0
     if run.spec.description:
-        show(clean(run.spec.description))
+        show(run.spec.description)
     for name, value in run.variables.items():
-        show(clean(f"  {name} = {value}"))
+        show(f"  {name} = {value}")
     show("")
-    show(clean(draw_plan(plan)))
+    show(draw_plan(plan))
     show("")
-    show(clean(plan_mermaid(plan)))
+    show(plan_mermaid(plan))
     return 0
 
 

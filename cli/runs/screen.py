@@ -52,12 +52,12 @@ class RunScreen:
             return
         with self._lock:
             for line in self._lines(event):
-                self._write(clean(line) + "\n")
+                self._write(f"{line}\n")
 
     def picture(self) -> str:
         """Draw the running steps."""
         with self._lock:
-            return "\n".join(clean(self._drawn(step)) for step in self._steps.values())
+            return "\n".join(self._drawn(step) for step in self._steps.values())
 
     def status(self) -> str:
         """Return the bar: the time, the keys, the subagents at work."""
@@ -126,7 +126,7 @@ class RunScreen:
         state = event["state"]
         sign = (SIGNS if self._can_utf8 else PLAIN_SIGNS).get(state, state)
         count = f" {event.get('done')} of {event['total']}" if "total" in event else ""
-        why = f": {reason.splitlines()[0]}" if (reason := event.get("reason")) else ""
+        why = f": {clean(reason.splitlines()[0])}" if (reason := event.get("reason")) else ""
         time_taken = f" ({seconds})" if state in ("done", "failed") else ""
         return f"{sign} {event['step']}{count}{time_taken}{why}"
 

@@ -46,7 +46,7 @@ def summary(ended: RunEndedEvent, changed: list[str], seconds: float) -> list[st
         f"Run {run} {status} after {elapsed_text(seconds)}: {', '.join(counts) or 'nothing ran'}."
     ]
     if reason := ended.get("reason"):
-        lines.append(reason.splitlines()[0])
+        lines.append(clean(reason.splitlines()[0]))
     if changed:
         names = ", ".join(changed[:MOST_FILES]) + (", …" if len(changed) > MOST_FILES else "")
         noun = "file" if len(changed) == 1 else "files"
@@ -59,8 +59,8 @@ def summary(ended: RunEndedEvent, changed: list[str], seconds: float) -> list[st
             f"When the cause is repaired, `steersman run --resume {run}` repeats the failed work."
         )
     if output := ended.get("output"):
-        lines += ["", *output.splitlines()]
-    return [clean(line) for line in lines]
+        lines += ["", *clean(output).splitlines()]
+    return lines
 
 
 def _counted(step: StepView) -> str:

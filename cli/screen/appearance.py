@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Mapping
 
-from ...gateway.terminal import clean
+from ...gateway.terminal import audited
 from ...machines.value import Value
 
 Piece = tuple[str, str]
@@ -72,10 +72,10 @@ class Appearance(Value):
         return text if self.can_utf8 else "".join(_PLAIN.get(sign, sign) for sign in text)
 
     def printed(self, row: Iterable[Piece]) -> str:
-        """Write a row as text with terminal codes; those in its pieces are removed."""
+        """Write a row as text with terminal codes; those in its pieces are shown as escapes."""
         return "".join(self._coded(style, text) for style, text in row)
 
     def _coded(self, style: str, text: str) -> str:
-        words, text = style.split() if style else (), clean(text)
+        words, text = style.split() if style else (), audited(text)
         known = [_CODES[word] for word in words if self.has_colour or not word.startswith("ansi")]
         return f"\x1b[{';'.join(known)}m{text}\x1b[0m" if known and text else text

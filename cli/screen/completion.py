@@ -11,6 +11,7 @@ from prompt_toolkit.document import Document
 
 from ...gateway.commands.command import Command
 from ...gateway.commands.registry import COMMANDS, NAMES
+from ...gateway.terminal import audited
 from .status import Status
 
 MOST_FILES = 40
@@ -129,4 +130,4 @@ class ChatCompleter(Completer):
 
 
 def _completion(text: str, word: str, about: str = "") -> Completion:
-    return Completion(text, -len(word), display_meta=about)
+    return Completion(text, -len(word), display=audited(text), display_meta=audited(about))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Mapping
+from itertools import accumulate
 from typing import Any
 
 from prompt_toolkit.application import Application
@@ -21,11 +23,14 @@ from prompt_toolkit.layout import (
     Window,
 )
 from prompt_toolkit.layout.menus import CompletionsMenu
+from prompt_toolkit.layout.processors import Processor, Transformation, TransformationInput
 from prompt_toolkit.layout.screen import Screen as Drawing
+from prompt_toolkit.layout.utils import explode_text_fragments
 from prompt_toolkit.output import ColorDepth
 from prompt_toolkit.styles import Style
 from prompt_toolkit.widgets import SearchToolbar
 
+from ...gateway.terminal import audited
 from .screen import Screen
 
 # Most terminals break rows that are too wide for a narrower window into several. The next drawing then
@@ -92,6 +97,23 @@ STYLE = Style.from_dict(
 """The background colour of the terminal is not known, so the styles use its defaults."""
 
 
+class VisibleEscapes(Processor):
+    """Shows what acts on a terminal or hides in an input line, such as a file's name, as escapes."""
+
+    def apply_transformation(self, transformation_input: TransformationInput) -> Transformation:
+        """Replace each such character; the cursor stays at its own character."""
+        given = explode_text_fragments(transformation_input.fragments)
+        shown: StyleAndTextTuples = [(style, audited(text)) for style, text, *_ in given]
+        starts = [0, *accumulate(len(text) for _, text, *_ in shown)]
+        if starts[-1] == len(given):
+            return Transformation(transformation_input.fragments)
+        return Transformation(
+            shown,
+            source_to_display=lambda at: starts[min(at, len(given))],
+            display_to_source=lambda at: bisect_right(starts, at) - 1,
+        )
+
+
 def make_app(
     screen: Screen,
     buffer: Buffer,
@@ -102,7 +124,12 @@ def make_app(
     """Make the application; its result is an exit code."""
     search = SearchToolbar()
     field = Window(
-        BufferControl(buffer, search_buffer_control=search.control, preview_search=True),
+        BufferControl(
+            buffer,
+            input_processors=[VisibleEscapes()],
+            search_buffer_control=search.control,
+            preview_search=True,
+        ),
         height=Dimension(min=1, max=INPUT),
         dont_extend_height=True,
         wrap_lines=True,

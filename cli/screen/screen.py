@@ -10,7 +10,7 @@ from pathlib import Path
 from prompt_toolkit.formatted_text import StyleAndTextTuples
 
 from ...gateway.events.contract import Event, QuestionEvent, ToolCallView, is_aside
-from ...gateway.terminal import clean, exposed
+from ...gateway.terminal import audited, exposed
 from ...machines.errors import ToolError
 from ...ports.tools.file_tools import replaced
 from ...ports.tools.place import find_place
@@ -126,14 +126,14 @@ class Screen:
         with self._lock:
             if ends_answer:
                 self._transcript.end_line()
-            self._transcript.write(clean(text))
+            self._transcript.write(text)
 
     def echo(self, text: str) -> None:
         """Print a message that the person sent; within an answer, once it is known what it does.
 
         The answer that it cuts off is finished above it.
         """
-        rows = wrapped(clean(text).expandtabs(4), self._width() - 2)
+        rows = wrapped(audited(text).expandtabs(4), self._width() - 2)
         left = len(rows) - ECHOED
         rows = (
             [*rows[: ECHOED - 1], self.appearance.plain(f"… {left + 1} more")] if left > 0 else rows
@@ -183,7 +183,7 @@ class Screen:
                 rows += [[(DIM, line)] for line in wrapped(note, width)]
         pieces = StyleAndTextTuples()
         for row in rows[-max(1, self.canvas.lines - 3) :]:
-            pieces += [*((style, clean(text)) for style, text in row), ("", "\n")]
+            pieces += [*((style, audited(text)) for style, text in row), ("", "\n")]
         return pieces[:-1]
 
     def below(self) -> StyleAndTextTuples:
@@ -191,7 +191,7 @@ class Screen:
         with self._lock:
             asks = len(self.questions.all)
             text = bar(self.status, time.monotonic(), self._width(), self.appearance, asks)
-        return [(DIM, clean(text))]
+        return [(DIM, audited(text))]
 
     def question_ids(self) -> list[str]:
         """Return the ids of the open questions."""

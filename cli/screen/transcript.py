@@ -12,7 +12,7 @@ from prompt_toolkit.utils import get_cwidth
 
 from ...gateway.events.contract import Event, QuestionEvent, ToolCallView, ToolEndedEvent
 from ...gateway.formats import call_words, size_text, telling_line
-from ...gateway.terminal import clean, exposed
+from ...gateway.terminal import audited, clean, exposed
 from ..following import StartedTurns, ends_answer
 from ..plain import PlainInterface
 from ..wrapping import fitted, wrapped, wrapped_pieces
@@ -34,7 +34,7 @@ UNFOLDED_ROWS = 400
 
 def brief(arguments: Mapping[str, Any]) -> str:
     """Return what a call was given, on one line; the first words of each."""
-    return "  ".join(fitted(clean(text[:500]), 120, "...") for text in call_words(arguments))
+    return "  ".join(fitted(exposed(text[:500]), 120, "...") for text in call_words(arguments))
 
 
 def running_row(call: ToolCallView, seconds: float, width: int, look: Appearance) -> Row:
@@ -93,7 +93,7 @@ def unfolded_rows(
     for name, value in call["arguments"].items():
         if call["tool"] in ("edit", "write") and name in ("old", "new", "content"):
             continue
-        for at, line in enumerate(clean(str(value)).split("\n")):
+        for at, line in enumerate(exposed(str(value)).split("\n")):
             rows += wrapped_pieces([(DIM, f"{name}: " if at == 0 else "  "), ("", line)], width)
     rows += diff_rows(call, output, width, look, UNFOLDED_ROWS)
     if call["tool"] not in ("edit", "write"):
@@ -127,7 +127,7 @@ def _subject(call: ToolCallView) -> str:
     """Return what a call is about: the file, for tools that change one."""
     arguments = call["arguments"]
     if call["tool"] in ("edit", "write") and "path" in arguments:
-        return clean(" ".join(str(arguments["path"]).split()))
+        return exposed(" ".join(str(arguments["path"]).split()))
     return brief(arguments)
 
 
@@ -136,7 +136,7 @@ def _result(end: ToolEndedEvent, is_good: bool) -> str:
     if is_good:
         return telling_line(end) if end["tool"] == "shell" else ""
     code = f"exit {end['exit_code']}" if end["exit_code"] is not None else ""
-    reason = clean(end.get("reason", "")) or telling_line(end)
+    reason = audited(end.get("reason", "")) or telling_line(end)
     status = "" if end["status"] in ("ok", "failed") and (code or reason) else end["status"]
     return ": ".join(part for part in (status, code, reason) if part)
 
@@ -249,7 +249,7 @@ class Transcript:
     def write(self, text: str) -> None:
         """Print lines of plain text, broken between words."""
         style = BAD if text.startswith("steersman: ") else ""
-        lines = wrapped(text.removesuffix("\n").expandtabs(4), self._width())
+        lines = wrapped(audited(text).removesuffix("\n").expandtabs(4), self._width())
         self._rows([[(style, line)] for line in lines])
 
     @property
@@ -299,7 +299,7 @@ class Transcript:
         """Say whose turn it is, above its answer, where that was said long before."""
         if said:
             words, _, number = said.rpartition("  ")
-            words = fitted(" ".join(clean(words).split()), max(8, self._width() - 12), "...")
+            words = fitted(" ".join(audited(words).split()), max(8, self._width() - 12), "...")
             self._rows([[], [(HEAD, "> "), ("", words), (DIM, f"  {number}")]])
         elif self._is_cut:
             self._rows([[]])  # below its question and the report of the stop

@@ -48,6 +48,7 @@ from ..events.contract import (
     ToolEndedEvent,
     ToolStartedEvent,
 )
+from ..terminal import exposed
 
 Block = (
     TextContentBlock
@@ -194,7 +195,7 @@ def tool_call(
     path = arguments.get("path")
     where = folder / path if isinstance(path, str) else None
     subject = arguments.get("command") or path or arguments.get("pattern") or arguments.get("task")
-    title = " ".join(f"{tool} {subject or ''}".split())
+    title = exposed(" ".join(f"{tool} {subject or ''}".split()))
     return {
         "tool_call_id": name,
         "title": title if len(title) <= 200 else f"{title[:197]}...",

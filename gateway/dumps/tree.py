@@ -14,7 +14,7 @@ from typing import Any
 from msgspec import Struct, field
 
 from ..formats import clock, iso, progress_text
-from ..terminal import clean
+from ..terminal import audited
 
 _TEXT = 80  # characters of a message
 
@@ -51,7 +51,7 @@ class Branch(Struct, kw_only=True):
     @property
     def parts(self) -> list[str]:
         """The title, the state and the details, each safe to print and on one line."""
-        return [" ".join(clean(part).split()) for part in (self.title, self.state, self.about)]
+        return [" ".join(audited(part).split()) for part in (self.title, self.state, self.about)]
 
 
 # Lines for a terminal -----------------------------------------------------------------------------
@@ -104,7 +104,7 @@ def width_of(text: str) -> int:
 
 
 def draw_dump(data: dict[str, Any], width: int = 0, *, is_coloured: bool = False) -> str:
-    """Draw a session's dump as text; escape codes in its texts are removed."""
+    """Draw a session's dump as text; in its texts, what acts on a terminal is shown as escapes."""
     lines = draw(tree_of(data), width, is_coloured=is_coloured)
     if data.get("transitions"):
         lines += ["", "last transitions:"]
@@ -112,11 +112,10 @@ def draw_dump(data: dict[str, Any], width: int = 0, *, is_coloured: bool = False
         moved = f"{transition['from'] or '(new)'} -> {transition['to']}"
         moment = f"{transition['seq']:>5}  {clock(transition['time'])}"
         line = f"  {moment}  {transition['what']}: {moved}  ({transition['cause']})"
-        lines.append(cut(line, width))
+        lines.append(cut(audited(line), width))
     for letter in data.get("dead_letters") or ():
-        lines.append(
-            cut(f"actor {letter['actor']} died of {letter['message']}: {letter['reason']}", width)
-        )
+        line = f"actor {letter['actor']} died of {letter['message']}: {letter['reason']}"
+        lines.append(cut(audited(line), width))
     return "\n".join(lines)
 
 
@@ -283,7 +282,7 @@ def tree_picture(tree: Branch) -> str:
     lines = [
         f"<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 {width:.0f} {height}' "
         f"width='{width:.0f}' height='{height}' {_FONT}>",
-        f"<title>{escape(clean(tree.title))}</title>",
+        f"<title>{escape(audited(tree.title))}</title>",
         f"<rect width='{width:.0f}' height='{height}' fill='#ffffff'/>",
     ]
     lines += [_rule(at, depth, parent) for at, (_, depth, parent) in enumerate(rows) if depth]
