@@ -19,9 +19,10 @@ from steersman.machines.errors import ModelError
 from steersman.machines.goal_messages import AskJudge
 from steersman.machines.verdict import Verdict, read_verdict
 from steersman.ports.judging import JudgeSeat, ask_judge
-from steersman.ports.models.embedded.model import EmbeddedModel
-from steersman.ports.models.embedded.weights import entry_named, fetch
+from steersman.ports.models.embedded.model import PROVIDER, EmbeddedModel
+from steersman.ports.models.embedded.weights import entry_named, fetch, weights_in
 from steersman.ports.models.model import ModelRequest
+from steersman.ports.models.provider import ModelConfig
 
 PATH = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
 TOOLS = (
@@ -48,10 +49,28 @@ def weights(tmp_path_factory) -> Path:
 def test_missing_weights_say_how_to_get_them(asker, tmp_path):
     """Without weights the error names the command that fetches them."""
     pytest.importorskip("xllamacpp")
-    for absent in (None, tmp_path / "none.gguf"):
+    absent = tmp_path / "none.gguf"
+    for find in (lambda: None, lambda: absent):
         with pytest.raises(ModelError, match="are not here") as caught:
-            asker(EmbeddedModel(absent), "Hi")
+            asker(EmbeddedModel(find), "Hi")
         assert caught.value.hint == "run `steersman models fetch smollm2`"
+
+
+@pytest.mark.slow
+def test_weights_that_come_later_are_found(asker, tmp_path):
+    """A model that was made before its weights were fetched uses them from the next call on."""
+    pytest.importorskip("xllamacpp")
+    entry = entry_named("smollm2")
+    config = ModelConfig(name="local", provider="local", model=entry.name)
+    model = PROVIDER.build(config, tmp_path, {})
+    with pytest.raises(ModelError, match="are not here"):
+        asker(model, "Hi")
+    path = weights_in(entry, tmp_path)
+    path.parent.mkdir()
+    path.touch()
+    os.truncate(path, entry.size)  # as long as the real ones, but no model
+    with pytest.raises(ModelError, match="could not be loaded"):
+        asker(model, "Hi")
 
 
 @pytest.mark.slow
@@ -61,7 +80,7 @@ def test_damaged_weights_are_said(asker, tmp_path):
     path = tmp_path / "bad.gguf"
     path.write_bytes(b"no model")
     with pytest.raises(ModelError, match="could not be loaded") as caught:
-        asker(EmbeddedModel(path), "Hi")
+        asker(EmbeddedModel(lambda: path), "Hi")
     assert "remove that file" in caught.value.hint
 
 
@@ -71,7 +90,7 @@ def test_hello_gets_an_answer(asker, weights):
     request = ModelRequest(
         system="You are an agent.", messages=(ChatMessage(role="user", text="Hello"),), tools=TOOLS
     )
-    first, second = asker(EmbeddedModel(weights), request, request)
+    first, second = asker(EmbeddedModel(lambda: weights), request, request)
     assert "hello" in first.text.lower()
     assert first.tool_calls == ()
     assert first.text == second.text
@@ -86,7 +105,7 @@ def test_file_is_really_read_and_told(asker, weights):
     asked = ChatMessage(role="user", text="read notes.txt and tell me what it says")
 
     async def turn() -> str:
-        model = EmbeddedModel(weights)
+        model = EmbeddedModel(lambda: weights)
         try:
             first = await asker.ask(
                 model,
@@ -121,7 +140,7 @@ def test_cancel_while_loading_and_after(asker, weights):
     """A cancelled first answer does not stop the loading, and the next answer is given."""
 
     async def cancel_then_ask() -> str:
-        model = EmbeddedModel(weights)
+        model = EmbeddedModel(lambda: weights)
         task = asyncio.create_task(asker.ask(model, "Hello"))
         await asyncio.wait([task], timeout=0)
         task.cancel()
@@ -142,7 +161,7 @@ PARENT = """
     from steersman.ports.models.model import AnswerListener, ModelRequest
 
     async def main():
-        model = EmbeddedModel(Path({weights!r}))
+        model = EmbeddedModel(lambda: Path({weights!r}))
         request = ModelRequest(system="", messages=(ChatMessage(role="user", text="Hello"),))
         await model.answer(request, AnswerListener())
         print(model._child._process.pid, flush=True)
@@ -183,7 +202,7 @@ def test_each_verdict_of_the_embedded_model_can_be_read(weights):
     )
 
     async def ask_all():
-        model = EmbeddedModel(weights)
+        model = EmbeddedModel(lambda: weights)
         seat = JudgeSeat(model=model)
         try:
             return [

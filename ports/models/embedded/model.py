@@ -37,14 +37,14 @@ _TEMPERATURE = 0.0
 
 
 class EmbeddedModel:
-    """A model from a GGUF file; `weights` none if they have not been fetched.
+    """A model from a GGUF file; `weights` finds it, none if it has not been fetched yet.
 
     `is_tiny` gives it a short system prompt and few tools. `window` counts tokens.
     """
 
     def __init__(
         self,
-        weights: Path | None,
+        weights: Callable[[], Path | None],
         *,
         model: str = "smollm2",
         name: str = "",
@@ -111,7 +111,12 @@ class _Child:
     """The serving process, started again if it has died, and the client that talks to it."""
 
     def __init__(
-        self, name: str, model: str, weights: Path | None, window: int, threads: int
+        self,
+        name: str,
+        model: str,
+        weights: Callable[[], Path | None],
+        window: int,
+        threads: int,
     ) -> None:
         self.name = name
         self._model = model
@@ -149,7 +154,7 @@ class _Child:
 
     async def _start(self) -> ChatModel:
         await self._end()
-        weights = _checked(self._model, self._weights)
+        weights = _checked(self._model, self._weights())  # perhaps fetched since
         key = secrets.token_urlsafe(24)
         pipe = asyncio.subprocess.PIPE
         # `-P`: the folder of the file, which has modules of ours, must not be searched for modules.
@@ -225,14 +230,14 @@ class EmbeddedProvider:
     def build(self, config: ModelConfig, cache: Path, environ: Mapping[str, str]) -> EmbeddedModel:
         """Make a model of a name in the catalogue, or of the path of a GGUF file."""
         name = config.model or EMBEDDED
-        entry, weights = entry_named(name), _weights(name, cache)
+        entry = entry_named(name)
         if entry is None and not name.endswith(".gguf"):
             raise ConfigError(
                 f"model `{config.name}`: `{name}` is neither in the catalogue nor a GGUF file",
                 f"known are: {', '.join(entry.name for entry in catalogue())}",
             )
         return EmbeddedModel(
-            weights,
+            lambda: _weights(name, cache),
             model=entry.name if entry else Path(name).stem,
             name=config.name if config.name != name else "",
             window=config.context_window or (entry.window if entry else 8192),
