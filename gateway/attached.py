@@ -11,6 +11,7 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,7 @@ from .events.contract import (
     ChildStartedEvent,
     Event,
     QueueEvent,
+    ReceiptEvent,
     SessionStartedEvent,
     Stamp,
     TurnStartedEvent,
@@ -106,6 +108,10 @@ PATIENCE = 5.0
 OVER = ("session_suspended", "session_finalized")
 
 
+_Request = tuple[str, dict[str, Any], Future[Any]]
+"""A method of the control socket, its parameters, and where its result goes."""
+
+
 class RequestSender:
     """Sends requests to a session's owner in order, on a thread of its own.
 
@@ -116,7 +122,7 @@ class RequestSender:
         self.key = f"a-{secrets.token_hex(4)}"
         self._remote, self._on_fault = remote, on_fault
         self._numbered = 0
-        self._waiting: queue.SimpleQueue[tuple[str, dict[str, Any]] | None] = queue.SimpleQueue()
+        self._waiting: queue.SimpleQueue[_Request | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="attached-talk", daemon=True)
 
     def start(self) -> None:
@@ -128,9 +134,11 @@ class RequestSender:
         self._numbered += 1
         return f"{self.key}-{self._numbered}"
 
-    def put(self, method: str, params: dict[str, Any]) -> None:
-        """Queue a request; returns at once."""
-        self._waiting.put((method, params))
+    def put(self, method: str, params: dict[str, Any]) -> Future[Any]:
+        """Queue a request; returns at once. The future gets its result, or its failure."""
+        answer: Future[Any] = Future()
+        self._waiting.put((method, params, answer))
+        return answer
 
     def close(self) -> None:
         """Send the queued requests, waiting for at most `PATIENCE`, then close the connection."""
@@ -141,11 +149,12 @@ class RequestSender:
 
     def _run(self) -> None:
         while (request := self._waiting.get()) is not None:
-            method, params = request
+            method, params, answer = request
             try:
-                self._remote.call(method, **params)
+                answer.set_result(self._remote.call(method, **params))
             except (SteersmanError, OSError, ValueError) as error:
                 self._on_fault(error)
+                answer.set_exception(error)
 
 
 class AttachedSession:
@@ -199,13 +208,20 @@ class AttachedSession:
         return None
 
     def run(self, call: CommandCall, client_id: str = "", user: str = "") -> Reply | None:
-        """Carry out a command; only leaving is answered here, events tell the rest."""
+        """Carry out a command and wait for its reply; none where it is a message."""
         if call.command is leave:
             return Reply(ok=True, leaves=True)
         key = client_id or self._requests.new_id()
         asked = {"name": call.command.name, "arguments": dict(call.arguments)}
-        self._requests.put("command", {**asked, "client_id": key, "user": user or self.user})
-        return None
+        sender = {"client_id": key, "user": user or self.user}
+        answer = self._requests.put("command", {**asked, **sender})
+        try:
+            receipt: ReceiptEvent = answer.result()
+        except (SteersmanError, OSError, ValueError) as error:  # the person was told
+            return Reply(ok=False, text=str(error))
+        if receipt["type"] != "result":
+            return None
+        return Reply(ok=receipt["ok"], data=receipt["data"], text=receipt["text"])
 
     def classify(self, text: str) -> Classification:
         """Say what a text is, without saying it."""

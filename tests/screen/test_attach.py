@@ -1,11 +1,27 @@
 """A second person's terminal on a session that runs elsewhere: at the prompt, and in plain lines."""
 
+from contextlib import closing
+from io import StringIO
+
 import pytest
+from prompt_toolkit.buffer import Buffer
+from prompt_toolkit.data_structures import Size
 from stories.agent import call, says, uses
 from stories.stage import Stage
 from stories.terminal import Terminal
-from support.driver import COMMAND, Gate
+from support.driver import COMMAND, WAIT, Gate
 from support.model_server import Text
+from support.patience import seconds
+
+from steersman.cli.screen.appearance import Appearance
+from steersman.cli.screen.canvas import Canvas, SteadyOutput
+from steersman.cli.screen.input_line import InputLine, MessageSender
+from steersman.cli.screen.screen import Screen
+from steersman.gateway.attached import AttachedSession
+from steersman.gateway.events.contract import QueueItem
+from steersman.gateway.router import EventBus
+from steersman.journal.sqlite import SqliteStore
+from steersman.machines.classification import Keywords
 
 WISH = "count the stars"
 
@@ -77,6 +93,38 @@ def test_attach_takes_part_and_leaves(stage: Stage, gate: Gate, face: str) -> No
     eve.shows(f"`steersman chat --resume {chat.session}` resumes it.")
     assert eve.ended() == 0
     assert b"\x1b[?25l" not in bytes(eve.sent).rpartition(b"\x1b[?25h")[2]
+
+
+@pytest.mark.parametrize("new", ["the new words", ""], ids=["reworded", "emptied"])
+def test_an_edit_that_is_refused_comes_back(stage: Stage, gate: Gate, new: str) -> None:
+    """What was typed is in the input line again if the owner has no such message any more.
+
+    The status is that of a moment before; an emptied line has nothing to give back.
+    """
+    stage.agent.when(WISH, uses(call("shell", command=gate.command)))
+    chat = stage.place.chat("--yes")
+    chat.send(WISH)
+    gate.wait()
+    events = EventBus()
+    with closing(SqliteStore.open(stage.place.home / "state", read_only=True)) as store:
+        owner = store.owner(chat.session)
+    assert owner is not None
+    session = AttachedSession(
+        stage.place.home / "state", chat.session, owner, Keywords(), events, "ann", lambda: None
+    )
+    session.start()
+    canvas = Canvas(SteadyOutput(StringIO(), lambda: Size(24, 80), "xterm"), lambda: False)
+    screen, buffer, sender = Screen(canvas, Appearance()), Buffer(), MessageSender()
+    line = InputLine(buffer, screen, session, sender, lambda: None, lambda work: work())
+    item = QueueItem(id="m9", number=9, state="pending", text="gone", progress=None, user="")
+    screen.status.items = [item]
+    assert line.take_back()
+    buffer.text = new
+    line.send()
+    sender.close(seconds(WAIT))
+    session.leave()
+    assert buffer.text == new
+    assert chat.wait("result", name="queue")["text"] == "No queued item #9"
 
 
 def test_an_attached_terminal_can_answer(stage: Stage) -> None:
