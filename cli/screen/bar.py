@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from prompt_toolkit.utils import get_cwidth
 
-from ...gateway.formats import progress_text
+from ...gateway.events.contract import QueueItem
+from ...gateway.formats import progress_text, sender
 from ..wrapping import fitted
 from .appearance import Appearance
 from .status import GoalStatus, Spent, Status
+
+LONGEST_NAME = 16
+"""Columns of a sender's name."""
 
 
 def bar(status: Status, now: float, width: int, appearance: Appearance, asks: int = 0) -> str:
@@ -39,9 +43,9 @@ def _parts(status: Status, now: float, asks: int) -> list[tuple[int, str]]:
     if asks:
         parts.append((1, "1 question" if asks == 1 else f"{asks} questions"))
     if status.waiting:
-        parts.append((2, f"{status.waiting} waiting"))
+        parts.append((2, _counted_items(status.waiting, "waiting")))
     if status.held:
-        parts.append((2, f"{status.held} held"))
+        parts.append((2, _counted_items(status.held, "held")))
     if status.interrupted:
         parts.append((3, f"{status.interrupted} interrupted"))
     if status.offered:
@@ -57,9 +61,20 @@ def _doing(status: Status, now: float) -> str:
         is_next = status.goal.state == "active" and not status.held
         return "judging" if is_next else "idle"
     word = "stopping" if status.is_stopping else "working"
+    if who := status.running_for:
+        word += f" for {fitted(who, LONGEST_NAME)}"
     seconds = max(0, now - status.since)
     elapsed = f"{int(seconds)} s" if seconds < 60 else duration(seconds)
     return f"{word} {elapsed}{progress_text(status.progress)}"
+
+
+def _counted_items(items: list[QueueItem], word: str) -> str:
+    """Count messages, and name the senders of those that are not the owner's."""
+    others = [who for item in items if (who := sender(item["user"]))]
+    names = [fitted(name, LONGEST_NAME) for name in dict.fromkeys(others)]
+    whose = ", ".join(names[:2]) + (" and others" if len(names) > 2 else "")
+    count = f"{len(others)} " if len(others) < len(items) else ""
+    return f"{len(items)} {word}" + (f" ({count}from {whose})" if others else "")
 
 
 def _names(children: set[str]) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 from msgspec import Struct, field
 
 from ...gateway.events.contract import Event, ProgressEvent, QueueItem, Tokens, is_aside
+from ...gateway.formats import sender
 
 
 class Spent(Struct, kw_only=True):
@@ -55,14 +56,19 @@ class Status(Struct, kw_only=True):
         return next((item["number"] for item in self.items if item["state"] == "running"), None)
 
     @property
-    def waiting(self) -> int:
-        """Number of messages that wait and will run."""
-        return sum(item["state"] == "pending" and not item.get("held") for item in self.items)
+    def running_for(self) -> str:
+        """Who sent the message whose turn runs; empty for the owner of the session."""
+        return next((sender(item["user"]) for item in self.items if item["state"] == "running"), "")
 
     @property
-    def held(self) -> int:
-        """Number of messages that do not run until a person resumes them."""
-        return sum(bool(item.get("held")) for item in self.items)
+    def waiting(self) -> list[QueueItem]:
+        """Messages that wait and will run."""
+        return [item for item in self.items if item["state"] == "pending" and not item.get("held")]
+
+    @property
+    def held(self) -> list[QueueItem]:
+        """Messages that do not run until a person resumes them."""
+        return [item for item in self.items if item.get("held")]
 
     @property
     def interrupted(self) -> int:

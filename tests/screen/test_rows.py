@@ -179,7 +179,7 @@ def test_a_card_shows_what_a_write_replaces(tmp_path: Path) -> None:
 def busy_status() -> Status:
     """A session in which everything goes on at once."""
     status = Status(agent="assistant", model="a-model-with-a-long-name")
-    waits = {"state": "pending", "text": "x"}
+    waits = {"state": "pending", "text": "x", "user": ""}
     items = [{"id": str(n), "number": n, **waits, "held": n < 3} for n in range(4)]
     for event in (
         {"type": "turn_started"},
@@ -199,6 +199,32 @@ def test_the_bar_tells_everything_where_there_is_room() -> None:
         "assistant · a-model-with-a-long-name · working 12 s (file 12/50) · 1 waiting · 3 held"
         " · 1 interrupted · kid at work · goal 3/20 · 94.0k tokens, 80 % cached · $0.25"
     )
+
+
+@pytest.mark.parametrize(
+    ("users", "said"),
+    [
+        (("", "", ""), "working 3 s · 2 waiting"),
+        (("ann", "", ""), "working for ann 3 s · 2 waiting"),
+        (("", "ann", ""), "working 3 s · 2 waiting (1 from ann)"),
+        (("bob", "ann", "ann"), "working for bob 3 s · 2 waiting (from ann)"),
+        (("", *"abc"), "working 3 s · 3 waiting (from a, b and others)"),
+        (("", "x" * 40), f"working 3 s · 1 waiting (from {'x' * 15}…)"),
+    ],
+)
+def test_the_bar_names_the_senders_who_are_not_the_owner(users: tuple[str, ...], said: str) -> None:
+    """Of the running message and of those that wait; held ones are named in the same way."""
+    status = Status()
+    items = [
+        {"number": at, "state": "pending" if at else "running", "text": "x", "user": user}
+        for at, user in enumerate(users)
+    ]
+    status.hear({"type": "turn_started"}, 0.0)  # type: ignore[typeddict-item]
+    status.hear({"type": "queue", "state": "open", "items": items}, 0.0)  # type: ignore[typeddict-item]
+    assert bar(status, 3.0, 200, LOOK) == said
+    held = [{**item, "held": True} for item in items[1:]]
+    status.hear({"type": "queue", "state": "held", "items": [items[0], *held]}, 0.0)  # type: ignore[typeddict-item]
+    assert bar(status, 3.0, 200, LOOK) == said.replace("waiting", "held")
 
 
 @pytest.mark.parametrize("width", [1, 5, 20, 40, 60, 80, 120])
