@@ -36,7 +36,10 @@ def acknowledgement(event: Event, *, can_utf8: bool = True, shows_queued: bool =
         case "rejected":
             text = _rejected(event, can_utf8)
         case "stopped" if event["survivors"]:
-            text = f"Still alive, and not to be ended: {_pids(event['survivors'])}"
+            pids = event["survivors"]
+            text = f"Still alive, and not to be ended: {_pids(pids)}\n  "
+            listed = ",".join(map(str, pids))
+            text += f"`ps -p {listed}` shows what it does; `kill` ends it, perhaps only as root"
         case "stopped" if event["killed"]:
             text = f"Ended: {_pids(event['killed'])}"
         case _:

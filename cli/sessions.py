@@ -174,7 +174,8 @@ def import_session(environ: Mapping[str, str], file: Path, *, is_new: bool, as_j
     with closing(open_store(paths)) as store:
         session, was_new = imported(store, data, str(file), str(here), agent, new_id)
     text = (
-        f"{session}: imported into {here}; nothing runs."
+        f"{session}: imported into {here}; nothing runs, and nothing is allowed that was allowed there. "
+        f"`steersman chat --resume {session}` goes on with it."
         if was_new
         else f"{session} is here already."
     )

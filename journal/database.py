@@ -264,5 +264,6 @@ def _translated(fault: apsw.Error, file: str, patience: float) -> StoreError:
         case _:
             return StoreFailed(
                 f"`{file}` cannot be used ({fault})",
-                "Check free space, quotas and permissions there, then reopen.",
+                "Make room there, or correct quotas and permissions, then start again: "
+                "nothing accepted is lost.",
             )

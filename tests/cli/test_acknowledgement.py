@@ -109,7 +109,8 @@ def by_word(ack: str, **fields: Any) -> dict[str, Any]:
         ({"type": "stopped", "killed": [4, 5], "survivors": []}, "Ended: processes 4, 5"),
         (
             {"type": "stopped", "killed": [4], "survivors": [7]},
-            "Still alive, and not to be ended: process 7",
+            "Still alive, and not to be ended: process 7\n"
+            "  `ps -p 7` shows what it does; `kill` ends it, perhaps only as root",
         ),
     ],
 )

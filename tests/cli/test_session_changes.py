@@ -59,6 +59,8 @@ def test_a_session_moves_to_another_home(command: Any, told: Path, tmp_path: Pat
     first = json.loads(command("sessions", "import", str(file), "--json", **other).out)
     again = json.loads(command("sessions", "import", str(file), "--json", **other).out)
     assert (first, again["new"]) == ({"session": source, "new": True}, False)
+    told_how = command("sessions", "import", str(file), STEERSMAN_HOME=str(tmp_path / "fourth")).out
+    assert f"`steersman chat --resume {source}` goes on with it" in told_how
     dumps = [
         json.loads(command("inspect", source, "--format", "json", **environ).out)
         for environ in ({}, other)

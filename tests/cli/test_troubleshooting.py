@@ -5,6 +5,7 @@ No documented failure is without a test, and none ends in a traceback.
 
 import json
 import re
+import resource
 import socket
 import subprocess
 import sys
@@ -35,6 +36,8 @@ class Case:
     script: str = ASKS
     said: str = ""
     environ: tuple[tuple[str, str], ...] = ()
+    largest: int = -1
+    """Bytes that no file may exceed, as on a full disk; -1: any."""
 
 
 def server(status: int, body: str, step: str) -> Case:
@@ -119,6 +122,13 @@ CASES: dict[str, Case] = {
     "it cannot be read: …": Case(
         ("queue", "import", "/no.toml"), "name another file", 1, script="TALKED"
     ),
+    "… cannot be used (…)": Case(
+        ("chat", "--json"),
+        "nothing accepted is lost",
+        1,
+        said=f"{'word ' * 4000}\n" * 40,
+        largest=300_000,
+    ),
     "the folder can't be created: …": Case(
         CHAT,
         "set STEERSMAN_HOME to a folder that you own",
@@ -157,11 +167,12 @@ def happen(
     """Make a case happen; give its exit code and all that it printed, on one line."""
     servers: list[ModelServer] = []
 
-    def start(*arguments: str, **more: str) -> subprocess.Popen[str]:
+    def start(*arguments: str, largest: int = -1, **more: str) -> subprocess.Popen[str]:
         pipe = subprocess.PIPE
+        limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (largest, largest))  # noqa: E731
         run = [sys.executable, "-m", "steersman", *arguments]
         given = {"stdin": pipe, "stdout": pipe, "stderr": subprocess.STDOUT, "text": True}
-        return subprocess.Popen(run, cwd=folder, env=environ | more, **given)  # type: ignore[call-overload,no-any-return]
+        return subprocess.Popen(run, cwd=folder, env=environ | more, preexec_fn=limit, **given)  # type: ignore[call-overload,no-any-return]
 
     def make(case: Case) -> tuple[int, str]:
         configure(case.script if case.script.startswith("[[") else ASKS, case.more)
@@ -178,7 +189,7 @@ def happen(
         if case.arguments[0] != "chat" and not case.said:
             ran_here = command(*case.arguments, **dict(case.environ))
             return ran_here.code, " ".join((ran_here.out + ran_here.err).split())
-        ran = start(*case.arguments, **dict(case.environ))
+        ran = start(*case.arguments, largest=case.largest, **dict(case.environ))
         said, _ = ran.communicate(case.said, 60)
         if owner is not None and owner.returncode is None:
             owner.communicate("", 30)
