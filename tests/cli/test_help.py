@@ -63,7 +63,7 @@ def test_version(option: str, program: Any) -> None:
         (("run", "/no/such.toml"), "/no/such.toml: the file can't be read"),
         (("inspect", "--format", "pdf"), "there is no format `pdf`"),
         (("inspect", "last"), "there is no session yet"),
-        (("sessions", "show", "\x1b[31mnone"), "no session `none`"),
+        (("sessions", "show", "\x1b[31mnone"), r"no session `\x1b[31mnone`"),
         (("machines", "show", "tunr"), "did you mean `turn`?"),
         (("machines", "show", "turn", "--format", "x"), "formats: mermaid, svg, toml"),
         (("models", "fetch", "nothing"), "the catalogue has no model `nothing`"),
