@@ -264,6 +264,6 @@ def _translated(fault: apsw.Error, file: str, patience: float) -> StoreError:
         case _:
             return StoreFailed(
                 f"`{file}` cannot be used ({fault})",
-                "Make room there, or correct quotas and permissions, then start again: "
+                "Make room there, or correct quotas and permissions, then try again: "
                 "nothing accepted is lost.",
             )
