@@ -17,7 +17,7 @@ from acp.exceptions import RequestError
 
 from ... import __version__
 from ...machines.errors import ModelError
-from .pipe import PipeProcess
+from ..process.pipe import PipeProcess
 
 Params = dict[str, Any]
 FIRST_ANSWER = 60.0

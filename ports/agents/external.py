@@ -148,7 +148,7 @@ class ExternalAgent:
                 "the package `agent-client-protocol` is missing",
                 "install it with `pip install 'steersman[acp]'`",
             ) from None
-        from .pipe import PipeProcess
+        from ..process.pipe import PipeProcess
 
         pipe = PipeProcess()
         await pipe.start(self._processes, self.spec.start, self.folder, dict(self.spec.environ))

@@ -2,7 +2,6 @@
 
 import asyncio
 import codecs
-import re
 import shutil
 from collections.abc import Awaitable, Callable
 from functools import partial
@@ -20,7 +19,6 @@ from .tool import ToolContext, ToolResources, ToolRun
 _STATUS: dict[str, ToolStatus] = {"killed": "killed", "timed_out": "timed_out"}
 _ERRORS = 16_384
 """Bytes of the end of standard error that are kept of a workflow's command."""
-_UNSAFE = re.compile(r"[^A-Za-z0-9._-]")
 _TIMEOUT = 120.0  # seconds, unless the model asks for another
 
 
@@ -182,7 +180,7 @@ class ShellTool:
                 timeout=timeout,
                 grace=self._resources.grace,
                 keep=self._resources.output_limit // 2,
-                spill=context.spill_folder / f"{_UNSAFE.sub('_', context.call)}.txt",
+                spill=context.spill_file,
             )
 
         return ProcessRun(

@@ -14,6 +14,18 @@ def shown(name: str) -> str:
     return name if plain else json.dumps(name)
 
 
+def visible(text: str, limit: int) -> str:
+    """Show what does not print as an escape, and cut after `limit` characters: text of a stranger.
+
+    Line ends and tabs stay. Escape sequences, and signs that hide or turn text around, become visible.
+    """
+    cut = text if len(text) <= limit else f"{text[:limit]} […]"
+    return "".join(
+        sign if sign.isprintable() or sign in "\n\t" else sign.encode("unicode_escape").decode()
+        for sign in cut
+    )
+
+
 def counted(number: int, noun: str) -> str:
     """Write a number with its noun: `1 line`, `2 lines`, `3 matches`."""
     plural = noun + ("es" if noun.endswith(("ch", "s")) else "s")

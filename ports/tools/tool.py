@@ -5,6 +5,7 @@ more than once; `wait` then returns with status `killed` (or with the real resul
 only when every process that the run started is proven dead.
 """
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol
@@ -16,6 +17,8 @@ from ...machines.messages import Message
 from ...machines.port_results import ToolResult
 from ...machines.value import Value
 from ..process.process import Processes
+
+_UNSAFE = re.compile(r"[^A-Za-z0-9._-]")
 
 
 class ToolContext(Value):
@@ -35,6 +38,11 @@ class ToolContext(Value):
     hidden: tuple[tuple[str, bool], ...] = ()
     wrap: Callable[[tuple[str, ...]], tuple[str, ...]] = tuple
     tell: Callable[[Message], None] | None = None
+
+    @property
+    def spill_file(self) -> Path:
+        """Where the whole of a long output goes; the file is not there yet."""
+        return self.spill_folder / f"{_UNSAFE.sub('_', self.call)}.txt"
 
 
 class ToolResources(Value):

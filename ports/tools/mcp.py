@@ -1,0 +1,380 @@
+"""Servers of the Model Context Protocol: their tools as ours, by the names `mcp__SERVER__tool`.
+
+    McpServers ── one RunningServer for each McpServer that is configured
+                     └── McpConnection (`mcp_connection.py`, where the SDK is), while the server runs
+
+`McpServers` belongs to whatever has a folder and a time of its own, as a session has, and to the asyncio
+loop on which it is used. `connect` starts a server and lists what it offers; `tools` gives that without
+waiting; `aclose` ends everything. A server that has ended is started again when one of its tools is
+called, as its `McpRestart` allows. The SDK is imported, in a thread, when the first server is connected.
+
+Requests of a server, to sample, to ask the person, to list folders, are refused: nothing is offered.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from collections import deque
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from ...machines.errors import ToolError
+from ..process.process import Processes
+from .mcp_call import McpTool
+from .mcp_offer import McpOffer, McpServer, McpStatus, OfferedTool, few, tool_names
+
+if TYPE_CHECKING:
+    from .mcp_connection import McpConnection
+
+_RELIST = 1.0  # seconds between two listings that a server asks for
+_NOTHING: tuple[int, ...] = ()
+
+Ended = tuple[tuple[int, ...], tuple[int, ...]]
+"""Process ids of a server that was ended: those that are dead, and any that still run."""
+
+
+class RunningServer:
+    """One server that is configured: its connection while it runs, its offer, its restarts."""
+
+    def __init__(
+        self,
+        config: McpServer,
+        processes: Processes,
+        folder: Path,
+        environment: Mapping[str, str],
+        *,
+        grace: float,
+        output_limit: int,
+        on_change: Callable[[str], None],
+    ) -> None:
+        self.config = config
+        self.grace, self.output_limit = grace, output_limit
+        self.tools: tuple[McpTool, ...] = ()
+        self._offer = McpOffer()
+        self._place = processes, folder, {**environment, **config.env}
+        self._on_change = on_change
+        self._connection: McpConnection | None = None
+        self._opening: asyncio.Task[McpConnection] | None = None
+        self._relisting: asyncio.Task[None] | None = None
+        self._is_stale = False
+        self._endings: set[asyncio.Task[Ended]] = set()
+        self._failures: deque[float] = deque(maxlen=config.restart.most + 1)
+        self._users = 0
+        self._fault = ""
+        self._is_legacy = False
+        self._is_closed = False
+
+    @property
+    def pid(self) -> int:
+        """Process id of the server, 0 if it has none."""
+        return self._connection.pid if self._connection is not None else 0
+
+    def status(self) -> McpStatus:
+        """Return what people may want to know of it."""
+        about = McpStatus(
+            name=self.config.name, state="unused", fault=self._fault, offer=self._offer
+        )
+        if self._connection is not None:
+            program, protocol, instructions = self._connection.about
+            return replace(
+                about,
+                state="ready",
+                program=program,
+                protocol=protocol,
+                instructions=instructions,
+                pid=self.pid,
+            )
+        if self._opening is not None:
+            return replace(about, state="starting")
+        return replace(about, state="ended") if self._fault else about
+
+    def newest(self, name: str) -> OfferedTool | None:
+        """Return a tool as the server offers it now; none if it no longer does."""
+        return next((tool for tool in self._offer.tools if tool.name == name), None)
+
+    @asynccontextmanager
+    async def use(self) -> AsyncGenerator[McpConnection, None]:
+        """Yield the connection, for one call; a server that does not run is started.
+
+        Raises `ToolError`.
+        """
+        self._users += 1
+        try:
+            yield await self.ready()
+        finally:
+            self._users -= 1
+
+    async def ready(self, *, is_forced: bool = False) -> McpConnection:
+        """Return the connection, with a listing that is not out of date. Raises `ToolError`.
+
+        `is_forced`: a person asks, so that earlier failures do not count.
+        """
+        if self._is_closed:
+            raise ToolError(f"the server `{self.config.name}` was closed")
+        if is_forced:
+            self._failures.clear()
+        if self._connection is None:
+            opening = self._opening = self._opening or asyncio.create_task(self._open())
+            await asyncio.wait((opening,))
+            if opening.cancelled():
+                raise ToolError(f"the server `{self.config.name}` was stopped while it started")
+            return opening.result()
+        if self._relisting is not None and self._is_stale:
+            await asyncio.wait((self._relisting,), timeout=self.config.start_timeout)
+        if self._connection is None:
+            raise ToolError(f"the server `{self.config.name}` ended: {self._fault}")
+        return self._connection
+
+    async def abandon(self) -> Ended:
+        """End a server that is still starting, unless a call waits for it."""
+        opening = self._opening
+        if opening is None or self._users:
+            return _NOTHING, _NOTHING
+        opening.cancel()
+        await asyncio.wait((opening, *self._endings))
+        return _NOTHING, _NOTHING
+
+    async def end(self, why: str) -> Ended:
+        """End the server, if it runs; the next call starts it again."""
+        connection, self._connection = self._connection, None
+        if connection is None:
+            return _NOTHING, _NOTHING
+        self._fault = why
+        self._on_change(self.config.name)
+        return await connection.end(self.grace)
+
+    async def aclose(self) -> None:
+        """End the server for good. Idempotent."""
+        self._is_closed = True
+        tasks = [task for task in (self._opening, self._relisting) if task is not None]
+        for task in tasks:
+            task.cancel()
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            await connection.close(self.grace)
+        if waiting := [*tasks, *self._endings]:
+            await asyncio.wait(waiting)
+
+    # Starting and ending --------------------------------------------------------------------------
+
+    async def _open(self) -> McpConnection:
+        """Start the server as its rule allows, and list what it offers. Raises `ToolError`."""
+        self._on_change(self.config.name)
+        try:
+            await self._wait_for_turn()
+            connection = await self._start()
+        except ToolError as error:
+            self._fault = error.message
+            raise
+        finally:
+            self._opening = None
+            self._on_change(self.config.name)
+        return connection
+
+    async def _wait_for_turn(self) -> None:
+        """Wait as the rule of restarts says. Raises `ToolError` when there were too many."""
+        rule, now = self.config.restart, asyncio.get_running_loop().time()
+        recent = [at for at in self._failures if now - at < rule.period]
+        if len(recent) > rule.most:
+            left = rule.period - (now - recent[0])
+            raise ToolError(
+                f"the server `{self.config.name}` ended {len(recent)} times within {rule.period:g} s, "
+                f"so it is not started again for {left:.0f} s; at last: {self._fault}",
+                "do without it meanwhile",
+            )
+        if recent:
+            pause = rule.backoff * 2 ** (len(recent) - 1)
+            await asyncio.sleep(max(0.0, recent[-1] + pause - now))
+
+    async def _start(self) -> McpConnection:
+        """Start the server; one that ends at the newest question is asked the older one."""
+        config = self.config
+        program = config.command[0] if config.command else ""
+        if not config.url and "/" not in program and not self._is_there(program):
+            raise self._failed(ToolError(f"there is no program `{program}`", "install it first"))
+        try:
+            kind = await asyncio.to_thread(_connection_type)
+        except ImportError:
+            hint = "install it with `pip install 'steersman[mcp]'`"
+            raise ToolError("the package `mcp` is missing", hint) from None
+        while True:
+            connection = kind(
+                config,
+                is_legacy=self._is_legacy,
+                on_end=self._over,
+                on_change=self._changed,
+            )
+            try:
+                await self._begin(connection)
+            except ToolError as error:
+                if not connection.is_fatally_asked:
+                    self._is_legacy = False
+                    raise self._failed(error) from None
+                self._is_legacy = True
+            else:
+                self._is_legacy = connection.is_legacy
+                return connection
+
+    def _is_there(self, program: str) -> bool:
+        return shutil.which(program, path=self._place[2].get("PATH")) is not None
+
+    def _failed(self, error: ToolError) -> ToolError:
+        self._failures.append(asyncio.get_running_loop().time())
+        return error
+
+    async def _begin(self, connection: McpConnection) -> None:
+        """Open a connection and list the offer; what was begun is ended if that fails."""
+        limit = self.config.start_timeout
+        try:
+            async with asyncio.timeout(limit):
+                await connection.open(*self._place)
+                self._take(await connection.offer())
+                self._connection, self._fault = connection, ""
+        except TimeoutError:
+            raise ToolError(
+                f"the server `{self.config.name}` was not ready within {limit:g} s", connection.hint
+            ) from None
+        finally:
+            if self._connection is not connection:
+                ending = self._end_later(connection)
+                await asyncio.wait((ending,))
+
+    def _end_later(self, connection: McpConnection) -> asyncio.Task[Ended]:
+        """End a connection also if the caller is cancelled meanwhile."""
+        ending = asyncio.create_task(connection.end(self.grace))
+        self._endings.add(ending)
+        ending.add_done_callback(self._endings.discard)
+        return ending
+
+    def _over(self, connection: McpConnection) -> None:
+        """Note that the server has ended without having been asked to."""
+        if connection is not self._connection:
+            return
+        self._connection = None
+        self._failures.append(asyncio.get_running_loop().time())
+        ending = self._end_later(connection)  # of one that cannot be talked to, the process may run
+        ending.add_done_callback(lambda _: self._note_end(connection))
+
+    def _note_end(self, connection: McpConnection) -> None:
+        self._fault = connection.fault
+        self._on_change(self.config.name)
+
+    # Listing --------------------------------------------------------------------------------------
+
+    def _take(self, offer: McpOffer) -> None:
+        """Take a new offer: each tool that is not the same as before is a new `McpTool`."""
+        names = tool_names(self.config.name, (tool.name for tool in offer.tools))
+        known = {tool.schema.name: tool for tool in self.tools}
+        tools: list[McpTool] = []
+        for offered in offer.tools:
+            before = known.get(names[offered.name])
+            is_same = before is not None and before.offered == offered
+            tools.append(
+                before if before and is_same else McpTool(self, offered, names[offered.name])
+            )
+        self._offer, self.tools = offer, tuple(tools)
+
+    def _changed(self) -> None:
+        """List the tools again, as often as the server says so, and at most once a second."""
+        self._is_stale = True
+        if self._relisting is None and not self._is_closed:
+            self._relisting = asyncio.create_task(self._relist())
+            self._relisting.add_done_callback(self._relisted)
+
+    async def _relist(self) -> None:
+        while self._is_stale and (connection := self._connection) is not None:
+            try:
+                async with asyncio.timeout(self.config.start_timeout):
+                    tools, notes = await connection.tools()
+            except (ToolError, TimeoutError) as error:
+                tools = list(self._offer.tools)
+                notes = [f"the tools cannot be listed again: {error}"]
+            self._is_stale = False
+            if connection is self._connection:
+                self._take(replace(self._offer, tools=tuple(tools), notes=few(notes)))
+                self._on_change(self.config.name)
+            await asyncio.sleep(_RELIST)
+
+    def _relisted(self, task: asyncio.Task[None]) -> None:
+        self._relisting = None
+
+
+class McpServers:
+    """The configured servers of one session; see the top of the module.
+
+    `environment` is what their processes get, without secrets. `grace` is in seconds, `output_limit` the
+    bytes of one call's result that a model receives. `on_change` is called with the name of a server,
+    on the loop, when what `tools` or `status` return of it has changed.
+    """
+
+    def __init__(
+        self,
+        servers: Iterable[McpServer],
+        processes: Processes,
+        folder: Path,
+        environment: Mapping[str, str],
+        *,
+        grace: float,
+        output_limit: int,
+        on_change: Callable[[str], None] = lambda name: None,
+    ) -> None:
+        self._servers = {
+            config.name: RunningServer(
+                config,
+                processes,
+                folder,
+                environment,
+                grace=grace,
+                output_limit=output_limit,
+                on_change=on_change,
+            )
+            for config in servers
+        }
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the servers, in the order in which they were given."""
+        return tuple(self._servers)
+
+    async def connect(self, name: str) -> McpStatus:
+        """Start a server that does not run, and list what it offers. Raises `ToolError`.
+
+        Earlier failures do not count. Several may be connected at the same time.
+        """
+        server = self._server(name)
+        await server.ready(is_forced=True)
+        return server.status()
+
+    async def restart(self, name: str) -> McpStatus:
+        """End a server and start it again. Raises `ToolError`."""
+        await self._server(name).end("it was restarted")
+        return await self.connect(name)
+
+    def tools(self) -> tuple[McpTool, ...]:
+        """Return the tools that are known now, of all servers, also of those that have ended since."""
+        return tuple(tool for server in self._servers.values() for tool in server.tools)
+
+    def status(self, name: str) -> McpStatus:
+        """Return what is known of a server. Raises `ToolError`."""
+        return self._server(name).status()
+
+    async def aclose(self) -> None:
+        """End all servers; returns when that is proven. Idempotent."""
+        await asyncio.gather(*(server.aclose() for server in self._servers.values()))
+
+    def _server(self, name: str) -> RunningServer:
+        if name not in self._servers:
+            known = "`, `".join(self._servers)
+            raise ToolError(f"there is no MCP server `{name}`", f"known are `{known}`")
+        return self._servers[name]
+
+
+def _connection_type() -> type[McpConnection]:
+    from .mcp_connection import McpConnection
+
+    return McpConnection
