@@ -71,11 +71,11 @@ class PipeProcess:
         words = ("/bin/sh", "-c", OPENING, str(self._folder), *argv)
         spec = ProcessSpec(argv=words, cwd=folder, environment=environ, keep=_ERRORS)
         try:
-            self._process = await processes.spawn(spec, self._take_errors)
+            process = self._process = await processes.spawn(spec, self._take_errors)
         finally:
             if self._process is None:
                 self._release()
-        self.result = asyncio.create_task(self._watch(self._process))
+        self.result = asyncio.create_task(self._watch(process))
         self._loop.add_reader(self._out, self._read)
 
     @property

@@ -9,7 +9,7 @@ Source: JSON Schema 2020-12, https://json-schema.org/draft/2020-12/json-schema-v
 """
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from difflib import get_close_matches
 from typing import Any, cast
 
@@ -23,7 +23,7 @@ Json = dict[str, Any]
 
 _KINDS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "object": (lambda value: isinstance(value, dict), "an object"),
-    "array": (lambda value: isinstance(value, list | tuple), "a list"),
+    "array": (lambda value: isinstance(value, list), "a list"),
     "string": (lambda value: isinstance(value, str), "a text"),
     "integer": (lambda value: _is_number(value) and value == value // 1, "a whole number"),
     "number": (lambda value: _is_number(value), "a number"),
@@ -64,11 +64,18 @@ def is_within(data: Any, *, size: int, depth: int) -> bool:
     return False
 
 
-def _parts(value: Any) -> Iterator[Any]:
-    if isinstance(value, dict):
-        yield from cast("Json", value).values()
-    elif isinstance(value, list):
-        yield from value
+def entries(data: Any) -> list[object]:
+    """Return a list as it is; an empty one for anything else."""
+    return cast("list[object]", data) if isinstance(data, list) else []
+
+
+def table(data: Any) -> Json:
+    """Return an object as it is; an empty one for anything else."""
+    return cast("Json", data) if isinstance(data, dict) else {}
+
+
+def _parts(value: Any) -> list[Any]:
+    return [*table(value).values(), *entries(value)]
 
 
 def _is_number(value: Any) -> bool:
@@ -111,7 +118,7 @@ class _Check:
 
     def _kind(self, schema: Json, value: Any, name: str, depth: int) -> str:
         given = schema.get("type")
-        kinds = given if isinstance(given, list) else [given]
+        kinds = entries(given) if isinstance(given, list) else [given]
         known = [_KINDS[kind] for kind in kinds if isinstance(kind, str) and kind in _KINDS]
         if len(known) < len(kinds) or any(check(value) for check, _ in known):
             return ""
@@ -123,7 +130,7 @@ class _Check:
         allowed = schema.get("enum")
         if not isinstance(allowed, list):
             return ""
-        values = allowed
+        values = entries(allowed)
         self._steps -= len(values)
         if any(_is_same(each, value) for each in values):
             return ""
@@ -135,16 +142,17 @@ class _Check:
                 bound = schema.get(key)
                 if _is_number(bound) and not fits(value, bound):
                     return f"{_called(name)} must be {words} {bound}"
+        length = len(value) if isinstance(value, str) else len(entries(value))
         for key, (kind, (fits, words), unit) in _LENGTHS.items():
             bound = schema.get(key)
-            if isinstance(value, kind) and _is_number(bound) and not fits(len(value), bound):
+            if isinstance(value, kind) and _is_number(bound) and not fits(length, bound):
                 return f"{_called(name)} must have {words} {bound} {unit}"
         return ""
 
     def _members(self, schema: Json, value: Any, name: str, depth: int) -> str:
         if not isinstance(value, dict):
             return ""
-        given, inner = cast("Json", value), _table(schema.get("properties"))
+        given, inner = cast("Json", value), table(schema.get("properties"))
         for key, member in given.items():
             path = f"{name}.{key}" if name else key
             if key in inner:
@@ -157,16 +165,15 @@ class _Check:
                 fault = self.fault(schema.get("additionalProperties"), member, path, depth - 1)
             if fault:
                 return fault
-        required = schema.get("required")
-        for key in required if isinstance(required, list) else ():
-            if isinstance(key, str) and key not in given:
-                return f"{_called(f'{name}.{key}' if name else key)} is missing"
+        for wanted in entries(schema.get("required")):
+            if isinstance(wanted, str) and wanted not in given:
+                return f"{_called(f'{name}.{wanted}' if name else wanted)} is missing"
         return ""
 
     def _entries(self, schema: Json, value: Any, name: str, depth: int) -> str:
-        if not isinstance(value, list | tuple) or "prefixItems" in schema:
+        if "prefixItems" in schema:
             return ""
-        for index, entry in enumerate(value):
+        for index, entry in enumerate(entries(value)):
             if self._steps < 0:
                 break
             if fault := self.fault(schema.get("items"), entry, f"{name}[{index}]", depth - 1):
@@ -179,15 +186,12 @@ class _Check:
         if target is not None and (fault := self.fault(target, value, name, depth - 1)):
             return fault
         for key in ("allOf", "anyOf", "oneOf"):
-            parts = schema.get(key)
-            if not isinstance(parts, list) or not parts:
-                continue
             faults: list[str] = []
-            for part in parts:
+            for part in entries(schema.get(key)):
                 faults.append(self.fault(part, value, name, depth - 1))
                 if bool(faults[-1]) == (key == "allOf"):
                     break
-            if faults[-1]:
+            if faults and faults[-1]:
                 return faults[-1] if key == "allOf" else faults[0]
         return ""
 
@@ -198,12 +202,8 @@ class _Check:
         place: Any = self._root
         for key in reference.removeprefix("#").removeprefix("/").split("/"):
             if key:
-                place = _table(place).get(key.replace("~1", "/").replace("~0", "~"))
+                place = table(place).get(key.replace("~1", "/").replace("~0", "~"))
         return place
-
-
-def _table(data: Any) -> Json:
-    return cast("Json", data) if isinstance(data, dict) else {}
 
 
 def _called(name: str) -> str:

@@ -118,26 +118,21 @@ class RunningServer:
             raise ToolError(f"the server `{self.config.name}` was closed")
         if is_forced:
             self._failures.clear()
-        if self._connection is None:
-            opening = self._opening = self._opening or asyncio.create_task(self._open())
-            await asyncio.wait((opening,))
-            if opening.cancelled():
-                raise ToolError(f"the server `{self.config.name}` was stopped while it started")
-            return opening.result()
         if self._relisting is not None and self._is_stale:
             await asyncio.wait((self._relisting,), timeout=self.config.start_timeout)
-        if self._connection is None:
-            raise ToolError(f"the server `{self.config.name}` ended: {self._fault}")
-        return self._connection
+        if self._connection is not None:
+            return self._connection
+        opening = self._opening = self._opening or asyncio.create_task(self._open())
+        await asyncio.wait((opening,))
+        if opening.cancelled():
+            raise ToolError(f"the server `{self.config.name}` was stopped while it started")
+        return opening.result()
 
-    async def abandon(self) -> Ended:
+    async def abandon(self) -> None:
         """End a server that is still starting, unless a call waits for it."""
-        opening = self._opening
-        if opening is None or self._users:
-            return _NOTHING, _NOTHING
-        opening.cancel()
-        await asyncio.wait((opening, *self._endings))
-        return _NOTHING, _NOTHING
+        if self._opening is not None and not self._users:
+            self._opening.cancel()
+            await asyncio.wait((self._opening,))
 
     async def end(self, why: str) -> Ended:
         """End the server, if it runs; the next call starts it again."""
@@ -166,6 +161,8 @@ class RunningServer:
         """Start the server as its rule allows, and list what it offers. Raises `ToolError`."""
         self._on_change(self.config.name)
         try:
+            if self._endings:  # two of it might get into each other's way
+                await asyncio.wait(self._endings)
             await self._wait_for_turn()
             connection = await self._start()
         except ToolError as error:
@@ -255,13 +252,9 @@ class RunningServer:
         """Note that the server has ended without having been asked to."""
         if connection is not self._connection:
             return
-        self._connection = None
+        self._connection, self._fault = None, connection.fault
         self._failures.append(asyncio.get_running_loop().time())
-        ending = self._end_later(connection)  # of one that cannot be talked to, the process may run
-        ending.add_done_callback(lambda _: self._note_end(connection))
-
-    def _note_end(self, connection: McpConnection) -> None:
-        self._fault = connection.fault
+        self._end_later(connection)  # of one that cannot be talked to, the process may run
         self._on_change(self.config.name)
 
     # Listing --------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from ...machines.conversation import ToolSchema
 from ...machines.errors import ToolError
 from ...machines.port_results import ToolResult, ToolStatus
 from ..process.running import OutputBuffer
-from .foreign_schema import foreign_fault
+from .foreign_schema import entries, foreign_fault
 from .mcp_offer import OfferedTool
 from .text import join_ends, visible
 from .thread_tool import failed
@@ -69,9 +69,8 @@ def _for_models(schema: dict[str, Any]) -> dict[str, Any]:
     kept = {key: value for key, value in schema.items() if key not in refused}
     if not isinstance(kept.get("properties"), dict):
         kept["properties"] = {}
-    required = schema.get("required")
-    if isinstance(required, list):
-        kept["required"] = [name for name in required if isinstance(name, str)]
+    if required := [name for name in entries(schema.get("required")) if isinstance(name, str)]:
+        kept["required"] = required
     return kept
 
 
@@ -146,7 +145,7 @@ class McpRun:
             text = f"the server `{name}` was not ready yet"
             work.cancel()
             await asyncio.wait((work,))
-            killed, survivors = await server.abandon()
+            await server.abandon()
         elif await self._pending.cancel(server.grace):
             text = f"the server `{name}` has ended the call"
             result = await work  # it may have come before it was cancelled

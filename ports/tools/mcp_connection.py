@@ -38,6 +38,7 @@ from ...machines.errors import ToolError
 from ..models.endpoint import is_loopback
 from ..process.pipe import PipeProcess
 from ..process.process import Processes
+from .foreign_schema import entries
 from .mcp_offer import (
     MOST,
     McpOffer,
@@ -47,6 +48,7 @@ from .mcp_offer import (
     OfferedTool,
     described,
     few,
+    for_sdk,
     screened_tools,
 )
 from .text import visible
@@ -57,6 +59,7 @@ _MOST_UNASKED = 1000
 _REASON = 300  # characters of what a server says of a fault
 _CONNECT = 10.0  # seconds until a server on the web accepts
 _NAME = 200  # characters of a name or an address
+_CLOSED = "Connection closed"  # what the SDK says to all calls when a connection has ended
 
 Item = SessionMessage | Exception
 Streams = tuple["_Incoming", Any]
@@ -303,8 +306,8 @@ def _http_client(config: McpServer) -> httpx2.AsyncClient:
 class McpConnection:
     """One run of a server; used on one asyncio loop.
 
-    `on_end` is called once, when the server has ended or cannot be reached any more, with the reason;
-    `on_change` whenever the server says that its tools are not the same as before.
+    `on_end` is called once, when the server has ended or cannot be reached any more; `fault` says why
+    then. `on_change` is called whenever the server says that its tools are not the same as before.
     """
 
     def __init__(
@@ -326,7 +329,9 @@ class McpConnection:
         self._listening: asyncio.Task[None] | None = None
         self._is_ready = asyncio.Event()
         self._ending = asyncio.Event()
-        self._fault = ""
+        self._is_over = asyncio.Event()
+        self._is_at_end = False  # the process has ended
+        self.fault = ""
         self._unasked = (0.0, 0)  # since when, and how many
         self._page: tuple[dict[str, OfferedTool], list[str]] | None = None  # while tools are listed
         self.is_silent = True
@@ -357,18 +362,6 @@ class McpConnection:
         return is_program and self.is_silent and not self.is_legacy
 
     @property
-    def fault(self) -> str:
-        """Why the server ended or cannot be used, as the end of a sentence."""
-        if self._fault:
-            return self._fault
-        if self._pipe is not None and not self._pipe.is_alive and self._pipe.result is not None:
-            return _end_of(self._pipe)
-        if self._live is not None and self._live.done() and not self._live.cancelled():
-            error = self._live.exception()
-            return _reason_of(error) if error is not None else "it was closed"
-        return "it was closed"
-
-    @property
     def hint(self) -> str:
         """What a server that does not answer has printed."""
         if self._pipe is None:
@@ -396,8 +389,6 @@ class McpConnection:
         await asyncio.wait((ready, self._live), return_when=asyncio.FIRST_COMPLETED)
         ready.cancel()
         if self._live.done():
-            if self._pipe is not None and self._pipe.result is not None and self._ending.is_set():
-                await asyncio.wait((self._pipe.result,))
             raise ToolError(f"the server `{self.name}` could not be used: {self.fault}", self.hint)
 
     def call(self, tool: str, arguments: dict[str, Any], report: Report) -> PendingCall:
@@ -411,7 +402,7 @@ class McpConnection:
 
     async def end(self, grace: float) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """End the server; returns the pids that were ended, and any that survived."""
-        self._fault = self._fault or "it was closed"
+        self.fault = self.fault or "it was closed"
         killed: tuple[int, ...] = ()
         survivors: tuple[int, ...] = ()
         if self._pipe is not None and self._pipe.result is not None:
@@ -436,8 +427,11 @@ class McpConnection:
         try:
             return await asking
         except MCPError as error:
-            if error.code == types.CONNECTION_CLOSED and not self.is_alive:
-                await self._settled()
+            if error.code == types.CONNECTION_CLOSED and error.error.message == _CLOSED:
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(_CONNECT):
+                        await self._is_over.wait()  # and its reason is known
+            if self._is_over.is_set():
                 raise ToolError(f"the server `{self.name}` ended: {self.fault}") from None
             raise ToolError(f"`{self.name}`: {visible(error.error.message, _REASON)}") from None
         except ValidationError as error:
@@ -529,17 +523,13 @@ class McpConnection:
                     await asyncio.wait((self._listening,))
 
     def _over(self, live: asyncio.Task[None]) -> None:
+        error = None if live.cancelled() else live.exception()
+        if not self.fault and self._is_at_end and self._pipe is not None:
+            self.fault = _end_of(self._pipe)
+        self.fault = self.fault or (_reason_of(error) if error is not None else "it was closed")
         self._ending.set()
-        if not live.cancelled():
-            live.exception()  # `fault` says it
+        self._is_over.set()
         self._on_end(self)
-
-    async def _settled(self) -> None:
-        """Wait until the reason of an end is known."""
-        if self._pipe is not None and self._pipe.result is not None and self._ending.is_set():
-            await asyncio.wait((self._pipe.result,), timeout=_CONNECT)
-        elif self._live is not None:
-            await asyncio.wait((self._live,), timeout=_CONNECT)
 
     async def _listen(self) -> None:
         """Wait for changes of the tools, as servers of the protocol since 2026 report them."""
@@ -555,6 +545,7 @@ class McpConnection:
     def _screen(self, item: Item | None) -> None:
         """Look at what came in: count what nobody asked for, and leave out tools that cannot be used."""
         if item is None:
+            self._is_at_end = True
             self._ending.set()
             return
         self.is_silent = False
@@ -562,16 +553,12 @@ class McpConnection:
         if isinstance(message, types.JSONRPCNotification | types.JSONRPCRequest):
             self._count()
         elif isinstance(message, types.JSONRPCResponse) and self._page is not None:
-            raw = message.result.get("tools")
-            if not isinstance(raw, list):
-                return
             known, notes = self._page
-            tools, more = screened_tools(raw, known)
+            tools, more = screened_tools(entries(message.result.get("tools")), known)
             known.update((tool.name, tool) for tool in tools)
             notes += more[: MOST - len(notes)]
-            message.result["tools"] = [
-                {"name": tool.name, "inputSchema": tool.schema} for tool in tools
-            ]
+            if "tools" in message.result:
+                message.result["tools"] = [for_sdk(tool) for tool in tools]
 
     def _count(self) -> None:
         """Count a message that nobody asked for. Raises `anyio.EndOfStream` when there are too many."""
@@ -579,7 +566,7 @@ class McpConnection:
         now = asyncio.get_running_loop().time()
         self._unasked = (now, 1) if now - since > 1.0 else (since, number + 1)
         if number >= _MOST_UNASKED:
-            self._fault = (
+            self.fault = (
                 f"it sent more than {_MOST_UNASKED:,} messages in a second that nobody asked for"
             )
             self._ending.set()
@@ -625,6 +612,8 @@ def _reason_of(error: BaseException) -> str:
     """Return the first reason in a group of errors, in a few words."""
     while isinstance(error, BaseExceptionGroup):
         error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
+    if isinstance(error, ValidationError):
+        return f"its answer is not one of the protocol: {_first(error)}"
     text = error.error.message if isinstance(error, MCPError) else str(error)
     return visible(text or type(error).__name__, _REASON)
 

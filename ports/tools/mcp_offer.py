@@ -9,13 +9,13 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable, Sequence
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 from msgspec import field
 
 from ...machines.value import Value
-from .foreign_schema import is_within
-from .text import counted, visible
+from .foreign_schema import is_within, table
+from .text import visible
 
 MOST = 1000
 """Tools of one server, and as many resources and prompts; more are left out."""
@@ -141,7 +141,7 @@ def screened_tools(raw: Iterable[Any], known: Iterable[str]) -> tuple[list[Offer
     names = set(known)
     for data in raw:
         fault = _tool_fault(data)
-        name = str(data.get("name")) if isinstance(data, dict) else ""
+        name = str(table(data).get("name") or "")
         called = f"`{visible(name, _LONGEST_NAME)}`" if name else "without a name"
         if not fault and name in names:
             fault = "is listed twice; the first one counts"
@@ -149,7 +149,7 @@ def screened_tools(raw: Iterable[Any], known: Iterable[str]) -> tuple[list[Offer
             notes.append(f"the tool {called} {fault}")
             continue
         names.add(name)
-        tools.append(_tool(cast("Json", data)))
+        tools.append(_tool(table(data)))
     return tools, notes
 
 
@@ -157,11 +157,11 @@ def _tool_fault(data: Any) -> str:
     """Say why a tool is left out; empty if it can be used."""
     if not isinstance(data, dict):
         return "is left out: it is no object"
-    tool = cast("Json", data)
+    tool = table(data)
     name, schema = tool.get("name"), tool.get("inputSchema")
     if not isinstance(name, str) or not 0 < len(name) <= _LONGEST_ORIGINAL:
         return f"is left out: a name has 1 to {_LONGEST_ORIGINAL} characters"
-    if not isinstance(schema, dict) or cast("Json", schema).get("type", "object") != "object":
+    if not isinstance(schema, dict) or table(schema).get("type", "object") != "object":
         return "is left out: the schema of its arguments is no object"
     if not is_within(schema, size=_SCHEMA_SIZE, depth=_SCHEMA_DEPTH):
         return (
@@ -173,20 +173,20 @@ def _tool_fault(data: Any) -> str:
 
 def _tool(data: Json) -> OfferedTool:
     """Read a tool without a fault."""
-    hints = data.get("annotations")
-    is_read_only = isinstance(hints, dict) and cast("Json", hints).get("readOnlyHint") is True
     title = described(data.get("title"))
     return OfferedTool(
         name=data["name"],
         description=described(data.get("description")) or title,
         schema={**data["inputSchema"], "type": "object"},
-        is_read_only=is_read_only,
+        is_read_only=table(data.get("annotations")).get("readOnlyHint") is True,
     )
 
 
-def too_many(kind: str, number: int) -> str:
-    """Return the note about a listing that is too long."""
-    return f"{counted(number, kind)} beyond the first {MOST:,} left out"
+def for_sdk(tool: OfferedTool) -> Json:
+    """Write a tool for the SDK, which is strict, and reads only which arguments are headers."""
+    properties = table(tool.schema.get("properties"))
+    kept = {name: table(schema) for name, schema in properties.items()}
+    return {"name": tool.name, "inputSchema": {"type": "object", "properties": kept}}
 
 
 # Names --------------------------------------------------------------------------------------------

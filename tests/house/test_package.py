@@ -17,6 +17,7 @@ import steersman
 
 NAMES = {
     "agent-client-protocol": "acp",
+    "mcp-types": "mcp_types",
     "ruamel.yaml": "ruamel",
     "tomli-w": "tomli_w",
 }  # distributions whose module has another name
@@ -45,7 +46,8 @@ def test_every_folder_of_modules_is_a_declared_package(
 def test_imports_are_declared(modules: list[Any], project: dict[str, Any]) -> None:
     """What a room imports from outside is a dependency, or of an extra."""
     extras = project["project"]["optional-dependencies"]
-    wanted = [*project["project"]["dependencies"], *extras["local"], *extras["acp"]]
+    optional = [*extras["local"], *extras["acp"], *extras["mcp"]]
+    wanted = [*project["project"]["dependencies"], *optional]
     names = [re.split(r"[<>=!~\[; ]", line)[0] for line in wanted]
     known = {NAMES.get(name, name) for name in names} | set(sys.stdlib_module_names)
     for module in modules:
