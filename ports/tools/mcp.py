@@ -62,6 +62,8 @@ class RunningServer:
         self._opening: asyncio.Task[McpConnection] | None = None
         self._relisting: asyncio.Task[None] | None = None
         self._is_stale = False
+        self._is_listed = asyncio.Event()
+        self._is_listed.set()
         self._endings: set[asyncio.Task[Ended]] = set()
         self._failures: deque[float] = deque(maxlen=config.restart.most + 1)
         self._users = 0
@@ -118,8 +120,7 @@ class RunningServer:
             raise ToolError(f"the server `{self.config.name}` was closed")
         if is_forced:
             self._failures.clear()
-        if self._relisting is not None and self._is_stale:
-            await asyncio.wait((self._relisting,), timeout=self.config.start_timeout)
+        await self._is_listed.wait()
         if self._connection is not None:
             return self._connection
         opening = self._opening = self._opening or asyncio.create_task(self._open())
@@ -276,25 +277,29 @@ class RunningServer:
         """List the tools again, as often as the server says so, and at most once a second."""
         self._is_stale = True
         if self._relisting is None and not self._is_closed:
+            self._is_listed.clear()
             self._relisting = asyncio.create_task(self._relist())
             self._relisting.add_done_callback(self._relisted)
 
     async def _relist(self) -> None:
         while self._is_stale and (connection := self._connection) is not None:
+            self._is_stale = False
+            self._is_listed.clear()
             try:
                 async with asyncio.timeout(self.config.start_timeout):
                     tools, notes = await connection.tools()
             except (ToolError, TimeoutError) as error:
                 tools = list(self._offer.tools)
                 notes = [f"the tools cannot be listed again: {error}"]
-            self._is_stale = False
             if connection is self._connection:
                 self._take(replace(self._offer, tools=tuple(tools), notes=few(notes)))
                 self._on_change(self.config.name)
+            self._is_listed.set()
             await asyncio.sleep(_RELIST)
 
     def _relisted(self, task: asyncio.Task[None]) -> None:
         self._relisting = None
+        self._is_listed.set()
 
 
 class McpServers:

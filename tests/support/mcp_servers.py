@@ -301,6 +301,12 @@ def restless(server: Server, arguments: Json, message: Any) -> Any:
     return text("changed")
 
 
+@tool
+def listings(server: Server, arguments: Json, message: Any) -> Any:
+    """Say how often the tools were listed."""
+    return text(str(server.listings))
+
+
 # Modes --------------------------------------------------------------------------------------------
 
 
