@@ -1,11 +1,11 @@
 """What programs test their agents with: a scripted model, a home that keeps nothing.
 
-    from steersman.testing import ScriptedModel, calls, memory_home
+from steersman.testing import ScriptedModel, calls, memory_home
 
-    model = ScriptedModel([calls("weather", city="Rome"), "It is sunny in Rome."])
-    async with memory_home() as runtime:
-        session = await runtime.start(steersman.Agent(model=model, tools=[weather]))
-        assert (await session.ask("Rome?")).text == "It is sunny in Rome."
+model = ScriptedModel([calls("weather", city="Rome"), "It is sunny in Rome."])
+async with memory_home() as runtime:
+session = await runtime.start(steersman.Agent(model=model, tools=[weather]))
+assert (await session.ask("Rome?")).text == "It is sunny in Rome."
 """
 
 from .gateway.library import MEMORY, Home

@@ -12,7 +12,7 @@ import os
 import secrets
 import threading
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -36,6 +36,7 @@ from ..ports.process.host import ProcessHost
 from ..ports.tools.sandbox import OFF, SandboxPolicy
 from ..ports.tools.toolbox import Toolbox
 from ..ports.workspace import WorkspacePort
+from ..workflows.settings import ToolDeclaration
 from .agent_profile import AgentProfile
 from .child_sessions import ChildSessions
 from .commits import Commits, Token
@@ -97,6 +98,7 @@ class Runtime:
         spill: Path,
         visible: tuple[str, ...] = (),
         sandbox: SandboxPolicy = OFF,
+        declared: Sequence[ToolDeclaration] = (),
     ) -> None:
         self.store = store
         self.node = f"n{os.getpid()}-{secrets.token_hex(4)}"
@@ -108,7 +110,11 @@ class Runtime:
         self.sessions: dict[str, LiveSession] = {}
         processes = ProcessHost()
         toolbox = Toolbox(
-            processes, grace=grace, model_limit=model_limit, output_limit=output_limit
+            processes,
+            grace=grace,
+            model_limit=model_limit,
+            output_limit=output_limit,
+            declared=declared,
         )
         self.shared = SharedResources(
             processes=processes,

@@ -221,7 +221,7 @@ def compare(python: str) -> None:
             print(f"  {name}: not installed")
             continue
         row(name, found["turn"] * 1e3, unit="ms")
-        row(f"  beside the requests, in their time", found["turn"] / bare["turn"] - 1, unit="x")
+        row("  beside the requests, in their time", found["turn"] / bare["turn"] - 1, unit="x")
     assert ours is not None
     head(f"{SESSIONS} sessions in one process")
     row("starting one", ours["start"] * 1e3, unit="ms")

@@ -11,7 +11,6 @@ from ..machines.errors import UsageError
 from ..ports.tools.permission import Permissions
 from ..workflows.config import load
 from ..workflows.paths import Paths
-from ..workflows.tools import TOOLS
 from .output import show, show_document, warn
 
 
@@ -30,9 +29,10 @@ def list_permissions(environ: Mapping[str, str], *, as_json: bool) -> int:
 
 def explain_permission(environ: Mapping[str, str], tool: str, text: str, *, as_json: bool) -> int:
     """Print how a call here would be decided, and why. Raises `ConfigError`, `UsageError`."""
-    if tool not in TOOLS:
-        raise UsageError(f"there is no tool `{tool}`", f"there are {', '.join(TOOLS)}")
     config = load(Paths.of(environ), Path.cwd(), environ)
+    if tool not in config.tool_names:
+        known = ", ".join(config.tool_names)
+        raise UsageError(f"there is no tool `{tool}`", f"there are {known}")
     data, said = explained(Permissions(rules_of(config)), (), tool, text, Path.cwd())
     if as_json:
         show_document(Redactor(environ).data(data))

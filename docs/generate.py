@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import tomli_w
 from event_table import event_tables
 from example import example_session, run_examples
 
@@ -31,6 +32,7 @@ from steersman.workflows.flow.sandbox import FILTERS, METHODS, TESTS
 from steersman.workflows.flow.spec import FIELDS, ITEM_FIELDS
 from steersman.workflows.problem import dotted
 from steersman.workflows.schema import SettingEntry, entries, workflow_schema
+from steersman.workflows.settings import ToolDeclaration
 from steersman.workflows.tools import TOOLS
 
 __all__ = [
@@ -64,11 +66,13 @@ Settings are TOML. Later layers win, key by key:
 5. the file that `STEERSMAN_CONFIG` names,
 6. command line flags.
 
-Three lists are exceptions: permission rules and [routes](routing.md#routes-of-your-own) of a later
-layer come before those of an earlier one, and hooks are added. In a project's `steersman.toml`, the
-keys `hooks`, `permissions`, `tools`, `models`, `routing`, `route`, `limits`, `restore`, `goals.gates`,
-`auto_queue.persistence`, and an agent's `model`, `tools`, `limits`, `protocol` and `start` apply only
-after `steersman trust`, which has to be repeated after each change of the file.
+Four lists are exceptions: permission rules and [routes](routing.md#routes-of-your-own) of a later
+layer come before those of an earlier one, hooks are added, and so are
+[tools of your own](tools.md#tools-of-your-own), except that a tool replaces one of the same name. In a
+project's `steersman.toml`, the keys `hooks`, `permissions`, `tool`, `tools`, `models`, `routing`,
+`route`, `limits`, `restore`, `goals.gates`, `auto_queue.persistence`, and an agent's `model`, `tools`,
+`limits`, `protocol` and `start` apply only after `steersman trust`, which has to be repeated after each
+change of the file.
 
 `steersman config show` prints the values in force and the file that set each, `steersman config check`
 reports mistakes, and `steersman config schema` prints a JSON Schema for your editor. If
@@ -227,6 +231,65 @@ of the kind `read`, `edit` or `search` is about its path, and a rule for `shell`
 that changes something runs alone; others run side by side.
 
 """
+OWN_TOOLS = """
+## Tools of your own
+
+A command becomes a tool by a table `[[tool]]` in your `config.toml`, in a project's `steersman.toml`
+(which has to be trusted) or in a workflow file, for its runs:
+
+```toml
+[[tool]]
+name = "ticket"
+description = "Look up a ticket."
+run = ["./ticket.sh"]
+parameters = {{ id = {{ type = "string", description = "The ticket's number" }} }}
+
+[agents.assistant]
+tools = ["read", "ticket"]
+
+[permissions]
+rules = [{{ tool = "ticket", do = "allow" }}]
+```
+
+{keys}
+- The command gets one JSON object with the arguments on standard input, and a line break after it. An
+  argument that is not given has its `default`, or is left out.
+- What the command prints is the result. If its exit code is not 0, the call has failed, and the result
+  also has the end of standard error.
+- It runs in the session's folder, in the same [sandbox](permissions.md), environment and limits as
+  `shell`. A stop or the time limit ends it with everything that it started; a call that a crash cut off
+  has an unknown outcome and is not repeated.
+- A program that is written with a `/` is looked for from the folder of the file that declares the tool,
+  and never in the session's folder, where somebody else may have put one of this name. Other words of
+  `run` stay as they are.
+- A call is asked about, unless a [permission rule](permissions.md) with the tool's name decides it. The
+  question shows all arguments.
+- An agent has the tool only if its `tools` names it.
+
+Each argument is described by a JSON Schema. Arguments are compared with `type`, `enum`, `const`,
+`minimum`, `maximum`, `exclusiveMinimum`, `exclusiveMaximum`, `minLength`, `maxLength`, `items`,
+`minItems`, `maxItems`, `properties`, `required`, `additionalProperties`, `anyOf`, `oneOf` and `allOf`;
+other words, such as `pattern` and `format`, are passed on to the model. What does not fit is refused
+before the command runs, and before anybody is asked.
+"""
+
+
+def own_tools() -> str:
+    """Describe the keys of `[[tool]]`."""
+    usual = {"parameters": "none", "required": "see there"}
+    rows = [
+        (
+            f"`{name}`",
+            field.description or "",
+            "must be given" if field.is_required() else usual.get(name) or _as_toml(field.default),
+        )
+        for name, field in ToolDeclaration.model_fields.items()
+    ]
+    return OWN_TOOLS.format(keys=_rows(("key", "", "default"), rows))
+
+
+def _as_toml(value: object) -> str:
+    return f"`{tomli_w.dumps({'x': value}).removeprefix('x = ').strip()}`"
 
 
 def tools() -> str:
@@ -252,7 +315,7 @@ def tools() -> str:
             for argument, about in schema.parameters["properties"].items()
         ]
         blocks.append(_rows(("argument", "is", "", ""), arguments))
-    return TOOLS_HEAD + "\n".join(blocks)
+    return TOOLS_HEAD + "\n".join(blocks) + own_tools()
 
 
 INSIDE = """\

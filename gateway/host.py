@@ -88,6 +88,7 @@ class Host:
             spill=paths.state / "output",
             visible=config.tools.environment,
             sandbox=self._sandbox,
+            declared=config.tool,
         )
         specs = [HookSpec(on=hook.on, run=hook.run, timeout=hook.timeout) for hook in config.hooks]
         self._hooking = HookRunner(specs, self.runtime, paths.state, self._report)

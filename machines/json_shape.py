@@ -1,80 +1,175 @@
 """Whether JSON data fits a JSON Schema, as far as people use it to say what they expect.
 
-Known are `type`, `enum`, `const`, `required`, `properties`, `additionalProperties: false`, `items`,
-`minItems`, `maxItems`, `minimum` and `maximum`; any other word is passed over.
+Known are `type`, `enum`, `const`, `required`, `properties`, `additionalProperties`, `items`, `minItems`,
+`maxItems`, `minimum`, `maximum`, `exclusiveMinimum`, `exclusiveMaximum`, `minLength`, `maxLength`,
+`anyOf`, `oneOf`, `allOf`, and a `$ref` to `#/$defs/NAME`; any other word is passed over. `pattern` is
+among these: a regular expression of somebody else can take for ever.
 """
 
-from collections.abc import Mapping
-from typing import Any, Final, cast
+import json
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final, TypeGuard
 
-_TYPES: Final[Mapping[str, tuple[type, ...]]] = {
-    "object": (dict,),
-    "array": (list,),
-    "string": (str,),
-    "integer": (int,),
-    "number": (int, float),
-    "boolean": (bool,),
-    "null": (type(None),),
+Schema = Mapping[str, Any]
+
+TYPES: Final[Mapping[str, tuple[tuple[type, ...], str]]] = {
+    "object": ((dict,), "an object"),
+    "array": ((list,), "a list"),
+    "string": ((str,), "a text"),
+    "integer": ((int,), "a whole number"),
+    "number": ((int, float), "a number"),
+    "boolean": ((bool,), "true or false"),
+    "null": ((type(None),), "null"),
 }
+"""The types of JSON Schema: the types of Python, and how people call them."""
+_DEPTH: Final = 64
+"""Schemas within schemas that are followed; a `$ref` to itself has no end."""
 
 
-def schema_mismatch(value: Any, schema: Mapping[str, Any], place: str = "the output") -> str:
+def schema_mismatch(value: Any, schema: Schema, place: str = "the output") -> str:
     """Say in a sentence what does not fit; empty when all does."""
+    return _Check(schema).mismatch(value, schema, place)
+
+
+def allows_null(schema: Schema) -> bool:
+    """Whether null is a value that a schema expects, and so means more than a missing one."""
+    return any(word in schema for word in _WORDS) and not schema_mismatch(None, schema)
+
+
+class _Check:
+    """One comparison; `root` has the `$defs` that a `$ref` names."""
+
+    def __init__(self, root: Schema) -> None:
+        self._root = root
+        self._depth = 0
+
+    def mismatch(self, value: Any, schema: Schema, place: str) -> str:
+        """Say what does not fit, or that the data is nested too deeply to be compared."""
+        if self._depth >= _DEPTH:
+            return f"{place} is nested too deeply"
+        self._depth += 1
+        found = next(filter(None, self._faults(value, schema, place)), "")
+        self._depth -= 1
+        return found
+
+    def _faults(self, value: Any, schema: Schema, place: str) -> Iterator[str]:
+        yield _wrong_kind(value, schema, place)
+        yield self._of_others(value, schema, place)
+        if is_object(value):
+            yield from self._of_object(value, schema, place)
+        elif is_array(value):
+            yield from self._of_array(value, schema, place)
+        elif isinstance(value, str):
+            yield from _of_text(value, schema, place)
+        elif isinstance(value, int | float) and not isinstance(value, bool):
+            yield from _of_number(value, schema, place)
+
+    def _of_others(self, value: Any, schema: Schema, place: str) -> str:
+        """Compare with the schemas that this one is composed of."""
+        name = str(schema.get("$ref", "")).removeprefix("#/$defs/")
+        named = self._root.get("$defs", {}).get(name) if name else None
+        parts = [*([named] if named is not None else []), *schema.get("allOf", ())]
+        if fault := next(filter(None, (self.mismatch(value, part, place) for part in parts)), ""):
+            return fault
+        for word in ("anyOf", "oneOf"):
+            faults = [self.mismatch(value, part, place) for part in schema.get(word, ())]
+            if faults and all(faults):
+                return " or ".join(dict.fromkeys([faults[0], *map(_without(place), faults[1:])]))
+            if word == "oneOf" and faults.count("") > 1:
+                return f"{place} fits several of the forms that exclude each other"
+        return ""
+
+    def _of_object(self, value: Schema, schema: Schema, place: str) -> Iterator[str]:
+        properties, more = schema.get("properties", {}), schema.get("additionalProperties")
+        for name in schema.get("required", ()):
+            if name not in value:
+                yield f"{place} has no `{name}`"
+        for name, inner in value.items():
+            if name in properties:
+                yield self.mismatch(inner, properties[name], _inside(place, f".{name}"))
+            elif more is False:
+                yield f"{place} has `{name}`, which is not expected"
+            elif is_object(more):
+                yield self.mismatch(inner, more, _inside(place, f".{name}"))
+
+    def _of_array(self, value: list[Any], schema: Schema, place: str) -> Iterator[str]:
+        low, high = schema.get("minItems", 0), schema.get("maxItems")
+        if len(value) < low or (high is not None and len(value) > high):
+            yield f"{place} has {len(value)} items"
+        items = schema.get("items")
+        if is_object(items):
+            for at, inner in enumerate(value):
+                yield self.mismatch(inner, items, _inside(place, f"[{at}]"))
+
+
+_WORDS: Final = ("type", "enum", "const", "anyOf", "oneOf", "allOf", "$ref")
+"""The words that say which kinds of values are expected."""
+
+
+def is_object(value: object) -> TypeGuard[dict[str, Any]]:
+    """Whether this is a JSON object."""
+    return isinstance(value, dict)
+
+
+def is_array(value: object) -> TypeGuard[list[Any]]:
+    """Whether this is a JSON array."""
+    return isinstance(value, list)
+
+
+def _inside(place: str, part: str) -> str:
+    """Go on from a place, which may be in backticks; the empty one is that of the arguments."""
+    if not place:
+        return f"`{part.removeprefix('.')}`"
+    return f"{place[:-1]}{part}`" if place.endswith("`") else f"{place}{part}"
+
+
+def _without(place: str) -> Callable[[str], str]:
+    """Return what takes the subject out of a sentence that goes on."""
+    return lambda fault: fault.removeprefix(f"{place} must be ")
+
+
+def _wrong_kind(value: Any, schema: Schema, place: str) -> str:
     wanted = schema.get("type")
     kinds = [wanted] if isinstance(wanted, str) else list(wanted or ())
     if kinds and not any(_is(value, kind) for kind in kinds):
-        return f"{place} must be {' or '.join(kinds)}"
-    if "const" in schema and value != schema["const"]:
-        return f"{place} must be {schema['const']!r}"
-    if "enum" in schema and value not in schema["enum"]:
-        return f"{place} must be one of {', '.join(map(repr, schema['enum']))}"
-    if isinstance(value, dict):
-        return _mismatch_of_object(cast("dict[str, Any]", value), schema, place)
-    if issubclass(type(value), list):
-        return _mismatch_of_array(value, schema, place)
-    if isinstance(value, int | float):
-        return _mismatch_of_number(value, schema, place)
+        names = (TYPES[kind][1] if kind in TYPES else kind for kind in kinds)
+        return f"{place} must be {' or '.join(names)}"
+    if "const" in schema and not _is_same(value, schema["const"]):
+        return f"{place} must be {_shown(schema['const'])}"
+    if "enum" in schema and not any(_is_same(value, option) for option in schema["enum"]):
+        return f"{place} must be one of {', '.join(map(_shown, schema['enum']))}"
     return ""
 
 
 def _is(value: Any, kind: str) -> bool:
     if isinstance(value, bool):
         return kind == "boolean"
-    return isinstance(value, _TYPES.get(kind, (object,)))
+    return isinstance(value, TYPES[kind][0] if kind in TYPES else object)
 
 
-def _mismatch_of_object(value: dict[str, Any], schema: Mapping[str, Any], place: str) -> str:
-    properties = schema.get("properties", {})
-    for name in schema.get("required", ()):
-        if name not in value:
-            return f"{place} has no `{name}`"
-    for name, inner in value.items():
-        if name in properties and (
-            fault := schema_mismatch(inner, properties[name], f"{place}.{name}")
-        ):
-            return fault
-        if name not in properties and schema.get("additionalProperties") is False:
-            return f"{place} has `{name}`, which is not expected"
-    return ""
+def _is_same(value: Any, other: Any) -> bool:
+    """Compare as JSON does: true is not 1."""
+    return isinstance(value, bool) == isinstance(other, bool) and bool(value == other)
 
 
-def _mismatch_of_array(value: list[Any], schema: Mapping[str, Any], place: str) -> str:
-    low, high = schema.get("minItems", 0), schema.get("maxItems")
-    if len(value) < low or (high is not None and len(value) > high):
-        return f"{place} has {len(value)} items"
-    items = schema.get("items")
-    if not isinstance(items, Mapping):
-        return ""
-    faults = (
-        schema_mismatch(one, cast("Mapping[str, Any]", items), f"{place}[{at}]")
-        for at, one in enumerate(value)
-    )
-    return next(filter(None, faults), "")
+def _shown(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
 
 
-def _mismatch_of_number(value: float, schema: Mapping[str, Any], place: str) -> str:
-    if "minimum" in schema and value < schema["minimum"]:
-        return f"{place} must be at least {schema['minimum']}"
-    if "maximum" in schema and value > schema["maximum"]:
-        return f"{place} must be at most {schema['maximum']}"
-    return ""
+def _of_text(value: str, schema: Schema, place: str) -> Iterator[str]:
+    low, high = schema.get("minLength", 0), schema.get("maxLength")
+    if len(value) < low:
+        yield f"{place} is empty" if not value else f"{place} is shorter than {low} characters"
+    if high is not None and len(value) > high:
+        yield f"{place} is longer than {high} characters"
+
+
+def _of_number(value: float, schema: Schema, place: str) -> Iterator[str]:
+    if "minimum" in schema and not value >= schema["minimum"]:
+        yield f"{place} must be at least {schema['minimum']}"
+    if "maximum" in schema and not value <= schema["maximum"]:
+        yield f"{place} must be at most {schema['maximum']}"
+    if "exclusiveMinimum" in schema and not value > schema["exclusiveMinimum"]:
+        yield f"{place} must be more than {schema['exclusiveMinimum']}"
+    if "exclusiveMaximum" in schema and not value < schema["exclusiveMaximum"]:
+        yield f"{place} must be less than {schema['exclusiveMaximum']}"

@@ -4,13 +4,16 @@ shipped `config.toml` < the user's `config.toml` < `steersman.toml` in the proje
 for that folder (`positions.folder_file`) < the file that `STEERSMAN_CONFIG` names < the workflow that
 runs < flags of the command line.
 
-Tables are merged key by key, everything else is replaced, with two exceptions: permission rules and
-routes of a later layer are put before the earlier ones, since the first match wins; and hooks are
-added. Each layer is checked separately on top of the shipped one, so that a problem is found even where
-a later layer hides it, and one error reports all problems of all files.
+Tables are merged key by key, everything else is replaced, with three exceptions: permission rules and
+routes of a later layer are put before the earlier ones, since the first match wins; hooks are added;
+and so are tools, where one of a later layer replaces that of the same name. Each layer is checked
+separately on top of the shipped one, so that a problem is found even where a later layer hides it, and
+one error reports all problems of all files.
 """
 
-from collections.abc import Container, Mapping, Sequence
+import os
+import re
+from collections.abc import Container, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -18,6 +21,7 @@ from typing import Any
 from msgspec.structs import replace
 from pydantic import Field, ValidationError
 
+from ..machines.json_shape import schema_mismatch
 from .document import (
     Diagnostic,
     Document,
@@ -29,11 +33,13 @@ from .document import (
     parse_document,
     read_document,
 )
+from .json_schema import schema_problems
 from .paths import Paths
 from .positions import folder_file
-from .problem import Problem, Where, dotted, problems_of
+from .problem import Problem, Where, dotted, problems_of, unknown_word
 from .settings import AgentSettings, Settings
 from .suggestions import DEFAULT_TABLE, suggest
+from .tools import AGENT_CALLS, TOOLS, is_rule_tool
 from .trust import PROJECT_FILE, is_trusted, withhold
 
 SHIPPED = "shipped config.toml"
@@ -57,6 +63,11 @@ class Config(Settings, frozen=True):
     sources: dict[str, str] = Field(repr=False)
     notices: tuple[str, ...]
     rule_sources: tuple[str, ...] = ()
+
+    @property
+    def tool_names(self) -> tuple[str, ...]:
+        """The names of all tools that an agent may have."""
+        return (*TOOLS, *(tool.name for tool in self.tool))
 
     def agent(self, name: str) -> AgentSettings:
         """Settings of an agent, the general ones where it has none of its own. Raises KeyError."""
@@ -105,12 +116,13 @@ def try_load(
     invalid = [diagnostic for layer in layers for diagnostic in check_layer(layer)]
     if unreadable:  # what they define is not known
         return None, [*unreadable, *invalid]
+    unknown_tools = _check_tool_names(layers)
     layers, notices = _without_untrusted(layers, paths, project)
     merged, setters = _merge_layers([_shipped_document(), *layers])
     unsound = {diagnostic.problem.where for diagnostic in invalid}
     if workflow and not invalid:
         _share_model(merged, workflow)
-    diagnostics = [*invalid, *_check_names(merged, setters, unsound)]
+    diagnostics = [*invalid, *_check_names(merged, setters, unsound), *unknown_tools]
     if not invalid:
         settings = _settings(merged)
     elif any(where[:1] in ROUTING for where in unsound):
@@ -224,7 +236,7 @@ def check_layer(layer: Document, known: Sequence[Where] = ()) -> list[Diagnostic
         problems = [meant for problem in problems_of(error) for meant in suggest(problem, known)]
     else:
         problems = []
-    diagnostics = diagnose(layer, problems)
+    diagnostics = diagnose(layer, [*problems, *_tool_problems(layer)])
     if "route" in layer.data and not any(problem.where[:1] == ("route",) for problem in problems):
         from .routing import check_words
 
@@ -264,6 +276,9 @@ def _merge(
             into[name] = [*value, *_items(into.get(name))]
         elif place == ("hooks",) and is_list(value):
             into[name] = [*_items(into.get(name)), *value]
+        elif place == ("tool",) and is_list(value):
+            own = [_located(tool, layer) for tool in value]
+            into[name] = [*_unlike(into.get(name), own), *own]
         else:
             into[name] = value
         setters[place] = layer
@@ -293,6 +308,95 @@ def _check_names(
         message = f"`{dotted(where)}` names the {noun} `{used}`, which is not there"
         diagnostics += diagnose(setters[where], [Problem(where=where, message=message, hint=hint)])
     return diagnostics
+
+
+# Tools: those that a file declares, and the names of tools in all of them --------------------------
+
+
+def with_tools_of(document: Document, nearer: object) -> list[Any]:
+    """Add a document's tools to those that are nearer, which win."""
+    own = [_located(tool, document) for tool in _items(document.data.get("tool"))]
+    return [*_items(nearer), *_unlike(own, nearer)]
+
+
+def _unlike(tools: object, others: object) -> list[Any]:
+    """Return the tools whose name none of the others has."""
+    names = {_table(other).get("name") for other in _items(others)}
+    return [tool for tool in _items(tools) if _table(tool).get("name") not in names]
+
+
+def _located(tool: Any, layer: Document) -> Any:
+    """Return a tool whose command does not depend on the folder in which it is called.
+
+    A path is relative to the file that declares the tool: relative to the folder of a session it could
+    be a program that somebody else put there.
+    """
+    words = tool.get("run") if is_table(tool) else None
+    if not is_list(words) or not words or not isinstance(words[0], str) or "/" not in words[0]:
+        return tool
+    program = Path(layer.file).absolute().parent / Path(words[0]).expanduser()
+    return {**tool, "run": [os.path.normpath(program), *words[1:]]}
+
+
+def _tool_problems(layer: Document) -> Iterator[Problem]:
+    """Find names that a layer gives to two tools, and mistakes in the schemas of arguments."""
+    seen: set[str] = set()
+    for number, tool in enumerate(_items(layer.data.get("tool"))):
+        where: Where = ("tool", number)
+        name = _table(tool).get("name")
+        if isinstance(name, str) and name in seen:
+            message = f"`{dotted((*where, 'name'))}`: there are two tools `{name}` in this file"
+            yield Problem(where=(*where, "name"), message=message, hint="rename one of them")
+        seen |= {name} if isinstance(name, str) else set()
+        parameters = _table(_table(tool).get("parameters"))
+        for argument, schema in parameters.items():
+            inside = (*where, "parameters", argument)
+            if not re.fullmatch(r"[A-Za-z0-9_.-]{1,64}", argument):
+                message = f"`{argument}` is no name of an argument"
+                hint = "use 1 to 64 letters, digits, `_`, `-` and `.`"
+                yield Problem(where=inside, message=message, hint=hint, at_value=False)
+            elif is_table(schema):
+                yield from schema_problems(schema, inside, is_strict=False)
+                yield from _default_problem(schema, inside)
+        for place, argument in enumerate(_items(_table(tool).get("required"))):
+            if isinstance(argument, str) and argument not in parameters:
+                yield unknown_word((*where, "required", place), argument, tuple(parameters))
+
+
+def _default_problem(schema: dict[str, Any], where: Where) -> Iterator[Problem]:
+    """Find a default that its own schema would refuse; it would fail each call that relies on it."""
+    if "default" in schema and not any(schema_problems(schema, where, is_strict=False)):
+        inside = (*where, "default")
+        if fault := schema_mismatch(schema["default"], schema, f"`{dotted(inside)}`"):
+            yield Problem(where=inside, message=fault)
+
+
+def _check_tool_names(layers: list[Document]) -> list[Diagnostic]:
+    """Find unknown tools of agents and of permission rules.
+
+    A tool of any layer is known, also if that layer is not trusted yet or is replaced by another.
+    """
+    declared = [
+        str(_table(tool).get("name")) for layer in layers for tool in _items(layer.data.get("tool"))
+    ]
+    known = tuple(dict.fromkeys((*TOOLS, *declared)))
+    return [
+        diagnostic
+        for layer in layers
+        for diagnostic in diagnose(layer, _unknown_tools(layer.data, known))
+    ]
+
+
+def _unknown_tools(data: dict[str, Any], known: tuple[str, ...]) -> Iterator[Problem]:
+    for agent, settings in _table(data.get("agents")).items():
+        for number, tool in enumerate(_items(_table(settings).get("tools"))):
+            if isinstance(tool, str) and tool not in known:
+                yield unknown_word(("agents", agent, "tools", number), tool, known)
+    for number, rule in enumerate(_items(_table(data.get("permissions")).get("rules"))):
+        pattern = _table(rule).get("tool")
+        if isinstance(pattern, str) and not is_rule_tool(pattern, known):
+            where = ("permissions", "rules", number, "tool")
+            yield unknown_word(where, pattern, (*known, *AGENT_CALLS))
 
 
 def _table(value: object) -> dict[str, Any]:

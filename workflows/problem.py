@@ -67,6 +67,12 @@ def problems_of(error: ValidationError) -> list[Problem]:
     ]
 
 
+def unknown_word(where: Where, word: str, known: Sequence[str]) -> Problem:
+    """Report a word that is not known, as `UnknownWord` would be."""
+    said = _must_be_one_of(known, word, where)
+    return Problem(where=where, message=f"`{dotted(where)}` {said}", hint=_near(word, known))
+
+
 def dotted(where: Where) -> str:
     """Write a path as in TOML: `permissions.rules[0].tool`."""
     text = ""
@@ -106,13 +112,13 @@ def _translate(error: Mapping[str, Any]) -> Problem:
     match kind:
         case "literal_error":
             options = context["expected"].replace(" or ", ", ").replace("'", "").split(", ")
-            said = _must("one of " + ", ".join(f"`{option}`" for option in options), value, where)
+            said = _must_be_one_of(options, value, where)
             hint = _near(value, options)
         case "greater_than_equal":
             said = _must(f"at least {context['ge']:g}", value, where)
         case "value_error" if isinstance(context["error"], UnknownWord):
             known = context["error"].known
-            said = _must("one of " + ", ".join(f"`{choice}`" for choice in known), value, where)
+            said = _must_be_one_of(known, value, where)
             hint = _near(value, known)
         case "too_short":
             said = "must not be empty"
@@ -131,6 +137,10 @@ def _translate(error: Mapping[str, Any]) -> Problem:
 def _must(expected: str, value: object, where: Where) -> str:
     leaf = next((part for part in reversed(where) if isinstance(part, str)), "")
     return f"must be {expected}, not {'what it is' if SECRET.search(leaf) else shown(value)}"
+
+
+def _must_be_one_of(options: Sequence[str], value: object, where: Where) -> str:
+    return _must("one of " + ", ".join(f"`{option}`" for option in options), value, where)
 
 
 def _listed(text: str, where: Where) -> str:

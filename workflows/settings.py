@@ -13,10 +13,10 @@ from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, cre
 
 from ..machines.classification import Keywords
 from .document import Declaration, Several
-from .problem import UnknownWord, shown
+from .problem import shown
 from .providers import PROVIDERS
 from .suggestions import DEFAULT_TABLE, OneOf, UserName
-from .tools import AGENT_CALLS, TOOLS, is_rule_tool
+from .tools import REMOTE, RESERVED, TOOLS
 
 BusyInputMode = Literal["interrupt", "steer", "queue"]
 InterruptStrategy = Literal["keyword", "always", "never"]
@@ -74,10 +74,29 @@ def _check_auto_resume(value: bool) -> bool:
     return value
 
 
-def _check_rule_tool(pattern: str) -> str:
-    if not is_rule_tool(pattern):
-        raise UnknownWord(pattern, (*TOOLS, *AGENT_CALLS))
-    return pattern
+def _check_tool_name(name: str) -> str:
+    """Refuse what a model's API would, and names that are taken."""
+    if not re.fullmatch(r"[A-Za-z0-9_-]{1,64}", name):
+        raise ValueError("must be 1 to 64 letters, digits, `_` and `-`")
+    if name in TOOLS or name in RESERVED:
+        raise ValueError(f"is taken: `{name}` is a built-in tool")
+    if name.startswith(REMOTE):
+        raise ValueError(f"is taken: names that begin with `{REMOTE}` are for MCP servers")
+    return name
+
+
+def _check_description(text: str) -> str:
+    if text.strip():
+        return text
+    raise ValueError("must not be empty: it tells the model what the tool is for")
+
+
+def _check_command(words: tuple[str, ...]) -> tuple[str, ...]:
+    if not words or not words[0].strip():
+        raise ValueError("must begin with a program")
+    if any("\0" in word for word in words):
+        raise ValueError("contains a NUL character")
+    return words
 
 
 def _check_turns(turns: int) -> int:
@@ -98,6 +117,8 @@ def _check_minutes(minutes: float) -> float:
     return minutes
 
 
+AnyTool = WithJsonSchema({"anyOf": [{"type": "string", "enum": list(TOOLS)}, {"type": "string"}]})
+"""The schema of a tool's name: editors offer the built-in ones. `config.py` knows the others."""
 _Size = Annotated[
     int, BeforeValidator(_check_size), WithJsonSchema({"type": ["string", "integer"]})
 ]
@@ -200,7 +221,7 @@ class UsageLimits(Declaration, frozen=True):
 class PermissionRule(Declaration, frozen=True):
     """One line of the permissions; `tool` and `match` are patterns."""
 
-    tool: Annotated[str, AfterValidator(_check_rule_tool)]
+    tool: str
     match: str = "*"
     do: Verb
 
@@ -224,6 +245,59 @@ class ToolSettings(Declaration, frozen=True):
     sandbox: SandboxMode
     network: bool
     writable: Several[str]
+
+
+class ToolDeclaration(Declaration, frozen=True):
+    """A tool without Python: a command that gets its arguments as JSON on standard input.
+
+    `parameters` are the JSON Schemas of the arguments by name; all without a `default` must be given,
+    unless `required` lists others. `mutating`: it may change files. `timeout` in seconds.
+    """
+
+    name: Annotated[
+        str,
+        AfterValidator(_check_tool_name),
+        WithJsonSchema({"type": "string", "pattern": "^[A-Za-z0-9_-]{1,64}$"}),
+        Field(
+            description="Its name for the model, for `tools` of agents and for permission rules."
+        ),
+    ]
+    description: Annotated[
+        str,
+        AfterValidator(_check_description),
+        WithJsonSchema({"type": "string", "minLength": 1}),
+        Field(description="What it is for; the model reads this."),
+    ]
+    run: Annotated[
+        Several[str],
+        AfterValidator(_check_command),
+        Field(
+            description="The command. It gets the arguments as a JSON object on standard input, and "
+            "what it prints is the result. A program written with a `/` is relative to the file "
+            "that declares the tool."
+        ),
+    ]
+    parameters: Annotated[
+        dict[str, dict[str, Any]],
+        Field(description="The arguments by name; each is a JSON Schema, such as a `type`."),
+    ] = Field(default_factory=dict[str, dict[str, Any]])
+    required: Annotated[
+        Several[str] | None,
+        Field(
+            description="The arguments that must be given; if left out, all that have no `default`."
+        ),
+    ] = None
+    mutating: Annotated[
+        bool, Field(description="Whether it may change files: then it runs alone, and is reverted.")
+    ] = False
+    timeout: Annotated[float, Field(gt=0, description="Time limit of a call in seconds.")] = 120.0
+
+    @property
+    def needed(self) -> tuple[str, ...]:
+        """The arguments that must be given."""
+        if self.required is not None:
+            return self.required
+        return tuple(name for name, schema in self.parameters.items() if "default" not in schema)
 
 
 class HookSettings(Declaration, frozen=True):
@@ -277,7 +351,7 @@ class AgentSettings(Declaration, frozen=True):
 
     model: str = ""
     system: str = ""
-    tools: Several[Annotated[str, OneOf(TOOLS)]] = tuple(TOOLS)
+    tools: Several[Annotated[str, AnyTool]] = tuple(TOOLS)
     max_steps: Annotated[int, Field(ge=1)] = 50
     busy_input_mode: BusyInputMode | None = None
     interrupt_strategy: InterruptStrategy | None = None
@@ -353,6 +427,7 @@ class Settings(Declaration, frozen=True):
     restore: RestoreSettings
     checkpoints: CheckpointSettings
     hooks: Several[HookSettings]
+    tool: Several[ToolDeclaration]
     routing: Routing
     models: dict[UserName, ModelSettings] = Field(default_factory=dict[str, ModelSettings])
     agents: dict[UserName, AgentSettings]

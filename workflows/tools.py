@@ -12,8 +12,10 @@ And its tests, in `tests/tools/test_count.py`. `make docs` adds it to `docs/tool
 `tests/house/test_registries.py` fails until the module, the page and the tests are there.
 """
 
+from collections.abc import Collection
 from typing import Literal
 
+from ..machines.port_results import AGENT_TOOL
 from .registry import Part, Registry
 
 ToolKind = Literal["read", "edit", "search", "execute", "think", "other"]
@@ -53,16 +55,23 @@ AGENT_CALLS = ("fetch", "think", "switch_mode", "other")
 
 Source: https://agentclientprotocol.com/protocol/tool-calls.
 """
-_REMOTE = "mcp__"  # begins the names of tools that a server offers, which are known while it runs
+REMOTE = "mcp__"
+"""Begins the names of tools that a server offers, which are known while it runs."""
+RESERVED = (AGENT_TOOL, "command")
+"""Tools that no model has: the turn of an external agent, and the command of a workflow's step."""
 
 
-def is_rule_tool(pattern: str) -> bool:
-    """Whether a rule's `tool` can be meant: a pattern, or the name of a tool."""
+def is_rule_tool(pattern: str, declared: Collection[str] = ()) -> bool:
+    """Whether a rule's `tool` can be meant: a pattern, or the name of a tool.
+
+    `declared` are the tools of the configuration.
+    """
     return (
         any(sign in pattern for sign in "*?[")
         or pattern in TOOLS
+        or pattern in declared
         or pattern in AGENT_CALLS
-        or pattern.startswith(_REMOTE)
+        or pattern.startswith(REMOTE)
     )
 
 

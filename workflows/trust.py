@@ -24,6 +24,7 @@ GUARDED: tuple[Where, ...] = (
     ("hooks",),
     ("permissions",),
     ("tools",),
+    ("tool",),
     ("models",),
     ("route",),
     ("routing",),

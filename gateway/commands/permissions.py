@@ -7,7 +7,7 @@ import shlex
 from typing import Annotated, Any
 
 from ...machines.messages import Allow
-from ...workflows.tools import TOOLS, is_rule_tool
+from ...workflows.tools import is_rule_tool
 from ..client import SessionClient
 from ..permission import draw_rules, explained, rules_view
 from ..redaction import Redactor
@@ -49,8 +49,9 @@ def allow(
     client: SessionClient, tool: Tool, pattern: Annotated[str, Argument("PATTERN", is_rest=True)]
 ) -> Reply:
     """Allow calls for the rest of the session."""
-    if not is_rule_tool(tool):
-        return Reply(ok=False, text=f"There is no tool `{tool}`; there are {', '.join(TOOLS)}.")
+    known = client.services.config.tool_names
+    if not is_rule_tool(tool, known):
+        return Reply(ok=False, text=f"There is no tool `{tool}`; there are {', '.join(known)}.")
     match = _unquoted(pattern)
     answer = client.ask(Allow(tool=tool, pattern=match))
     text = f"Runs without asking in this session: {tool} {shlex.quote(match)}."

@@ -1,20 +1,13 @@
 """Declares the schemas of tools, and checks arguments against them; a fault is one sentence.
 
-Only the part of JSON Schema that our tools use is known: an object of strings, numbers, whole
-numbers and booleans with `required`, `minimum` and `minLength`.
+What is known of JSON Schema, and passed over, is said in `machines/json_shape.py`.
 """
 
 from difflib import get_close_matches
 from typing import Any
 
 from ...machines.conversation import ToolSchema
-
-_KINDS: dict[str, tuple[tuple[type, ...], str]] = {
-    "string": ((str,), "a text"),
-    "integer": ((int,), "a whole number"),
-    "number": ((int, float), "a number"),
-    "boolean": ((bool,), "true or false"),
-}
+from ...machines.json_shape import allows_null, is_array, is_object, schema_mismatch
 
 
 def declare(
@@ -34,41 +27,51 @@ def declare(
     return ToolSchema(name=name, description=description, parameters=parameters)
 
 
+def given_of(schema: ToolSchema, arguments: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments that count as given: null does only where the schema expects it."""
+    properties = schema.parameters.get("properties", {})
+    return {
+        name: value
+        for name, value in arguments.items()
+        if value is not None or (name in properties and allows_null(properties[name]))
+    }
+
+
 def fault_of(schema: ToolSchema, arguments: dict[str, Any]) -> str:
     """Return the fault of the arguments; empty if there is none. Null counts as not given."""
-    properties: dict[str, dict[str, Any]] = schema.parameters["properties"]
-    given = {name: value for name, value in arguments.items() if value is not None}
+    parameters = schema.parameters
+    properties: dict[str, dict[str, Any]] = parameters.get("properties", {})
+    given = given_of(schema, arguments)
     for name in given:
-        if name not in properties:
+        if name not in properties and parameters.get("additionalProperties") is False:
             return _unknown(name, list(properties))
-    for name in schema.parameters["required"]:
+    for name in parameters.get("required", ()):
         if name not in given:
             return f"`{name}` is missing"
-    faults = (_value_fault(name, value, properties[name]) for name, value in given.items())
-    return next(filter(None, faults), "")
+    if fault := schema_mismatch(given, parameters, ""):
+        return f"the arguments{fault}" if fault.startswith(" ") else fault
+    return next((_HALF.format(name) for name, value in given.items() if _has_half(value)), "")
+
+
+_HALF = "`{}` holds half of a character (an unpaired surrogate)"
 
 
 def _unknown(name: str, known: list[str]) -> str:
     near = get_close_matches(name, known, n=1, cutoff=0.5)
-    hint = f"did you mean `{near[0]}`?" if near else f"known are `{'`, `'.join(known)}`"
+    hint = f"known are `{'`, `'.join(known)}`" if known else "it has none"
+    hint = f"did you mean `{near[0]}`?" if near else hint
     return f"`{name}` is not an argument of this tool; {hint}"
 
 
-def _value_fault(name: str, value: Any, schema: dict[str, Any]) -> str:
-    types, wanted = _KINDS[schema["type"]]
-    is_disguised = isinstance(value, bool) and bool not in types
-    if is_disguised or not isinstance(value, types):
-        return f"`{name}` must be {wanted}"
-    if isinstance(value, str):
-        return _text_fault(name, value, schema)
-    if "minimum" in schema and not value >= schema["minimum"]:
-        return f"`{name}` must be at least {schema['minimum']}"
-    return ""
-
-
-def _text_fault(name: str, value: str, schema: dict[str, Any]) -> str:
-    if len(value) < schema.get("minLength", 0):
-        return f"`{name}` is empty"
-    if any("\ud800" <= character <= "\udfff" for character in value):
-        return f"`{name}` holds half of a character (an unpaired surrogate)"
-    return ""
+def _has_half(value: Any) -> bool:
+    """Whether there is half a character anywhere in a value: no file, process or journal takes it."""
+    parts = [value]
+    while parts:
+        part = parts.pop()
+        if isinstance(part, str) and any("\ud800" <= character <= "\udfff" for character in part):
+            return True
+        if is_object(part):
+            parts += [*part.keys(), *part.values()]
+        elif is_array(part):
+            parts += part
+    return False

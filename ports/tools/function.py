@@ -262,8 +262,8 @@ class FunctionRun:
         limit = self._tool.limit
         if len(data) <= limit:
             return ToolResult(status="ok", text=readable(data), bytes=len(data))
-        name = re.sub(r"[^A-Za-z0-9._-]", "_", self._context.call)
-        spill = make_private(self._context.spill_folder) / f"{name}.txt"
+        spill = self._context.spill_file
+        make_private(spill.parent)
         spill.write_bytes(data)
         text = join_ends(data[: limit // 2], data[-(limit // 2) :], len(data), str(spill))
         return ToolResult(status="ok", text=text, bytes=len(data), spilled=str(spill))

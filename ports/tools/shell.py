@@ -16,7 +16,8 @@ from .text import join_ends, readable
 from .thread_tool import failed
 from .tool import ToolContext, ToolResources, ToolRun
 
-_STATUS: dict[str, ToolStatus] = {"killed": "killed", "timed_out": "timed_out"}
+STATUS: dict[str, ToolStatus] = {"killed": "killed", "timed_out": "timed_out"}
+"""The status of a tool's result for that of a process, where it is not about the exit code."""
 _ERRORS = 16_384
 """Bytes of the end of standard error that are kept of a workflow's command."""
 _TIMEOUT = 120.0  # seconds, unless the model asks for another
@@ -134,7 +135,7 @@ def _command_result(result: ProcessResult) -> ToolResult:
     """Return a result with the output only."""
     is_ok = result.exit_code == 0
     return ToolResult(
-        status=_STATUS.get(result.status) or ("ok" if is_ok else "failed"),
+        status=STATUS.get(result.status) or ("ok" if is_ok else "failed"),
         text=join_ends(result.head, result.tail, result.total, ""),
         exit_code=result.exit_code,
         bytes=result.total,
@@ -196,19 +197,12 @@ def _shell_result(result: ProcessResult, timeout: float) -> ToolResult:
     spilled = str(result.spilled or "")
     text = join_ends(result.head, result.tail, result.total, spilled).rstrip("\n")
     text = text or "(no output)"
-    match result.status:
-        case "timed_out":
-            end = f"[timed out after {timeout:g} s and was stopped]"
-        case "killed":
-            end = "[interrupted]"
-        case _:
-            end = f"[exit code {_exit_code(result)}]"
-    parts = [text, end]
+    parts = [text, ending(result, timeout)]
     if result.status == "exited" and result.killed:
         parts.append("[what it left running in the background was stopped]")
     if result.reason:
         parts.append(f"[{result.reason}]")
-    status = _STATUS.get(result.status) or ("ok" if result.exit_code == 0 else "failed")
+    status = STATUS.get(result.status) or ("ok" if result.exit_code == 0 else "failed")
     return ToolResult(
         status=status,
         text="\n".join(parts),
@@ -220,6 +214,14 @@ def _shell_result(result: ProcessResult, timeout: float) -> ToolResult:
     )
 
 
-def _exit_code(result: ProcessResult) -> str:
-    code = result.exit_code
-    return f"{code}: ended by signal {-code}" if code is not None and code < 0 else f"{code}"
+def ending(result: ProcessResult, timeout: float) -> str:
+    """Say to the model how a command ended; `timeout` in seconds."""
+    match result.status:
+        case "timed_out":
+            return f"[timed out after {timeout:g} s and was stopped]"
+        case "killed":
+            return "[interrupted]"
+        case _:
+            code = result.exit_code
+            signal = f": ended by signal {-code}" if code is not None and code < 0 else ""
+            return f"[exit code {code}{signal}]"

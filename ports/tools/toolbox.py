@@ -9,14 +9,16 @@ from msgspec.structs import replace
 
 from ...machines.conversation import ToolSchema
 from ...machines.errors import ToolError
+from ...workflows.settings import ToolDeclaration
 from ...workflows.tools import TOOLS
 from ..process.process import Processes
+from .declared import DeclaredTool
 from .shell import CommandTool
 from .tool import Tool, ToolResources
 
 
 class Toolbox:
-    """Holds one of each tool of the registry (`workflows/tools.py`).
+    """Holds one of each tool of the registry (`workflows/tools.py`), and of those that are declared.
 
     `grace` is seconds between asking a tool's processes to end and killing them; `model_limit` is
     the number of bytes that the model receives of one call, `output_limit` the number that a workflow
@@ -24,11 +26,19 @@ class Toolbox:
     """
 
     def __init__(
-        self, processes: Processes, *, grace: float, model_limit: int, output_limit: int
+        self,
+        processes: Processes,
+        *,
+        grace: float,
+        model_limit: int,
+        output_limit: int,
+        declared: Sequence[ToolDeclaration] = (),
     ) -> None:
         self.processes = processes
         self._resources = ToolResources(processes=processes, grace=grace, output_limit=model_limit)
-        self._made: dict[str, Tool] = {}
+        self._made: dict[str, Tool] = {
+            declaration.name: DeclaredTool(declaration, self._resources) for declaration in declared
+        }
         self._command = CommandTool(replace(self._resources, output_limit=output_limit))
 
     def including(self, *tools: Tool) -> Toolbox:

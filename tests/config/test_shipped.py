@@ -19,10 +19,10 @@ NAMED = {"models": "main", "agents": "assistant"}
 def wanted_keys() -> set[Where]:
     """List every key that can be set, with the names that the shipped file uses.
 
-    Lists of tables are explained as wholes: permission rules and hooks by their comment, routes by an
-    example.
+    Lists of tables are explained as wholes: permission rules, hooks and tools by their comment,
+    routes by an example.
     """
-    lists = {("permissions", "rules"), ("hooks",), ("route",)}
+    lists = {("permissions", "rules"), ("hooks",), ("tool",), ("route",)}
     keys = {key for key in known_keys(Settings) if not {key[:1], key[:2]} & lists}
     keys |= lists - {("route",)}
     named = {tuple(NAMED[str(key[0])] if part == "*" else part for part in key) for key in keys}
@@ -98,6 +98,7 @@ def test_schema_asks_only_for_what_has_no_default() -> None:
         "PermissionRule": ["tool", "do"],
         "Route": ["name"],
         "RouteOutcomeTable": ["to", "as"],
+        "ToolDeclaration": ["name", "description", "run"],
     }
 
 

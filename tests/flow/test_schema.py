@@ -84,7 +84,7 @@ WRONG = {
     "wrong-word": '[[step]]\nid = "x"\nrun = ["true"]\noutput = "xml"\n',
     "no-id": '[[step]]\nrun = ["true"]\n',
     "too-small": '[[step]]\nid = "x"\nrun = ["true"]\nparallel = 0\n',
-    "wrong-tool": '[agents.coder]\ntools = ["hammer"]\n',
+    "wrong-declaration": '[[tool]]\nname = "x"\ndescription = "y"\nrun = "z"\n',
     "wrong-target": '[[route]]\nname = "x"\ndeliver = [{ to = "kids", as = "steer" }]\n',
 }
 

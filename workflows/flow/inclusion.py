@@ -7,6 +7,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from ...machines.errors import ConfigError, UsageError
+from ..config import with_tools_of
 from ..document import Document, read_document
 from ..paths import Paths
 from ..problem import Problem
@@ -25,7 +26,7 @@ def included_file(spec: WorkflowSpec, name: str, paths: Paths) -> Path:
 
 
 def with_included(layer: Document, spec: WorkflowSpec, paths: Paths) -> Document:
-    """Add the agents and models that included files declare to what a workflow's own file says.
+    """Add the agents, models and tools that included files declare to what a workflow's own file says.
 
     What is nearer to the run wins. `inclusion_problems` reports files that are missing or wrong.
     """
@@ -35,6 +36,8 @@ def with_included(layer: Document, spec: WorkflowSpec, paths: Paths) -> Document
             found, nearer = document.data.get(name), data.get(name, {})
             if isinstance(found, dict) and isinstance(nearer, dict):
                 data[name] = {**found, **nearer}
+        if "tool" in document.data:
+            data["tool"] = with_tools_of(document, data.get("tool"))
     return replace(layer, data=data)
 
 

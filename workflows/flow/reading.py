@@ -6,7 +6,6 @@ there is another question (`check.py`), and one that every machine answers for i
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final
 
@@ -27,7 +26,8 @@ from ..document import (
     parse_document,
     read_document,
 )
-from ..problem import Problem, Where, dotted, problems_of, shown
+from ..json_schema import schema_problems
+from ..problem import Problem, Where, dotted, problems_of
 from ..suggestions import suggest
 from .graph import order_problems
 from .scope import (
@@ -370,94 +370,6 @@ def _problem(step: StepSpec, message: str, hint: str) -> Problem:
     return Problem(where=("step", step.number, "for_each"), message=message, hint=hint)
 
 
-# Whether a step's `schema` can be looked at: the words of JSON Schema that are known, and no others
-# A word that is never checked would promise what is not kept, so it is a problem.
-
-
-_TYPES: Final = ("array", "boolean", "integer", "null", "number", "object", "string")
-_WORDS: Final[Mapping[str, str]] = {
-    "$schema": "text",
-    "additionalProperties": "bool",
-    "const": "",
-    "default": "",
-    "description": "text",
-    "enum": "list",
-    "examples": "list",
-    "items": "schema",
-    "maxItems": "number",
-    "maximum": "number",
-    "minItems": "number",
-    "minimum": "number",
-    "properties": "schemas",
-    "required": "texts",
-    "title": "text",
-    "type": "types",
-}
-_WANTED: Final = {
-    "bool": "true or false",
-    "list": "a list",
-    "number": "a number",
-    "schema": "a table",
-    "schemas": "a table",
-    "text": "a text in quotes",
-    "texts": "a list of texts",
-    "types": f"one of {', '.join(f'`{name}`' for name in _TYPES)}, or a list of them",
-}
-
-
-def schema_problems(step: StepSpec) -> Iterator[Problem]:
-    """Find problems in a step's schema."""
-    if step.output.schema is not None:
-        yield from _problems_in(step.output.schema, ("step", step.number, "schema"))
-
-
-def _problems_in(schema: Mapping[str, Any], where: Where) -> Iterator[Problem]:
-    for word, value in schema.items():
-        place = (*where, word)
-        if word not in _WORDS:
-            near = get_close_matches(word, _WORDS, 1)
-            hint = f"did you mean `{near[0]}`? " if near else ""
-            hint += f"known: {', '.join(f'`{known}`' for known in _WORDS if known != '$schema')}"
-            message = f"`{dotted(place)}` is not a word that a schema can have here"
-            yield Problem(where=place, message=message, hint=hint, value=None, at_value=False)
-        elif not _fits(_WORDS[word], value):
-            message = f"`{dotted(place)}` must be {_WANTED[_WORDS[word]]}, not {shown(value)}"
-            yield Problem(where=place, message=message)
-        elif word == "items":
-            yield from _problems_in(value, place)
-        elif word == "properties":
-            for name, inner in value.items():
-                if is_table(inner):
-                    yield from _problems_in(inner, (*place, name))
-                else:
-                    inside = (*place, name)
-                    yield Problem(
-                        where=inside,
-                        message=f"`{dotted(inside)}` must be a table, not {shown(inner)}",
-                    )
-
-
-def _fits(kind: str, value: Any) -> bool:
-    match kind:
-        case "bool":
-            return isinstance(value, bool)
-        case "list":
-            return is_list(value)
-        case "number":
-            return isinstance(value, int | float) and not isinstance(value, bool)
-        case "schema" | "schemas":
-            return is_table(value)
-        case "text":
-            return isinstance(value, str)
-        case "texts":
-            return is_list(value) and all(isinstance(text, str) for text in value)
-        case "types":
-            kinds = value if is_list(value) else [value]
-            return bool(kinds) and all(isinstance(kind, str) and kind in _TYPES for kind in kinds)
-        case _:
-            return True
-
-
 _OWN = ("workflow", "step")
 _KNOWN = tuple(known_keys(WorkflowFile))
 _ABSENT = {
@@ -578,7 +490,9 @@ def _problems_together(
     yield from use_problems(uses, spec.steps, (*spec.variables, *spec.required), broken)
     yield from item_problems(spec)
     for step in spec.steps:
-        yield from schema_problems(step)
+        if step.output.schema is not None:
+            where = ("step", step.number, "schema")
+            yield from schema_problems(step.output.schema, where, is_strict=True)
 
 
 def _with_handles(spec: WorkflowSpec, uses: Sequence[TemplateUse]) -> WorkflowSpec:
