@@ -1,7 +1,9 @@
 """An agent's profile: its configuration, read and checked, with its model built."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import field
 
@@ -15,12 +17,16 @@ from ..ports.tools.permission import Permissions
 from ..ports.tools.tool import Tool
 from ..workflows.flow.spec import WorkflowSpec
 
+if TYPE_CHECKING:
+    from ..ports.tools.mcp import McpServers
+
 
 class AgentProfile(Value):
     """The agent of a session: its model (built), its instructions, its tools and limits.
 
     `routes` are the routing tables that its session goes by. `judge` returns the judge of its goals,
     and may block. `own_tools` are tools that only this agent has; their names are in `tools`, too.
+    `server_tools` are patterns of tools of MCP servers, and `servers` those of this session, started.
     Of a run there is no model, but the `workflow`, the values of its variables, and the agents that
     work, and judge, where a step names none.
     """
@@ -43,6 +49,8 @@ class AgentProfile(Value):
     variables: Mapping[str, Any] = field(default_factory=dict[str, Any])
     helpers: tuple[str, str] = ("assistant", "judge")
     own_tools: tuple[Tool, ...] = ()
+    server_tools: tuple[str, ...] = ()
+    servers: McpServers | None = None
 
     def opening(
         self, session: str, folder: str, parent: str = "", seen: tuple[ChatMessage, ...] = ()

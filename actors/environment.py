@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from ..journal.entries import Entry
 from ..journal.record import SessionRecord
 from ..journal.store import StoredEntry
-from ..machines.conversation import ToolRequest
+from ..machines.conversation import ToolRequest, ToolSchema
 from ..machines.delivery import DEFAULT_DELIVERIES
 from ..machines.disposition import DEFAULT_DISPOSITIONS
 from ..machines.effects import PortEffect
@@ -75,6 +75,10 @@ class ToolPolicy(Protocol):
 
     def rules(self) -> tuple[Permissions, tuple[Rule, ...]]:
         """Return the configured rules, and those that a person added in this session, oldest first."""
+        ...
+
+    def schemas(self) -> tuple[ToolSchema, ...]:
+        """Return the tools that the agent has, as it sees them."""
         ...
 
     def fault(self, request: ToolRequest) -> str:

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from ..journal.child_record import at_work
 from ..journal.codec import encode
 from ..journal.log import Log
-from ..machines.conversation import ChatMessage, Usage
+from ..machines.conversation import ChatMessage, ToolSchema, Usage
 from ..machines.policy import Limits, Policy
 from ..machines.value import Value
 from ..ports.tools.permission import Permissions, Rule
@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 class SessionDescription(Value):
     """A live session as a client may know it beside its record.
 
-    `policy` is what is in force, `messages` the whole conversation. `limits` are granted `shares`
-    times; `used` and `seconds` are what they count.
+    `policy` is what is in force, `messages` the whole conversation, `tools` what the agent has. `limits`
+    are granted `shares` times; `used` and `seconds` are what they count.
     """
 
     folder: Path
@@ -47,6 +47,7 @@ class SessionDescription(Value):
     messages: Sequence[ChatMessage]
     permissions: Permissions
     allowed: tuple[Rule, ...]
+    tools: tuple[ToolSchema, ...]
     limits: Limits
     shares: int
     used: Usage
@@ -63,6 +64,7 @@ def describe_session(record: SessionRecord, environment: Environment) -> Session
         messages=record.conversation,
         permissions=permissions,
         allowed=allowed,
+        tools=environment.tool_policy.schemas(),
         limits=account.limits,
         shares=account.shares,
         used=account.used,

@@ -77,6 +77,7 @@ class SharedResources(Value):
             hidden=profile.permissions.hidden(),
             sandbox=Sandbox(self.sandbox, folder, self.spill / session / "tmp", os.environ),
             judge=profile.judge,
+            servers=profile.servers,
         )
 
     def tool_policy(

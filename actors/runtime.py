@@ -16,7 +16,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -53,6 +53,9 @@ from .termination import Termination
 from .tool_policy import Claims
 from .work.executor import EffectExecutor
 
+if TYPE_CHECKING:
+    from ..ports.tools.mcp import McpServers
+
 T = TypeVar("T")
 PATIENCE = 60.0
 """Seconds after which a session that does not reply, or does not end, is given up: a busy machine
@@ -61,7 +64,7 @@ _SAID = itertools.count(1)
 """Numbers the messages of this program."""
 
 
-def _no_profile(agent: str) -> AgentProfile:
+def _no_profile(agent: str, folder: Path) -> AgentProfile:
     raise UsageError(f"there is no agent `{agent}`", "this program was not told of any")
 
 
@@ -76,11 +79,11 @@ def _unobserved(session: str, parent: str) -> tuple[Observer, ...]:
 class ChildSetup(Struct, kw_only=True):
     """How the program sets up the sessions that a session starts; without it there are none.
 
-    `profile_of` takes an agent's name, `workflow_of` a workflow's, whose run includes it and what was
-    said; `observers_of` a session and its parent.
+    `profile_of` takes an agent's name and its folder, `workflow_of` a workflow's, whose run includes
+    it and what was said; `observers_of` a session and its parent.
     """
 
-    profile_of: Callable[[str], AgentProfile] = _no_profile
+    profile_of: Callable[[str, Path], AgentProfile] = _no_profile
     workflow_of: Callable[[str, AgentProfile, str], AgentProfile] = _no_workflow
     observers_of: Callable[[str, str], tuple[Observer, ...]] = _unobserved
 
@@ -338,6 +341,11 @@ class Runtime:
         """Return what keeps the files that a session changed; its methods run on the loop."""
         live = self.sessions.get(session)
         return live.executor.resources.workspace if live is not None else None
+
+    def servers(self, session: str) -> McpServers | None:
+        """Return a session's MCP servers, whose methods run on the loop; none if it has none."""
+        live = self.sessions.get(session)
+        return live.executor.resources.servers if live is not None else None
 
     def change_model(self, session: str, profile: AgentProfile) -> None:
         """Let another model, with all that depends on it, answer from the next call on."""

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from ..journal.child_record import ChildRecord
 from ..journal.record import SessionRecord
-from ..machines.conversation import ToolRequest
+from ..machines.conversation import ToolRequest, ToolSchema
 from ..machines.delivery import Relation
 from ..machines.errors import ToolError
 from ..ports.tools.permission import (
@@ -128,6 +128,10 @@ class SessionToolPolicy:
     def rules(self) -> tuple[Permissions, tuple[Rule, ...]]:
         """Return the configured rules, and those that a person added in this session, oldest first."""
         return self._permissions, tuple(self.allowed)
+
+    def schemas(self) -> tuple[ToolSchema, ...]:
+        """Return the tools that the agent has, as it sees them."""
+        return self._toolbox.schemas(self._names)
 
     def fault(self, request: ToolRequest) -> str:
         """Say what is wrong with a call; empty when nothing is."""

@@ -216,7 +216,11 @@ def compare(python: str) -> None:
     server.shutdown()
     head(f"a turn with one tool of one's own, mean of {TURNS}")
     row("two bare requests", bare["turn"] * 1e3, unit="ms")
-    for name, found in {"steersman (durable)": ours, "steersman (memory:)": forgets, **others}.items():
+    for name, found in {
+        "steersman (durable)": ours,
+        "steersman (memory:)": forgets,
+        **others,
+    }.items():
         if found is None:
             print(f"  {name}: not installed")
             continue

@@ -11,7 +11,7 @@ import os
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
@@ -30,7 +30,7 @@ from ..machines.conversation import Attachment, ChatMessage
 from ..machines.delegation_messages import SideTalk
 from ..machines.disposition import Intent
 from ..machines.effects import RestoreFiles
-from ..machines.errors import AdmissionRefused, StoreError, UnknownSession, UsageError
+from ..machines.errors import AdmissionRefused, StoreError, ToolError, UnknownSession, UsageError
 from ..machines.internal_messages import Inspect
 from ..machines.messages import Answer, Interrupt, Message, QueueChange, UserMessage
 from ..machines.port_results import RestoreCounted, RestoreEnded
@@ -45,6 +45,10 @@ from .events.translation import EventPublisher, queue_view
 from .redaction import Redactor
 from .router import Router
 from .saved_queues import SavedQueues
+
+if TYPE_CHECKING:
+    from ..ports.tools.mcp import McpServers
+    from ..ports.tools.mcp_offer import McpStatus
 
 TYPES = {
     Intent.STEER_WORD: "steer",
@@ -237,6 +241,18 @@ class SessionClient:
     def can_ask(self) -> bool:
         """Whether a person can answer questions."""
         return self.is_open and self.describe().policy.can_ask
+
+    @property
+    def servers(self) -> McpServers | None:
+        """The session's MCP servers, whose methods run on the runtime's loop; none if it has none."""
+        return self._runtime.servers(self.session)
+
+    def restart_server(self, name: str) -> McpStatus:
+        """End an MCP server of the session and start it again. Raises `ToolError`."""
+        servers = self.servers
+        if servers is None:
+            raise ToolError(f"there is no MCP server `{name}`", "this session has none")
+        return self._runtime.run(servers.restart(name), timeout=None)
 
     # The files that the session changed -----------------------------------------------------------
 

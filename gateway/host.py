@@ -2,24 +2,34 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from fnmatch import fnmatchcase
 from pathlib import Path
+from string import Template
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from ..actors.agent_profile import AgentProfile
 from ..actors.environment import Observer
 from ..actors.runtime import Runtime
 from ..journal.memory import MemoryStore
+from ..journal.record import SessionRecord
 from ..journal.store import Store
-from ..machines.errors import UnknownSession
+from ..machines.errors import ToolError, UnknownSession
 from ..ports.hooks import HookSpec
 from ..ports.instructions import CHANGED
 from ..ports.models.choice import Choice
 from ..ports.process.leftover import orphaned_commands
+from ..ports.tools.environment import clean_environment
+from ..ports.tools.mcp_offer import McpServer
 from ..ports.tools.sandbox import SandboxPolicy
 from ..workflows.config import Config
 from ..workflows.paths import Paths
+from ..workflows.settings import McpSettings
+from ..workflows.tools import is_of_server
 from .client import Services
 from .control import ControlServer
 from .conversation import Conversation
@@ -45,6 +55,40 @@ from .router import EventBus, Router
 from .running import RunPlan
 from .saved_queues import SavedQueues
 
+if TYPE_CHECKING:
+    from ..ports.tools.mcp import McpServers
+
+
+def mcp_server(name: str, settings: McpSettings, environ: Mapping[str, str]) -> McpServer:
+    """Return a configured server; `$NAME` in its headers is a variable of the environment."""
+    headers = {
+        key: Template(value).safe_substitute(environ) for key, value in settings.headers.items()
+    }
+    return McpServer(
+        name=name,
+        command=settings.command,
+        url=settings.url,
+        env=dict(settings.env),
+        headers=headers,
+        timeout=settings.timeout,
+        start_timeout=settings.start_timeout,
+    )
+
+
+async def _connected(servers: McpServers) -> list[str]:
+    """Start all servers at once; return a sentence about each that failed."""
+    done = await asyncio.gather(
+        *(servers.connect(name) for name in servers.names), return_exceptions=True
+    )
+    faults: list[str] = []
+    for name, result in zip(servers.names, done, strict=True):
+        if isinstance(result, ToolError):
+            hint = f"; {result.hint}" if result.hint else ""
+            faults.append(f"MCP server `{name}` cannot be used: {result.message}{hint}")
+        elif isinstance(result, BaseException):
+            raise result
+    return faults
+
 
 def _unwatched(session: str) -> tuple[Observer, ...]:
     return ()
@@ -62,6 +106,7 @@ class Host:
         self.paths = paths
         self.config = config
         self.launch = launch
+        self._environ = environ
         self.event_bus = EventBus()
         self._opening = Opening()
         self.event_bus.subscribe(self._opening.hear)
@@ -110,7 +155,7 @@ class Host:
             tools=self.runtime.shared.toolbox.names,
             note=self._note,
         )
-        self.runtime.child_setup.profile_of = self._casting.profile
+        self.runtime.child_setup.profile_of = self._child_profile
         self.runtime.child_setup.workflow_of = self._casting.included
 
     @property
@@ -132,8 +177,17 @@ class Host:
         """Let a name mean an agent that this program brings, from now on."""
         self._casting.introduce(name, agent)
 
-    def begin(self, folder: Path, plan: RunPlan | None = None, agent: str = "") -> Conversation:
-        """Begin a new session of an agent in a folder; with a `plan` it is a workflow's run."""
+    def begin(
+        self,
+        folder: Path,
+        plan: RunPlan | None = None,
+        agent: str = "",
+        servers: Sequence[McpServer] = (),
+    ) -> Conversation:
+        """Begin a new session of an agent in a folder; with a `plan` it is a workflow's run.
+
+        `servers` are MCP servers that the session has beside the configured ones.
+        """
         is_first = not self.conversations
         self._welcome()
         if plan is not None:
@@ -141,21 +195,33 @@ class Host:
         else:
             name = agent or self.launch.agent or self.config.default_agent
             profile = self._casting.profile(name)
+        profile, faults = self._equipped(profile, folder, servers)
         found = instructions_for(self.choice, folder, profile.tools, self.paths.config)
         profile = replace(profile, system=profile.system + found.text)
         session = self.runtime.open_new(folder, profile, self._observers)
         self._opening.wait(session)
-        if said := found.told():
-            self.publisher(session).notice(said)
+        for said in (found.told(), *faults):
+            if said:
+                self.publisher(session).notice(said)
         if is_first and plan is None and self.is_kept:
             self._announce_saved(session, folder)
         return self._talk(session, folder)
 
-    def resume(self, session: str) -> Conversation:
-        """Take up a session; nothing in it runs until a command starts it."""
+    def resume(self, session: str, servers: Sequence[McpServer] = ()) -> Conversation:
+        """Take up a session; nothing in it runs until a command starts it. `servers` as for `begin`."""
         self._welcome()
-        record = self.runtime.open_existing(session, self._casting.of_record, self._observers)
+        faults: list[str] = []
+
+        def profile_of(record: SessionRecord) -> AgentProfile:
+            profile = self._casting.of_record(record)
+            profile, found = self._equipped(profile, Path(record.folder), servers)
+            faults.extend(found)
+            return profile
+
+        record = self.runtime.open_existing(session, profile_of, self._observers)
         self._opening.wait(session)
+        for fault in faults:
+            self.publisher(session).notice(fault)
         if is_outdated(record, self.paths.config):
             self.publisher(session).notice(CHANGED)
         if record.imported_from:
@@ -164,6 +230,55 @@ class Host:
                 "or chosen there does not hold here; you are asked again."
             )
         return self._talk(session, Path(record.folder))
+
+    def _child_profile(self, agent: str, folder: Path) -> AgentProfile:
+        """Return the profile of a subagent, with servers of its own; the parent has said what fails."""
+        return self._equipped(self._casting.profile(agent), folder)[0]
+
+    def _equipped(
+        self, profile: AgentProfile, folder: Path, given: Sequence[McpServer] = ()
+    ) -> tuple[AgentProfile, list[str]]:
+        """Start the MCP servers of a session, and give its agent their tools; return what failed, too."""
+        patterns = profile.server_tools
+        configured = {
+            name: settings
+            for name, settings in self.config.mcp.items()
+            if any(is_of_server(pattern, name) for pattern in patterns)
+        }
+        if not (configured or given):
+            return profile, []
+        from ..ports.tools.mcp import McpServers  # most sessions have none
+
+        wanted = [mcp_server(name, found, self._environ) for name, found in configured.items()]
+        servers = McpServers(
+            [*wanted, *given],
+            self.runtime.shared.processes,
+            folder,
+            clean_environment(self._environ, self.config.tools.environment),
+            grace=self.config.tools.grace,
+            output_limit=self.config.tools.model_limit,
+        )
+        faults = self.runtime.run(_connected(servers), timeout=None)
+        tools = tuple(
+            tool
+            for tool in servers.tools()
+            if tool.server.config.name not in configured
+            or (
+                any(fnmatchcase(tool.schema.name, pattern) for pattern in patterns)
+                and any(
+                    fnmatchcase(tool.offered.name, pattern)
+                    for pattern in configured[tool.server.config.name].tools
+                )
+            )
+        )
+        names = tuple(tool.schema.name for tool in tools)
+        equipped = replace(
+            profile,
+            tools=(*profile.tools, *(name for name in names if name not in profile.tools)),
+            own_tools=(*profile.own_tools, *tools),
+            servers=servers,
+        )
+        return equipped, faults
 
     def _talk(self, session: str, folder: Path) -> Conversation:
         conversation = self._conversation(session, folder)

@@ -41,6 +41,7 @@ from ..ports.tools.tool import Tool
 from ..workflows.config import load
 from ..workflows.paths import Paths
 from ..workflows.settings import AgentSettings, Verb
+from ..workflows.tools import REMOTE
 from .commands.command import Reply
 from .commands.registry import call
 from .events.contract import Event as EventFields
@@ -113,10 +114,10 @@ class Agent:
         self.tools = tools if tools is None else tuple(tools)
         self.permissions: dict[str, Verb] = dict(permissions or {})
         self.max_steps = max_steps
-        for tool, verb in self.permissions.items():
+        for pattern, verb in self.permissions.items():
             if verb not in get_args(Verb):
                 raise UsageError(
-                    f"agent `{name}`: permissions of `{tool}`: `{verb}` is none of "
+                    f"agent `{name}`: permissions of `{pattern}`: `{verb}` is none of "
                     f"{', '.join(get_args(Verb))}"
                 )
         for tool in self.own_tools:
@@ -142,7 +143,7 @@ class Agent:
         known = host.runtime.shared.toolbox.names
         named = tuple(tool for tool in self.tools or () if isinstance(tool, str))
         for name in named:
-            if name not in known:
+            if name not in known and not name.startswith(REMOTE):
                 raise UsageError(
                     f"agent `{self.name}`: there is no tool `{name}`",
                     f"known are {', '.join(known)}; a function needs @steersman.tool",
@@ -782,7 +783,10 @@ class Home:
             host.introduce(record.agent, self._own(agent))
         own = [tool.schema.name for tool in agent.own_tools] if agent is not None else []
         there = {*host.runtime.shared.toolbox.names, *own}
-        if missing := [name for name in record.tools if name not in there]:
+        missing = [
+            name for name in record.tools if name not in there and not name.startswith(REMOTE)
+        ]
+        if missing:
             raise UsageError(
                 f"session `{row.session}` uses the tool `{missing[0]}`, which is not there",
                 "give an agent that has it: resume(session, agent=...)",

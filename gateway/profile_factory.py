@@ -41,6 +41,7 @@ from ..workflows.config import SHIPPED, Config
 from ..workflows.paths import Paths
 from ..workflows.providers import PROVIDERS
 from ..workflows.settings import AgentSettings
+from ..workflows.tools import REMOTE
 from .events.contract import Event
 from .launch_options import LaunchOptions
 from .permission import rules_of
@@ -296,7 +297,10 @@ class ProfileFactory:
             return profile
         there = (*self._tools, AGENT_TOOL, *(tool.schema.name for tool in profile.own_tools))
         known = tuple(name for name in record.tools if name in there)
-        if missing := [name for name in record.tools if name not in there]:
+        missing = [
+            name for name in record.tools if name not in there and not name.startswith(REMOTE)
+        ]
+        if missing:
             self._note(f"The session's tools `{'`, `'.join(missing)}` are not there any more")
         return replace(profile, system=record.system, tools=known)
 
@@ -341,6 +345,7 @@ class ProfileFactory:
         agent = self._config.agent(settings)
         window = (choice.config.context_window if choice else None) or 0
         tools = tuple(tool for tool in agent.tools if tool in self._tools)
+        server_tools = tuple(tool for tool in agent.tools if tool.startswith(REMOTE))
         compaction = self._config.compaction
         otherwise = "hand it back with the tool `defer`" if "defer" in tools else "say so"
         routes, notice = self._router.routes(chosen_routes)
@@ -351,6 +356,7 @@ class ProfileFactory:
             model=model,
             system=agent.system + STEERING.format(otherwise=otherwise),
             tools=tools,
+            server_tools=server_tools,
             max_steps=agent.max_steps,
             permissions=Permissions(rules_of(self._config), self._launch.is_yes),
             policy=self._policy(agent),

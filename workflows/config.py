@@ -13,7 +13,7 @@ one error reports all problems of all files.
 
 import os
 import re
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -39,7 +39,7 @@ from .positions import folder_file
 from .problem import Problem, Where, dotted, problems_of, unknown_word
 from .settings import AgentSettings, Settings
 from .suggestions import DEFAULT_TABLE, suggest
-from .tools import AGENT_CALLS, TOOLS, is_rule_tool
+from .tools import AGENT_CALLS, REMOTE, TOOLS, is_of_server, is_rule_tool
 from .trust import PROJECT_FILE, is_trusted, withhold
 
 SHIPPED = "shipped config.toml"
@@ -268,7 +268,9 @@ def _merge(
 ) -> None:
     for name, value in data.items():
         place = (*where, name)
-        if is_table(value):
+        if place[:1] == ("mcp",) and is_table(value) and len(place) == 2:
+            into[name] = _at_its_file(value, "command", layer)
+        elif is_table(value):
             below = into.get(name)
             into[name] = dict(below) if is_table(below) else {}
             _merge(into[name], value, place, layer, setters)
@@ -331,11 +333,16 @@ def _located(tool: Any, layer: Document) -> Any:
     A path is relative to the file that declares the tool: relative to the folder of a session it could
     be a program that somebody else put there.
     """
-    words = tool.get("run") if is_table(tool) else None
+    return _at_its_file(tool, "run", layer) if is_table(tool) else tool
+
+
+def _at_its_file(table: dict[str, Any], key: str, layer: Document) -> dict[str, Any]:
+    """Write the program of a command as a path from the root, if it is one from a layer's file."""
+    words = table.get(key)
     if not is_list(words) or not words or not isinstance(words[0], str) or "/" not in words[0]:
-        return tool
+        return table
     program = Path(layer.file).absolute().parent / Path(words[0]).expanduser()
-    return {**tool, "run": [os.path.normpath(program), *words[1:]]}
+    return {**table, key: [os.path.normpath(program), *words[1:]]}
 
 
 def _tool_problems(layer: Document) -> Iterator[Problem]:
@@ -380,23 +387,34 @@ def _check_tool_names(layers: list[Document]) -> list[Diagnostic]:
         str(_table(tool).get("name")) for layer in layers for tool in _items(layer.data.get("tool"))
     ]
     known = tuple(dict.fromkeys((*TOOLS, *declared)))
+    servers = {name for layer in layers for name in _table(layer.data.get("mcp"))}
     return [
         diagnostic
         for layer in layers
-        for diagnostic in diagnose(layer, _unknown_tools(layer.data, known))
+        for diagnostic in diagnose(layer, _unknown_tools(layer.data, known, servers))
     ]
 
 
-def _unknown_tools(data: dict[str, Any], known: tuple[str, ...]) -> Iterator[Problem]:
+def _unknown_tools(
+    data: dict[str, Any], known: tuple[str, ...], servers: Collection[str]
+) -> Iterator[Problem]:
     for agent, settings in _table(data.get("agents")).items():
         for number, tool in enumerate(_items(_table(settings).get("tools"))):
-            if isinstance(tool, str) and tool not in known:
-                yield unknown_word(("agents", agent, "tools", number), tool, known)
+            where: Where = ("agents", agent, "tools", number)
+            if not isinstance(tool, str) or tool in known:
+                continue
+            if not tool.startswith(REMOTE):
+                yield unknown_word(where, tool, known)
+            elif not any(is_of_server(tool, server) for server in servers) and tool != f"{REMOTE}*":
+                hint = f"there are: {', '.join(sorted(servers))}" if servers else "add `[mcp.NAME]`"
+                message = f"`{dotted(where)}`: `{tool}` fits no MCP server that is configured"
+                yield Problem(where=where, message=message, hint=hint)
     for number, rule in enumerate(_items(_table(data.get("permissions")).get("rules"))):
         pattern = _table(rule).get("tool")
         if isinstance(pattern, str) and not is_rule_tool(pattern, known):
-            where = ("permissions", "rules", number, "tool")
-            yield unknown_word(where, pattern, (*known, *AGENT_CALLS))
+            yield unknown_word(
+                ("permissions", "rules", number, "tool"), pattern, (*known, *AGENT_CALLS)
+            )
 
 
 def _table(value: object) -> dict[str, Any]:

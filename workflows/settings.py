@@ -7,9 +7,16 @@ rest the shipped `config.toml`, which is always the first layer, is the only pla
 import re
 import tomllib
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeVar
 
-from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, create_model
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    WithJsonSchema,
+    create_model,
+    model_validator,
+)
 
 from ..machines.classification import Keywords
 from .document import Declaration, Several
@@ -300,6 +307,49 @@ class ToolDeclaration(Declaration, frozen=True):
         return tuple(name for name, schema in self.parameters.items() if "default" not in schema)
 
 
+class McpSettings(Declaration, frozen=True):
+    """A server of the Model Context Protocol: a command that speaks on its pipes, or the URL of one.
+
+    `tools` are patterns of the server's own names; `env` is added to the environment of the command,
+    `headers` to requests. `timeout` and `start_timeout` are seconds, of a call and of the start.
+    """
+
+    command: Annotated[
+        Several[str],
+        Field(
+            description="The command that starts the server. A program written with a `/` is "
+            "relative to this file."
+        ),
+    ] = ()
+    url: Annotated[
+        str, Field(description="The address of a server that runs already, in place of a command.")
+    ] = ""
+    tools: Annotated[
+        Several[str], Field(description="Patterns of the server's tools; the others are left out.")
+    ] = ("*",)
+    env: Annotated[dict[str, str], Field(description="Variables of its environment.")] = Field(
+        default_factory=dict[str, str]
+    )
+    headers: Annotated[
+        dict[str, str],
+        Field(
+            description="Headers of requests to `url`; `$NAME` is a variable of the environment."
+        ),
+    ] = Field(default_factory=dict[str, str])
+    timeout: Annotated[float, Field(gt=0, description="Time limit of a call in seconds.")] = 120.0
+    start_timeout: Annotated[
+        float, Field(gt=0, description="Seconds until it has to have listed its tools.")
+    ] = 30.0
+
+    @model_validator(mode="after")
+    def _reached_in_one_way(self) -> Self:
+        if bool(self.command) == bool(self.url):
+            raise ValueError("needs either a `command` or a `url`")
+        if self.url and not self.url.startswith(("http://", "https://")):
+            raise ValueError("`url` must begin with http:// or https://")
+        return self
+
+
 class HookSettings(Declaration, frozen=True):
     """A command that runs on an event of a session; `timeout` in seconds."""
 
@@ -428,6 +478,7 @@ class Settings(Declaration, frozen=True):
     checkpoints: CheckpointSettings
     hooks: Several[HookSettings]
     tool: Several[ToolDeclaration]
+    mcp: dict[UserName, McpSettings] = Field(default_factory=dict[str, McpSettings])
     routing: Routing
     models: dict[UserName, ModelSettings] = Field(default_factory=dict[str, ModelSettings])
     agents: dict[UserName, AgentSettings]

@@ -12,6 +12,7 @@ And its tests, in `tests/tools/test_count.py`. `make docs` adds it to `docs/tool
 `tests/house/test_registries.py` fails until the module, the page and the tests are there.
 """
 
+import re
 from collections.abc import Collection
 from typing import Literal
 
@@ -59,6 +60,13 @@ REMOTE = "mcp__"
 """Begins the names of tools that a server offers, which are known while it runs."""
 RESERVED = (AGENT_TOOL, "command")
 """Tools that no model has: the turn of an external agent, and the command of a workflow's step."""
+
+
+def is_of_server(pattern: str, server: str) -> bool:
+    """Whether a pattern of tools can fit those of an MCP server."""
+    begin = f"{REMOTE}{server}__"
+    literal = re.split(r"[*?[]", pattern, maxsplit=1)[0]
+    return pattern.startswith(begin) or (literal != pattern and begin.startswith(literal))
 
 
 def is_rule_tool(pattern: str, declared: Collection[str] = ()) -> bool:

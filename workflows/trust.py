@@ -25,6 +25,7 @@ GUARDED: tuple[Where, ...] = (
     ("permissions",),
     ("tools",),
     ("tool",),
+    ("mcp",),
     ("models",),
     ("route",),
     ("routing",),

@@ -19,7 +19,7 @@ from ...journal.memory import MemoryStore
 from ...journal.record import SessionRecord
 from ...journal.recovery import load_record
 from ...journal.store import SessionRow
-from ...machines.conversation import ToolRequest
+from ...machines.conversation import ToolRequest, ToolSchema
 from ...machines.delegation_messages import (
     ChildOpened,
     ChildReport,
@@ -92,6 +92,10 @@ class SimulatedToolPolicy(Struct, kw_only=True):
     def rules(self) -> tuple[Permissions, tuple[Rule, ...]]:
         """There are none: the names of the tools decide."""
         return Permissions(), ()
+
+    def schemas(self) -> tuple[ToolSchema, ...]:
+        """There are none: the model wishes for what it likes."""
+        return ()
 
     def fault(self, request: ToolRequest) -> str:
         """Say what is wrong with a call."""

@@ -270,6 +270,8 @@ class EffectExecutor:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         if isinstance(self.resources.model, ExternalAgent):  # it is this session's alone
             await self.resources.model.aclose()
+        if self.resources.servers is not None:
+            await self.resources.servers.aclose()
         if self.resources.workspace is not None:
             await self.resources.workspace.aclose()
         if self.resources.sandbox is not None:

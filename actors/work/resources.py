@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from msgspec import Struct
 
@@ -16,6 +16,9 @@ from ...ports.models.model import Model
 from ...ports.tools.sandbox import Sandbox
 from ...ports.tools.toolbox import Toolbox
 from ...ports.workspace import WorkspacePort
+
+if TYPE_CHECKING:
+    from ...ports.tools.mcp import McpServers
 
 
 class StartTask(Protocol):
@@ -47,6 +50,7 @@ class SessionResources(Struct, kw_only=True):
     workspace: WorkspacePort | None = None
     hidden: tuple[tuple[str, bool], ...] = ()
     sandbox: Sandbox | None = None
+    servers: McpServers | None = None
 
     @property
     def overhead(self) -> int:

@@ -1,0 +1,106 @@
+"""`/tools` and `/mcp`: the tools of the session's agent, and the MCP servers that some of them are of."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from ...machines.errors import ToolError
+from ...ports.tools.mcp_offer import McpStatus
+from ...workflows.tools import REMOTE, TOOLS
+from ..client import SessionClient
+from ..formats import one_line
+from .command import Argument, Reply, command
+
+SHOWN = 100
+"""Characters of a description that are shown to people."""
+
+
+@command("tools", "settings", "Show the tools of the agent, and what happens to their calls.")
+def tools(client: SessionClient) -> Reply:
+    """Show the tools that the agent has, with the rule that decides about a call without arguments."""
+    found = client.describe()
+    declared = {tool.name for tool in client.services.config.tool}
+    listed: list[dict[str, Any]] = []
+    for schema in found.tools:
+        decision = found.permissions.decide(schema.name, {}, found.folder, found.allowed)
+        listed.append(
+            {
+                "name": schema.name,
+                "description": schema.description,
+                "from": _origin(schema.name, declared),
+                "do": decision.do,
+                "rule": decision.rule,
+                "parameters": schema.parameters,
+            }
+        )
+    data = client.redacted({"tools": listed})
+    width = max((len(tool["name"]) for tool in listed), default=0)
+    lines = [
+        f"{tool['do']:<5} {tool['name']:<{width}}  {one_line(tool['description'], SHOWN)}"
+        for tool in data["tools"]
+    ]
+    text = "\n".join(lines) or "The agent has no tools."
+    return Reply(ok=True, data=data, text=text)
+
+
+def _origin(name: str, declared: set[str]) -> str:
+    """Say where a tool comes from: built in, the configuration, an MCP server or the program."""
+    if name in TOOLS:
+        return "built in"
+    if name in declared:
+        return "configuration"
+    if name.startswith(REMOTE):
+        return f"mcp.{name.removeprefix(REMOTE).partition('__')[0]}"
+    return "program"
+
+
+@command("mcp", "settings", "Show the session's MCP servers and what they offer.")
+def mcp(client: SessionClient) -> Reply:
+    """Show each server: its state, and its tools, resources and prompts."""
+    servers = client.servers
+    found = [servers.status(name) for name in servers.names] if servers is not None else []
+    data = client.redacted({"servers": [_view(status) for status in found]})
+    text = "\n".join(_drawn(server) for server in data["servers"])
+    return Reply(ok=True, data=data, text=text or "No MCP server is configured: add `[mcp.NAME]`.")
+
+
+@command("mcp restart", "settings", "Start an MCP server again.")
+def restart_server(client: SessionClient, name: Annotated[str, Argument("NAME")]) -> Reply:
+    """End a server and start it again; calls of it that are under way fail."""
+    try:
+        view = client.redacted(_view(client.restart_server(name)))
+    except ToolError as error:
+        hint = f"; {error.hint}" if error.hint else ""
+        return Reply(ok=False, data={"name": name}, text=f"{error.message}{hint}")
+    return Reply(ok=True, data=view, text=_drawn(view))
+
+
+def _view(status: McpStatus) -> dict[str, Any]:
+    """Return a server as programs see it."""
+    offer = status.offer
+    return {
+        "name": status.name,
+        "state": status.state,
+        "program": status.program,
+        "protocol": status.protocol,
+        "fault": status.fault or None,
+        "pid": status.pid or None,
+        "tools": [tool.name for tool in offer.tools],
+        "resources": [resource.uri for resource in offer.resources],
+        "prompts": [prompt.name for prompt in offer.prompts],
+        "notes": list(offer.notes),
+    }
+
+
+def _drawn(view: dict[str, Any]) -> str:
+    """Draw a server for people."""
+    offered = [
+        f"{len(view[what])} {what}" for what in ("tools", "resources", "prompts") if view[what]
+    ]
+    head = f"{view['name']}: {view['state']}"
+    parts = [part for part in (view["program"], ", ".join(offered)) if part]
+    lines = [f"{head} ({'; '.join(parts)})" if parts else head]
+    lines += [f"  {one_line(text, 4 * SHOWN)}" for text in (view["fault"], *view["notes"]) if text]
+    if view["tools"]:
+        lines.append(f"  {', '.join(view['tools'])}")
+    return "\n".join(lines)
