@@ -21,6 +21,7 @@ from ...machines.workflow_messages import ENDED, ChildCame
 from ...workflows.flow.spec import (
     FIELDS,
     AgentAction,
+    CallAction,
     JudgeAction,
     Kind,
     Output,
@@ -42,7 +43,7 @@ sentence"}}. `done` means that it holds, `continue` that it does not."""
 WORKFLOW: Final = "workflow "
 """How the name of an agent begins that is no agent but another workflow."""
 
-COMMANDS = (Kind.RUN, Kind.SHELL)
+COMMANDS = (Kind.RUN, Kind.SHELL, Kind.CALL)
 """The kinds of steps that are a process."""
 
 Outcome = tuple[str, WorkResult]
@@ -128,7 +129,7 @@ def _of_step(step: StepSpec, record: StepRecord) -> dict[str, Any]:
         for index, item in enumerate(record.items)
     ]
     first = None
-    if step.kind in COMMANDS:
+    if "exit_code" in FIELDS[step.kind]:
         codes = (item["exit_code"] for item in items if item["status"] == "failed")
         first = next(codes, next(iter(step.exit_codes), 0))
     return {
@@ -136,7 +137,7 @@ def _of_step(step: StepSpec, record: StepRecord) -> dict[str, Any]:
         "status": status,
         "error": record.reason,
         "output": [item["output"] for item in items],
-        **({"exit_code": first} if step.kind in COMMANDS else {}),
+        **({"exit_code": first} if "exit_code" in FIELDS[step.kind] else {}),
         "items": items,
         "done": record.count("done"),
         "failed": record.count("failed"),
@@ -153,8 +154,8 @@ def _of_result(step: StepSpec, status: str, result: WorkResult | None) -> dict[s
     found = result or WorkResult()
     fields: dict[str, Any] = {"status": status, "error": found.reason}
     fields["output"] = _output(step.output, found.output)
-    if step.kind in COMMANDS:
-        fields |= {"exit_code": found.exit_code, "stderr": found.errors}
+    process = {"exit_code": found.exit_code, "stderr": found.errors}
+    fields |= {name: process[name] for name in process if name in FIELDS[step.kind]}
     more = {name: found.more.get(name, "") for name in FIELDS[step.kind] if name not in fields}
     return {**fields, **more}
 
@@ -171,15 +172,19 @@ def _output(output: Output, text: str) -> Any:
 
 
 def command(step: StepSpec, values: Mapping[str, Any], turn: str, epoch: int, call: str) -> RunTool:
-    """Return the effect that runs a step's command. Raises `TemplateError`."""
+    """Return the effect that runs a step's command or function. Raises `TemplateError`."""
+    arguments: dict[str, Any]
     match step.action:
         case RunAction(words=words):
-            argv = render_words(words, values)
+            arguments = {"argv": list(render_words(words, values))}
         case ShellAction(text=text):
-            argv = ("/bin/sh", "-c", text)
+            arguments = {"argv": ["/bin/sh", "-c", text]}
+        case CallAction(place=place, arguments=given):
+            given = render_value(dict(given), values)
+            folder = values["workflow"]["folder"]
+            arguments = {"call": place, "with": given, "folder": folder}
         case _:
             raise AssertionError(step.action)
-    arguments: dict[str, Any] = {"argv": list(argv)}
     if step.env:
         arguments["env"] = {name: render(value, values) for name, value in step.env.items()}
     if step.cwd:
@@ -240,11 +245,23 @@ def of_command(step: StepSpec, ended: ToolResult) -> Outcome:
     if code is None:
         why = ended.text.strip().strip("[]") or "it could not be started"
         return "failed", WorkResult(output="", errors=ended.errors, exit_code=None, reason=why)
+    if step.kind is Kind.CALL:
+        return _of_call(step, ended)
     if code not in step.exit_codes:
         said = (ended.errors.strip() or ended.text.strip()).splitlines()[-1:]
         signal = f", ended by signal {-code}" if code < 0 else ""
         return "failed", _because(result, ": ".join([f"exit code {code}{signal}", *said]))
     return _checked(step, result, ended.is_cut)
+
+
+def _of_call(step: StepSpec, ended: ToolResult) -> Outcome:
+    """Return the outcome of a function: its result, or the reason why there is none."""
+    if ended.exit_code == 0 and ended.text:
+        return _checked(step, WorkResult(output=ended.text, errors=ended.errors), ended.is_cut)
+    code = ended.exit_code or 0
+    how = f"by signal {-code}" if code < 0 else f"with exit code {code}"
+    reason = ended.text or f"its process ended {how} before the function returned"
+    return "failed", WorkResult(errors=ended.errors, reason=reason)
 
 
 def _checked(step: StepSpec, result: WorkResult, is_cut: bool) -> Outcome:

@@ -2,6 +2,7 @@
 
 import asyncio
 import codecs
+import os
 import shutil
 from collections.abc import Awaitable, Callable
 from functools import partial
@@ -12,6 +13,7 @@ from ...machines.errors import ToolError
 from ...machines.port_results import ToolResult, ToolStatus
 from ..process.process import Process, Processes, ProcessResult, ProcessSpec
 from .arguments import declare, fault_of
+from .calling import call_command
 from .text import join_ends, readable
 from .thread_tool import failed
 from .tool import ToolContext, ToolResources, ToolRun
@@ -82,9 +84,10 @@ class ProcessRun:
 
 
 class CommandTool:
-    """Runs a workflow's command as a supervised process; see `Tool`. No model has this tool.
+    """Runs a workflow's command, or its call of a function, as a supervised process; see `Tool`.
 
-    `env` is added to the environment. The tool counts as changing nothing, because the folder is scanned
+    No model has this tool. `env` is added to the environment; a function has the interpreter's own search
+    path for modules, too. The tool counts as changing nothing, because the folder is scanned
     once for all commands of a step, not for each.
     """
 
@@ -101,10 +104,16 @@ class CommandTool:
 
     def start(self, arguments: dict[str, Any], context: ToolContext) -> ToolRun:
         """Start the command."""
+        argv, data, environment = tuple(arguments.get("argv", ())), b"", context.environment
+        if "call" in arguments:
+            argv, data = call_command(arguments)
+            searched = os.environ.get("PYTHONPATH")
+            environment = environment | ({"PYTHONPATH": searched} if searched else {})
         spec = ProcessSpec(
-            argv=tuple(arguments["argv"]),
+            argv=argv,
             cwd=Path(context.folder, arguments.get("cwd", "")),
-            environment={**context.environment, **arguments.get("env", {})},
+            environment={**environment, **arguments.get("env", {})},
+            stdin=data,
             timeout=arguments.get("timeout"),
             grace=self._resources.grace,
             keep=self._resources.output_limit // 2,

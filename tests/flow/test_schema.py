@@ -61,6 +61,18 @@ vars = { search = "x", rewrite = "y" }
 id = "six"
 finally = true
 shell = "true"
+[[step]]
+id = "seven"
+call = "package.module:function"
+with = { name = "{{ vars.name }}", list = [1, { a = true }] }
+[[tool]]
+name = "ticket"
+description = "Look up a ticket."
+run = ["./ticket.sh"]
+parameters = { id = { type = "string", enum = ["a"] } }
+required = []
+mutating = true
+timeout = 3.0
 [agents.coder]
 tools = ["read"]
 [models.main]

@@ -78,7 +78,8 @@ def doubts(spec: WorkflowSpec, uses: Sequence[TemplateUse]) -> Iterator[Problem]
             )
     if ("steps",) not in paths:
         for step in spec.steps:
-            if step.output.form != "text" and ("steps", step.id) not in paths:
+            is_asked = step.output.form != "text" and step.kind is not Kind.CALL
+            if is_asked and ("steps", step.id) not in paths:
                 where = ("step", step.number, "output")
                 yield Problem(
                     where=where,

@@ -10,6 +10,7 @@ from .graph import levels, waits_for
 from .spec import (
     AgentAction,
     AskAction,
+    CallAction,
     JudgeAction,
     RunAction,
     ShellAction,
@@ -112,6 +113,8 @@ def _does(step: StepSpec, values: Mapping[str, Any]) -> str:
             text = " ".join(_filled(word, values) for word in words)
         case ShellAction(text=text):
             text = f"sh: {text}"
+        case CallAction(place=place):
+            text = f"call {place}"
         case AgentAction(prompt=prompt, agent=agent, goal=goal):
             said = prompt or (goal.text if goal else "")
             text = f"{agent or 'agent'}: {_filled(said, values)}"

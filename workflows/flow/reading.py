@@ -43,6 +43,8 @@ from .spec import (
     Action,
     AgentAction,
     AskAction,
+    CallAction,
+    Form,
     GoalSpec,
     JudgeAction,
     Kind,
@@ -107,19 +109,23 @@ def _head(raw: object) -> WorkflowLine:
 
 _OWN_KEYS: Final = {
     "agent": (Kind.AGENT,),
-    "cwd": (Kind.RUN, Kind.SHELL),
-    "env": (Kind.RUN, Kind.SHELL),
+    "cwd": (Kind.RUN, Kind.SHELL, Kind.CALL),
+    "env": (Kind.RUN, Kind.SHELL, Kind.CALL),
     "exit_codes": (Kind.RUN, Kind.SHELL),
     "output": (Kind.RUN, Kind.SHELL, Kind.AGENT),
     "vars": (Kind.WORKFLOW,),
+    "with": (Kind.CALL,),
 }
 """Keys that only steps of some kinds have."""
+_FIELDS: Final = {"with": "given"}
+"""Fields of a step's line that are not called like their keys, which Python has a use for."""
 
 _SHELLS: Final = frozenset({"ash", "bash", "dash", "ksh", "sh", "zsh"})
 
 
 def step_spec(line: StepLine, number: int) -> StepSpec:
     """Return the spec of a step; `conflicting_keys` has found no problem in it."""
+    usual: Form = "json" if line.call is not None else "text"
     retry = Retry(max=line.retry.max, backoff=line.retry.backoff) if line.retry else Retry()
     return StepSpec(
         id=line.id,
@@ -132,7 +138,7 @@ def step_spec(line: StepLine, number: int) -> StepSpec:
         parallel=line.parallel or 1,
         retry=retry,
         timeout=line.timeout,
-        output=Output(form=line.output or "text", schema=line.json_schema),
+        output=Output(form=line.output or usual, schema=line.json_schema),
         env=line.env or {},
         cwd=line.cwd or "",
         exit_codes=line.exit_codes or (0,),
@@ -147,6 +153,8 @@ def _action(line: StepLine) -> Action:
         return RunAction(words=line.run)
     if line.shell is not None:
         return ShellAction(text=line.shell)
+    if line.call is not None:
+        return CallAction(place=line.call, arguments=line.given or {})
     if line.judge is not None:
         return JudgeAction(text=line.judge.text, of=line.judge.of, agent=line.judge.agent)
     if line.ask is not None:
@@ -194,7 +202,7 @@ def conflicting_keys(line: StepLine, number: int) -> Iterator[Problem]:
         return
     (kind,) = kinds
     for key, fitting in _OWN_KEYS.items():
-        if getattr(line, key) is not None and kind not in fitting:
+        if getattr(line, _FIELDS.get(key, key)) is not None and kind not in fitting:
             verb = " or ".join(f"`{'prompt' if kind is Kind.AGENT else kind}`" for kind in fitting)
             message = f"`{key}` is not for a step with `{kinds[kind]}`"
             yield Problem(
@@ -227,7 +235,7 @@ def _odds(line: StepLine, number: int) -> Iterator[Problem]:
             value=None,
             at_value=False,
         )
-    if line.json_schema is not None and line.output != "json":
+    if line.json_schema is not None and line.output != "json" and line.call is None:
         hint = 'add `output = "json"`'
         yield Problem(
             where=(*where, "schema"),
@@ -298,6 +306,8 @@ _KEYS: Final = {
     "retries": "retry",
     "script": "shell",
     "uses": "workflow",
+    "function": "call",
+    "python": "call",
     "with_items": "for_each",
     "workdir": "cwd",
     "working_directory": "cwd",
@@ -307,6 +317,7 @@ _WAYS: Final = {
     "goal": 'write a table, as in `goal = { text = "the tests pass" }`',
     "judge": 'write a table, as in `judge = { text = "it is right", of = "…" }`',
     "retry": "write a table, as in `retry = { max = 3 }`",
+    "call": 'write `call = "package.module:function"`',
     "run": 'write a list, as in `run = ["ls", "-l"]`, or `shell = "ls -l"`',
 }
 

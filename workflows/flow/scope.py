@@ -20,6 +20,7 @@ from .spec import (
     VERDICTS,
     AgentAction,
     AskAction,
+    CallAction,
     JudgeAction,
     RunAction,
     ShellAction,
@@ -183,6 +184,8 @@ def _action_texts(step: StepSpec, where: Where) -> Iterator[tuple[Where, str]]:
             yield from _texts(list(words), (*where, "run"))
         case ShellAction():
             return  # its text is no template
+        case CallAction(arguments=arguments):
+            yield from _texts(dict(arguments), (*where, "with"))
         case AgentAction(prompt=prompt, goal=goal):
             yield (*where, "prompt"), prompt
             if goal:

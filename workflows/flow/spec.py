@@ -20,6 +20,7 @@ class Kind(StrEnum):
 
     RUN = "run"
     SHELL = "shell"
+    CALL = "call"
     AGENT = "agent"
     JUDGE = "judge"
     ASK = "ask"
@@ -45,6 +46,7 @@ _COMMAND: Final = {
 FIELDS: Final[Mapping[Kind, Mapping[str, str]]] = {
     Kind.RUN: _COMMAND,
     Kind.SHELL: _COMMAND,
+    Kind.CALL: {**_ALL, "stderr": "what it printed"},
     Kind.AGENT: {
         **_ALL,
         "goal": "the final state of the goal, such as `achieved`; else empty",
@@ -82,6 +84,13 @@ class ShellAction(Value):
     """A text for `sh -c`. It is no template: values reach it through the step's `env` alone."""
 
     text: str
+
+
+class CallAction(Value):
+    """A Python function as `package.module:function`; texts in its `arguments` are templates."""
+
+    place: str
+    arguments: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
 
 class GoalSpec(Value):
@@ -133,7 +142,9 @@ class WorkflowAction(Value):
     variables: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
 
-Action = RunAction | ShellAction | AgentAction | JudgeAction | AskAction | WorkflowAction
+Action = (
+    RunAction | ShellAction | CallAction | AgentAction | JudgeAction | AskAction | WorkflowAction
+)
 
 
 class Retry(Value):
@@ -191,6 +202,8 @@ class StepSpec(Value):
                 return Kind.RUN
             case ShellAction():
                 return Kind.SHELL
+            case CallAction():
+                return Kind.CALL
             case AgentAction():
                 return Kind.AGENT
             case JudgeAction():

@@ -102,7 +102,7 @@ def starter(name: str) -> str:
     return STARTER.read_text(encoding="utf-8").replace("starter", name)
 
 
-ACTION_KEYS = ("run", "shell", "prompt", "goal", "judge", "ask", "workflow")
+ACTION_KEYS = ("run", "shell", "call", "prompt", "goal", "judge", "ask", "workflow")
 """Keys of the actions of a step."""
 
 
@@ -146,6 +146,13 @@ def _check_text(text: str) -> str:
     raise ValueError("must not be empty")
 
 
+def _check_place(place: str) -> str:
+    """Look at the form alone: nothing of somebody else's is imported by a check."""
+    if re.fullmatch(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*", place):
+        return place
+    raise ValueError(f"must be `package.module:function`, not {shown(place)}")
+
+
 def _check_code(code: int) -> int:
     if 0 <= code <= 255:
         return code
@@ -161,6 +168,7 @@ _Words = Annotated[Several[str], AfterValidator(_check_words)]
 _Text = Annotated[
     str, AfterValidator(_check_text), WithJsonSchema({"type": "string", "minLength": 1})
 ]
+_Place = Annotated[str, AfterValidator(_check_place)]
 _Code = Annotated[
     int,
     AfterValidator(_check_code),
@@ -259,6 +267,17 @@ class StepLine(Declaration, frozen=True):
     shell: Annotated[
         _Text | None,
         Field(description="A text for `sh -c`. Not a template: pass values in `env`."),
+    ] = None
+    call: Annotated[
+        _Place | None,
+        Field(
+            description="A Python function, `package.module:function`, that runs in a process of its "
+            "own. What it returns is the output."
+        ),
+    ] = None
+    given: Annotated[
+        dict[_Name, _Any] | None,
+        Field(alias="with", description="Arguments of the function. Texts are templates."),
     ] = None
     agent: Annotated[
         str | None,
