@@ -166,11 +166,11 @@ class Agent:
             settings = AgentSettings.model_validate({**usual.model_dump(), **changes})
         except ValidationError as error:
             raise UsageError(f"agent `{self.name}`: {error.errors()[0]['msg']}") from error
-        limit = host.config.tools.model_limit
+        resources = host.runtime.shared.toolbox.resources
         return OwnAgent(
             settings=settings,
             model=None if isinstance(self.model, str) else self.model,
-            tools=tuple(bound(tool, loop, limit) for tool in self.own_tools),
+            tools=tuple(bound(tool, loop, resources) for tool in self.own_tools),
             rules=tuple(Rule(tool, "*", verb, PROGRAM) for tool, verb in self.permissions.items()),
         )
 

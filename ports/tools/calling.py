@@ -1,17 +1,19 @@
-"""Calls a Python function for a workflow's step, in a process of its own.
+"""Calls a Python function for a workflow's step, or an isolated tool, in a process of its own.
 
 This file is a program that the same interpreter runs by its path, and imports nothing of this package:
 its process begins quickly, and holds nothing but the function's own modules. It reads one JSON object
-from standard input: `call` (`package.module:function`), `with` (the arguments by name) and `folder`,
-which is searched first for modules. The result goes to standard output as JSON, with exit code 0; if
-there is none, the reason does, in a sentence, with exit code 1. Whatever the function prints goes to
-standard error.
+from standard input: `call` (`package.module:function`, or `FILE.py:function`), `with` (the arguments by
+name) and `folder`, which is searched first for modules; for a tool also `path`, the whole search path,
+and `about`, which tells the tool of its call. The result goes to standard output as JSON, with exit code
+0; if there is none, the reason does, in a sentence, with exit code 1. Whatever the function prints goes
+to standard error. Before the result, a tool may write notes: lines that begin with `NOTE`.
 """
 
 import importlib
 import inspect
 import json
 import os
+import runpy
 import sys
 import traceback
 from collections.abc import Mapping
@@ -21,6 +23,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, NoReturn
 
+NOTE = "\x1e"
+"""The record separator of RFC 7464."""
 FAULT = 1
 """The exit code if there is no result, but a reason."""
 _LONGEST = 2000
@@ -46,6 +50,11 @@ class _Answer:
             sys.stdout.reconfigure(line_buffering=True)
         self.is_given = False
 
+    def note(self, data: Any) -> None:
+        """Write a line before the answer."""
+        self._file.write(f"{NOTE}{json.dumps(data)}\n")
+        self._file.flush()
+
     def give(self, text: str) -> None:
         """Write the only answer."""
         self.is_given = True
@@ -63,6 +72,7 @@ def main() -> None:
     asked = json.load(sys.stdin)
     answer = _Answer()
     sys.dont_write_bytecode = True  # a folder of workflows is no place for caches
+    sys.path[:] = asked.get("path", sys.path)
     sys.path.insert(0, asked["folder"])
     place: str = asked["call"]
 
@@ -73,7 +83,11 @@ def main() -> None:
 
     sys.excepthook = told
     try:
-        result = _called(_function(place, answer), asked["with"], place, answer)
+        function = _function(place, answer)
+        if "about" in asked:
+            result = function.called_apart(asked["with"], asked["about"], answer.note)
+        else:
+            result = _called(function, asked["with"], place, answer)
     except SystemExit as end:
         if answer.is_given:
             raise
@@ -87,7 +101,11 @@ def main() -> None:
 
 def _function(place: str, answer: _Answer) -> Any:
     """Import the module and return the function."""
-    name, _, attribute = place.partition(":")
+    name, _, attribute = place.rpartition(":")
+    if name.endswith(
+        ".py"
+    ):  # a program is no module: it is run, but for what it does as the main one
+        return runpy.run_path(name, run_name="__mp_main__")[attribute]
     try:
         module = importlib.import_module(name)
     except ModuleNotFoundError as error:

@@ -9,18 +9,21 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import json
+import os
 import re
+import sys
 import threading
 from collections.abc import Callable
 from contextvars import ContextVar
 from copy import copy
-from functools import cache, update_wrapper
+from functools import cache, partial, update_wrapper
 from pathlib import Path
 from typing import Any, Generic, ParamSpec, TypeVar, cast, get_type_hints, overload
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 from pydantic.errors import PydanticUserError
-from pydantic_core import PydanticSerializationError, to_json
+from pydantic_core import PydanticSerializationError, to_json, to_jsonable_python
 
 from ...machines.conversation import ToolSchema
 from ...machines.errors import ToolError, UsageError
@@ -28,9 +31,12 @@ from ...machines.port_results import ToolProgressed, ToolResult
 from ...machines.value import Value
 from ...workflows.document import is_list, is_table
 from ...workflows.paths import make_private
+from ..process.process import Processes, ProcessResult, ProcessSpec
+from . import calling
+from .shell import STATUS, ProcessRun, ending
 from .text import join_ends, readable
 from .thread_tool import StopFlag, ToolStopped, failed
-from .tool import Tool, ToolContext
+from .tool import Tool, ToolContext, ToolResources, ToolRun
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -105,6 +111,7 @@ class FunctionTool(Generic[P, R]):
         *,
         name: str = "",
         mutating: bool = False,
+        isolated: bool = False,
         timeout: float | None = None,
     ) -> None:
         self.function = function
@@ -113,9 +120,12 @@ class FunctionTool(Generic[P, R]):
         self.timeout = timeout
         self.limit = LIMIT
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._processes: Processes | None = None
+        self._grace = GRACE
         self.schema, self._arguments, self._context_name = _declared(function, name)
         if timeout is not None and not timeout > 0:
             raise UsageError(f"tool `{self.name}`: timeout must be more than 0, not {timeout:g}")
+        self._place = _place_of(function, self.name) if isolated else ""
         update_wrapper(self, function)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -127,10 +137,13 @@ class FunctionTool(Generic[P, R]):
         """The name by which models call it."""
         return self.schema.name
 
-    def on(self, loop: asyncio.AbstractEventLoop, limit: int) -> FunctionTool[P, R]:
-        """Return the tool with the loop on which its coroutines run, and the bytes of a result."""
+    def on(
+        self, loop: asyncio.AbstractEventLoop | None, resources: ToolResources
+    ) -> FunctionTool[P, R]:
+        """Return the tool with the loop on which its coroutines run, and what its calls need."""
         bound = copy(self)
-        bound._loop, bound.limit = loop, limit
+        bound._loop, bound.limit = loop, resources.output_limit
+        bound._processes, bound._grace = resources.processes, resources.grace
         return bound
 
     def fault(self, arguments: dict[str, Any]) -> str:
@@ -148,23 +161,88 @@ class FunctionTool(Generic[P, R]):
             return f"`{place}`: {first['msg']}"
         return ""
 
-    def start(self, arguments: dict[str, Any], context: ToolContext) -> FunctionRun:
+    def start(self, arguments: dict[str, Any], context: ToolContext) -> ToolRun:
         """Start the function."""
         loop = asyncio.get_running_loop()
+        stop = StopFlag()
+        if fault := self.fault(arguments):
+            return FunctionRun(self, None, stop, context, fault)
+        if self._place:
+            return self._start_apart(arguments, context)
 
         def report(said: ToolProgressed) -> None:
             if context.tell is not None:
                 loop.call_soon_threadsafe(context.tell, said)
 
-        stop = StopFlag()
-        if fault := self.fault(arguments):
-            return FunctionRun(self, None, stop, context, fault)
+        return FunctionRun(self, self._given(arguments, context, stop, report), stop, context, "")
+
+    def _given(
+        self,
+        arguments: dict[str, Any],
+        context: ToolContext,
+        stop: StopFlag,
+        report: Callable[[ToolProgressed], None],
+    ) -> dict[str, Any]:
+        """Return what the function is called with."""
         values = self._arguments.model_validate(arguments)
         fields = type(values).model_fields
         given = {str(field.alias): getattr(values, name) for name, field in fields.items()}
         if self._context_name:
             given[self._context_name] = Context(context, stop, report)
-        return FunctionRun(self, given, stop, context, "")
+        return given
+
+    # In a process of its own ----------------------------------------------------------------------
+
+    def _start_apart(self, arguments: dict[str, Any], context: ToolContext) -> ToolRun:
+        """Start the function in a process that is killed, and proven dead, where it does not return."""
+        assert self._processes is not None, "the tool was given to no agent"
+        about = {"call": context.call, "session": context.session, "folder": str(context.folder)}
+        asked = {
+            "call": self._place,
+            "with": arguments,
+            "folder": str(Path(self._place).parent),
+            "path": sys.path,
+            "about": about,
+        }
+        spec = ProcessSpec(
+            argv=(sys.executable, "-P", calling.__file__),
+            cwd=Path.cwd(),
+            environment=dict(os.environ),  # it is a part of the program that brought it
+            timeout=self.timeout,
+            grace=self._grace,
+            keep=_LONGEST // 2,
+            stdin=json.dumps(asked).encode(),
+            keep_errors=_ERRORS,
+        )
+        notes = _Notes(context)
+
+        async def prepare() -> ProcessSpec:
+            return spec
+
+        return ProcessRun(
+            self._processes,
+            prepare,
+            partial(_of_process, limit=self.limit, timeout=self.timeout, context=context),
+            notes.read,
+        )
+
+    def called_apart(
+        self, arguments: dict[str, Any], about: dict[str, str], note: Callable[[Any], None]
+    ) -> Any:
+        """Call the function in the process that was started for it, and return what JSON has."""
+        folder = Path(about["folder"])
+        context = ToolContext(
+            folder=folder, call=about["call"], session=about["session"], spill_folder=folder
+        )
+
+        def report(said: ToolProgressed) -> None:
+            note([said.done, said.total, said.unit, said.note])
+
+        _running.set(about["session"])
+        result = cast("Any", self.function)(**self._given(arguments, context, StopFlag(), report))
+        if inspect.isawaitable(result):
+            result = asyncio.run(_awaited(result))
+        return to_jsonable_python(result)
 
     def begin(self, given: dict[str, Any], session: str) -> Work:
         """Begin a call where it belongs."""
@@ -178,10 +256,10 @@ class FunctionTool(Generic[P, R]):
         return _in_thread(call)
 
 
-def bound(tool: Tool, loop: asyncio.AbstractEventLoop, limit: int) -> Tool:
-    """Give a tool that is a function its loop and its bound; any other has its own."""
+def bound(tool: Tool, loop: asyncio.AbstractEventLoop | None, resources: ToolResources) -> Tool:
+    """Give a tool that is a function what its calls need; any other has that."""
     if isinstance(tool, FunctionTool):
-        return cast("FunctionTool[..., Any]", tool).on(loop, limit)
+        return cast("FunctionTool[..., Any]", tool).on(loop, resources)
     return tool
 
 
@@ -255,18 +333,93 @@ class FunctionRun:
         except (PydanticSerializationError, UnicodeError, ValueError, RecursionError) as why:
             kind = type(value).__name__
             return failed(ToolError(f"`{self._tool.name}` returned a `{kind}`, no JSON: {why}"))
-        return await asyncio.to_thread(self._clipped, b"Done." if value is None else data)
+        data = b"Done." if value is None else data
+        return await asyncio.to_thread(_clipped, data, self._tool.limit, self._context)
 
-    def _clipped(self, data: bytes) -> ToolResult:
-        """Return a result with head and tail of a text that is too long, which is kept in a file."""
-        limit = self._tool.limit
-        if len(data) <= limit:
-            return ToolResult(status="ok", text=readable(data), bytes=len(data))
-        spill = self._context.spill_file
-        make_private(spill.parent)
-        spill.write_bytes(data)
-        text = join_ends(data[: limit // 2], data[-(limit // 2) :], len(data), str(spill))
-        return ToolResult(status="ok", text=text, bytes=len(data), spilled=str(spill))
+
+def _clipped(data: bytes, limit: int, context: ToolContext) -> ToolResult:
+    """Return a result with head and tail of a text that is too long, which is kept in a file."""
+    if len(data) <= limit:
+        return ToolResult(status="ok", text=readable(data), bytes=len(data))
+    spill = context.spill_file
+    make_private(spill.parent)
+    spill.write_bytes(data)
+    text = join_ends(data[: limit // 2], data[-(limit // 2) :], len(data), str(spill))
+    return ToolResult(status="ok", text=text, bytes=len(data), spilled=str(spill))
+
+
+# Functions in a process of their own --------------------------------------------------------------
+
+_ERRORS = 4096  # bytes of the end of standard error that a failure shows
+_LONGEST = 8 << 20  # bytes of a result
+
+
+class _Notes:
+    """Passes on the progress that an isolated function writes before its result."""
+
+    def __init__(self, context: ToolContext) -> None:
+        self._context = context
+        self._line = ""
+
+    def read(self, text: str) -> None:
+        """Take in what was written next."""
+        *lines, self._line = (self._line + text).split("\n")
+        for line in lines:
+            if line.startswith(calling.NOTE) and self._context.tell is not None:
+                done, total, unit, note = json.loads(line[1:])
+                self._context.tell(
+                    ToolProgressed(
+                        call=self._context.call, done=done, total=total, unit=unit, note=note
+                    )
+                )
+        if not self._line.startswith(calling.NOTE):
+            self._line = ""
+
+
+def _of_process(
+    result: ProcessResult, *, limit: int, timeout: float | None, context: ToolContext
+) -> ToolResult:
+    """Return the result of an isolated function, as of any other."""
+    written = readable(result.head + result.tail).split("\n")
+    text = "\n".join(line for line in written if not line.startswith(calling.NOTE))
+    status = STATUS.get(result.status) or ("ok" if result.exit_code == 0 else "failed")
+    if status == "ok":
+        try:
+            value = json.loads(text)
+        except ValueError:
+            status, text = "failed", "its process ended before the function returned"
+        else:
+            text = value if isinstance(value, str) else "Done." if value is None else text
+            return _clipped(text.encode("utf-8", "replace"), limit, context)
+    errors = readable(result.errors).strip()
+    reason = f"Error: {text}" if text else errors[-_ERRORS:]
+    parts = [reason] if status == "failed" else [ending(result, timeout or 0.0)]
+    return ToolResult(
+        status=status,
+        text="\n".join(part for part in parts if part) or ending(result, 0.0),
+        exit_code=result.exit_code,
+        bytes=result.total,
+        killed=result.killed,
+        survivors=result.survivors,
+    )
+
+
+async def _awaited(result: Any) -> Any:
+    return await result
+
+
+def _place_of(function: Callable[..., Any], name: str) -> str:
+    """Return where another process finds a function. Raises `UsageError`."""
+    place, module = getattr(function, "__qualname__", ""), sys.modules.get(function.__module__)
+    file = getattr(module, "__file__", None)
+    if "<" in place or "." in place or file is None:
+        raise UsageError(
+            f"tool `{name}`: an isolated function is looked up by its name in another process",
+            "define it at the top level of a module or of a program's file",
+        )
+    if function.__module__ == "__main__":
+        return f"{os.path.abspath(file)}:{place}"
+    return f"{function.__module__}:{place}"
 
 
 # Where functions run ------------------------------------------------------------------------------
@@ -360,7 +513,11 @@ def tool(function: Callable[P, R], /) -> FunctionTool[P, R]: ...
 
 @overload
 def tool(
-    *, name: str = "", mutating: bool = False, timeout: float | None = None
+    *,
+    name: str = "",
+    mutating: bool = False,
+    isolated: bool = False,
+    timeout: float | None = None,
 ) -> Callable[[Callable[P, R]], FunctionTool[P, R]]: ...
 
 
@@ -370,6 +527,7 @@ def tool(
     *,
     name: str = "",
     mutating: bool = False,
+    isolated: bool = False,
     timeout: float | None = None,
 ) -> FunctionTool[P, R] | Callable[[Callable[P, R]], FunctionTool[P, R]]:
     """Make a function a tool that models may call; it stays callable as before.
@@ -380,13 +538,18 @@ def tool(
     text, or as JSON; an exception is an error that the model reads.
 
     `name` stands for the function's own. `mutating`: it may change files in the session's folder, so
-    it runs alone, and its changes can be reverted. `timeout` is in seconds.
+    it runs alone, and its changes can be reverted. `isolated`: each call runs in a process of its own,
+    which is killed and proven dead where it does not return after a stop; the function has to be at the
+    top level of its module, and what a program does has to stand behind `if __name__ == "__main__":`.
+    `timeout` is in seconds.
 
     Raises `UsageError` for a parameter that has no type, or one that no JSON schema expresses.
     """
 
     def decorate(function: Callable[P, R]) -> FunctionTool[P, R]:
-        return FunctionTool(function, name=name, mutating=mutating, timeout=timeout)
+        return FunctionTool(
+            function, name=name, mutating=mutating, isolated=isolated, timeout=timeout
+        )
 
     return decorate if function is None else decorate(function)
 

@@ -35,11 +35,11 @@ class Toolbox:
         declared: Sequence[ToolDeclaration] = (),
     ) -> None:
         self.processes = processes
-        self._resources = ToolResources(processes=processes, grace=grace, output_limit=model_limit)
+        self.resources = ToolResources(processes=processes, grace=grace, output_limit=model_limit)
         self._made: dict[str, Tool] = {
-            declaration.name: DeclaredTool(declaration, self._resources) for declaration in declared
+            declaration.name: DeclaredTool(declaration, self.resources) for declaration in declared
         }
-        self._command = CommandTool(replace(self._resources, output_limit=output_limit))
+        self._command = CommandTool(replace(self.resources, output_limit=output_limit))
 
     def including(self, *tools: Tool) -> Toolbox:
         """Return a toolbox with more tools."""
@@ -57,7 +57,7 @@ class Toolbox:
         if name == self._command.schema.name:
             return self._command
         if name not in self._made and name in TOOLS:
-            self._made[name] = TOOLS.load(name)(self._resources)
+            self._made[name] = TOOLS.load(name)(self.resources)
         return self._made.get(name)
 
     def schemas(self, names: Sequence[str]) -> tuple[ToolSchema, ...]:
