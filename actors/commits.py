@@ -103,7 +103,7 @@ class Commits:
                     reason=reason, hint="`steersman sessions list` shows it", is_lease_lost=True
                 )
             )
-        elif isinstance(result, SteersmanError):
+        else:
             broke = StoreBroke(reason=result.message, hint=result.hint)
             is_general = isinstance(result, StoreError)
             for other in list(self._owned.values()) if is_general else [owned]:

@@ -125,12 +125,12 @@ class SessionClient:
         try:
             self._runtime.mend(self.session)
             self._runtime.tell(self.session, message)
-        except StoreError as fault:
-            self.reject("store_failed", text, client_id, fault.hint)
         except AdmissionRefused as refusal:
             self.reject("mailbox_full", text, client_id, refusal.hint)
         except UnknownSession:  # another process ended it
             self.reject("session_finalized", text, client_id, "`steersman chat` begins another")
+        except StoreError as fault:
+            self.reject("store_failed", text, client_id, fault.hint)
 
     def reject(self, reason: str, text: str, client_id: str, hint: str = "") -> None:
         """Give a text back to its sender."""
