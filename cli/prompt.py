@@ -13,7 +13,6 @@ from collections.abc import Callable, Generator
 from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout
 from io import TextIOBase
 
-from prompt_toolkit.application import Application
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.data_structures import Size
 
@@ -29,34 +28,7 @@ from .screen.input_line import InputLine, MessageSender
 from .screen.layout import make_app
 from .screen.screen import Screen
 from .screen.terminal_repair import restored_terminal
-from .signals import SignalExit, farewell, leave_through
-
-
-class PromptExit:
-    """Ends the prompt after a signal, in the prompt's own loop.
-
-    An exception through that loop would cancel its tasks in the middle of a drawing.
-    """
-
-    def __init__(self, prompt: Application[int]) -> None:
-        self.signal_exit: SignalExit | None = None
-        self._prompt = prompt
-
-    def leave(self, signal_exit: SignalExit) -> bool:
-        """Request the end of the prompt; False if none is open. Runs in a signal's handler."""
-        loop = self._prompt.loop
-        if loop is None or not self._prompt.is_running:
-            return False
-        self.signal_exit = signal_exit
-        is_asked = signal_exit.exit_code == 128 + signal.SIGINT  # as Ctrl-D asks
-        loop.call_soon_threadsafe(self.shut, 0 if is_asked else signal_exit.exit_code)
-        return True
-
-    def shut(self, code: int = 0) -> None:
-        """End the prompt; in its loop."""
-        future = self._prompt.future
-        if future is not None and not future.done():
-            self._prompt.exit(result=code)
+from .signals import PromptExit, farewell, leave_through
 
 
 class StdoutRedirect(TextIOBase):
@@ -160,15 +132,14 @@ def _converse(
     app = make_app(screen, buffer, keys.bindings, None, os.environ)
     app.key_processor.before_key_press += keys.note_key
     screen.canvas.app = app
-    prompt_exit = PromptExit(app)
+    prompt_exit = PromptExit(app, lambda: app.exit(result=0))
     with leave_through(prompt_exit.leave):
         try:
-            return app.run(handle_sigint=False, set_exception_handler=False)
+            app.run(prompt_exit.opened, handle_sigint=False, set_exception_handler=False)
+            return prompt_exit.exit_code
         except (EOFError, OSError):  # the terminal is gone
             forget(1, 2)
             return 128 + signal.SIGHUP
-        except SignalExit as signal_exit:
-            return signal_exit.exit_code
         finally:
             forget_line()
             screen.canvas.app = None

@@ -10,11 +10,15 @@ import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from types import FrameType
+from typing import TYPE_CHECKING, Any
 
 from ..gateway.conversation import Conversation
 from ..gateway.interface import ChatSession
 from ..journal.store import SessionRow
 from ..machines.errors import StoreError
+
+if TYPE_CHECKING:
+    from prompt_toolkit.application import Application
 
 
 def farewell(conversation: ChatSession, *, is_kept: bool = True) -> str:
@@ -125,3 +129,43 @@ def leave_through(way: Callable[[SignalExit], bool]) -> Generator[None]:
         yield
     finally:
         _ways.remove(way)
+
+
+class PromptExit:
+    """Ends a prompt from outside: after a signal, or when there is nothing more to ask.
+
+    `end` ends it, in its loop; `opened` belongs into its `pre_run`. An exception through that loop would
+    cancel its tasks in the middle of a drawing; one before it would leave a loop half made. So what comes
+    before the prompt is open ends it as soon as it is.
+    """
+
+    def __init__(self, prompt: Application[Any], end: Callable[[], None]) -> None:
+        self.signal_exit: SignalExit | None = None
+        self._prompt = prompt
+        self._end = end
+        self._is_shut = False
+
+    @property
+    def exit_code(self) -> int:
+        """The signal's, but 0 after one as Ctrl-C sends it: that asks to leave, as Ctrl-D does."""
+        code = self.signal_exit.exit_code if self.signal_exit is not None else 0
+        return 0 if code == 128 + signal.SIGINT else code
+
+    def leave(self, signal_exit: SignalExit) -> bool:
+        """Take a signal; in its handler, for `leave_through`."""
+        self.signal_exit = signal_exit
+        self.shut()
+        return True
+
+    def shut(self) -> None:
+        """End the prompt, now or when it opens; from any thread."""
+        self._is_shut = True
+        loop = self._prompt.loop
+        if loop is not None and self._prompt.is_running:
+            loop.call_soon_threadsafe(self.opened)
+
+    def opened(self) -> None:
+        """End the prompt if that was asked for; in its loop."""
+        future = self._prompt.future
+        if self._is_shut and future is not None and not future.done():
+            self._end()

@@ -26,7 +26,7 @@ from ...gateway.terminal import audited
 from ..printer import forget
 from ..question import answered, asked
 from ..screen.layout import VisibleEscapes
-from ..signals import SignalExit, leave_through
+from ..signals import PromptExit, leave_through
 from ..wrapping import wrapped
 from .options import RunOptions
 from .screen import RunScreen
@@ -85,20 +85,10 @@ def run_at_prompt(host: Host, open_it: Callable[[], Conversation], options: RunO
         session.app.ttimeoutlen = 0.05
         session.app.timeoutlen = 0.1
         host.event_bus.subscribe(lambda event: session.app.invalidate())
-        signal_exits: list[SignalExit] = []
-
-        def leave(signal_exit: SignalExit) -> bool:
-            """Request the end of the prompt in its own loop; runs in a signal's handler."""
-            loop = session.app.loop
-            if loop is None or not session.app.is_running:
-                return False
-            signal_exits.append(signal_exit)
-            loop.call_soon_threadsafe(_end, session)
-            return True
-
-        with leave_through(leave):
-            threading.Thread(target=_await, args=(watch, keys, session), daemon=True).start()
-            code = _read(session, conversation, screen, keys, signal_exits)
+        prompt_exit = PromptExit(session.app, lambda: session.app.exit(exception=EOFError()))
+        with leave_through(prompt_exit.leave):
+            threading.Thread(target=_await, args=(watch, prompt_exit), daemon=True).start()
+            code = _read(session, conversation, screen, prompt_exit)
         if code is None:
             watch.wait(conversation)
         elif code:
@@ -115,7 +105,6 @@ class RunKeys:
     """The control keys: Esc and Ctrl-C stop the run, a second Ctrl-C ends the program."""
 
     def __init__(self, watch: RunWatch, conversation: Conversation) -> None:
-        self.is_over = threading.Event()
         self._watch = watch
         self._conversation = conversation
         self._is_stopping = False
@@ -156,37 +145,27 @@ class RunKeys:
             self._conversation.say(text, explicit)
 
 
-def _await(watch: RunWatch, keys: RunKeys, session: PromptSession[str]) -> None:
+def _await(watch: RunWatch, prompt_exit: PromptExit) -> None:
     """End the prompt when the run has ended."""
     conversation = watch.conversation
     assert conversation is not None
     watch.wait(conversation)
-    keys.is_over.set()
-    loop = session.app.loop
-    if loop is not None:
-        loop.call_soon_threadsafe(_end, session)
-
-
-def _end(session: PromptSession[str]) -> None:
-    if session.app.is_running and session.app.future is not None and not session.app.future.done():
-        session.app.exit(exception=EOFError())
+    prompt_exit.shut()
 
 
 def _read(
     session: PromptSession[str],
     conversation: Conversation,
     screen: RunScreen,
-    keys: RunKeys,
-    signal_exits: list[SignalExit],
+    prompt_exit: PromptExit,
 ) -> int | None:
     """Send each line until the run is over (`None`) or a signal ends it (its exit code)."""
-    while not keys.is_over.is_set():
+    while True:
         try:
-            text = session.prompt()
+            text = session.prompt(pre_run=prompt_exit.opened)
         except (EOFError, KeyboardInterrupt):
-            return signal_exits[0].exit_code if signal_exits else None
-        except SignalExit as signal_exit:
-            return signal_exit.exit_code
+            signal_exit = prompt_exit.signal_exit
+            return signal_exit.exit_code if signal_exit is not None else None
         if not text.strip():
             continue
         _write(f"> {text}\n")
@@ -195,7 +174,6 @@ def _read(
             screen.questions.drop(question)
         else:
             conversation.say(text)
-    return None
 
 
 def _message(screen: RunScreen) -> FormattedText:

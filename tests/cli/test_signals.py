@@ -1,9 +1,17 @@
 """Signals that ask the program to leave."""
 
+import os
+import signal
 import subprocess
 import sys
 
+import pytest
+from prompt_toolkit.application import Application
+from prompt_toolkit.input import create_pipe_input
+from prompt_toolkit.output import DummyOutput
 from support.patience import seconds
+
+from steersman.cli.signals import PromptExit, leave_on_signals, leave_through
 
 SCRIPT = """
 import signal, threading
@@ -31,3 +39,15 @@ def test_a_signal_in_a_finalizer_is_not_lost() -> None:
         check=False,
     )
     assert (ran.returncode, ran.stdout, ran.stderr) == (143, "lost\n", "")
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 0), (signal.SIGTERM, 143)])
+def test_a_signal_before_the_prompt_is_open_ends_it(number: int, code: int) -> None:
+    """It does not hit the loop that is being made, and the prompt asks nobody anything."""
+    with create_pipe_input() as keys, leave_on_signals():
+        app: Application[int] = Application(input=keys, output=DummyOutput())
+        prompt_exit = PromptExit(app, lambda: app.exit(result=0))
+        with leave_through(prompt_exit.leave):
+            os.kill(os.getpid(), number)
+            assert app.run(prompt_exit.opened, handle_sigint=False) == 0
+        assert prompt_exit.exit_code == code
