@@ -89,12 +89,14 @@ def _usage(error: Exception) -> int:
 
     Any other error is a bug and keeps its trace.
     """
-    from .output import warn
-
-    if missing := _missing(error):
+    if missing := _missing(
+        error
+    ):  # before anything else is imported, which may want what is missing
         sys.unraisablehook = lambda _: None  # what had half begun complains at the end
         sys.stderr.write(f"steersman: {missing[0]}\n  {missing[1]}\n")
         return 1
+    from .output import warn
+
     describe, context = getattr(error, "format_message", None), getattr(error, "ctx", None)
     if describe is None:
         raise error
