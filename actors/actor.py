@@ -175,10 +175,6 @@ class Actor(pykka.Actor):
             self.system.bury(self, "on_failure", worse)
         self._end(reason, letter, is_failure=True)
 
-    def begin_anew(self) -> None:
-        """End, and be started again by the supervisor; what waits in the mailbox is taken then."""
-        self._end(is_failure=True, begins_anew=True)
-
     def _end(
         self,
         reason: str = "",
@@ -189,7 +185,8 @@ class Actor(pykka.Actor):
     ) -> None:
         """Go down; the last act is to say so.
 
-        Where another incarnation may follow, the mailbox waits for it.
+        Where another incarnation may follow, the mailbox waits for it. `begins_anew`: it may at once,
+        because nothing has failed.
         """
         restart = self.birth.restart
         if restart == "permanent" or (restart == "transient" and is_failure):

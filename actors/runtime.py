@@ -10,7 +10,6 @@ import asyncio
 import itertools
 import os
 import secrets
-import threading
 import time
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import ExitStack
@@ -128,7 +127,6 @@ class Runtime:
             sandbox=sandbox,
         )
         self.child_setup = ChildSetup()
-        self._mending = threading.Lock()
         dispatcher.after_pass.append(self.commits.flush)
         self.root: ActorRef[Any] = Root.start(self.system)
 
@@ -287,11 +285,9 @@ class Runtime:
         live = self.sessions.get(session)
         if live is None or not live.ledger.broken or live.ledger.is_lost:
             return
-        with self._mending:
-            if self.is_broken(session):  # then every session was told
-                self.settle()
-                self.writer.begin_anew()
-                self.ask(session, BeginAnew())
+        self.settle()
+        self.writer.begin_anew()
+        self.ask(session, BeginAnew())
 
     def _ref(self, session: str) -> ActorRef[Any]:
         live = self.sessions.get(session)

@@ -134,7 +134,7 @@ class Session(Supervisor):
                 return inspect_session(self, self.ledger.record, self.children)
             case BeginAnew():
                 if self.ledger.broken:
-                    self.begin_anew()
+                    self._end(is_failure=True, begins_anew=True)
             case _ if self.ledger.broken:
                 return self._turn_away(message, self.ledger.broken)
             case _ if self._is_gone(message):

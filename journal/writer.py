@@ -41,6 +41,7 @@ class Writer(Generic[Token]):
         self._waiting: deque[tuple[Commit, Token]] = deque()  # until answered
         self._fault: StoreError | None = None
         self._is_closing = False
+        self._reopening = threading.Lock()
         self._thread = threading.Thread(target=self._run, name="journal-writer", daemon=True)
         self._thread.start()
 
@@ -63,9 +64,10 @@ class Writer(Generic[Token]):
     def begin_anew(self) -> None:
         """Write again, after a failure of which every session was told. Raises `StoreError`."""
         self.flush()
-        if self._fault is not None:
-            self._store.reopen()
-            self._fault = None
+        with self._reopening:
+            if self._fault is not None:
+                self._store.reopen()
+                self._fault = None
 
     def close(self) -> None:
         """Write and answer what waits, then end the thread; the store stays open. Idempotent."""
