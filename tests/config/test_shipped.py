@@ -13,7 +13,8 @@ from steersman.workflows.routing import RouteFile
 from steersman.workflows.schema import entries, schema
 from steersman.workflows.settings import AgentSettings, ModelSettings, Settings
 
-NAMED = {"models": "main", "agents": "assistant"}
+NAMED = {"models": "main", "agents": "assistant", "mcp": "files"}
+OF_ADDRESSES = {"url", "headers"}  # of an MCP server that is no command
 
 
 def wanted_keys() -> set[Where]:
@@ -26,6 +27,7 @@ def wanted_keys() -> set[Where]:
     keys = {key for key in known_keys(Settings) if not {key[:1], key[:2]} & lists}
     keys |= lists - {("route",)}
     named = {tuple(NAMED[str(key[0])] if part == "*" else part for part in key) for key in keys}
+    named = {("mcp", "tickets", *key[2:]) if {*key[2:]} & OF_ADDRESSES else key for key in named}
     tables = {key[:length] for key in named for length in range(len(key))}
     return named - tables - {("commands",)}  # a table, which has no key as long as no command has
 
