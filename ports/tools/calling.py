@@ -18,7 +18,6 @@ import sys
 import traceback
 from collections.abc import Mapping
 from contextlib import suppress
-from io import TextIOWrapper
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NoReturn
@@ -46,8 +45,9 @@ class _Answer:
     def __init__(self) -> None:
         self._file = os.fdopen(os.dup(1), "w", encoding="utf-8", errors="backslashreplace")
         os.dup2(2, 1)
-        if isinstance(sys.stdout, TextIOWrapper):  # what is printed is there also if it is killed
-            sys.stdout.reconfigure(line_buffering=True)
+        reconfigure = getattr(sys.stdout, "reconfigure", None)
+        if reconfigure is not None:  # what is printed is there also if it is killed
+            reconfigure(line_buffering=True)
         self.is_given = False
 
     def note(self, data: Any) -> None:

@@ -21,9 +21,8 @@ from functools import cache, partial, update_wrapper
 from pathlib import Path
 from typing import Any, Generic, ParamSpec, TypeVar, cast, get_type_hints, overload
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, create_model
 from pydantic.errors import PydanticUserError
-from pydantic_core import PydanticSerializationError, to_json, to_jsonable_python
 
 from ...machines.conversation import ToolSchema
 from ...machines.errors import ToolError, UsageError
@@ -242,7 +241,7 @@ class FunctionTool(Generic[P, R]):
         result = cast("Any", self.function)(**self._given(arguments, context, StopFlag(), report))
         if inspect.isawaitable(result):
             result = asyncio.run(_awaited(result))
-        return to_jsonable_python(result)
+        return _ANYTHING.dump_python(result, mode="json")
 
     def begin(self, given: dict[str, Any], session: str) -> Work:
         """Begin a call where it belongs."""
@@ -329,8 +328,8 @@ class FunctionRun:
             return failed(ToolError(f"{type(error).__name__}: {error}".rstrip(": ")))
         value = work.ended.result()
         try:
-            data = value.encode() if isinstance(value, str) else to_json(value)
-        except (PydanticSerializationError, UnicodeError, ValueError, RecursionError) as why:
+            data = value.encode() if isinstance(value, str) else _ANYTHING.dump_json(value)
+        except (ValueError, RecursionError) as why:
             kind = type(value).__name__
             return failed(ToolError(f"`{self._tool.name}` returned a `{kind}`, no JSON: {why}"))
         data = b"Done." if value is None else data
@@ -350,6 +349,7 @@ def _clipped(data: bytes, limit: int, context: ToolContext) -> ToolResult:
 
 # Functions in a process of their own --------------------------------------------------------------
 
+_ANYTHING = TypeAdapter[Any](Any)
 _ERRORS = 4096  # bytes of the end of standard error that a failure shows
 _LONGEST = 8 << 20  # bytes of a result
 

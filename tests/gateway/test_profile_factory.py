@@ -1,6 +1,7 @@
 """Who answers in a session: each agent with what is known of its own model."""
 
 from collections.abc import Callable
+from pathlib import Path
 
 from steersman.gateway.host import Host
 
@@ -21,11 +22,11 @@ start = ["other", "acp"]
 """
 
 
-def test_another_program_has_nothing_of_the_model_before_it(begin: Begin) -> None:
+def test_another_program_has_nothing_of_the_model_before_it(begin: Begin, tmp_path: Path) -> None:
     """Neither its price nor its window: what it takes, and what fits, is its own to know."""
     profile = begin(MORE).runtime.child_setup.profile_of
-    thinker = profile("thinker")
+    thinker = profile("thinker", tmp_path)
     assert (thinker.price is not None, thinker.compaction.window) == (True, 5000)
     for name in ("other", "assistant"):
-        after = profile(name)
+        after = profile(name, tmp_path)
         assert (after.price, after.compaction.window) == (None, 0), name

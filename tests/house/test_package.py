@@ -95,6 +95,9 @@ def test_wheel_holds_the_rooms_and_nothing_else(
     assert done.returncode == 0, done.stderr
     (wheel,) = tmp_path.glob("*.whl")
     held = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
-    own = {root / name for name in ("__init__.py", "__main__.py", "py.typed", "config.toml")}
+    own = {
+        root / name
+        for name in ("__init__.py", "__main__.py", "testing.py", "py.typed", "config.toml")
+    }
     inside = {path for path in project_files if path.relative_to(root).parts[0] in rooms} | own
     assert held == {f"steersman/{path.relative_to(root).as_posix()}" for path in inside}
