@@ -296,7 +296,7 @@ def tools() -> str:
     """Describe every built-in tool: its description for models, its kind, its arguments."""
     toolbox = Toolbox(ProcessHost(), grace=0.0, model_limit=0, output_limit=0)
     blocks: list[str] = []
-    for name, schema in zip(TOOLS, toolbox.schemas(tuple(TOOLS)), strict=True):
+    for name, schema in zip(TOOLS.built_in, toolbox.schemas(tuple(TOOLS.built_in)), strict=True):
         tool = toolbox.get(name)
         changes = (
             "changes something" if tool is not None and tool.is_mutating else "changes nothing"
@@ -372,7 +372,7 @@ def commands() -> str:
     for group, title in GROUPS.items():
         rows = [
             (_typed(one), one.doc, ", ".join(_argument(each) for each in one.parameters))
-            for parent in COMMANDS.values()
+            for parent in COMMANDS.built_in.values()
             if parent.group == group
             for one in (parent, *parent.verbs.values())
         ]
