@@ -204,21 +204,18 @@ def test_an_installed_agent_has_no_authority(weather: Place) -> None:
 def test_an_installed_command_is_a_command_everywhere(weather: Place) -> None:
     """It is typed or sent as data, listed by `/help`, and sends its message to the session."""
     chat = weather.chat("--model", "parrot")
-    chat.send("/umbrella Rome")
-    assert chat.wait("accepted", **{"as": "turn"})["text"] == "Does it rain in Rome"
-    reply = chat.wait("result", name="umbrella")
-    assert (reply["ok"], reply["text"]) == (True, "Asked in project.")
-    chat.wait("turn_ended")
-    chat.send({"command": "umbrella", "arguments": {"text": "Oslo"}})
-    assert chat.wait("accepted", **{"as": "turn"})["text"] == "Does it rain in Oslo"
-    assert chat.wait("result", name="umbrella")["ok"] is True
-    chat.wait("turn_ended")
-    assert chat.ask("/umbrella")["text"] == "where?; /umbrella CITY"
-    (shown,) = chat.ask("/help umbrella")["data"]["commands"]
-    assert shown["doc"] == "A command of steersman-weather 1.0."
-    chat.send("/umbrela Rome")
-    assert "did you mean `/umbrella`?" in chat.wait("rejected")["hint"]
+    chat.send("/umbrella Rome", {"command": "umbrella", "arguments": {"text": "Oslo"}})
+    chat.send("/umbrella", "/help umbrella", "/umbrela Rome")
     assert chat.close() == 0
+    asked = [one["text"] for one in chat.seen("accepted") if one["as"] in ("turn", "queue")]
+    assert asked == ["Does it rain in Rome", "Does it rain in Oslo"]
+    assert len(chat.seen("turn_ended", status="completed")) == 2
+    replies = [(one["ok"], one["text"]) for one in chat.seen("result", name="umbrella")]
+    done = (True, "Asked in project.")
+    assert replies == [done, done, (False, "where?; /umbrella CITY")]
+    (shown,) = chat.seen("result", name="help")[0]["data"]["commands"]
+    assert shown["doc"] == "A command of steersman-weather 1.0."
+    assert "did you mean `/umbrella`?" in chat.seen("rejected")[0]["hint"]
 
 
 @pytest.mark.slow
@@ -249,7 +246,7 @@ other = acme:good
 read = acme:good
 mcp__x = acme:good
 good = acme:good
-bad line
+no-place = acme good
 [steersman.models]
 model = acme:nothing
 [steersman.agents]
@@ -301,7 +298,7 @@ def test_whatever_is_broken_is_one_sentence(place: Place, attach: Attach) -> Non
         "other": "its own name is `good`, which is another one",
         "read": "the name is that of a built-in tool",
         "mcp__x": "names that begin with `mcp__` are for MCP servers",
-        "bad line": "it is not of the form `name = package.module:object`",
+        "no-place": "it is not of the form `name = package.module:object`",
         "model": "it cannot be called with (config): too many positional arguments",
         "rude": "its permissions say `allow` of `shell`: an installed agent may only deny",
         "short": "it cannot be called with (context, text): too many positional arguments",
