@@ -69,9 +69,9 @@ Settings are TOML. Later layers win, key by key:
 Four lists are exceptions: permission rules and [routes](routing.md#routes-of-your-own) of a later
 layer come before those of an earlier one, hooks are added, and so are
 [tools of your own](tools.md#tools-of-your-own), except that a tool replaces one of the same name. In a
-project's `steersman.toml`, the keys `hooks`, `permissions`, `tool`, `tools`, `models`, `routing`,
-`route`, `limits`, `restore`, `goals.gates`, `auto_queue.persistence`, and an agent's `model`, `tools`,
-`limits`, `protocol` and `start` apply only after `steersman trust`, which has to be repeated after each
+project's `steersman.toml`, the keys `hooks`, `permissions`, `tool`, `tools`, `gateways`, `models`,
+`routing`, `route`, `limits`, `restore`, `goals.gates`, `auto_queue.persistence`, and an agent's
+`model`, `tools`, `limits`, `protocol` and `start` apply only after `steersman trust`, which has to be repeated after each
 change of the file.
 
 `steersman config show` prints the values in force and the file that set each, `steersman config check`
@@ -234,6 +234,7 @@ that changes something runs alone; others run side by side.
 OWN_TOOLS = """
 ## Tools of your own
 
+[Installed packages](plugins.md) bring tools that are Python functions; agents name them like others.
 A command becomes a tool by a table `[[tool]]` in your `config.toml`, in a project's `steersman.toml`
 (which has to be trusted) or in a workflow file, for its runs:
 

@@ -253,7 +253,10 @@ class Host:
 
     def _child_profile(self, agent: str, folder: Path) -> AgentProfile:
         """Return the profile of a subagent, with servers of its own; the parent has said what fails."""
-        return self._equipped(self._casting.profile(agent), folder)[0]
+        profile, broken = self._with_plug_ins(self._casting.profile(agent))
+        for fault in broken:
+            self._complain(fault)
+        return self._equipped(profile, folder)[0]
 
     def _with_plug_ins(self, profile: AgentProfile) -> tuple[AgentProfile, list[str]]:
         """Import the tools of an agent that are plug-ins; return those that cannot be used, too."""

@@ -309,12 +309,14 @@ def _check_names(
     uses += [(("agents", name, "model"), "model") for name in agents]
     diagnostics: list[Diagnostic] = []
     for where, noun in uses:
-        known = agents if noun == "agent" else models
+        known = tuple(agents if noun == "agent" else models)
         used = _at(merged, where)
-        if where == ("default_agent",) and used not in known and used in AGENTS.by_name:
-            continue
         if not used or used in known or where in unsound or (f"{noun}s",) in unsound:
             continue
+        if where == ("default_agent",):
+            known = (*known, *AGENTS.by_name)
+            if used in known:
+                continue
         hint = f"known: {', '.join(known)}" if known else f"add a table `[{noun}s.{used}]`"
         message = f"`{dotted(where)}` names the {noun} `{used}`, which is not there"
         diagnostics += diagnose(setters[where], [Problem(where=where, message=message, hint=hint)])

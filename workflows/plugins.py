@@ -261,14 +261,13 @@ def _parsed(text: str, distribution: str, version: str) -> Iterator[_Row]:
         if not line or line[0] in "#;" or not group.startswith(PREFIX):
             continue
         name, _, value = line.partition("=")
-        place = value.partition("[")[0].strip()
-        module, _, attribute = place.partition(":")
+        module, _, attribute = map(str.strip, value.partition("[")[0].partition(":"))
         parts = [*module.split("."), *attribute.split(".")]
         is_place = all(part.isidentifier() for part in parts)
         yield _Row(
             group=group,
             name=name.strip(),
-            place=place,
+            place=f"{module}:{attribute}".rstrip(":"),
             distribution=distribution,
             version=version,
             fault="" if is_place else "it is not of the form `name = package.module:object`",

@@ -203,9 +203,10 @@ def _agent_problems(spec: WorkflowSpec, config: Config | None) -> Iterator[Probl
     for step in spec.steps:
         name, key = _agent_of(step)
         if name and name not in config.agents and name not in AGENTS.by_name:
-            near = get_close_matches(name, config.agents, 1)
+            known = (*config.agents, *AGENTS.by_name)
+            near = get_close_matches(name, known, 1)
             hint = f"did you mean `{near[0]}`?" if near else ""
-            hint = hint or f"add a table `[agents.{name}]`; known: {', '.join(config.agents)}"
+            hint = hint or f"add a table `[agents.{name}]`; known: {', '.join(known)}"
             message = f"step `{step.id}` names the agent `{name}`, which is not there"
             yield Problem(where=("step", step.number, *key), message=message, hint=hint)
 
