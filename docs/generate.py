@@ -71,8 +71,8 @@ layer come before those of an earlier one, hooks are added, and so are
 [tools of your own](tools.md#tools-of-your-own), except that a tool replaces one of the same name. In a
 project's `steersman.toml`, the keys `hooks`, `permissions`, `tool`, `tools`, `gateways`, `models`,
 `routing`, `route`, `limits`, `restore`, `goals.gates`, `auto_queue.persistence`, and an agent's
-`model`, `tools`, `limits`, `protocol` and `start` apply only after `steersman trust`, which has to be repeated after each
-change of the file.
+`model`, `tools`, `limits`, `protocol` and `start` apply only after `steersman trust`, which has to be
+repeated after each change of the file.
 
 `steersman config show` prints the values in force and the file that set each, `steersman config check`
 reports mistakes, and `steersman config schema` prints a JSON Schema for your editor. If
