@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.driver import Chat, Place, finish
+from support.driver import Chat, Gate, Place, finish
 from support.model_server import Text, Tools
 from support.patience import seconds
 
@@ -431,6 +431,75 @@ def test_a_project_folder_adds_nothing(place: Place, attach: Attach, serve, how:
     hooks = place.stored()["hooks"]
     assert [(one["event"], one["exit_code"]) for one in hooks] == [("turn_end", 0)]
     assert not seen.exists()
+
+
+@pytest.mark.slow
+def test_an_isolated_tool_is_that_of_the_package(place: Place, attach: Attach, serve) -> None:
+    """Its process imports the installed module, and none of the same name in the project."""
+    text = """import os, steersman
+
+@steersman.tool(isolated=True)
+def where(parent: int) -> str:
+    "Say whether it runs elsewhere."
+    return f"installed, {os.getpid() != parent}"
+"""
+    attach("acme", "[steersman.tools]\nwhere = acme:where\n", text)
+    (place.folder / "acme.py").write_text(text.replace("installed", "planted"))
+    call = {"tool": "where", "arguments": {"parent": 0}}
+    server = serve(Tools([call]), Text("Fine."))
+    give_tools(place, "where")
+    ran = place.run("chat", "--yes", "Where?")
+    assert (ran.returncode, ran.stdout) == (0, "Fine.\n"), ran.stderr
+    assert server.requests[1].body["messages"][-1]["content"] == "installed, True"
+
+
+@pytest.mark.slow
+def test_a_tool_that_an_agent_brings_is_asked_about(place: Place, attach: Attach) -> None:
+    """An agent's own functions are asked about like any other; a pattern of a rule allows them."""
+    model = """
+class Caller:
+    name = "caller"
+    async def answer(self, request, listener):
+        if request.messages[-1].role == "user":
+            call = steersman.ToolRequest(call=f"{request.call_prefix}1", tool="good", arguments={"n": 7})
+            return steersman.ModelAnswer(text="", tool_calls=(call,), stop_reason="tools")
+        return steersman.ModelAnswer(text="Done.")
+    async def window(self):
+        return 0
+    async def aclose(self):
+        pass
+
+bringer = steersman.Agent("bringer", model=Caller(), tools=[good])
+"""
+    attach("acme", "[steersman.agents]\nbringer = acme:bringer\n", ACME + model)
+    chat = place.chat("--agent", "bringer")
+    chat.send("Go")
+    assert chat.wait("question")["tool"] == "good"
+    assert chat.close() == 0
+    assert chat.wait("tool_ended")["status"] != "ok"
+    rule = '[permissions]\nrules = [{ tool = "goo*", do = "allow" }]\n'
+    (place.home / "config.toml").write_text(rule)
+    chat = place.chat("--agent", "bringer")
+    chat.send("Go")
+    assert chat.wait("tool_ended")["output"] == "7"
+    assert chat.close() == 0
+
+
+@pytest.mark.slow
+def test_a_hook_of_another_agent_imports_nothing_from_its_project(place: Place) -> None:
+    """Where a project has a package `steersman`, ours runs the hooks all the same."""
+    gate = Gate(place.folder)
+    hook = f'[[hooks]]\non = "session_start"\nrun = ["sh", "-c", "{gate.command}"]\n'
+    (place.home / "config.toml").write_text(hook)
+    (place.folder / "steersman").mkdir()
+    (place.folder / "steersman" / "__init__.py").write_text("open('seen', 'w').close()\n")
+    said = json.dumps({"session_id": "s1", "cwd": str(place.folder)})
+    ran = place.run("hooks", "emit", "claude", "session-start", said=said)
+    assert (ran.returncode, ran.stdout) == (0, "{}\n")
+    gate.wait()
+    gate.open()
+    gate.close()
+    assert not (place.folder / "seen").exists()
 
 
 @pytest.mark.slow
