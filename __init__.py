@@ -6,6 +6,7 @@ imported at its first use, because `steersman --version` has to answer at once.
 
 TYPE_CHECKING = False  # as type checkers take it; `typing` itself would take its time
 if TYPE_CHECKING:
+    from .gateway.commands.installed import CommandContext
     from .gateway.library import (
         Agent,
         Event,
@@ -19,34 +20,70 @@ if TYPE_CHECKING:
         SessionInfo,
     )
     from .gateway.library import open_home as open
+    from .journal.lock import Owner
+    from .journal.store import (
+        Commit,
+        Lease,
+        Loaded,
+        Posted,
+        SessionRow,
+        Snapshot,
+        Store,
+        StoredEntry,
+    )
     from .machines.conversation import ChatMessage, ToolRequest, ToolSchema, Usage
-    from .machines.errors import ConfigError, SteersmanError, ToolError, UsageError
+    from .machines.errors import (
+        ConfigError,
+        ModelError,
+        PlugInError,
+        SteersmanError,
+        StoreError,
+        ToolError,
+        UnknownSession,
+        UsageError,
+    )
     from .ports.models.model import AnswerListener, Model, ModelAnswer, ModelRequest
+    from .ports.models.provider import ModelConfig
     from .ports.tools.function import Context, FunctionTool, tool
 
 __all__ = [
     "Agent",
     "AnswerListener",
     "ChatMessage",
+    "CommandContext",
+    "Commit",
     "ConfigError",
     "Context",
     "Event",
     "FunctionTool",
     "Home",
+    "Lease",
+    "Loaded",
     "Model",
     "ModelAnswer",
+    "ModelConfig",
+    "ModelError",
     "ModelRequest",
     "Outcome",
+    "Owner",
+    "PlugInError",
+    "Posted",
     "Receipt",
     "Rejected",
     "RunHandle",
     "RunResult",
     "SessionHandle",
     "SessionInfo",
+    "SessionRow",
+    "Snapshot",
     "SteersmanError",
+    "Store",
+    "StoreError",
+    "StoredEntry",
     "ToolError",
     "ToolRequest",
     "ToolSchema",
+    "UnknownSession",
     "Usage",
     "UsageError",
     "__version__",
@@ -57,6 +94,7 @@ __all__ = [
 __version__ = "0.1.0"
 
 _PLACES = {
+    "gateway.commands.installed": ("CommandContext",),
     "gateway.library": (
         "Agent",
         "Event",
@@ -70,9 +108,30 @@ _PLACES = {
         "SessionInfo",
         "open_home",
     ),
+    "journal.lock": ("Owner",),
+    "journal.store": (
+        "Commit",
+        "Lease",
+        "Loaded",
+        "Posted",
+        "SessionRow",
+        "Snapshot",
+        "Store",
+        "StoredEntry",
+    ),
     "machines.conversation": ("ChatMessage", "ToolRequest", "ToolSchema", "Usage"),
-    "machines.errors": ("ConfigError", "SteersmanError", "ToolError", "UsageError"),
+    "machines.errors": (
+        "ConfigError",
+        "ModelError",
+        "PlugInError",
+        "SteersmanError",
+        "StoreError",
+        "ToolError",
+        "UnknownSession",
+        "UsageError",
+    ),
     "ports.models.model": ("AnswerListener", "Model", "ModelAnswer", "ModelRequest"),
+    "ports.models.provider": ("ModelConfig",),
     "ports.tools.function": ("Context", "FunctionTool", "tool"),
 }
 

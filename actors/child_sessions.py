@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from .runtime import Runtime
 
 
-LOOKS = tuple(name for name in TOOLS if kind_of(name) in ("read", "search"))
+LOOKS = tuple(name for name in TOOLS.built_in if kind_of(name) in ("read", "search"))
 """The tools of a side talk; everything else of its parent's tools is denied to it."""
 
 

@@ -19,6 +19,7 @@ from .apps.inspect import attach, inspect, why
 from .apps.machines import machines
 from .apps.models import models
 from .apps.permissions import permissions
+from .apps.plugins import gateway, plugins
 from .apps.queue import queue, send, stop
 from .apps.restore import restore
 from .apps.routes import routes
@@ -53,6 +54,8 @@ app.add_typer(machines, name="machines")
 app.add_typer(config, name="config")
 app.add_typer(models, name="models")
 app.add_typer(permissions, name="permissions")
+app.add_typer(plugins, name="plugins")
+app.add_typer(gateway, name="gateway")
 app.add_typer(workflow, name="workflow")
 
 

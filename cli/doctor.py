@@ -20,6 +20,7 @@ from typing import Literal
 from msgspec.structs import asdict, replace
 
 from ..gateway.formats import size_text
+from ..gateway.plugins import plug_in_states
 from ..gateway.redaction import Redactor
 from ..journal.sqlite import SqliteStore
 from ..journal.workspace.prune import size_of
@@ -147,6 +148,7 @@ def check_up(environ: Mapping[str, str]) -> Iterator[Finding]:
     yield _disk(paths.state)
     yield from _store(environ, paths)
     yield from leftover_findings()
+    yield from _plug_ins()
     yield from _models(environ, paths)
 
 
@@ -192,6 +194,21 @@ def _packages() -> Finding:
             hint="install steersman again, with pip",
         )
     return Finding(name="packages", verdict="ok", text=", ".join(there))
+
+
+def _plug_ins() -> Iterator[Finding]:
+    """Report what installed packages add, and each plug-in that cannot be used."""
+    states = plug_in_states()
+    for state in states:
+        if state.fault:
+            plug_in = state.plug_in
+            text = f"{plug_in.noun} `{plug_in.name}` of {plug_in.origin}: {state.fault}"
+            yield Finding(name="plug-ins", verdict="warn", text=text, hint=state.hint)
+    usable = [state for state in states if not state.fault]
+    origins = ", ".join(dict.fromkeys(state.plug_in.origin for state in usable))
+    text = f"{len(usable)} of {origins}" if usable else "none is installed"
+    if usable or not states:
+        yield Finding(name="plug-ins", verdict="ok", text=text)
 
 
 def _numbers(version: str) -> tuple[int, ...]:

@@ -64,7 +64,8 @@ def _wake_hooks() -> None:
     files += [os.environ.get("STEERSMAN_CONFIG", "")]
     if not any(b"[[hooks]]" in _content(file) for file in files if file):
         return
-    command = [sys.executable, "-m", "steersman", "hooks", "tell"]
+    # -P: the current folder is the agent's, and what is in it must not stand in for a module
+    command = [sys.executable, "-P", "-m", "steersman", "hooks", "tell"]
     nowhere = [(os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_RDWR, 0) for number in (0, 1, 2)]
     os.posix_spawn(sys.executable, command, os.environ, file_actions=nowhere, setsid=True)
 

@@ -19,6 +19,7 @@ def main() -> None:
         from .emit import emit
 
         emit(sys.argv[3:])
+    _leave_folder_out()
     signal.signal(signal.SIGINT, _leave)  # while importing there is nothing to save
     gc.disable()  # imports make no garbage; a chat enables it again
     from .app import run
@@ -37,6 +38,12 @@ def _fill_gaps() -> None:
         if getattr(sys, name) is None:
             os.dup2(os.open(os.devnull, os.O_RDWR), number)
             setattr(sys, name, open(number, mode))
+
+
+def _leave_folder_out() -> None:
+    """Import nothing from the current folder, where `python -m` looks first: it may be anybody's."""
+    if not sys.flags.safe_path and sys.path and sys.path[0] in ("", os.path.abspath("")):
+        del sys.path[0]
 
 
 def _leave(number: int, frame: FrameType | None) -> None:

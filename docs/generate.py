@@ -69,10 +69,10 @@ Settings are TOML. Later layers win, key by key:
 Four lists are exceptions: permission rules and [routes](routing.md#routes-of-your-own) of a later
 layer come before those of an earlier one, hooks are added, and so are
 [tools of your own](tools.md#tools-of-your-own), except that a tool replaces one of the same name. In a
-project's `steersman.toml`, the keys `hooks`, `permissions`, `tool`, `tools`, `models`, `routing`,
-`route`, `limits`, `restore`, `goals.gates`, `auto_queue.persistence`, and an agent's `model`, `tools`,
-`limits`, `protocol` and `start` apply only after `steersman trust`, which has to be repeated after each
-change of the file.
+project's `steersman.toml`, the keys `hooks`, `permissions`, `tool`, `tools`, `gateways`, `models`,
+`routing`, `route`, `limits`, `restore`, `goals.gates`, `auto_queue.persistence`, and an agent's
+`model`, `tools`, `limits`, `protocol` and `start` apply only after `steersman trust`, which has to be
+repeated after each change of the file.
 
 `steersman config show` prints the values in force and the file that set each, `steersman config check`
 reports mistakes, and `steersman config schema` prints a JSON Schema for your editor. If
@@ -234,6 +234,7 @@ that changes something runs alone; others run side by side.
 OWN_TOOLS = """
 ## Tools of your own
 
+[Installed packages](plugins.md) bring tools that are Python functions; agents name them like others.
 A command becomes a tool by a table `[[tool]]` in your `config.toml`, in a project's `steersman.toml`
 (which has to be trusted) or in a workflow file, for its runs:
 
@@ -296,7 +297,7 @@ def tools() -> str:
     """Describe every built-in tool: its description for models, its kind, its arguments."""
     toolbox = Toolbox(ProcessHost(), grace=0.0, model_limit=0, output_limit=0)
     blocks: list[str] = []
-    for name, schema in zip(TOOLS, toolbox.schemas(tuple(TOOLS)), strict=True):
+    for name, schema in zip(TOOLS.built_in, toolbox.schemas(tuple(TOOLS.built_in)), strict=True):
         tool = toolbox.get(name)
         changes = (
             "changes something" if tool is not None and tool.is_mutating else "changes nothing"
@@ -372,7 +373,7 @@ def commands() -> str:
     for group, title in GROUPS.items():
         rows = [
             (_typed(one), one.doc, ", ".join(_argument(each) for each in one.parameters))
-            for parent in COMMANDS.values()
+            for parent in COMMANDS.built_in.values()
             if parent.group == group
             for one in (parent, *parent.verbs.values())
         ]

@@ -4,9 +4,10 @@ from contextlib import suppress
 from pathlib import Path
 
 from ..journal.sqlite import SqliteStore
-from ..journal.store import SessionRow
-from ..machines.errors import UnknownSession, UsageError
+from ..journal.store import SessionRow, Store
+from ..machines.errors import StoreError, UnknownSession, UsageError
 from ..workflows.paths import Paths, make_private
+from ..workflows.plugins import STORES
 
 SHORTEST_ID = 6
 """Digits from which on a number is the id of a session, not the number of a message."""
@@ -17,6 +18,27 @@ def open_store(paths: Paths, *, read_only: bool = False) -> SqliteStore:
     if not read_only:
         make_private(paths.state)
     return SqliteStore.open(paths.state, read_only=read_only)
+
+
+def store_at(url: str) -> Store:
+    """Open the home at a URL, by a store that is a plug-in. Raises `UsageError`, `PlugInError`."""
+    scheme = url.partition(":")[0]
+    if scheme not in STORES.by_name:
+        known = ", ".join(f"`{name}:`" for name in STORES.by_name) or "none"
+        raise UsageError(
+            f"no store is installed for `{scheme}:`",
+            f"give the path of a folder, or `memory:`; installed are {known}",
+        )
+    make, plug_in = STORES.load(scheme), STORES.by_name[scheme]
+    with plug_in.guarded(passes=StoreError, what="cannot be opened"):
+        made = make(url)
+    methods = [name for name in vars(Store) if not name.startswith("_")]
+    missing = [name for name in methods if not callable(getattr(made, name, None))]
+    if missing:
+        kind = type(made).__name__
+        raise plug_in.error(f"it made a `{kind}`, which has no `{missing[0]}`")
+    store: Store = made
+    return store
 
 
 def find_session(rows: list[SessionRow], name: str, folder: Path | None = None) -> SessionRow:

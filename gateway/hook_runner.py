@@ -37,7 +37,7 @@ from ..journal.store import Commit, SessionRow, StoredEntry
 from ..machines.errors import AdmissionRefused, StoreError, UnknownSession
 from ..machines.internal_messages import NoteEntry
 from ..machines.transient_events import Fact
-from ..ports.hooks import HookCall, HookResult, HookSpec, entry_point_hooks, run_hook
+from ..ports.hooks import UNUSABLE, HookCall, HookResult, HookSpec, installed_hooks, run_hook
 from ..ports.process.host import ProcessHost
 from ..workflows.paths import make_private, write_private
 from .events.lifecycle import hook_call
@@ -62,7 +62,7 @@ def tell_hooks(
     descriptor = os.open(folder / "hooks.lock", os.O_RDWR | os.O_CREAT, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)  # the holder ends within its hooks' limits
-        return asyncio.run(_run_calls(service, [*specs, *entry_point_hooks()], environ))
+        return asyncio.run(_run_calls(service, [*specs, *installed_hooks()], environ))
     finally:
         os.close(descriptor)
 
@@ -241,22 +241,23 @@ class HookRunner:
             if spec.on == call.event:
                 result = await run_hook(spec, call, self._runtime.shared.processes, os.environ)
                 self._note(session, call, shlex.join(spec.run), result)
-                if result.status == "failed":
-                    self._report_once(session, spec, result.output)
+                if spec.is_plug_in and result.exit_code == UNUSABLE:
+                    self._report_once(session, spec, f"The {result.output.strip()}")
+                elif result.status == "failed":
+                    command = Redactor(os.environ).line(shlex.join(spec.run))
+                    text = f"The hook `{command}` on {spec.on} could not be started"
+                    self._report_once(session, spec, f"{text}: {result.output}")
 
-    def _report_once(self, session: str, spec: HookSpec, reason: str) -> None:
+    def _report_once(self, session: str, spec: HookSpec, text: str) -> None:
         """Report a hook that cannot be started, the first time."""
-        if spec in self._unstarted:
-            return
-        self._unstarted.add(spec)
-        command = Redactor(os.environ).line(shlex.join(spec.run))
-        text = f"The hook `{command}` on {spec.on} could not be started: {reason}"
-        self._report(session, text)
+        if spec not in self._unstarted:
+            self._unstarted.add(spec)
+            self._report(session, text)
 
     async def _find_points(self) -> None:
         if not self._has_points:
             self._has_points = True
-            self._specs += await asyncio.to_thread(entry_point_hooks)
+            self._specs += await asyncio.to_thread(installed_hooks)
 
     def _note(self, session: str, call: HookCall, command: str, result: HookResult) -> None:
         """Journal a result through the session's actor, or after the session's end in `drain`."""

@@ -18,18 +18,22 @@ from ..actors.runtime import Runtime
 from ..journal.memory import MemoryStore
 from ..journal.record import SessionRecord
 from ..journal.store import Store
-from ..machines.errors import ToolError, UnknownSession
+from ..machines.errors import PlugInError, ToolError, UnknownSession
+from ..machines.port_results import AGENT_TOOL
 from ..ports.hooks import HookSpec
 from ..ports.instructions import CHANGED
 from ..ports.models.choice import Choice
 from ..ports.process.leftover import orphaned_commands
 from ..ports.tools.environment import clean_environment
+from ..ports.tools.function import bound
 from ..ports.tools.mcp_offer import McpServer
 from ..ports.tools.sandbox import SandboxPolicy
+from ..ports.tools.tool import Tool
 from ..workflows.config import Config
 from ..workflows.paths import Paths
+from ..workflows.plugins import AGENTS
 from ..workflows.settings import McpSettings
-from ..workflows.tools import is_of_server
+from ..workflows.tools import TOOLS, is_of_server
 from .client import Services
 from .control import ControlServer
 from .conversation import Conversation
@@ -97,11 +101,17 @@ def _unwatched(session: str) -> tuple[Observer, ...]:
 class Host:
     """One process's sessions, models and event bus.
 
-    `watching` returns what else observes a session that is opened from now on.
+    `store` is that of a home elsewhere. `watching` returns what else observes a session that is opened
+    from now on.
     """
 
     def __init__(
-        self, paths: Paths, config: Config, environ: Mapping[str, str], launch: LaunchOptions
+        self,
+        paths: Paths,
+        config: Config,
+        environ: Mapping[str, str],
+        launch: LaunchOptions,
+        store: Store | None = None,
     ) -> None:
         self.paths = paths
         self.config = config
@@ -124,7 +134,9 @@ class Host:
         )
         self.conversations: dict[str, Conversation] = {}
         self.watching: Callable[[str], tuple[Observer, ...]] = _unwatched
-        store = open_store(paths) if config.auto_queue.persistence.enabled else MemoryStore()
+        if store is None:
+            is_kept = config.auto_queue.persistence.enabled
+            store = open_store(paths) if is_kept else MemoryStore()
         self.runtime = Runtime(
             store,
             grace=config.tools.grace,
@@ -154,6 +166,7 @@ class Host:
             router=self._router,
             tools=self.runtime.shared.toolbox.names,
             note=self._note,
+            installed=self._installed_agent,
         )
         self.runtime.child_setup.profile_of = self._child_profile
         self.runtime.child_setup.workflow_of = self._casting.included
@@ -176,6 +189,13 @@ class Host:
     def introduce(self, name: str, agent: OwnAgent) -> None:
         """Let a name mean an agent that this program brings, from now on."""
         self._casting.introduce(name, agent)
+
+    def _installed_agent(self, name: str) -> OwnAgent:
+        """Return an agent that is a plug-in. Raises `PlugInError`."""
+        agent = AGENTS.load(name)
+        with AGENTS.by_name[name].guarded():
+            own: OwnAgent = agent.own(self)
+        return own
 
     def begin(
         self,
@@ -233,12 +253,35 @@ class Host:
 
     def _child_profile(self, agent: str, folder: Path) -> AgentProfile:
         """Return the profile of a subagent, with servers of its own; the parent has said what fails."""
-        return self._equipped(self._casting.profile(agent), folder)[0]
+        profile, broken = self._with_plug_ins(self._casting.profile(agent))
+        for fault in broken:
+            self._complain(fault)
+        return self._equipped(profile, folder)[0]
+
+    def _with_plug_ins(self, profile: AgentProfile) -> tuple[AgentProfile, list[str]]:
+        """Import the tools of an agent that are plug-ins; return those that cannot be used, too."""
+        toolbox = self.runtime.shared.toolbox
+        there = (*toolbox.names, AGENT_TOOL, *(tool.schema.name for tool in profile.own_tools))
+        tools: list[Tool] = []
+        faults: dict[str, str] = {}
+        for name in profile.tools:
+            if name not in there and name in TOOLS:
+                try:
+                    tools.append(bound(TOOLS.load(name), None, toolbox.resources))
+                except PlugInError as error:
+                    faults[name] = f"{error.message}; {error.hint}"
+        usable = replace(
+            profile,
+            tools=tuple(name for name in profile.tools if name not in faults),
+            own_tools=(*profile.own_tools, *tools),
+        )
+        return usable, list(faults.values())
 
     def _equipped(
         self, profile: AgentProfile, folder: Path, given: Sequence[McpServer] = ()
     ) -> tuple[AgentProfile, list[str]]:
-        """Start the MCP servers of a session, and give its agent their tools; return what failed, too."""
+        """Give an agent the tools of plug-ins and of MCP servers, started; return what failed, too."""
+        profile, broken = self._with_plug_ins(profile)
         patterns = profile.server_tools
         configured = {
             name: settings
@@ -246,7 +289,7 @@ class Host:
             if any(is_of_server(pattern, name) for pattern in patterns)
         }
         if not (configured or given):
-            return profile, []
+            return profile, broken
         from ..ports.tools.mcp import McpServers  # most sessions have none
 
         wanted = [mcp_server(name, found, self._environ) for name, found in configured.items()]
@@ -278,7 +321,7 @@ class Host:
             own_tools=(*profile.own_tools, *tools),
             servers=servers,
         )
-        return equipped, faults
+        return equipped, [*broken, *faults]
 
     def _talk(self, session: str, folder: Path) -> Conversation:
         conversation = self._conversation(session, folder)

@@ -41,14 +41,14 @@ from ..ports.tools.tool import Tool
 from ..workflows.config import load
 from ..workflows.paths import Paths
 from ..workflows.settings import AgentSettings, Verb
-from ..workflows.tools import REMOTE
+from ..workflows.tools import REMOTE, TOOLS
 from .commands.command import Reply
 from .commands.registry import call
 from .events.contract import Event as EventFields
 from .events.contract import Stamp, is_receipt
 from .events.translation import translate
 from .formats import iso
-from .home import find_session, refuse_run
+from .home import find_session, refuse_run, store_at
 from .host import Host
 from .launch_options import LaunchOptions
 from .profile_factory import PROGRAM, OwnAgent
@@ -138,12 +138,15 @@ class Agent:
         """The tools that are no names."""
         return tuple(tool for tool in self.tools or () if not isinstance(tool, str))
 
-    def own(self, host: Host, loop: asyncio.AbstractEventLoop) -> OwnAgent:
-        """Return the agent as profiles are made of it. Raises `UsageError`."""
+    def own(self, host: Host, loop: asyncio.AbstractEventLoop | None = None) -> OwnAgent:
+        """Return the agent as profiles are made of it. Raises `UsageError`.
+
+        `loop` is that of the program that brought it; an agent of a plug-in has none.
+        """
         known = host.runtime.shared.toolbox.names
         named = tuple(tool for tool in self.tools or () if isinstance(tool, str))
         for name in named:
-            if name not in known and not name.startswith(REMOTE):
+            if name not in known and not name.startswith(REMOTE) and name not in TOOLS:
                 raise UsageError(
                     f"agent `{self.name}`: there is no tool `{name}`",
                     f"known are {', '.join(known)}; a function needs @steersman.tool",
@@ -172,6 +175,7 @@ class Agent:
             model=None if isinstance(self.model, str) else self.model,
             tools=tuple(bound(tool, loop, resources) for tool in self.own_tools),
             rules=tuple(Rule(tool, "*", verb, PROGRAM) for tool, verb in self.permissions.items()),
+            is_installed=loop is None,
         )
 
 
@@ -707,23 +711,23 @@ class Home:
     def _open(self) -> Host:
         environ, overrides = dict(os.environ), dict[str, Any]()
         where = self._where
-        if isinstance(where, str) and where.startswith("postgresql:"):
-            raise UsageError(
-                "a home on PostgreSQL cannot be opened by this version",
-                "give the path of a folder, or `memory:`",
-            )
-        paths = Paths.of(environ)
+        paths, store = Paths.of(environ), self._store()
         if where == MEMORY:
             scratch = self._closing.enter_context(tempfile.TemporaryDirectory("-steersman"))
             paths = replace(paths, state=Path(scratch))
             overrides["auto_queue.persistence.enabled"] = False
-        elif where is not None:
+        elif where is not None and store is None:
             environ["STEERSMAN_HOME"] = os.fspath(where)
             paths = Paths.of(environ)
         self._places = paths, environ
         return self._host(
-            Host(paths, load(paths, Path.cwd(), environ, overrides), environ, self._launch)
+            Host(paths, load(paths, Path.cwd(), environ, overrides), environ, self._launch, store)
         )
+
+    def _store(self) -> Store | None:
+        """Open the store of a home elsewhere, once for each host, which closes it."""
+        is_url = isinstance(self._where, str) and "://" in self._where
+        return store_at(str(self._where)) if is_url else None
 
     def _host(self, host: Host) -> Host:
         """Follow the sessions of a host."""
@@ -784,7 +788,9 @@ class Home:
         own = [tool.schema.name for tool in agent.own_tools] if agent is not None else []
         there = {*host.runtime.shared.toolbox.names, *own}
         missing = [
-            name for name in record.tools if name not in there and not name.startswith(REMOTE)
+            name
+            for name in record.tools
+            if name not in there and not name.startswith(REMOTE) and name not in TOOLS
         ]
         if missing:
             raise UsageError(
@@ -831,7 +837,7 @@ class Home:
         around = Surroundings(paths=paths, folder=folder, environ=environ)
         spec, config = checked_workflow(path, around)
         plan = RunPlan(spec=spec, variables=bind_values(spec, variables))
-        host = self._host(Host(paths, config, environ, self._launch))
+        host = self._host(Host(paths, config, environ, self._launch, self._store()))
         self._runs.append(host)
         return host, plan
 
@@ -851,7 +857,8 @@ def open_home(
 ) -> Home:
     """Open the sessions of a home: `async with steersman.open(home) as runtime`.
 
-    `home` none is that of the command line, a path names a folder, and `memory:` keeps nothing.
+    `home` none is that of the command line, a path names a folder, `memory:` keeps nothing, and a URL is
+    opened by a store that is a plug-in (docs/plugins.md).
     `unattended`: nobody answers questions, so what would be asked about is denied; `yes`: it is allowed.
     """
     return Home(home, unattended=unattended, yes=yes)

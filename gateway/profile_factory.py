@@ -39,9 +39,10 @@ from ..ports.tools.tool import Tool
 from ..workflows.agent_definition import find_agent, load_agents
 from ..workflows.config import SHIPPED, Config
 from ..workflows.paths import Paths
-from ..workflows.providers import PROVIDERS
+from ..workflows.plugins import AGENTS
+from ..workflows.providers import is_small
 from ..workflows.settings import AgentSettings
-from ..workflows.tools import REMOTE
+from ..workflows.tools import REMOTE, TOOLS
 from .events.contract import Event
 from .launch_options import LaunchOptions
 from .permission import rules_of
@@ -114,7 +115,7 @@ def _works_here(tools: tuple[str, ...]) -> bool:
 
 
 def _is_small(choice: Choice | None) -> bool:
-    return choice is not None and PROVIDERS[choice.config.provider].is_small
+    return choice is not None and is_small(choice.config.provider)
 
 
 # Goals --------------------------------------------------------------------------------------------
@@ -130,7 +131,7 @@ def goal_policy(config: Config, choice: Choice | None) -> GoalPolicy:
         max_tokens=goals.max_tokens,
         max_minutes=goals.max_minutes,
         gates=goals.gates,
-        gates_decide=provider is not None and PROVIDERS[provider].is_small,
+        gates_decide=provider is not None and is_small(provider),
         max_judge_failures=goals.max_judge_failures,
         max_failed_turns=goals.max_failed_turns,
         judge_timeout=goals.judge_timeout,
@@ -201,20 +202,23 @@ class OwnAgent(Value):
 
     `model` is the model itself, none for one by name. `tools` are tools of its own; `rules` go before
     the configured ones, and what no configured rule is about is allowed for its own tools: the program
-    that brought them has consented.
+    that brought them has consented. An agent that `is_installed` is one of a plug-in, whose author may
+    not: its tools are asked about.
     """
 
     settings: AgentSettings
     model: Model | None = None
     tools: tuple[Tool, ...] = ()
     rules: tuple[Rule, ...] = ()
+    is_installed: bool = False
 
     def fitted(self, profile: AgentProfile) -> AgentProfile:
         """Give an agent's profile its own tools and rules."""
         names = tuple(tool.schema.name for tool in self.tools)
         rules = profile.permissions.rules
         shipped = next((at for at, rule in enumerate(rules) if rule.source == SHIPPED), len(rules))
-        granted = [Rule(name, "*", "allow", PROGRAM) for name in names]
+        consented = () if self.is_installed else names
+        granted = [Rule(name, "*", "allow", PROGRAM) for name in consented]
         rules = (*self.rules, *rules[:shipped], *granted, *rules[shipped:])
         return replace(
             profile,
@@ -227,8 +231,8 @@ class OwnAgent(Value):
 class ProfileFactory:
     """Makes profiles from the configuration and the launch options; builds each model once, at need.
 
-    `tools` are the names of all tools; `note` receives notices for the user. `choice` is the model that
-    was chosen last.
+    `tools` are the names of all tools; `note` receives notices for the user. `installed` returns an
+    agent that is a plug-in. `choice` is the model that was chosen last.
     """
 
     def __init__(
@@ -241,6 +245,7 @@ class ProfileFactory:
         router: Router,
         tools: tuple[str, ...],
         note: Callable[[str], None],
+        installed: Callable[[str], OwnAgent],
     ) -> None:
         self.choice: Choice | None = None
         self._paths = paths
@@ -250,6 +255,7 @@ class ProfileFactory:
         self._router = router
         self._tools = tools
         self._note = note
+        self._installed = installed
         self._models: dict[str, Any] = {}
         self._own: dict[str, OwnAgent] = {}
 
@@ -296,9 +302,9 @@ class ProfileFactory:
         if record.imported_from:
             return profile
         there = (*self._tools, AGENT_TOOL, *(tool.schema.name for tool in profile.own_tools))
-        known = tuple(name for name in record.tools if name in there)
+        known = tuple(name for name in record.tools if name in there or name in TOOLS)
         missing = [
-            name for name in record.tools if name not in there and not name.startswith(REMOTE)
+            name for name in record.tools if name not in known and not name.startswith(REMOTE)
         ]
         if missing:
             self._note(f"The session's tools `{'`, `'.join(missing)}` are not there any more")
@@ -323,8 +329,10 @@ class ProfileFactory:
         if external is not None:
             known = name if name in self._config.agents else self._config.default_agent
             return as_external(self._profile_with(name, known, external, routes, None))
+        if name not in self._config.agents and name in AGENTS.by_name:
+            self.introduce(name, self._installed(name))
         if name not in self._config.agents:
-            known = ", ".join(sorted(self._config.agents))
+            known = ", ".join(sorted({*self._config.agents, *AGENTS.by_name}))
             raise UsageError(f"there is no agent `{name}`", f"known agents: {known}")
         own = self._own.get(name, OwnAgent(settings=self._config.agents[name]))
         model, choice = own.model, None
@@ -344,7 +352,7 @@ class ProfileFactory:
         """Make a profile from the settings of an agent; `choice` is none if `model` is external."""
         agent = self._config.agent(settings)
         window = (choice.config.context_window if choice else None) or 0
-        tools = tuple(tool for tool in agent.tools if tool in self._tools)
+        tools = tuple(tool for tool in agent.tools if tool in self._tools or tool in TOOLS)
         server_tools = tuple(tool for tool in agent.tools if tool.startswith(REMOTE))
         compaction = self._config.compaction
         otherwise = "hand it back with the tool `defer`" if "defer" in tools else "say so"
@@ -405,7 +413,7 @@ class ProfileFactory:
         """Return which agents an agent may call, and how many at a time."""
         delegation, agents = self._config.delegation, self._config.agents
         return DelegationPolicy(
-            agents=tuple(sorted(agents)),
+            agents=tuple(sorted({*agents, *AGENTS.by_name})),
             max_depth=delegation.max_depth,
             max_children=delegation.max_children,
             when_full=delegation.when_full,

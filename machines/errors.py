@@ -3,6 +3,7 @@
     SteersmanError                      exit 1
     ├── UsageError                      exit 2   a senseless command line
     ├── ConfigError                     exit 2   a wrong file; names file, line, column
+    │   └── PlugInError                          an installed plug-in cannot be used
     ├── MachineError                    exit 2   a machine or routing table contradicts itself
     ├── AdmissionRefused                exit 1   a mailbox is full: nothing was taken
     ├── StoreError                      exit 1   the journal cannot be read or written
@@ -57,6 +58,14 @@ class ConfigError(SteersmanError):
         place = f"{self.file}:{self.line}:{self.column}: " if self.line else ""
         place = place or (f"{self.file}: " if self.file else "")
         return f"{place}{self.message}"
+
+
+class PlugInError(ConfigError):
+    """A plug-in cannot be used; `fault` is the reason without its name and distribution."""
+
+    def __init__(self, message: str, hint: str = "", *, fault: str = "") -> None:
+        super().__init__(message, hint)
+        self.fault = fault
 
 
 class MachineError(SteersmanError):

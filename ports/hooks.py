@@ -1,7 +1,7 @@
 """Runs hooks: commands of a person, or Python entry points, which receive an event as JSON on stdin.
 
 A hook has a time limit, and all processes that it started end with it; part of its output is kept, and
-its environment has no secrets. A failure is a result, never an exception. An entry point (group
+its environment has no secrets. A failure is a result, never an exception. A plug-in (group
 `steersman.hooks`, named after the event, or `EVENT.ANYTHING`) also runs in a separate process, so that
 it cannot block or crash this one.
 """
@@ -16,22 +16,27 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..machines.errors import ToolError
+from ..machines.errors import PlugInError, ToolError
 from ..machines.value import Value
+from ..workflows.plugins import PREFIX, EntryPoints, PlugIn
 from .process.process import Processes, ProcessSpec
 from .tools.environment import clean_environment
 
-GROUP = "steersman.hooks"
 KEEP = 2048
 """Bytes of the output's head, and of its tail."""
 
 
+UNUSABLE = 78
+"""Exit code of the process of a plug-in that cannot be used; its output says why."""
+
+
 class HookSpec(Value):
-    """A hook: its event and its command; `timeout` in seconds."""
+    """A hook: its event and its command; `timeout` in seconds. `is_plug_in`: see `UNUSABLE`."""
 
     on: str
     run: tuple[str, ...]
     timeout: float = 10.0
+    is_plug_in: bool = False
 
 
 class HookCall(Value):
@@ -88,32 +93,64 @@ async def run_hook(
     )
 
 
-def entry_point_hooks(timeout: float = 10.0) -> list[HookSpec]:
-    """Find the installed entry points; reads files, so not for the loop's thread."""
-    from importlib.metadata import entry_points
+# Plug-ins -----------------------------------------------------------------------------------------
 
-    path = os.environ.get("PYTHONPATH", "")
+
+def _name_fault(name: str) -> str:
+    """Say why a hook may not have a name."""
+    from difflib import get_close_matches
+    from typing import get_args
+
+    from ..workflows.settings import HookEvent
+
+    events, event = get_args(HookEvent), name.partition(".")[0]
+    if event in events:
+        return ""
+    near = get_close_matches(event, events, 1)
+    known = f"did you mean `{near[0]}`?" if near else f"there are {', '.join(events)}"
+    return f"there is no event `{event}`; {known}"
+
+
+HOOKS = EntryPoints(
+    f"{PREFIX}hooks", "hook", called_with=("event",), check_name=_name_fault, is_many=True
+)
+
+
+def installed_hooks(timeout: float = 10.0) -> list[HookSpec]:
+    """Find the hooks of installed packages; reads files, so not for the loop's thread."""
+    folders = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    path = os.pathsep.join(folder for folder in folders if os.path.isabs(folder))
     python = ("env", f"PYTHONPATH={path}", sys.executable) if path else (sys.executable,)
-    found = sorted(entry_points(group=GROUP), key=lambda point: (point.name, point.value))
     return [
         HookSpec(
-            on=point.name.partition(".")[0],
-            run=(*python, "-m", "steersman.ports.hooks", point.name, point.value),
+            on=plug_in.name.partition(".")[0],
+            run=(*python, "-P", "-m", "steersman.ports.hooks", *_words(plug_in)),
             timeout=timeout,
+            is_plug_in=True,
         )
-        for point in found
+        for plug_in in HOOKS.plug_ins
+        if not plug_in.fault
     ]
 
 
-def run_entry_point(arguments: Sequence[str]) -> int:
-    """Call an entry point with the event on standard input; for a separate process."""
-    from importlib.metadata import EntryPoint
+def _words(plug_in: PlugIn) -> tuple[str, ...]:
+    return plug_in.name, plug_in.place, plug_in.distribution, plug_in.version
 
-    name, value = arguments
-    sys.path[:] = [path for path in sys.path if path not in ("", os.getcwd())]
-    EntryPoint(name, value, GROUP).load()(json.load(sys.stdin))
+
+def run_plug_in(arguments: Sequence[str]) -> int:
+    """Call a plug-in with the event on standard input; for a separate process."""
+    name, place, distribution, version = arguments
+    plug_in = PlugIn(
+        noun="hook", name=name, place=place, distribution=distribution, version=version
+    )
+    try:
+        function = HOOKS.checked(plug_in)
+    except PlugInError as error:
+        print(f"{error.message}; {error.hint}", file=sys.stderr)
+        return UNUSABLE
+    function(json.load(sys.stdin))
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(run_entry_point(sys.argv[1:]))
+    sys.exit(run_plug_in(sys.argv[1:]))

@@ -35,6 +35,7 @@ from .document import (
 )
 from .json_schema import schema_problems
 from .paths import Paths
+from .plugins import AGENTS
 from .positions import folder_file
 from .problem import Problem, Where, dotted, problems_of, unknown_word
 from .settings import AgentSettings, Settings
@@ -67,11 +68,17 @@ class Config(Settings, frozen=True):
     @property
     def tool_names(self) -> tuple[str, ...]:
         """The names of all tools that an agent may have."""
-        return (*TOOLS, *(tool.name for tool in self.tool))
+        return tuple(dict.fromkeys((*TOOLS, *(tool.name for tool in self.tool))))
 
     def agent(self, name: str) -> AgentSettings:
-        """Settings of an agent, the general ones where it has none of its own. Raises KeyError."""
-        agent = self.agents[name]
+        """Settings of an agent, the general ones where it has none of its own.
+
+        An agent that is a plug-in has the general ones. Raises `KeyError` for an unknown name.
+        """
+        agent = self.agents.get(name)
+        if agent is None:
+            AGENTS.by_name[name]
+            agent = AgentSettings()
         modes = {
             "busy_input_mode": agent.busy_input_mode or self.busy_input_mode,
             "interrupt_strategy": agent.interrupt_strategy or self.interrupt_strategy,
@@ -302,10 +309,14 @@ def _check_names(
     uses += [(("agents", name, "model"), "model") for name in agents]
     diagnostics: list[Diagnostic] = []
     for where, noun in uses:
-        known = agents if noun == "agent" else models
+        known = tuple(agents if noun == "agent" else models)
         used = _at(merged, where)
         if not used or used in known or where in unsound or (f"{noun}s",) in unsound:
             continue
+        if where == ("default_agent",):
+            known = (*known, *AGENTS.by_name)
+            if used in known:
+                continue
         hint = f"known: {', '.join(known)}" if known else f"add a table `[{noun}s.{used}]`"
         message = f"`{dotted(where)}` names the {noun} `{used}`, which is not there"
         diagnostics += diagnose(setters[where], [Problem(where=where, message=message, hint=hint)])
@@ -386,7 +397,7 @@ def _check_tool_names(layers: list[Document]) -> list[Diagnostic]:
     declared = [
         str(_table(tool).get("name")) for layer in layers for tool in _items(layer.data.get("tool"))
     ]
-    known = tuple(dict.fromkeys((*TOOLS, *declared)))
+    known = tuple(dict.fromkeys((*TOOLS.built_in, *declared)))
     servers = {name for layer in layers for name in _table(layer.data.get("mcp"))}
     return [
         diagnostic
@@ -404,7 +415,8 @@ def _unknown_tools(
             if not isinstance(tool, str) or tool in known:
                 continue
             if not tool.startswith(REMOTE):
-                yield unknown_word(where, tool, known)
+                if tool not in TOOLS:
+                    yield unknown_word(where, tool, _all_tools(known))
             elif not any(is_of_server(tool, server) for server in servers) and tool != f"{REMOTE}*":
                 hint = f"there are: {', '.join(sorted(servers))}" if servers else "add `[mcp.NAME]`"
                 message = f"`{dotted(where)}`: `{tool}` fits no MCP server that is configured"
@@ -413,8 +425,15 @@ def _unknown_tools(
         pattern = _table(rule).get("tool")
         if isinstance(pattern, str) and not is_rule_tool(pattern, known):
             yield unknown_word(
-                ("permissions", "rules", number, "tool"), pattern, (*known, *AGENT_CALLS)
+                ("permissions", "rules", number, "tool"),
+                pattern,
+                (*_all_tools(known), *AGENT_CALLS),
             )
+
+
+def _all_tools(known: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the names of all tools, with those of plug-ins."""
+    return tuple(dict.fromkeys((*known, *TOOLS)))
 
 
 def _table(value: object) -> dict[str, Any]:

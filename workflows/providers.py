@@ -13,7 +13,10 @@ And its tests, in `tests/models/test_acme.py`. `tests/house/test_registries.py` 
 module, the page and the tests are there.
 """
 
+import re
+
 from ..machines.value import Value
+from .plugins import PREFIX, EntryPoints
 from .registry import Part, Registry
 
 
@@ -21,6 +24,14 @@ class ProviderPart(Part):
     """A provider; `is_small`: its models read slowly, and are not trusted with a verdict."""
 
     is_small: bool = False
+
+
+def _name_fault(name: str) -> str:
+    """Say why no plug-in may have a name."""
+    taken = (*PROVIDERS.built_in, *(service.name for service in SERVICES), *SERVERS, "embedded")
+    if name in taken:
+        return "the name is that of a built-in provider"
+    return "" if re.fullmatch(r"[A-Za-z0-9_.-]{1,64}", name) else "this is no name of a provider"
 
 
 PROVIDERS = Registry(
@@ -33,7 +44,17 @@ PROVIDERS = Registry(
         ),
         "scripted": ProviderPart(place="steersman.ports.models.scripted:PROVIDER"),
     },
+    EntryPoints(f"{PREFIX}models", "provider", called_with=("config",), check_name=_name_fault),
 )
+
+
+def is_small(provider: str) -> bool:
+    """Whether the models of a provider read slowly, and are not trusted with a verdict."""
+    return provider in PROVIDERS.built_in and PROVIDERS[provider].is_small
+
+
+SERVERS = {"ollama": 11434, "llama.cpp": 8080}
+"""The servers that are looked for on loopback, with their ports."""
 
 EMBEDDED = "local"
 """The provider that a chat uses when it finds no other model: it needs neither key nor network."""

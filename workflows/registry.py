@@ -4,7 +4,8 @@ A `Registry` lists the parts of one kind: the providers of models (`providers.py
 (`tools.py`), the formats of other agents' hooks (`agent_definition.py`). It says where the object
 behind a name is, and holds what has to be known of the part without loading it; `load` imports the
 module when the part is first used. So a configuration file can be checked, and a program can start,
-without importing the parts that it does not use. A package outside this one adds a part with `add`.
+without importing the parts that it does not use. A package outside this one adds a part with an entry
+point (`plugins.py`), which is looked for when a name is not built in.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -12,6 +13,7 @@ from importlib import import_module
 from typing import Any, Generic, TypeVar
 
 from ..machines.value import Value
+from .plugins import EntryPoints
 
 
 class Part(Value):
@@ -24,32 +26,35 @@ AnyPart = TypeVar("AnyPart", bound=Part)
 
 
 class Registry(Collection[str], Generic[AnyPart]):
-    """The parts of one kind by name, in the order in which people see them; `noun` names the kind."""
+    """The parts of one kind by name: those that are `built_in`, and those of installed plug-ins.
 
-    def __init__(self, noun: str, parts: Mapping[str, AnyPart]) -> None:
+    They come in the order in which people see them; `noun` names the kind.
+    """
+
+    def __init__(
+        self, noun: str, parts: Mapping[str, AnyPart], entry_points: EntryPoints | None = None
+    ) -> None:
         self.noun = noun
-        self._parts = dict(parts)
+        self.built_in = dict(parts)
+        self.entry_points = entry_points or EntryPoints("", noun)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._parts
+        return name in self.built_in or name in self.entry_points.by_name
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._parts)
+        yield from self.built_in
+        yield from self.entry_points.by_name
 
     def __len__(self) -> int:
-        return len(self._parts)
+        return len(self.built_in) + len(self.entry_points.by_name)
 
     def __getitem__(self, name: str) -> AnyPart:
-        """Return a part. Raises `KeyError` for an unknown name."""
-        return self._parts[name]
-
-    def add(self, name: str, part: AnyPart) -> None:
-        """Add a part. Raises `ValueError` if the name is taken."""
-        if name in self._parts:
-            raise ValueError(f"there is already a {self.noun} `{name}`")
-        self._parts[name] = part
+        """Return a part that is built in. Raises `KeyError` for any other name."""
+        return self.built_in[name]
 
     def load(self, name: str) -> Any:
-        """Import the module of a part and return its object. Raises `KeyError`, `ImportError`."""
-        module, _, attribute = self._parts[name].place.partition(":")
+        """Import a part and return its object. Raises `KeyError`, `ImportError`, `PlugInError`."""
+        if name not in self.built_in:
+            return self.entry_points.load(name)
+        module, _, attribute = self.built_in[name].place.partition(":")
         return getattr(import_module(module), attribute)

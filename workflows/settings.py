@@ -85,7 +85,7 @@ def _check_tool_name(name: str) -> str:
     """Refuse what a model's API would, and names that are taken."""
     if not re.fullmatch(r"[A-Za-z0-9_-]{1,64}", name):
         raise ValueError("must be 1 to 64 letters, digits, `_` and `-`")
-    if name in TOOLS or name in RESERVED:
+    if name in TOOLS.built_in or name in RESERVED:
         raise ValueError(f"is taken: `{name}` is a built-in tool")
     if name.startswith(REMOTE):
         raise ValueError(f"is taken: names that begin with `{REMOTE}` are for MCP servers")
@@ -124,7 +124,9 @@ def _check_minutes(minutes: float) -> float:
     return minutes
 
 
-AnyTool = WithJsonSchema({"anyOf": [{"type": "string", "enum": list(TOOLS)}, {"type": "string"}]})
+AnyTool = WithJsonSchema(
+    {"anyOf": [{"type": "string", "enum": list(TOOLS.built_in)}, {"type": "string"}]}
+)
 """The schema of a tool's name: editors offer the built-in ones. `config.py` knows the others."""
 _Size = Annotated[
     int, BeforeValidator(_check_size), WithJsonSchema({"type": ["string", "integer"]})
@@ -401,7 +403,7 @@ class AgentSettings(Declaration, frozen=True):
 
     model: str = ""
     system: str = ""
-    tools: Several[Annotated[str, AnyTool]] = (*TOOLS, f"{REMOTE}*")
+    tools: Several[Annotated[str, AnyTool]] = (*TOOLS.built_in, f"{REMOTE}*")
     max_steps: Annotated[int, Field(ge=1)] = 50
     busy_input_mode: BusyInputMode | None = None
     interrupt_strategy: InterruptStrategy | None = None
@@ -479,6 +481,7 @@ class Settings(Declaration, frozen=True):
     hooks: Several[HookSettings]
     tool: Several[ToolDeclaration]
     mcp: dict[UserName, McpSettings] = Field(default_factory=dict[str, McpSettings])
+    gateways: dict[UserName, dict[str, Any]] = Field(default_factory=dict[str, dict[str, Any]])
     routing: Routing
     models: dict[UserName, ModelSettings] = Field(default_factory=dict[str, ModelSettings])
     agents: dict[UserName, AgentSettings]

@@ -1,4 +1,4 @@
-"""The built-in tools: the names that `tools` of an agent may hold.
+"""The tools: the names that `tools` of an agent may hold.
 
 To add a tool, say `count`:
 
@@ -17,6 +17,7 @@ from collections.abc import Collection
 from typing import Literal
 
 from ..machines.port_results import AGENT_TOOL
+from .plugins import PREFIX, EntryPoints
 from .registry import Part, Registry
 
 ToolKind = Literal["read", "edit", "search", "execute", "think", "other"]
@@ -34,6 +35,16 @@ class ToolPart(Part):
 
 _PORTS = "steersman.ports.tools"
 
+
+def _name_fault(name: str) -> str:
+    """Say why no plug-in may have a name."""
+    if name in TOOLS.built_in or name in RESERVED:
+        return "the name is that of a built-in tool"
+    return (
+        f"names that begin with `{REMOTE}` are for MCP servers" if name.startswith(REMOTE) else ""
+    )
+
+
 TOOLS = Registry(
     "tool",
     {
@@ -48,6 +59,7 @@ TOOLS = Registry(
         "progress": ToolPart(place=f"{_PORTS}.session_tools:make_progress", kind="think"),
         "defer": ToolPart(place=f"{_PORTS}.session_tools:make_defer"),
     },
+    EntryPoints(f"{PREFIX}tools", "tool", gives="FunctionTool", check_name=_name_fault),
 )
 
 
@@ -76,13 +88,13 @@ def is_rule_tool(pattern: str, declared: Collection[str] = ()) -> bool:
     """
     return (
         any(sign in pattern for sign in "*?[")
-        or pattern in TOOLS
         or pattern in declared
         or pattern in AGENT_CALLS
         or pattern.startswith(REMOTE)
+        or pattern in TOOLS
     )
 
 
 def kind_of(tool: str) -> ToolKind:
     """Return the kind of a tool; `other` for one that is not listed here."""
-    return TOOLS[tool].kind if tool in TOOLS else "other"
+    return TOOLS[tool].kind if tool in TOOLS.built_in else "other"

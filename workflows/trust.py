@@ -26,6 +26,7 @@ GUARDED: tuple[Where, ...] = (
     ("tools",),
     ("tool",),
     ("mcp",),
+    ("gateways",),
     ("models",),
     ("route",),
     ("routing",),

@@ -6,6 +6,7 @@ from typing import Annotated
 
 from ..client import SessionClient
 from .command import DECLARED, GROUPS, Argument, Reply, command
+from .installed import installed_commands
 
 
 @command("help", "session", "List the commands, or explain one.")
@@ -14,12 +15,9 @@ def help_(
 ) -> Reply:
     """List the commands by group, or one command with its verbs."""
     wanted = name.lower().removeprefix("/")
-    found = [
-        declared for declared in DECLARED.values() if wanted in (declared.name, *declared.aliases)
-    ]
-    shown = [
-        declared for group in GROUPS for declared in DECLARED.values() if declared.group == group
-    ]
+    there = [*DECLARED.values(), *installed_commands().values()]
+    found = [declared for declared in there if wanted in (declared.name, *declared.aliases)]
+    shown = [declared for group in GROUPS for declared in there if declared.group == group]
     rows = [declared for declared in shown if " " not in declared.name]
     if wanted:
         rows = [verb for declared in found for verb in (declared, *declared.verbs.values())]

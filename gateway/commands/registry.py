@@ -9,7 +9,8 @@ from importlib import import_module
 from pkgutil import iter_modules
 
 from .. import commands
-from .command import DECLARED, GROUPS, Command, CommandCall
+from .command import DECLARED, GROUPS, CommandCall
+from .installed import Commands
 
 for _module in iter_modules(commands.__path__):
     if _module.name != "registry":
@@ -19,16 +20,23 @@ for _command in sorted(DECLARED.values(), key=lambda declared: declared.name):
     if _verb:
         DECLARED[_family].verbs[_verb] = _command
 
-COMMANDS: dict[str, Command[...]] = {
-    declared.name: declared
-    for group in GROUPS
-    for declared in DECLARED.values()
-    if declared.group == group and " " not in declared.name
-}
+COMMANDS = Commands(
+    {
+        declared.name: declared
+        for group in GROUPS
+        for declared in DECLARED.values()
+        if declared.group == group and " " not in declared.name
+    }
+)
 """The commands by name, those of a group together; a verb such as `queue edit` is in its command."""
-NAMES: dict[str, Command[...]] = COMMANDS | {
-    alias: declared for declared in COMMANDS.values() for alias in declared.aliases
-}
+NAMES = Commands(
+    {
+        **COMMANDS.built_in,
+        **{
+            alias: declared for declared in COMMANDS.built_in.values() for alias in declared.aliases
+        },
+    }
+)
 """The same with the other names that a command has."""
 
 
@@ -39,7 +47,7 @@ def parse(name: str, argument: str) -> CommandCall:
 
 def call(name: str, arguments: dict[str, object]) -> CommandCall:
     """Take a command that came as data; `name` may have a verb. Raises `ValueError`."""
-    found = DECLARED.get(name)
+    found = DECLARED.get(name) or COMMANDS.get(name)
     if found is None:
         raise ValueError(f"no command `{name}`")
     return found.call(arguments)

@@ -44,13 +44,15 @@ def tools(client: SessionClient) -> Reply:
 
 
 def _origin(name: str, declared: set[str]) -> str:
-    """Say where a tool comes from: built in, the configuration, an MCP server or the program."""
-    if name in TOOLS:
+    """Say where a tool comes from: built in, configured, of an MCP server, a package or the program."""
+    if name in TOOLS.built_in:
         return "built in"
     if name in declared:
         return "configuration"
     if name.startswith(REMOTE):
         return f"mcp.{name.removeprefix(REMOTE).partition('__')[0]}"
+    if name in TOOLS:
+        return TOOLS.entry_points.by_name[name].origin
     return "program"
 
 

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from ...machines.errors import ConfigError
 from ...machines.policy import Price
 from ...machines.value import Value
-from ...workflows.providers import EMBEDDED, SERVICES, Service
+from ...workflows.providers import EMBEDDED, PROVIDERS, SERVERS, SERVICES, Service
 from .model import AnswerListener, Model, ModelAnswer, ModelRequest
 from .provider import ModelConfig, provider_of
 
@@ -78,9 +78,6 @@ class Choice(Value):
         return f"model {self.name}{what}: {self.why}"
 
 
-_SERVERS = (("ollama", 11434), ("llama.cpp", 8080))  # on loopback, without a key
-
-
 def choose(
     config_models: Mapping[str, ModelConfig],
     agent_model: str,
@@ -109,7 +106,7 @@ def choose(
             return Choice(
                 name=service.name, config=_hosted(service), why=f"`{service.api_key_env}` is set"
             )
-    for name, port in _SERVERS:
+    for name, port in SERVERS.items():
         model = probe(port)
         if model is not None:
             served = ModelConfig(
@@ -155,11 +152,13 @@ def _named(name: str, config_models: Mapping[str, ModelConfig], place: str) -> M
     for service in SERVICES:
         if colon and service.name == service_name:
             return _hosted(replace(service, model=model))
-    for server, port in _SERVERS:
+    for server, port in SERVERS.items():
         if colon and server == service_name:
             return ModelConfig(
                 name=name, provider="openai", base_url=f"http://127.0.0.1:{port}/v1", model=model
             )
+    if service_name in PROVIDERS.entry_points.by_name:
+        return ModelConfig(name=name, provider=service_name, model=model)
     known = known_names(config_models)
     near = difflib.get_close_matches(name, known, 1)
     raise ConfigError(
@@ -170,7 +169,11 @@ def _named(name: str, config_models: Mapping[str, ModelConfig], place: str) -> M
 
 def known_names(config_models: Mapping[str, ModelConfig]) -> list[str]:
     """List every name that a model can be chosen by; `MODEL` is the server's own name for one."""
-    servers = (*(service.name for service in SERVICES), *(name for name, _ in _SERVERS))
+    servers = (
+        *(service.name for service in SERVICES),
+        *SERVERS,
+        *PROVIDERS.entry_points.by_name,
+    )
     embedded = (
         name for name in (*_embedded_names(), "embedded", EMBEDDED) if name not in config_models
     )

@@ -9,8 +9,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol
 
+from ...machines.errors import PlugInError
 from ...machines.policy import Price
 from ...machines.value import Value
+from ...workflows.plugins import PlugIn
 from ...workflows.providers import PROVIDERS
 from ...workflows.settings import ModelSettings, Thinking, ToolDialect
 from .model import Model
@@ -83,6 +85,46 @@ class Provider(Protocol):
 
 
 def provider_of(config: ModelConfig) -> Provider:
-    """Return the provider of a model; its module is imported now, if it was not yet."""
+    """Return the provider of a model; its module is imported now if it is built in."""
+    if config.provider not in PROVIDERS.built_in:
+        return InstalledProvider(PROVIDERS.entry_points.by_name[config.provider])
     provider: Provider = PROVIDERS.load(config.provider)
     return provider
+
+
+class InstalledProvider:
+    """A provider that is a plug-in: a function that makes a model of a `ModelConfig`; see `Provider`."""
+
+    def __init__(self, plug_in: PlugIn) -> None:
+        self._plug_in = plug_in
+
+    def offers(self) -> tuple[str, ...]:
+        """Return no names: they are written `PROVIDER` or `PROVIDER:MODEL`."""
+        return ()
+
+    def build(self, config: ModelConfig, cache: Path, environ: Mapping[str, str]) -> Model:
+        """Make a model. Raises `PlugInError`."""
+        make = PROVIDERS.load(self._plug_in.name)
+        with self._plug_in.guarded():
+            model = make(config)
+        missing = [name for name in _MODEL if not hasattr(model, name)]
+        if missing:
+            kind = type(model).__name__
+            raise self._plug_in.error(f"it made a `{kind}`, which has no `{missing[0]}`")
+        made: Model = model
+        return made
+
+    def check(self, config: ModelConfig, cache: Path) -> None:
+        """Raise `PlugInError` if the function cannot be imported."""
+        PROVIDERS.load(self._plug_in.name)
+
+    def reach(self, config: ModelConfig, environ: Mapping[str, str], seconds: float) -> ReachResult:
+        """Check whether the function can be imported; nothing more is known of it."""
+        try:
+            PROVIDERS.load(self._plug_in.name)
+        except PlugInError as error:
+            return ReachResult("bad", error.fault, error.hint)
+        return ReachResult("ok", f"of {self._plug_in.origin}, whose server is not tried")
+
+
+_MODEL = ("name", "answer", "window", "aclose")

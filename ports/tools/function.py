@@ -199,7 +199,7 @@ class FunctionTool(Generic[P, R]):
         asked = {
             "call": self._place,
             "with": arguments,
-            "folder": str(Path(self._place).parent),
+            "folder": str(Path(self._place).parent) if ".py:" in self._place else sys.path[0],
             "path": sys.path,
             "about": about,
         }

@@ -18,7 +18,7 @@ from .tool import Tool, ToolResources
 
 
 class Toolbox:
-    """Holds one of each tool of the registry (`workflows/tools.py`), and of those that are declared.
+    """Holds one of each built-in tool (`workflows/tools.py`), and of those that are declared.
 
     `grace` is seconds between asking a tool's processes to end and killing them; `model_limit` is
     the number of bytes that the model receives of one call, `output_limit` the number that a workflow
@@ -50,13 +50,13 @@ class Toolbox:
     @property
     def names(self) -> tuple[str, ...]:
         """The names of all tools."""
-        return tuple(dict.fromkeys((*TOOLS, *self._made)))
+        return tuple(dict.fromkeys((*TOOLS.built_in, *self._made)))
 
     def get(self, name: str) -> Tool | None:
         """Return a tool by its name, none for an unknown one; `command` is for workflow runs only."""
         if name == self._command.schema.name:
             return self._command
-        if name not in self._made and name in TOOLS:
+        if name not in self._made and name in TOOLS.built_in:
             self._made[name] = TOOLS.load(name)(self.resources)
         return self._made.get(name)
 

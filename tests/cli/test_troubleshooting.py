@@ -81,6 +81,10 @@ CASES: dict[str, Case] = {
         CHAT, "correct the path", environ=(("STEERSMAN_CONFIG", "/no.toml"),)
     ),
     "there is no agent …": Case((*CHAT, "--agent", "nobody"), "known agents: assistant"),
+    "… cannot be used: …": Case(
+        (*CHAT, "--model", "acme"), "update or uninstall `acme`", script="PACKAGE"
+    ),
+    "there is no gateway …": Case(("gateway", "run", "irc"), "installed are: none"),
     "is not trusted: … not applied": Case(
         ("config", "check"), "`steersman trust` applies it", 0, script="PROJECT"
     ),
@@ -180,6 +184,12 @@ def happen(
             (home / "config.toml").write_text(text)
         if case.script == "PROJECT":
             (folder / "steersman.toml").write_text("[tools]\ngrace = 9\n")
+        if case.script == "PACKAGE":
+            info = folder.with_name("site") / "acme-1.0.dist-info"
+            info.mkdir(parents=True)
+            (info / "METADATA").write_text("Metadata-Version: 2.1\nName: acme\nVersion: 1.0\n")
+            (info / "entry_points.txt").write_text("[steersman.models]\nacme = not_there:model\n")
+            environ["PYTHONPATH"] = str(info.parent)
         owner = start("chat", "--json") if case.script in ("OWNED", "TALKED") else None
         if owner is not None:
             assert owner.stdout is not None

@@ -21,11 +21,11 @@ def wanted_keys() -> set[Where]:
     """List every key that can be set, with the names that the shipped file uses.
 
     Lists of tables are explained as wholes: permission rules, hooks and tools by their comment,
-    routes by an example.
+    routes and the tables of gateways, whose keys are their own, by an example.
     """
-    lists = {("permissions", "rules"), ("hooks",), ("tool",), ("route",)}
+    lists = {("permissions", "rules"), ("hooks",), ("tool",), ("route",), ("gateways",)}
     keys = {key for key in known_keys(Settings) if not {key[:1], key[:2]} & lists}
-    keys |= lists - {("route",)}
+    keys |= lists - {("route",), ("gateways",)}
     named = {tuple(NAMED[str(key[0])] if part == "*" else part for part in key) for key in keys}
     named = {("mcp", "tickets", *key[2:]) if {*key[2:]} & OF_ADDRESSES else key for key in named}
     tables = {key[:length] for key in named for length in range(len(key))}

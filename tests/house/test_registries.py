@@ -26,7 +26,7 @@ def is_tested(root: Path, suite: str, module: str) -> bool:
     return any(f"from {module} import" in text for text in texts)
 
 
-@pytest.mark.parametrize("name", PROVIDERS)
+@pytest.mark.parametrize("name", PROVIDERS.built_in)
 def test_a_provider_is_complete(root: Path, name: str) -> None:
     """A provider has every method, an example in the docs, and tests that import its module."""
     assert not methods_of(Provider) - set(dir(PROVIDERS.load(name)))
@@ -36,7 +36,7 @@ def test_a_provider_is_complete(root: Path, name: str) -> None:
     assert is_tested(root, "models", module), f"no test in tests/models imports {module}"
 
 
-@pytest.mark.parametrize("name", TOOLS)
+@pytest.mark.parametrize("name", TOOLS.built_in)
 def test_a_tool_is_complete(root: Path, name: str) -> None:
     """A tool has every method and its own name, a section in the docs, and tests that call it."""
     tool = TOOLS.load(name)(ToolResources(processes=ProcessHost(), grace=0.0, output_limit=4000))
@@ -52,11 +52,9 @@ def test_services_use_known_providers() -> None:
     assert {service.provider for service in SERVICES} | {EMBEDDED} <= set(PROVIDERS)
 
 
-def test_a_part_is_added_once() -> None:
-    """A part of another package is found by its name; a name that is taken is refused."""
-    registry: Registry[Any] = Registry("tool", {"read": Part(place="json:loads")})
-    registry.add("join", Part(place="posixpath:join"))
-    assert list(registry) == ["read", "join"]
+def test_a_part_is_found_by_its_name() -> None:
+    """A built-in part is loaded from its place; a name that is not there is no part."""
+    registry: Registry[Any] = Registry("joiner", {"join": Part(place="posixpath:join")})
+    assert list(registry) == ["join"]
     assert registry.load("join")("a", "b") == "a/b"
-    with pytest.raises(ValueError, match="there is already a tool `join`"):
-        registry.add("join", Part(place="os:sep"))
+    assert "read" not in registry

@@ -18,12 +18,13 @@ RUNTIME = {
     "actors/dispatcher.py",
     "actors/runtime.py",
 }  # threads and a clock
-EDGES = {
+EDGES = {  # where any error must end
     "actors/actor.py",
     "actors/dispatcher.py",
     "cli/app.py",
     "ports/tools/function.py",
-}  # where any error must end
+    "workflows/plugins.py",  # of code that others wrote
+}
 MOST_METHODS, MOST_ATTRIBUTES, DEEPEST = 40, 10, 4  # of a class, with its bases in the same package
 
 
@@ -83,7 +84,7 @@ def test_machines_are_pure_and_actors_only_decide(modules: list[Any]) -> None:
 
 
 def test_no_broad_except(modules: list[Any]) -> None:
-    """Only the actor loop, the command line's main and a tool's call catch all; none passes it over."""
+    """Only the actor loop, main, and calls of others' code catch everything; none passes it over."""
     for module in modules:
         for node in ast.walk(module.tree):
             if not isinstance(node, ast.ExceptHandler):

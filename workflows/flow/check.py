@@ -14,6 +14,7 @@ from ...machines.value import Value
 from ..config import Config, try_load
 from ..document import Diagnostic, Document, config_error, diagnose, read_document
 from ..paths import Paths
+from ..plugins import AGENTS
 from ..problem import Problem, Where
 from .inclusion import inclusion_problems, with_included
 from .reading import read_workflow, settings_layer
@@ -201,10 +202,11 @@ def _agent_problems(spec: WorkflowSpec, config: Config | None) -> Iterator[Probl
         return  # its own problems are reported elsewhere
     for step in spec.steps:
         name, key = _agent_of(step)
-        if name and name not in config.agents:
-            near = get_close_matches(name, config.agents, 1)
+        if name and name not in config.agents and name not in AGENTS.by_name:
+            known = (*config.agents, *AGENTS.by_name)
+            near = get_close_matches(name, known, 1)
             hint = f"did you mean `{near[0]}`?" if near else ""
-            hint = hint or f"add a table `[agents.{name}]`; known: {', '.join(config.agents)}"
+            hint = hint or f"add a table `[agents.{name}]`; known: {', '.join(known)}"
             message = f"step `{step.id}` names the agent `{name}`, which is not there"
             yield Problem(where=("step", step.number, *key), message=message, hint=hint)
 

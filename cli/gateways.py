@@ -1,0 +1,93 @@
+"""`steersman gateway`: interfaces that installed packages bring, such as a bot in a chat room."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import Mapping
+from difflib import get_close_matches
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from ..gateway.library import Home
+from ..gateway.redaction import Redactor
+from ..machines.errors import SteersmanError, UsageError
+from ..workflows.config import Config, load
+from ..workflows.paths import Paths
+from ..workflows.plugins import GATEWAYS
+from .output import show, show_document, show_table, warn
+from .signals import SIGNALS
+
+
+def list_gateways(environ: Mapping[str, str], *, as_json: bool) -> int:
+    """Print the gateways of installed packages. Raises `ConfigError`."""
+    config = _config(environ)
+    views = [
+        {
+            "name": name,
+            "distribution": plug_in.distribution,
+            "version": plug_in.version,
+            "is_configured": name in config.gateways,
+        }
+        for name, plug_in in sorted(GATEWAYS.by_name.items())
+    ]
+    redactor = Redactor(environ)
+    if as_json:
+        show_document({"gateways": [redactor.data(view) for view in views]})
+    elif views:
+        rows = [
+            (
+                redactor.line(str(view["name"])),
+                redactor.line(f"{view['distribution']} {view['version']}"),
+                "yes" if view["is_configured"] else "no",
+            )
+            for view in views
+        ]
+        show_table(("GATEWAY", "OF", "CONFIGURED"), rows, environ)
+    else:
+        show("No installed package has a gateway.")
+    return 0
+
+
+def run_gateway(environ: Mapping[str, str], name: str) -> int:
+    """Run a gateway to its end, or until a signal. Raises `SteersmanError`."""
+    config = _config(environ)
+    if name not in GATEWAYS.by_name:
+        near = get_close_matches(name, GATEWAYS.by_name, 1)
+        known = ", ".join(GATEWAYS.by_name) or "none"
+        hint = f"did you mean `{near[0]}`?" if near else f"installed are: {known}"
+        raise UsageError(f"there is no gateway `{name}`", hint)
+    for notice in config.notices:
+        warn(notice)
+    return asyncio.run(_run(name, config.gateways.get(name, {})))
+
+
+async def _run(name: str, settings: dict[str, Any]) -> int:
+    """Give a gateway the home; its task is cancelled by the first signal."""
+    gateway, plug_in = GATEWAYS.load(name), GATEWAYS.by_name[name]
+    task, loop = asyncio.current_task(), asyncio.get_running_loop()
+    assert task is not None
+    signals: list[int] = []
+
+    def leave(number: int) -> None:
+        signals.append(number)
+        if len(signals) == 1:
+            task.cancel()
+
+    for number in SIGNALS:
+        if signal.getsignal(number) == signal.SIG_IGN:  # nohup
+            continue
+        loop.add_signal_handler(number, partial(leave, number))
+    try:
+        async with Home(None) as home:
+            with plug_in.guarded(passes=SteersmanError, what="failed"):
+                await gateway(home, settings)
+    except asyncio.CancelledError:
+        if not signals:
+            raise
+    return 128 + signals[0] if signals else 0
+
+
+def _config(environ: Mapping[str, str]) -> Config:
+    return load(Paths.of(environ), Path.cwd(), environ)
