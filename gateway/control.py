@@ -105,19 +105,18 @@ class Client:
         self._host = host
         self._writer = writer
         self._leave: Callable[[], None] | None = None
-        self._requests: set[asyncio.Task[None]] = set()
-        self._key = f"k-{secrets.token_hex(8)}"
-        self._edited: Conversation | None = None
+        self._answering: set[asyncio.Task[None]] = set()
+        self._requests = Requests(host)
 
     async def serve(self, reader: asyncio.StreamReader) -> None:
         """Answer requests until the client goes; a slow one does not hold up the next."""
         loop = asyncio.get_running_loop()
         while line := await self._line(reader):
-            while len(self._requests) >= OPEN_REQUESTS:
-                await asyncio.wait(self._requests, return_when=asyncio.FIRST_COMPLETED)
+            while len(self._answering) >= OPEN_REQUESTS:
+                await asyncio.wait(self._answering, return_when=asyncio.FIRST_COMPLETED)
             task = loop.create_task(self._answer(line))
-            self._requests.add(task)
-            task.add_done_callback(self._requests.discard)
+            self._answering.add(task)
+            task.add_done_callback(self._answering.discard)
 
     async def _line(self, reader: asyncio.StreamReader) -> bytes:
         try:
@@ -131,9 +130,8 @@ class Client:
         """Forget the client. Idempotent."""
         if self._leave is not None:
             self._leave()
-        if self._edited is not None:
-            self._edited.end_edit(self._key)
-        for task in self._requests:
+        self._requests.close()
+        for task in self._answering:
             task.cancel()
         self._writer.close()
 
@@ -141,7 +139,12 @@ class Client:
         request: Params = {}
         try:
             request = _object(_parsed(line))
-            result = await self._call(str(request["method"]), _object(request.get("params") or {}))
+            method, params = str(request["method"]), _object(request.get("params") or {})
+            if method == "subscribe":
+                self._subscribe(self._host.conversation(str(params["session"])).session)
+                result: Any = {"ok": True}
+            else:
+                result = await self._requests.call(method, params)
             self._send({"jsonrpc": "2.0", "id": request.get("id"), "result": result})
         except UnknownSession as error:
             self._fail(request, NOT_HERE, error.message, error.hint)
@@ -152,7 +155,56 @@ class Client:
         except (ValueError, KeyError) as error:
             self._fail(request, INVALID, f"not a request: {error}", "see docs/control.md")
 
-    async def _call(self, method: str, params: Params) -> Any:
+    def _subscribe(self, session: str) -> None:
+        loop = asyncio.get_running_loop()
+
+        family = {session}
+
+        def hear(event: Event) -> None:
+            """Send an event of the session, or of a descendant of it; any thread."""
+            if event.get("parent") in family:
+                family.add(event["session"])
+            if event["session"] in family:
+                message = {"jsonrpc": "2.0", "method": "event", "params": event}
+                loop.call_soon_threadsafe(self._send, message)
+
+        if self._leave is not None:
+            self._leave()
+        self._leave = self._host.event_bus.subscribe(hear)
+
+    def _fail(self, request: Params, code: int, text: str, hint: str) -> None:
+        error = {"code": code, "message": text, "data": {"hint": hint}}
+        self._send({"jsonrpc": "2.0", "id": request.get("id"), "error": error})
+
+    def _send(self, message: dict[str, Any]) -> None:
+        transport = self._writer.transport
+        if transport.is_closing():
+            return
+        if transport.get_write_buffer_size() > UNREAD_LIMIT:
+            transport.abort()
+            return
+        self._writer.write(json.dumps(message, ensure_ascii=False).encode() + b"\n")
+
+
+class Requests:
+    """What one client asks of the sessions of a process, by method and parameters; on any loop."""
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+        self._key = f"k-{secrets.token_hex(8)}"
+        self._edited: Conversation | None = None
+
+    def close(self) -> None:
+        """Let go of the message that the client edits. Idempotent."""
+        if self._edited is not None:
+            self._edited.end_edit(self._key)
+
+    async def call(self, method: str, params: Params) -> Any:
+        """Carry a method out and return its result.
+
+        Raises `UnknownSession`, `SteersmanError`, `TimeoutError` or a fault of pykka's, and `ValueError`
+        or `KeyError` for what is no request.
+        """
         match method:
             case "say" | "send":
                 return await self._say(params, str(params["text"]), str(params.get("as") or "auto"))
@@ -172,6 +224,8 @@ class Client:
                 return await self._say(params, f"/{method} {words}".strip(), "auto")
             case "edit":
                 return self._edit(params)
+            case "begin" if self._host.opening is not None:
+                return await asyncio.to_thread(self._host.opening, params)
             case "sessions":
                 return sorted(self._host.conversations)
             case "list":
@@ -180,9 +234,6 @@ class Client:
                 return await asyncio.to_thread(self._conversation(params).inspect)
             case "queue":
                 return await asyncio.to_thread(self._conversation(params).queue)
-            case "subscribe":
-                self._subscribe(self._conversation(params).session)
-                return {"ok": True}
             case _:
                 raise ValueError(f"no method `{method}`")
 
@@ -241,36 +292,6 @@ class Client:
 
     def _conversation(self, params: Params) -> Conversation:
         return self._host.conversation(str(params["session"]))
-
-    def _subscribe(self, session: str) -> None:
-        loop = asyncio.get_running_loop()
-
-        family = {session}
-
-        def hear(event: Event) -> None:
-            """Send an event of the session, or of a descendant of it; any thread."""
-            if event.get("parent") in family:
-                family.add(event["session"])
-            if event["session"] in family:
-                message = {"jsonrpc": "2.0", "method": "event", "params": event}
-                loop.call_soon_threadsafe(self._send, message)
-
-        if self._leave is not None:
-            self._leave()
-        self._leave = self._host.event_bus.subscribe(hear)
-
-    def _fail(self, request: Params, code: int, text: str, hint: str) -> None:
-        error = {"code": code, "message": text, "data": {"hint": hint}}
-        self._send({"jsonrpc": "2.0", "id": request.get("id"), "error": error})
-
-    def _send(self, message: dict[str, Any]) -> None:
-        transport = self._writer.transport
-        if transport.is_closing():
-            return
-        if transport.get_write_buffer_size() > UNREAD_LIMIT:
-            transport.abort()
-            return
-        self._writer.write(json.dumps(message, ensure_ascii=False).encode() + b"\n")
 
 
 def _parsed(line: bytes) -> Any:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 from string import Template
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
@@ -102,7 +102,8 @@ class Host:
     """One process's sessions, models and event bus.
 
     `store` is that of a home elsewhere. `watching` returns what else observes a session that is opened
-    from now on.
+    from now on. `opening` opens a session for another program, where this one does that; it gets the
+    parameters of `begin`.
     """
 
     def __init__(
@@ -126,6 +127,7 @@ class Host:
         self.event_bus.subscribe(self.log.hear)
         self.notices: list[str] = []
         self._control: ControlServer | None = None
+        self._is_welcomed = False
         self._mirror: QueueMirror | None = None
         tools = config.tools
         hidden = (paths.config, paths.state)
@@ -134,6 +136,7 @@ class Host:
         )
         self.conversations: dict[str, Conversation] = {}
         self.watching: Callable[[str], tuple[Observer, ...]] = _unwatched
+        self.opening: Callable[[dict[str, Any]], dict[str, Any]] | None = None
         if store is None:
             is_kept = config.auto_queue.persistence.enabled
             store = open_store(paths) if is_kept else MemoryStore()
@@ -381,8 +384,9 @@ class Host:
 
     def _welcome(self) -> None:
         """Before the first session: be reachable, throw away what was outlived, say what is there."""
-        if self.conversations or self._control is not None:
+        if self._is_welcomed:
             return
+        self._is_welcomed = True
         if fault := self._sandbox.notice():
             self.notices.append(fault)
         persistence = self.config.auto_queue.persistence
@@ -392,7 +396,7 @@ class Host:
                 "and are lost when this program ends"
             )
             return
-        self._listen()
+        self.listen()
         self.notices += self.saved_queues.expire(time.time(), persistence.retention_hours)
         self.notices += orphaned_commands()
         self.notices += outlived_elsewhere(self.paths, self.config.restore.retention_hours)
@@ -410,8 +414,10 @@ class Host:
         if saved:
             self.publisher(session).saved_queues(saved)
 
-    def _listen(self) -> None:
+    def listen(self) -> None:
         """Open the control socket; a failure becomes a notice, and the session works without it."""
+        if self._control is not None:
+            return
         control = ControlServer(self)
         try:
             self.runtime.run(control.start())

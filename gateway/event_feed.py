@@ -1,0 +1,5 @@
+"""Pages of events of the journal."""
+
+from .library import _Pages
+
+Pages = _Pages

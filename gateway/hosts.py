@@ -1,0 +1,155 @@
+"""The hosts of a program that runs the sessions of many folders.
+
+Each folder may have a configuration of its own, and a host has one; folders with the same share a host.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from msgspec.structs import replace
+
+from ..journal.lock import Owner
+from ..journal.sqlite import SqliteStore
+from ..journal.store import SessionRow, Store
+from ..machines.errors import SteersmanError, UsageError
+from ..workflows.config import load
+from ..workflows.paths import Paths
+from .conversation import Conversation
+from .events.contract import Event
+from .home import find_session, refuse_run
+from .host import Host
+from .launch_options import LaunchOptions
+
+
+class Hosts:
+    """The hosts of one program, by configuration; `hear` gets the events of all their sessions.
+
+    `launch` is how its sessions are opened where nothing else is asked for. May be used by several
+    threads.
+    """
+
+    def __init__(
+        self,
+        paths: Paths,
+        environ: Mapping[str, str],
+        launch: LaunchOptions,
+        hear: Callable[[Host, Event], None],
+        overrides: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.paths = paths
+        self._environ = environ
+        self._launch = launch
+        self._hear = hear
+        self._overrides = dict(overrides or {})
+        self._hosts: list[Host] = []
+        self._mutex = threading.Lock()
+        self._is_closed = False
+
+    def of_folder(self, folder: Path, launch: LaunchOptions | None = None) -> Host:
+        """Return the host for a folder's configuration. Raises `ConfigError`."""
+        wanted = launch or self._launch
+        config = load(self.paths, folder, self._environ, self._overrides)
+        with self._mutex:
+            if self._is_closed:
+                raise UsageError("this program ends and opens no session any more")
+            for host in self._hosts:
+                if host.launch == wanted and host.config == config:
+                    return host
+            host = Host(self.paths, config, self._environ, wanted)
+            host.event_bus.subscribe(partial(self._hear, host))
+            host.opening = self.open_for
+            self._hosts.append(host)
+            return host
+
+    def begin(
+        self, folder: Path, agent: str = "", launch: LaunchOptions | None = None
+    ) -> Conversation:
+        """Begin a session in a folder. Raises `SteersmanError`."""
+        place = folder.expanduser().resolve()
+        if not place.is_dir():
+            raise UsageError(f"`{place}` is not a folder", "make it first, or give another one")
+        return self.of_folder(place, launch).begin(place, agent=agent)
+
+    def resume(self, session: str, launch: LaunchOptions | None = None) -> Conversation:
+        """Take up a session, or return it if it is open here. Raises `SteersmanError`."""
+        row = self.row(session)
+        found = self.find(row.session)
+        if found is not None:
+            return found
+        refuse_run(row)
+        return self.of_folder(Path(row.folder), launch).resume(row.session)
+
+    def open_for(self, params: dict[str, Any]) -> dict[str, Any]:
+        """Open a session for another program: `{folder, agent, model, is_yes}`, or `{resume}`."""
+        launch = replace(
+            self._launch,
+            agent=str(params.get("agent") or ""),
+            model=str(params.get("model") or ""),
+            is_yes=params.get("is_yes") is True,
+        )
+        if resume := params.get("resume"):
+            conversation = self.resume(str(resume), launch)
+        else:
+            conversation = self.begin(Path(str(params["folder"])), launch=launch)
+        host = self.host_of(conversation.session)
+        assert host is not None
+        choice = host.choice.line if host.choice is not None else ""
+        return {"session": conversation.session, "node": host.runtime.node, "model": choice}
+
+    def host_of(self, session: str) -> Host | None:
+        """Return the host that has a session open; none if none has."""
+        for host in tuple(self._hosts):
+            found = host.conversations.get(session)
+            if found is not None and found.is_open:
+                return host
+        return None
+
+    def find(self, session: str) -> Conversation | None:
+        """Return the conversation about a session that is open here, by its whole id."""
+        host = self.host_of(session)
+        return host.conversations[session] if host is not None else None
+
+    @property
+    def store(self) -> Store:
+        """The home's store. There is a host by then."""
+        return self._hosts[0].store
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether other processes can see the home's sessions."""
+        return self._hosts[0].is_kept
+
+    def owner(self, session: str) -> Owner | None:
+        """Return the other process that has a session open; none if it is open here, or nowhere."""
+        owner = self.store.owner(session)
+        nodes = {host.runtime.node for host in tuple(self._hosts)}
+        return owner if owner is not None and owner.node not in nodes else None
+
+    def owners(self) -> set[str]:
+        """Name the sessions that any process has open."""
+        store = self.store
+        return set(store.owners()) if isinstance(store, SqliteStore) else set()
+
+    def rows(self) -> list[SessionRow]:
+        """List the home's sessions, the newest first."""
+        return self.store.sessions()
+
+    def row(self, session: str) -> SessionRow:
+        """Find a session by its id, the beginning of it, its name, or `last`. Raises `UsageError`."""
+        try:
+            return self.store.load(session).row
+        except SteersmanError:
+            return find_session(self.rows(), session)
+
+    def close(self) -> None:
+        """Suspend every session, and end every host. Idempotent."""
+        with self._mutex:
+            self._is_closed = True
+            hosts, self._hosts = self._hosts, []
+        for host in hosts:
+            host.close()

@@ -1,0 +1,72 @@
+"""How the program that serves a home is found: the sessions of other programs can be opened there.
+
+It holds a lock in the state folder for as long as it lives, in which it stands with its control socket.
+"""
+
+from __future__ import annotations
+
+import json
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from ..journal.folder import PrivateFolder
+from ..journal.lock import Lock, Owner
+from ..machines.errors import UsageError
+from ..workflows.paths import make_private, write_private
+from .remote import Remote
+
+SERVING = "serve"
+"""The name of the lock, and of the file with the address."""
+OPENING = 120.0
+"""Seconds that the opening of a session may take: its model may have to be loaded."""
+
+
+class Serving:
+    """The place of the one program that serves a home."""
+
+    def __init__(self, state: Path) -> None:
+        self._folder = PrivateFolder.open(make_private(state), create=True)
+        self._lock = Lock(self._folder, SERVING)
+
+    def take(self, owner: Owner) -> None:
+        """Become the program that serves the home. Raises `UsageError` if another one does."""
+        if not self._lock.take():
+            other = self._lock.owner()
+            who = f"process {other.pid}" if other is not None else "another process"
+            raise UsageError(
+                f"{who} serves this home already", "`steersman serve status` shows where"
+            )
+        self._lock.sign(owner)
+
+    def close(self) -> None:
+        """Let go."""
+        self._lock.release()
+        self._folder.close()
+
+
+def server_of(state: Path) -> Owner | None:
+    """Return the program that serves a home; none if none does."""
+    if not (state / f"{SERVING}.lock").exists():
+        return None
+    with closing(PrivateFolder.open(state, create=False)) as folder:
+        return Lock(folder, SERVING).owner()
+
+
+def open_there(state: Path, owner: Owner, **params: Any) -> str:
+    """Have the program that serves a home open a session; return its id. Raises `SteersmanError`."""
+    with closing(Remote.connect(state, "", owner, OPENING)) as remote:
+        return str(remote.call("begin", **params)["session"])
+
+
+def write_address(state: Path, address: str) -> None:
+    """Write down where the home is served."""
+    write_private(state / f"{SERVING}.json", json.dumps({"address": address}).encode())
+
+
+def address_of(state: Path) -> str:
+    """Return the address of the program that serves a home; empty if it is not known."""
+    try:
+        return str(json.loads((state / f"{SERVING}.json").read_bytes())["address"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""
