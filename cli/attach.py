@@ -14,11 +14,12 @@ from ..gateway.home import find_session
 from ..gateway.launch_options import LaunchOptions
 from ..gateway.redaction import Redactor
 from ..gateway.router import EventBus
+from ..gateway.serving import open_there
 from ..journal.lock import Owner
 from ..journal.recovery import whole_conversation
 from ..journal.sqlite import SqliteStore
 from ..journal.store import SessionRow
-from ..machines.errors import SteersmanError
+from ..machines.errors import SteersmanError, StoreBusy
 from ..workflows.config import Config, load
 from ..workflows.paths import Paths, login_name
 from .chat import interface_of
@@ -93,19 +94,60 @@ def attach(
     )
     here = AttachedHost(paths, config, LaunchOptions(agent=row.agent), notices)
     options = ChatOptions(folder=Path(row.folder), is_json=is_json, is_plain=is_plain)
+    return _attend(here, row.session, owner, options, environ, user)
+
+
+def chat_there(
+    paths: Paths, config: Config, server: Owner, options: ChatOptions, environ: Mapping[str, str]
+) -> int:
+    """Have a chat's session in the program that serves the home; it goes on there after leaving.
+
+    `options.folder` is the session's folder, and `options.resume` its id if it is to be taken up.
+    """
+    wanted = {
+        "folder": str(options.folder),
+        "agent": options.agent,
+        "model": options.model,
+        "is_yes": options.is_yes,
+        "resume": options.resume,
+    }
+    session = open_there(paths.state, server, **wanted)
+    with stored(environ) as store:
+        row, owner = store.row(session), store.owner(session)
+        notices = _last_words(store, row, environ) if options.resume else []
+    if owner is None:
+        raise StoreBusy(f"session `{session}` was left at once", "`steersman serve status`")
+    notices.append(
+        f"Session {session} runs in `steersman serve` (process {owner.pid}); leaving it, or /detach, "
+        "lets it go on there."
+    )
+    here = AttachedHost(paths, config, LaunchOptions(agent=row.agent), notices)
+    return _attend(here, session, owner, options, environ, "")
+
+
+def _attend(
+    here: AttachedHost,
+    session: str,
+    owner: Owner,
+    options: ChatOptions,
+    environ: Mapping[str, str],
+    user: str,
+) -> int:
+    """Take part in a session of another process until the person leaves or it is over."""
     interface = _interface(options, environ)
     try:
         with leave_on_signals():
             name = user or login_name()
-            code = interface(here, lambda: here.open(row.session, owner, name), options)
+            code = interface(here, lambda: here.open(session, owner, name), options)
     except SignalExit as signal_exit:
         code = signal_exit.exit_code
     finally:
         here.close()
+    last = here.attached.session if here.attached is not None else session
     with stored(environ) as store:
-        is_over = _is_over(store, row.session, owner, GOING if here.is_cut_off else 0.0)
+        is_over = _is_over(store, last, owner, GOING if here.is_cut_off else 0.0)
     if is_over:
-        warn(f"Session {row.session} was left; `steersman chat --resume {row.session}` resumes it.")
+        warn(f"Session {last} was left; `steersman chat --resume {last}` resumes it.")
         return 0
     return code
 

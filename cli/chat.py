@@ -7,10 +7,13 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from ..gateway.conversation import Conversation
 from ..gateway.home import find_session, refuse_run
 from ..gateway.host import Host
 from ..gateway.launch_options import LaunchOptions
+from ..gateway.serving import server_of
 from ..journal.store import SessionRow
 from ..machines.errors import SteersmanError, UsageError
 from ..workflows.config import load
@@ -39,6 +42,14 @@ def chat(
         is_debug=options.is_debug,
         is_one_shot=bool(options.message),
     )
+    if given is None and can_ask and not options.is_json:
+        server = server_of(paths.state)
+        if server is not None and settings.auto_queue.persistence.enabled:
+            from .attach import chat_there
+
+            resume = _to_resume(options, folder, environ)
+            there = replace(options, folder=folder, resume=resume)
+            return chat_there(paths, settings, server, there, environ)
     host = Host(paths, settings, environ, launch)
 
     def open_it() -> Conversation:
@@ -102,15 +113,24 @@ def _can_continue(row: SessionRow) -> bool:
 
 
 def _open(host: Host, options: ChatOptions, folder: Path) -> Conversation:
+    resume = _named(host.store.sessions(), options, folder)
+    return host.resume(resume) if resume else host.begin(folder)
+
+
+def _to_resume(options: ChatOptions, folder: Path, environ: Mapping[str, str]) -> str:
+    with stored(environ) as store:
+        return _named(store.sessions(), options, folder)
+
+
+def _named(rows: list[SessionRow], options: ChatOptions, folder: Path) -> str:
+    """Return the id of the session that the options name; empty if they name none."""
     if options.resume:
-        return host.resume(find_session(host.store.sessions(), options.resume).session)
+        return find_session(rows, options.resume).session
     if not options.is_newest:
-        return host.begin(folder)
-    here = [
-        row for row in host.store.sessions() if row.folder == str(folder) and _can_continue(row)
-    ]
+        return ""
+    here = [row for row in rows if row.folder == str(folder) and _can_continue(row)]
     if not here:
         raise SteersmanError(
             f"no session of `{folder}` can be continued", "`steersman chat` starts one"
         )
-    return host.resume(here[0].session)
+    return here[0].session

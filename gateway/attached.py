@@ -12,8 +12,9 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
+from contextlib import closing, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from ..journal.codec import decode
 from ..journal.entries import QuestionAsked, ToolIntended
@@ -27,7 +28,7 @@ from ..machines.messages import Answer
 from .client import TYPES
 from .commands.command import CommandCall, Reply
 from .commands.registry import NAMES
-from .commands.session import leave
+from .commands.session import detach, leave
 from .events.contract import (
     ChildStartedEvent,
     Event,
@@ -115,12 +116,17 @@ _Request = tuple[str, dict[str, Any], Future[Any]]
 class RequestSender:
     """Sends requests to a session's owner in order, on a thread of its own.
 
-    `on_fault` gets each request's failure, in that thread.
+    `on_result` gets each request's result, and `on_fault` its failure, in that thread.
     """
 
-    def __init__(self, remote: Remote, on_fault: Callable[[Exception], None]) -> None:
+    def __init__(
+        self,
+        remote: Remote,
+        on_result: Callable[[Any], None],
+        on_fault: Callable[[Exception], None],
+    ) -> None:
         self.key = f"a-{secrets.token_hex(4)}"
-        self._remote, self._on_fault = remote, on_fault
+        self._remote, self._on_result, self._on_fault = remote, on_result, on_fault
         self._numbered = 0
         self._waiting: queue.SimpleQueue[_Request | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="attached-talk", daemon=True)
@@ -151,7 +157,9 @@ class RequestSender:
         while (request := self._waiting.get()) is not None:
             method, params, answer = request
             try:
-                answer.set_result(self._remote.call(method, **params))
+                result = self._remote.call(method, **params)
+                self._on_result(result)
+                answer.set_result(result)
             except (SteersmanError, OSError, ValueError) as error:
                 self._on_fault(error)
                 answer.set_exception(error)
@@ -177,21 +185,28 @@ class AttachedSession:
         self.user = user
         self._words, self._event_bus, self._on_end = words, event_bus, on_end
         self._is_closing = False
+        self._state, self._owner = state, owner
+        self._next = self._told = ""
         self._heard = Remote.connect(state, session, owner)
         self._spoken = Remote.connect(state, session, owner)
-        self._requests = RequestSender(self._spoken, self._failed)
+        self._requests = RequestSender(self._spoken, self._answered, self._failed)
         self.publisher = EventPublisher(session, event_bus.publish, time.time)
 
     def start(self) -> None:
         """Tell how the session is, then whatever happens in it. Raises `SteersmanError`."""
-        events = self._heard.events()  # first, so that nothing happens in between unheard
-        data: dict[str, Any] = self._spoken.call("inspect")
-        for event in how_it_is(data, time.time(), self.publisher.stamp()):
-            self.publisher.publish(event)
+        events, told = self._look(self._spoken)
         threading.Thread(
-            target=self._listen, args=(events, data["seq"]), name="attached-hear", daemon=True
+            target=self._listen, args=(events, told), name="attached-hear", daemon=True
         ).start()
         self._requests.start()
+
+    def _look(self, asked: Remote) -> tuple[Iterator[Event], int]:
+        """Subscribe, tell how the session is, and return what follows entry so-and-so."""
+        events = self._heard.events()  # first, so that nothing happens in between unheard
+        data: dict[str, Any] = asked.call("inspect")
+        for event in how_it_is(data, time.time(), self.publisher.stamp()):
+            self.publisher.publish(event)
+        return events, data["seq"]
 
     # What a face says -------------------------------------------------------------------------------
 
@@ -200,7 +215,7 @@ class AttachedSession:
     ) -> Reply | None:
         """Say something; only leaving is answered here, events tell the rest."""
         found = classify(text, self._words, explicit, NAMES)
-        if found.intent is Intent.COMMAND and NAMES[found.command] is leave:
+        if found.intent is Intent.COMMAND and NAMES[found.command] in (leave, detach):
             return Reply(ok=True, leaves=True)
         key = client_id or self._requests.new_id()
         said = {"text": text, "as": explicit, "client_id": key, "user": user or self.user}
@@ -209,7 +224,7 @@ class AttachedSession:
 
     def run(self, call: CommandCall, client_id: str = "", user: str = "") -> Reply | None:
         """Carry out a command and wait for its reply; none where it is a message."""
-        if call.command is leave:
+        if call.command in (leave, detach):
             return Reply(ok=True, leaves=True)
         key = client_id or self._requests.new_id()
         asked = {"name": call.command.name, "arguments": dict(call.arguments)}
@@ -270,19 +285,50 @@ class AttachedSession:
     def _failed(self, error: Exception) -> None:
         self.publisher.error("not_said", str(error), getattr(error, "hint", ""))
 
+    def _answered(self, result: Any) -> None:
+        """Note the session that a command has begun or taken up in place of this one."""
+        if isinstance(result, dict):
+            receipt = cast("dict[str, Any]", result)
+            data = cast("dict[str, Any]", receipt.get("data") or {})
+            if receipt.get("type") == "result" and receipt.get("ok"):
+                self._next = str(data.get("session") or "")
+                self._told = str(receipt.get("text") or "")
+
     def _listen(self, events: Iterator[Event], told: int) -> None:
-        """Pass events on; what is in the journal up to entry `told` is known."""
-        try:
-            for event in events:
-                is_known = event["session"] == self.session and (event["seq"] or told + 1) <= told
-                if not is_known:
-                    self._tell(event)
-                if event["type"] in OVER and event["session"] == self.session:
-                    break
-        except (SteersmanError, OSError, ValueError):
-            pass  # it went, or we did
+        """Pass events on, until the session is over and no other took its place.
+
+        What is in the journal up to entry `told` is known.
+        """
+        following: tuple[Iterator[Event], int] | None = (events, told)
+        with suppress(SteersmanError, OSError, ValueError, TimeoutError):  # it went, or we did
+            while following is not None:
+                self._pass_on(*following)
+                following = self._followed()
         if not self._is_closing:
             self._on_end()
+
+    def _pass_on(self, events: Iterator[Event], told: int) -> None:
+        for event in events:
+            is_known = event["session"] == self.session and (event["seq"] or told + 1) <= told
+            if not is_known:
+                self._tell(event)
+            if event["type"] in OVER and event["session"] == self.session:
+                return
+
+    def _followed(self) -> tuple[Iterator[Event], int] | None:
+        """Go to the session that a command of this terminal has put in the place of the old one."""
+        if self._is_closing:
+            return None
+        self._requests.put("sessions", {}).result(PATIENCE)  # what was said before is answered
+        if self._next in ("", self.session):
+            return None
+        self._heard.close()
+        self.session = self._spoken.session = self._next
+        self.publisher = EventPublisher(self.session, self._event_bus.publish, time.time)
+        self._heard = Remote.connect(self._state, self.session, self._owner)
+        self.publisher.notice(self._told)  # the owner's own word was still about the old one
+        with closing(Remote.connect(self._state, self.session, self._owner)) as asked:
+            return self._look(asked)
 
     def _tell(self, event: Event) -> None:
         """Publish an event; messages of other clients come as notices, our own are known."""

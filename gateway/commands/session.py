@@ -163,6 +163,17 @@ def leave(client: SessionClient) -> Reply:
     return Reply(ok=True, data={}, text="", leaves=True)
 
 
+@command("detach", "session", "Leave the terminal; the session goes on in `steersman serve`.")
+def detach(client: SessionClient) -> Reply:
+    """Explain why a session ends with its terminal; a terminal elsewhere answers this by leaving."""
+    text = (
+        "This session runs in the program that you type into, and would end with it. Sessions of chats "
+        "that begin while `steersman serve` runs go on there: /exit, `steersman serve`, and "
+        f"`steersman chat --resume {client.session}`."
+    )
+    return Reply(ok=False, data={"reason": "no_server"}, text=text)
+
+
 @command("inspect", "session", "Show the state of every part of the session.")
 def inspect(client: SessionClient) -> Reply:
     """Show the dump of the session as a tree."""
