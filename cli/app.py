@@ -13,6 +13,7 @@ import typer
 from ..machines.errors import ConfigError, SteersmanError
 from .apps.agents import agents
 from .apps.config import config
+from .apps.devices import devices
 from .apps.goal import goal
 from .apps.hooks import hooks
 from .apps.inspect import attach, inspect, why
@@ -24,6 +25,7 @@ from .apps.queue import queue, send, stop
 from .apps.restore import restore
 from .apps.routes import routes
 from .apps.run import run_file
+from .apps.serve import serve
 from .apps.sessions import sessions
 from .apps.workflow import workflow
 from .options import Json
@@ -57,6 +59,8 @@ app.add_typer(permissions, name="permissions")
 app.add_typer(plugins, name="plugins")
 app.add_typer(gateway, name="gateway")
 app.add_typer(workflow, name="workflow")
+app.add_typer(serve, name="serve")
+app.add_typer(devices, name="devices")
 
 
 def run(arguments: list[str]) -> int:
@@ -199,39 +203,6 @@ def acp(
     from .acp import serve_editor
 
     return serve_editor(os.environ, agent=agent, model=model)
-
-
-@app.command()
-def serve(
-    port: Annotated[
-        int,
-        typer.Option(metavar="N", min=0, max=65535, help="The port; 0 chooses a free one."),
-    ] = 0,
-    host: Annotated[str, typer.Option(metavar="ADDRESS", help="Loopback only.")] = "127.0.0.1",
-    agent: Annotated[str, typer.Option(metavar="NAME", help="An agent of the configuration.")] = "",
-    model: Annotated[
-        str, typer.Option(metavar="NAME", help="A model of the configuration, or `local`.")
-    ] = "",
-    resume: Annotated[str, typer.Option(metavar="ID", help="Resume this session.")] = "",
-    cwd: Annotated[Path | None, typer.Option(metavar="DIR", help="The folder to work in.")] = None,
-) -> int:
-    """Serve a session over HTTP to programs on this machine, with a token.
-
-    Example: steersman serve --port 8200
-    """
-    from .options import ChatOptions
-    from .serve import serve as start
-
-    options = ChatOptions(
-        message="",
-        agent=agent,
-        model=model,
-        is_newest=False,
-        resume=resume,
-        folder=cwd or Path.cwd(),
-        is_json=True,
-    )
-    return start(options, os.environ, host, port)
 
 
 @app.command()

@@ -360,7 +360,7 @@ quoted; `TEXT` is all that follows, as it is typed. Options stand before a text,
 is none. What is in brackets may be left out.
 
 Programs send a command as data, without quoting: the line `{"command": "queue edit", "arguments":
-{"number": 2, "text": "only the tests"}}` to `chat --json` or to [`POST /messages`](serving.md), or the
+{"number": 2, "text": "only the tests"}}` to `chat --json` or to [`POST …/commands`](serving.md), or the
 method `command` of the [control socket](control.md#the-socket) with `name` and `arguments`. The last
 column names the arguments and their types. The reply is a `result` event: `ok`, `data` for programs,
 `text` for people.

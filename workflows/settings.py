@@ -372,6 +372,21 @@ class CheckpointSettings(Declaration, frozen=True):
     budget: _Size
 
 
+class ServeSettings(Declaration, frozen=True):
+    """Where `steersman serve` is reached."""
+
+    port: Annotated[int, Field(ge=0, le=65535)]
+    names: Several[str]
+    certificate: str
+    key: str
+
+    @model_validator(mode="after")
+    def _with_its_key(self) -> Self:
+        if bool(self.certificate) != bool(self.key):
+            raise ValueError("needs both `certificate` and `key`, or neither")
+        return self
+
+
 class ModelPrice(Declaration, frozen=True):
     """The price of a million tokens of a model."""
 
@@ -478,6 +493,7 @@ class Settings(Declaration, frozen=True):
     tools: ToolSettings
     restore: RestoreSettings
     checkpoints: CheckpointSettings
+    serve: ServeSettings
     hooks: Several[HookSettings]
     tool: Several[ToolDeclaration]
     mcp: dict[UserName, McpSettings] = Field(default_factory=dict[str, McpSettings])

@@ -1,167 +1,269 @@
-"""`steersman serve`: a session over HTTP on loopback, for clients with the token."""
+"""`steersman serve`: the sessions of a home over HTTP, in a program that outlives terminals."""
 
-import http.client
 import json
-import signal
+import re
 import socket
-import struct
-import subprocess
-import threading
-from pathlib import Path
+from collections.abc import Callable, Generator
+from contextlib import ExitStack
 
 import pytest
-from support.driver import Place
-from support.model_server import Text
+from support.driver import Gate, Place, wait_gone
+from support.model_server import Text, Tools
 from support.patience import seconds
+from support.served import Served
 
-from steersman.cli import serve as module
-from steersman.cli.serve import CONNECTIONS
-
-Door = dict[str, str]
+Start = Callable[..., Served]
 
 
-def started(place: Place) -> tuple["subprocess.Popen[str]", str, Door]:
-    """Start serving; return the process, its address, and the header that lets one in."""
-    program = place.start("serve")
-    assert program.stdout is not None
-    address = program.stdout.readline().split("http://")[1].strip()
-    token = program.stdout.readline().split()[1]
-    return program, address, {"Authorization": f"Bearer {token}"}
+@pytest.fixture
+def served(place: Place) -> Generator[Start]:
+    """Start programs that serve the place, and end them; none of them may complain."""
+    with ExitStack() as after:
+
+        def start(*options: str) -> Served:
+            one = Served(place, *options)
+            one.pair(f"test{len(one.place.processes())}-{one.program.pid}")
+
+            def close() -> None:
+                said = one.close()
+                assert "Traceback" not in said, said
+
+            after.callback(close)
+            return one
+
+        yield start
 
 
-def ended(program: "subprocess.Popen[str]") -> str:
-    """End a process that serves; return what it said on standard error."""
-    program.send_signal(signal.SIGTERM)
-    try:
-        return program.communicate(timeout=seconds(30))[1]
-    finally:
-        program.kill()
+def test_a_message_has_its_turn_and_its_receipt(place: Place, serve, served: Start) -> None:
+    """The receipt is that of every interface; the same key again is the same message."""
+    serve(Text("Hello."))
+    web = served()
+    session = web.begin()
+    first = web.ask(
+        "POST", f"sessions/{session}/messages", {"text": "hi"}, {"Idempotency-Key": "k1"}
+    )
+    assert (first.status, first.data["type"], first.data["as"]) == (202, "accepted", "turn")
+    again = web.ask(
+        "POST", f"sessions/{session}/messages", {"text": "hi"}, {"Idempotency-Key": "k1"}
+    )
+    assert again.data["id"] == first.data["id"]
+    events = web.until(session, "turn_ended")
+    assert events[0]["type"] == "session_started"
+    assert [event["text"] for event in events if event["type"] == "accepted"] == ["hi"]
+    (listed,) = web.ask("GET", "sessions").data["sessions"]
+    assert (listed["id"], listed["folder"], listed["open"]) == (session, str(place.folder), "here")
+    dump = web.ask("GET", f"sessions/{session}/inspect").data
+    assert dump["conversation"][-1]["text"] == "Hello." if "conversation" in dump else dump["id"]
+    then = web.ask("GET", f"sessions/{session}/inspect?at=1").data
+    assert then["turns"] == {}
 
 
-def first_event(address: str, door: Door, last: str = "") -> tuple[str, int]:
-    """Return the id and the journal's number of the first event of a stream."""
-    stream = http.client.HTTPConnection(address, timeout=seconds(30))
-    stream.request("GET", "/events", headers=door | ({"Last-Event-ID": last} if last else {}))
-    answer = stream.getresponse()
-    name = answer.readline().decode().removeprefix("id: ").strip()
-    event = json.loads(answer.readline().removeprefix(b"data: "))
-    stream.close()
-    return name, event["seq"]
+def test_the_queue_is_changed_by_number(place: Place, serve, served: Start, gate: Gate) -> None:
+    """Texts and places change, messages leave, one joins the running turn."""
+    serve(Tools([{"tool": "shell", "arguments": {"command": gate.command}}]), Text("Done."))
+    web = served()
+    session = web.begin()
+    web.ask("POST", f"sessions/{session}/messages", {"text": "wait"})
+    events = web.until(session, "question")
+    question = events[-1]["id"]
+    allowed = web.ask("POST", f"sessions/{session}/questions/{question}", {"choice": "allow"})
+    assert allowed.status == 200, allowed
+    gate.wait()
+    for text in ("two", "three", "four"):
+        web.ask("POST", f"sessions/{session}/messages", {"text": text, "as": "queue"})
+    queue = f"sessions/{session}/queue"
+    assert web.ask("PATCH", f"{queue}/3", {"text": "THREE"}).status == 200
+    assert web.ask("PATCH", f"{queue}/4", {"position": 1}).status == 200
+    assert web.ask("DELETE", f"{queue}/2").status == 200
+    refused = web.ask("DELETE", f"{queue}/2")
+    assert (refused.status, refused.headers["content-type"]) == (409, "application/problem+json")
+    waiting = [
+        (item["number"], item["text"])
+        for item in web.ask("GET", queue).data["items"]
+        if item["state"] == "pending"
+    ]
+    assert waiting == [(4, "four"), (3, "THREE")]
+    assert web.ask("POST", f"{queue}/4/steer").status == 200
+    assert web.ask("POST", f"sessions/{session}/stop").status == 200
+    stopped = web.until(session, "turn_ended")
+    assert stopped[-1]["status"] == "interrupted"
+
+
+BAD: list[tuple[str, str, object, int]] = [
+    ("POST", "sessions", {"folder": "/nowhere-at-all"}, 409),
+    ("POST", "sessions", {}, 422),
+    ("POST", "sessions", {"folder": ".", "colour": 1}, 422),
+    ("GET", "sessions/zzz", None, 404),
+    ("GET", "sessions/zzz/events", None, 404),
+    ("POST", "sessions/SESSION/messages", {"text": ""}, 422),
+    ("POST", "sessions/SESSION/messages", {"text": "hi", "as": "shout"}, 422),
+    ("POST", "sessions/SESSION/messages", ["hi"], 422),
+    ("POST", "sessions/SESSION/commands", {"name": "fly"}, 422),
+    ("PATCH", "sessions/SESSION/queue/1", {}, 422),
+    ("POST", "sessions/SESSION/questions/q9", {"choice": "allow"}, 409),
+    ("POST", "sessions/SESSION/questions/q9", {"choice": "perhaps"}, 422),
+    ("GET", "sessions/SESSION/inspect?at=nonsense", None, 409),
+    ("GET", "sessions/SESSION/sequence?at=nonsense", None, 422),
+    ("PUT", "sessions/SESSION/queue", None, 405),
+    ("GET", "nothing", None, 404),
+]
+
+
+def test_a_bad_request_says_what_is_wrong(serve, served: Start) -> None:
+    """It gets a problem document with a sentence, and the session goes on."""
+    serve(Text("Hello."))
+    web = served()
+    session = web.begin()
+    for method, path, body, status in BAD:
+        answer = web.ask(method, path.replace("SESSION", session), body)
+        kind = answer.headers["content-type"]
+        assert (answer.status, kind) == (status, "application/problem+json"), (path, answer)
+        assert answer.data["detail"], answer
+    assert web.ask("GET", f"sessions/{session}").data["open"] == "here"
+
+
+def test_the_interface_describes_itself(serve, served: Start) -> None:
+    """`openapi.json` has what is answered: each path that it names is there, each reference too."""
+    serve(Text("Hello."))
+    web = served()
+    described = web.ask("GET", "/openapi.json").data
+    assert described["openapi"] == "3.1.0"
+    text = json.dumps(described)
+    for name in set(re.findall(r"#/components/schemas/(\w+)", text)):
+        assert described["components"]["schemas"][name]["type"] == "object"
+    web.token = ""
+    for path, methods in described["paths"].items():
+        for method, what in methods.items():
+            assert what["summary"].endswith("."), path
+            real = re.sub(r"{number}", "1", re.sub(r"{(session|question)}", "x", path))
+            assert web.ask(method.upper(), real).status == 401, (method, path)
 
 
 @pytest.mark.slow
-def test_an_id_of_an_earlier_run_silences_no_stream(place: Place, serve) -> None:
-    """A stream goes on after an id of this run, and begins at the first event after any other."""
+def test_a_stream_goes_on_after_a_power_cut(serve, served: Start) -> None:
+    """Its numbers are those of the journal: nothing is missed and nothing told twice."""
     serve(Text("Hello."))
-    program, address, door = started(place)
-    first, _ = first_event(address, door)
-    second, _ = first_event(address, door, first)
-    assert int(second.rpartition("-")[2]) == int(first.rpartition("-")[2]) + 1
-    assert ended(program) == ""
-    program, address, door = started(place)
-    try:
-        for old in (f"{first.rpartition('-')[0]}-5000", "5000", "nonsense"):
-            name, seq = first_event(address, door, old)
-            assert (name.rpartition("-")[2], seq) == ("1", 1)
-            assert name.rpartition("-")[0] != first.rpartition("-")[0]
-    finally:
-        assert ended(program) == ""
+    web = served()
+    session = web.begin()
+    web.ask("POST", f"sessions/{session}/messages", {"text": "one"})
+    seen = list[tuple[str, dict[str, object]]]()
+    for name, event in web.events(session):
+        seen.append((name, event))
+        if name and any(past["type"] == "turn_ended" for _, past in seen):
+            break
+    last = int(seen[-1][0])
+    web.kill()
+    web = served()
+    web.ask("POST", f"sessions/{session}/messages", {"text": "two"})
+    after = web.until(session, "turn_ended", last)
+    numbers = [event["seq"] for event in after if event["seq"] is not None]
+    assert min(numbers) > last
+    said = [event["text"] for event in after if event["type"] == "accepted"]
+    assert said == ["two"]
+    whole = web.until(session, "turn_ended")
+    assert [event["text"] for event in whole if event["type"] == "accepted"] == ["one"]
 
 
 @pytest.mark.slow
-def test_clients_that_hang_up_or_say_nothing_leave_nothing(place: Place, serve) -> None:
-    """No traceback; of many half-open connections few are kept, and others are served meanwhile."""
+def test_a_session_of_another_program_is_reached_too(place: Place, serve, served: Start) -> None:
+    """Its events stream live, and what is said to it is said there, with the device's name."""
     serve(Text("Hello."))
-    program, address, door = started(place)
+    chat = place.chat()
+    chat.send("first")
+    chat.wait("turn_ended")
+    web = served()
+    listed = web.ask("GET", f"sessions/{chat.session}").data
+    assert listed["open"] == "elsewhere"
+    said = web.ask("POST", f"sessions/{chat.session}/messages", {"text": "from afar"})
+    assert said.status == 202, said
+    accepted = chat.wait("accepted", text="from afar")
+    assert accepted["user"].startswith("test")
+    chat.wait("turn_ended")
+    turns = web.until(chat.session, "turn_ended", after=accepted["seq"])
+    assert "text" in {event["type"] for event in turns} or turns[-1]["seq"] > accepted["seq"]
+    state = web.ask("GET", f"sessions/{chat.session}/inspect").data
+    assert state["id"] == chat.session
+    assert chat.close() == 0
+    again = web.ask("POST", f"sessions/{chat.session}/messages", {"text": "taken up"})
+    assert again.status == 202, again
+    assert web.ask("GET", f"sessions/{chat.session}").data["open"] == "here"
+
+
+def test_a_home_is_served_once(place: Place, serve, served: Start) -> None:
+    """A second program is refused by name; `status` shows the first, `stop` ends it."""
+    serve(Text("Hello."))
+    assert place.run("serve", "status").returncode == 1
+    web = served()
+    for options in ((), ("--foreground",)):
+        ran = place.run("serve", *options)
+        assert ran.returncode == 2, ran
+        assert f"process {web.program.pid} serves this home already" in ran.stderr
+    assert web.address in place.run("serve", "status").stdout
+    session = web.begin()
+    assert place.run("serve", "stop").returncode == 0
+    assert wait_gone([web.program.pid]) == []
+    assert place.stored(session)["state"] == "suspended"
+    assert place.run("serve", "status").returncode == 1
+    assert place.run("serve", "stop").returncode == 1
+
+
+@pytest.mark.slow
+def test_it_runs_in_the_background(place: Place, serve) -> None:
+    """The command returns with the address; the program outlives it, and ends on demand."""
+    serve(Text("Hello."))
+    ran = place.run("serve")
+    assert (ran.returncode, ran.stderr) == (0, "")
+    address = ran.stdout.strip().removeprefix("http://")
     host, port = address.split(":")
-    threads = Path(f"/proc/{program.pid}/task")
-    try:
-        for _ in range(20):
-            with socket.create_connection((host, int(port))) as client:
-                client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-                client.sendall(b"GET /inspect HTTP/1.1\r\nHost: x\r\n\r\n")
-        silent = [socket.create_connection((host, int(port))) for _ in range(3 * CONNECTIONS)]
-        silent[-1].sendall(b"GET / HTT")
-        assert first_event(address, door)
-        assert len(list(threads.iterdir())) < CONNECTIONS + 20
-        closed = silent[0].recv(1)
-        assert closed == b""
-        for client in silent:
-            client.close()
-        assert first_event(address, door)
-    finally:
-        assert ended(program) == ""
+    socket.create_connection((host, int(port)), seconds(30)).close()
+    assert place.run("serve", "stop").returncode == 0
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection((host, int(port)), seconds(30))
 
 
-def test_a_request_that_does_not_come_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A connection without a whole request is closed after a time, whatever trickles in."""
-    monkeypatch.setattr(module, "HEADER_SECONDS", 0.0)
-    server = module.Server(("127.0.0.1", 0), module.BaseHTTPRequestHandler)
-    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-    thread.start()
-    try:
-        with socket.create_connection(server.server_address[:2]) as client:
-            client.settimeout(seconds(30))
-            client.sendall(b"GET / HTT")
-            assert client.recv(1) == b""
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
-
-
-def test_a_session_over_http_needs_the_token(place: Place, serve) -> None:
-    """Requests without the token, from another page or host are refused; others run a turn."""
+def test_other_machines_are_served_with_encryption_only(place: Place, serve) -> None:
+    """Without a certificate another address is refused, with what to do."""
     serve(Text("Hello."))
-    program, address, door = started(place)
-
-    def ask(method: str, path: str, headers: dict[str, str], body: str = "") -> int:
-        one = http.client.HTTPConnection(address, timeout=seconds(30))
-        one.request(method, path, body, headers)
-        status = one.getresponse().status
-        one.close()
-        return status
-
-    try:
-        assert ask("GET", "/inspect", {}) == 401
-        assert ask("GET", "/inspect", {"Authorization": "Bearer wrong"}) == 401
-        assert ask("POST", "/messages", {}, "hi") == 401
-        assert ask("GET", "/inspect", door | {"Host": "evil.example"}) == 403
-        assert ask("GET", "/inspect", door | {"Origin": "http://evil.example"}) == 403
-        assert ask("GET", "/inspect", door | {"Origin": f"http://{address}"}) == 200
-        assert ask("GET", "/nothing", door) == 404
-        assert ask("POST", "/messages", door, "hi") == 202
-        stream = http.client.HTTPConnection(address, timeout=seconds(30))
-        stream.request("GET", "/events", headers=door)
-        answer, kinds = stream.getresponse(), list[str]()
-        while "turn_ended" not in kinds:
-            line = answer.readline()
-            if line.startswith(b"data: "):
-                kinds.append(json.loads(line[6:])["type"])
-        assert kinds[0] == "session_started"
-        assert "text" in kinds
-        stream.close()
-        program.send_signal(signal.SIGTERM)
-        _, diagnostics = program.communicate(timeout=seconds(30))
-        assert program.returncode == 143
-        assert diagnostics == ""
-    finally:
-        program.kill()
-        program.communicate()
-
-
-def test_only_loopback_is_served(place: Place, serve) -> None:
-    """Any other address is refused, since nothing is encrypted."""
-    serve(Text("Hello."))
-    ran = place.run("serve", "--host", "0.0.0.0")
+    ran = place.run("serve", "--foreground", "--host", "0.0.0.0")
     assert ran.returncode == 2
-    assert "only this machine is served" in ran.stderr
+    assert "only with encryption" in ran.stderr
+    assert "serve.certificate" in ran.stderr
 
 
 @pytest.mark.parametrize("port", ["99999", "-1"])
 def test_a_port_that_cannot_be_is_a_usage_error(place: Place, port: str) -> None:
-    """It is said before a session is opened, which names the option."""
+    """It is said before anything is opened, and names the option."""
     ran = place.run("serve", "--port", port)
     assert ran.returncode == 2
     assert "Invalid value for '--port'" in ran.stderr
     assert not (place.home / "state").exists()
+
+
+def test_a_port_that_is_taken_is_named(place: Place, serve) -> None:
+    """The program ends with a sentence, also in the background."""
+    serve(Text("Hello."))
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = str(other.getsockname()[1])
+        for options in ((), ("--foreground",)):
+            ran = place.run("serve", "--port", port, *options)
+            assert ran.returncode in (1, 2), ran
+            assert f"127.0.0.1:{port}" in ran.stderr, ran
+
+
+def test_devices_are_listed_and_shut_out(place: Place, serve, served: Start) -> None:
+    """A revoked token is refused with the next request; the file holds no token."""
+    serve(Text("Hello."))
+    web = served()
+    session = web.begin()
+    assert web.ask("GET", "sessions").status == 200
+    listed = json.loads(place.run("devices", "list", "--json").stdout)["devices"]
+    (name,) = (device["name"] for device in listed)
+    assert web.token not in (place.home / "state" / "devices.json").read_text("utf-8")
+    stream = web.events(session)
+    next(stream)
+    assert place.run("devices", "revoke", name).returncode == 0
+    assert web.ask("GET", "sessions").status == 401
+    for _ in stream:
+        pass  # it ends by itself
+    assert place.run("devices", "revoke", name).returncode == 2
+    assert place.run("devices", "pair", "x", "--scope", "everything").returncode == 2

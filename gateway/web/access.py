@@ -1,0 +1,410 @@
+"""Who may use the HTTP interface: devices that were paired, each with a name and a scope.
+
+A device is paired by a code that is valid once and for some minutes; what it gets is a token, of which
+only the hash is kept. A browser holds the token in a cookie that no script can read, and sends with each
+change a second token that no other site can know. Devices are kept in a file that the command line
+changes, too, so that a revoked device is shut out with its next request, and in the middle of a stream.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import hmac
+import json
+import os
+import secrets
+import time
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Message, Receive, Send
+from starlette.types import Scope as AsgiScope
+
+from ...machines.errors import UsageError
+from ...workflows.paths import make_private, write_private
+from ..commands.registry import NAMES
+
+Scope = Literal["look", "speak", "approve"]
+SCOPES: tuple[Scope, ...] = get_args(Scope)
+"""What a device may do, the least first: each may also do what those before it may."""
+
+COOKIE, CSRF = "steersman", "x-csrf-token"
+CODE_SECONDS = 600.0
+"""Seconds for which a pairing code is valid."""
+ATTEMPTS, ATTEMPT_SECONDS = 10, 60.0
+"""Wrong codes in so many seconds; after that no code is taken for a while."""
+LARGEST = 1 << 20
+"""Largest body of a request in bytes."""
+APPROVING = frozenset({"permissions", "limits", "mode", "finalize", "routes", "model"})
+"""Commands that change what the agent may do: they need the scope `approve`."""
+_LETTERS = "23456789ABCDEFGHJKLMNPQRSTUVWXYZ"
+_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; "
+    "connect-src 'self'; manifest-src 'self'; worker-src 'self'; form-action 'none'; base-uri 'none'; "
+    "frame-ancestors 'none'"
+)
+_HEADERS = (
+    (b"content-security-policy", _POLICY.encode()),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"x-frame-options", b"DENY"),
+)
+
+
+class Device(BaseModel):
+    """A paired device; `hash` is that of its token, times are seconds since 1970."""
+
+    model_config = ConfigDict(frozen=True)
+
+    id: str
+    name: str
+    scope: Scope
+    hash: str
+    created: float
+
+
+class Code(BaseModel):
+    """A pairing code that was not used yet; `hash` is that of its letters."""
+
+    model_config = ConfigDict(frozen=True)
+
+    name: str
+    scope: Scope
+    hash: str
+    expires: float
+
+
+class Known(BaseModel):
+    """The file of devices."""
+
+    devices: list[Device] = Field(default_factory=list[Device])
+    codes: list[Code] = Field(default_factory=list[Code])
+
+
+class DeviceFile:
+    """The devices of a home, in a file that several processes change; blocks for a moment."""
+
+    def __init__(self, state: Path) -> None:
+        self._path = state / "devices.json"
+        self._seen: tuple[int, int, int] | None = None
+        self._known = Known()
+
+    def known(self) -> Known:
+        """Return the devices as the file has them now. Raises `UsageError` if it cannot be read."""
+        try:
+            found = os.stat(self._path)
+        except FileNotFoundError:
+            self._seen, self._known = None, Known()
+            return self._known
+        stamp = (found.st_ino, found.st_mtime_ns, found.st_size)
+        if stamp != self._seen:
+            self._known, self._seen = self._read(), stamp
+        return self._known
+
+    def _read(self) -> Known:
+        try:
+            return Known.model_validate_json(self._path.read_bytes())
+        except (OSError, ValidationError) as error:
+            raise UsageError(
+                f"`{self._path}` cannot be read: {error}", "remove it, and pair the devices again"
+            ) from error
+
+    @contextmanager
+    def _changed(self) -> Generator[Known]:
+        """Read the file, let it be changed, and write it; one process at a time."""
+        make_private(self._path.parent)
+        lock = os.open(
+            self._path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600
+        )
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            known = self._read() if self._path.exists() else Known()
+            yield known
+            write_private(self._path, known.model_dump_json(indent=1).encode())
+        finally:
+            os.close(lock)
+
+    def offer(self, name: str, scope: Scope, now: float) -> str:
+        """Return a new pairing code for a device of that name. Raises `UsageError` if it is taken."""
+        with self._changed() as known:
+            _check_free(known, name)
+            code = "".join(secrets.choice(_LETTERS) for _ in range(8))
+            known.codes[:] = [other for other in known.codes if _is_valid(other, name, now)]
+            expires = now + CODE_SECONDS
+            known.codes.append(Code(name=name, scope=scope, hash=_hash(code), expires=expires))
+        return f"{code[:4]}-{code[4:]}"
+
+    def redeem(self, code: str, now: float) -> tuple[Device, str] | None:
+        """Pair the device that shows a code; return it with its token, none if the code is wrong."""
+        wanted = _hash("".join(letter for letter in code.upper() if letter in _LETTERS))
+        with self._changed() as known:
+            for found in known.codes:
+                if hmac.compare_digest(found.hash, wanted) and now < found.expires:
+                    known.codes.remove(found)
+                    return _add(known, found.name, found.scope, now)
+        return None
+
+    def grant(self, name: str, scope: Scope, now: float) -> str:
+        """Pair a program at once, and return its token. Raises `UsageError` if the name is taken."""
+        with self._changed() as known:
+            _check_free(known, name)
+            return _add(known, name, scope, now)[1]
+
+    def revoke(self, name: str) -> None:
+        """Shut a device out. Raises `UsageError` for an unknown one."""
+        with self._changed() as known:
+            rest = [device for device in known.devices if device.name != name]
+            codes = [code for code in known.codes if code.name != name]
+            if (len(rest), len(codes)) == (len(known.devices), len(known.codes)):
+                raise UsageError(f"no device `{name}`", "`steersman devices list` shows them")
+            known.devices[:], known.codes[:] = rest, codes
+
+
+def _check_free(known: Known, name: str) -> None:
+    if any(device.name == name for device in known.devices):
+        raise UsageError(
+            f"there is a device `{name}` already", f"`steersman devices revoke {name}` shuts it out"
+        )
+
+
+def _is_valid(code: Code, name: str, now: float) -> bool:
+    return code.name != name and now < code.expires
+
+
+def _add(known: Known, name: str, scope: Scope, now: float) -> tuple[Device, str]:
+    token = secrets.token_urlsafe(32)
+    device = Device(id=secrets.token_hex(8), name=name, scope=scope, hash=_hash(token), created=now)
+    known.devices.append(device)
+    return device, token
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def csrf_of(token: str) -> str:
+    """Return what a browser has to send with each change: only whoever has the token can know it."""
+    return hmac.new(token.encode(), b"csrf", hashlib.sha256).hexdigest()
+
+
+class Access:
+    """Admits requests; `hosts` are the names by which the server may be asked, with their ports."""
+
+    def __init__(
+        self,
+        devices: DeviceFile,
+        hosts: Callable[[], Sequence[str]],
+        *,
+        is_secure: bool = False,
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        self._devices = devices
+        self._hosts = hosts
+        self._is_secure = is_secure
+        self._now = now
+        self._wrong: list[float] = []
+
+    # Requests -------------------------------------------------------------------------------------
+
+    async def admit(self, request: Request, scope: Scope) -> Device:
+        """Return the device of a request. Raises `HTTPException` if it may not ask that."""
+        device, is_browser, token = self._device(request)
+        if device is None:
+            raise HTTPException(
+                401,
+                "this device is not paired: `steersman devices pair NAME`",
+                {"WWW-Authenticate": "Bearer"},
+            )
+        given = request.headers.get(CSRF, "")
+        if is_browser and request.method not in ("GET", "HEAD"):
+            if not hmac.compare_digest(given.encode(), csrf_of(token).encode()):
+                raise HTTPException(
+                    403, f"the header `{CSRF}` is missing or wrong: reload the page"
+                )
+        if SCOPES.index(device.scope) < SCOPES.index(scope):
+            raise HTTPException(403, f"`{device.name}` may only {device.scope}: this needs {scope}")
+        return device
+
+    def is_admitted(self, device: Device) -> bool:
+        """Whether a device was not revoked meanwhile."""
+        return any(known.id == device.id for known in self._devices.known().devices)
+
+    def check_words(self, device: Device, text: str) -> None:
+        """Refuse a typed command that a device may not give. Raises `HTTPException`."""
+        if text.startswith("/"):
+            self.check_command(device, text[1:].partition(" ")[0])
+
+    def check_command(self, device: Device, name: str) -> None:
+        """Refuse a command that a device may not give. Raises `HTTPException`."""
+        found = NAMES.get(name.partition(" ")[0])
+        named = found.name if found is not None else name
+        if named.partition(" ")[0] in APPROVING and device.scope != "approve":
+            raise HTTPException(
+                403, f"`{device.name}` may only {device.scope}: /{name} needs approve"
+            )
+
+    def _device(self, request: Request) -> tuple[Device | None, bool, str]:
+        """Return the device that shows a token, whether it is a browser, and the token."""
+        header = request.headers.get("authorization", "")
+        is_bearer = header[:7].lower() == "bearer "
+        token = header[7:].strip() if is_bearer else request.cookies.get(COOKIE, "")
+        if not token:
+            return None, False, ""
+        wanted = _hash(token)
+        for device in self._devices.known().devices:
+            if hmac.compare_digest(device.hash, wanted):
+                return device, not is_bearer, token
+        return None, not is_bearer, token
+
+    # Pairing --------------------------------------------------------------------------------------
+
+    def routes(self) -> list[Route]:
+        """Return the routes by which a browser is paired, and learns who it is."""
+        return [
+            Route("/pair", self._pair, methods=["POST"]),
+            Route("/me", self._who, methods=["GET"]),
+            Route("/leave", self._leave, methods=["POST"]),
+        ]
+
+    async def _pair(self, request: Request) -> Response:
+        """Exchange a code for a cookie."""
+        now = self._now()
+        self._wrong = [at for at in self._wrong if now - at < ATTEMPT_SECONDS]
+        if len(self._wrong) >= ATTEMPTS:
+            raise HTTPException(429, "too many wrong codes: wait a minute", {"Retry-After": "60"})
+        try:
+            body = json.loads(await request.body())
+            code = str(body["code"])
+        except (ValueError, KeyError, TypeError):
+            raise HTTPException(422, 'send {"code": "…"}') from None
+        paired = self._devices.redeem(code, now)
+        if paired is None:
+            self._wrong.append(now)
+            raise HTTPException(403, "this code is wrong, was used, or is too old")
+        device, token = paired
+        answer = JSONResponse(_view(device, token))
+        answer.set_cookie(
+            COOKIE,
+            token,
+            max_age=400 * 86_400,
+            httponly=True,
+            samesite="strict",
+            secure=self._is_secure,
+        )
+        return answer
+
+    async def _who(self, request: Request) -> Response:
+        """Tell a browser its name, its scope, and the token that it sends with changes."""
+        device = await self.admit(request, "look")
+        _, is_browser, token = self._device(request)
+        return JSONResponse(_view(device, token if is_browser else ""))
+
+    async def _leave(self, request: Request) -> Response:
+        """Forget the device that asks."""
+        device = await self.admit(request, "look")
+        self._devices.revoke(device.name)
+        answer = JSONResponse({"ok": True})
+        answer.delete_cookie(COOKIE)
+        return answer
+
+    # Every request --------------------------------------------------------------------------------
+
+    def middleware(self) -> list[Middleware]:
+        """Return what every request passes through."""
+        return [Middleware(Door, hosts=self._hosts, is_secure=self._is_secure)]
+
+
+def _view(device: Device, token: str) -> dict[str, Any]:
+    view = {"name": device.name, "scope": device.scope}
+    return {**view, "csrf": csrf_of(token)} if token else view
+
+
+class Door:
+    """Refuses requests for other hosts, from other origins, and with too much in them.
+
+    Every answer gets the headers that keep a browser from running, framing or guessing anything else.
+    """
+
+    def __init__(
+        self, app: ASGIApp, hosts: Callable[[], Sequence[str]], *, is_secure: bool
+    ) -> None:
+        self._app = app
+        self._hosts = hosts
+        self._scheme = "https" if is_secure else "http"
+
+    async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
+        """Pass a request on, or answer it."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        request = Request(scope)
+        refused = self._refusal(request)
+        if refused is not None:
+            await refused(scope, receive, self._with_headers(send))
+            return
+        body = bytearray()
+        while True:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                return
+            body += message.get("body", b"")
+            if len(body) > LARGEST:
+                await _refused(413, f"a request has at most {LARGEST} bytes")(
+                    scope, receive, self._with_headers(send)
+                )
+                return
+            if not message.get("more_body"):
+                break
+        is_given = False
+
+        async def again() -> Message:
+            """Give the body, which was read, and then wait for the end of the connection."""
+            nonlocal is_given
+            if not is_given:
+                is_given = True
+                return {"type": "http.request", "body": bytes(body), "more_body": False}
+            return await receive()
+
+        await self._app(scope, again, self._with_headers(send))
+
+    def _refusal(self, request: Request) -> Response | None:
+        hosts = self._hosts()
+        if len(request.headers.getlist("host")) != 1 or request.headers["host"] not in hosts:
+            return _refused(403, "this is not the host that was asked for")
+        origin = request.headers.get("origin")
+        if origin is not None and origin not in {f"{self._scheme}://{host}" for host in hosts}:
+            return _refused(403, "pages of elsewhere may not ask")
+        if request.headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
+            is_visit = (
+                request.method == "GET" and request.headers.get("sec-fetch-mode") == "navigate"
+            )
+            if not is_visit:
+                return _refused(403, "pages of elsewhere may not ask")
+        length = request.headers.get("content-length", "0")
+        if not length.isascii() or not length.isdecimal() or int(length) > LARGEST:
+            return _refused(413, f"a request has at most {LARGEST} bytes")
+        return None
+
+    def _with_headers(self, send: Send) -> Send:
+        async def sending(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [*message.get("headers", ()), *_HEADERS]
+            await send(message)
+
+        return sending
+
+
+def _refused(status: int, detail: str) -> Response:
+    body = {"type": "about:blank", "status": status, "detail": detail}
+    return JSONResponse(body, status, media_type="application/problem+json")

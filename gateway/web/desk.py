@@ -1,0 +1,177 @@
+"""What clients of the network may do with the sessions of a home, wherever those are open.
+
+A session that is open here is asked directly, one of another process through its control socket. One
+that nobody has open is taken up when something is said to it, and only read otherwise.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncGenerator
+from contextlib import aclosing, closing
+from datetime import datetime
+from typing import Any
+
+from ...journal.recovery import load_record
+from ...journal.store import SessionRow
+from ...machines.errors import StoreBusy, UnknownSession, UsageError
+from ..control import Requests
+from ..dumps.dump import dump_session
+from ..dumps.moment import seq_of
+from ..dumps.sequence import last_turn
+from ..event_feed import Pages
+from ..events.translation import queue_view
+from ..hosts import Hosts
+from ..redaction import Redactor
+from ..remote import Remote
+from .stream import Batch, Broadcast, Stream
+
+PATIENCE = 15.0
+"""Seconds that another process may take to answer."""
+
+
+class Desk:
+    """The sessions of a home for the clients of one server. Methods raise `SteersmanError`."""
+
+    def __init__(self, hosts: Hosts, broadcast: Broadcast) -> None:
+        self._hosts = hosts
+        self._broadcast = broadcast
+
+    def _row(self, session: str) -> SessionRow:
+        """Find a session. Raises `UnknownSession`."""
+        try:
+            return self._hosts.row(session)
+        except UsageError as error:
+            raise UnknownSession(error.message, error.hint) from None
+
+    async def sessions(self) -> list[dict[str, Any]]:
+        """List the sessions, the newest first, without those of subagents."""
+        return await asyncio.to_thread(self._sessions)
+
+    def _sessions(self) -> list[dict[str, Any]]:
+        owners = self._hosts.owners()
+        rows = [row for row in self._hosts.rows() if not row.parent and row.seq]
+        return [self._view(row, row.session in owners) for row in rows]
+
+    async def session(self, name: str) -> dict[str, Any]:
+        """Describe one session, which may be a subagent's."""
+
+        def find() -> dict[str, Any]:
+            row = self._row(name)
+            return self._view(row, self._hosts.store.is_owned(row.session))
+
+        return await asyncio.to_thread(find)
+
+    def _view(self, row: SessionRow, is_owned: bool) -> dict[str, Any]:
+        is_here = self._hosts.find(row.session) is not None
+        return {
+            "id": row.session,
+            "name": row.name,
+            "folder": row.folder,
+            "agent": row.agent,
+            "workflow": row.workflow,
+            "parent": row.parent,
+            "state": row.state,
+            "open": "here" if is_here else "elsewhere" if is_owned else "no",
+            "waiting": row.waiting,
+            "interrupted": row.interrupted,
+            "seq": row.seq,
+            "created": row.created,
+            "updated": row.updated,
+        }
+
+    async def open(self, params: dict[str, Any]) -> dict[str, Any]:
+        """Begin a session, or take one up; see `Hosts.open_for`."""
+        opened = await asyncio.to_thread(self._hosts.open_for, params)
+        return await self.session(opened["session"])
+
+    async def call(self, session: str, method: str, params: dict[str, Any]) -> Any:
+        """Carry out a method of the control socket for a session, which is taken up if need be."""
+        row = await asyncio.to_thread(self._row, session)
+        wanted = {"session": row.session, **params}
+        for _ in range(2):
+            host = self._hosts.host_of(row.session)
+            if host is not None:
+                with closing(Requests(host)) as requests:
+                    return await requests.call(method, wanted)
+            owner = await asyncio.to_thread(self._hosts.owner, row.session)
+            try:
+                if owner is not None:
+                    return await asyncio.to_thread(self._call_there, owner, method, wanted)
+                await asyncio.to_thread(self._hosts.resume, row.session)
+            except UnknownSession:  # its owner has just left
+                continue
+        raise StoreBusy(f"session `{row.session}` changes its owner just now", "try again")
+
+    def _call_there(self, owner: Any, method: str, params: dict[str, Any]) -> Any:
+        state, session = self._hosts.paths.state, params["session"]
+        with closing(Remote.connect(state, session, owner, PATIENCE)) as remote:
+            return remote.call(method, **{key: params[key] for key in params if key != "session"})
+
+    async def queue(self, session: str) -> dict[str, Any]:
+        """Return the queue as `{session, state, items}`."""
+        return await self._look(session, "queue", self._stored_queue)
+
+    async def inspect(self, session: str, at: str = "") -> dict[str, Any]:
+        """Return the state of every part; `at`: at an entry's number or a time, as `inspect --at`."""
+        if not at:
+            return await self._look(session, "inspect", self._dump)
+        row = await asyncio.to_thread(self._row, session)
+        return await asyncio.to_thread(self._dump, row, at)
+
+    async def _look(self, session: str, method: str, stored: Any) -> dict[str, Any]:
+        row = await asyncio.to_thread(self._row, session)
+        host = self._hosts.host_of(row.session)
+        if host is not None:
+            found: dict[str, Any] = await Requests(host).call(method, {"session": row.session})
+            return found
+        owner = await asyncio.to_thread(self._hosts.owner, row.session)
+        if owner is not None:
+            there = asyncio.to_thread(self._call_there, owner, method, {"session": row.session})
+            found = await there
+            return found
+        found = await asyncio.to_thread(stored, row)
+        return found
+
+    def _stored_queue(self, row: SessionRow) -> dict[str, Any]:
+        record = load_record(self._hosts.store, row.session)
+        return {"session": row.session, **queue_view(record.queue)}
+
+    def _dump(self, row: SessionRow, at: str = "") -> dict[str, Any]:
+        store = self._hosts.store
+        seq = seq_of(store, row.session, row.seq, at, datetime.now().astimezone()) if at else None
+        data: dict[str, Any] = Redactor(os.environ).data(dump_session(store, row, seq))
+        return data
+
+    async def sequence(self, session: str, at: int) -> str:
+        """Return the messages of the last turn up to an entry, as Mermaid text."""
+
+        def draw() -> str:
+            row = self._row(session)
+            seq = min(at, row.seq) if at else row.seq
+            return last_turn(self._hosts.store, row.session, seq, Redactor(os.environ))
+
+        return await asyncio.to_thread(draw)
+
+    async def page(self, session: str, after: int, upto: int) -> list[dict[str, Any]]:
+        """Return the events of the journal after one entry, up to another one."""
+
+        def read() -> list[dict[str, Any]]:
+            row = self._row(session)
+            pages = Pages(self._hosts.store, row.session, after)
+            found: list[dict[str, Any]] = []
+            while pages.after < min(upto, row.seq) and (page := pages.next()):
+                found += [dict(event.data) for event in page if (event.seq or 0) <= upto]
+            return found
+
+        return await asyncio.to_thread(read)
+
+    async def batches(self, session: str, after: int) -> AsyncGenerator[Batch]:
+        """Yield the events of a session after an entry, without end; see `Stream`."""
+        row = await asyncio.to_thread(self._row, session)
+        async with aclosing(
+            Stream(self._hosts, self._broadcast, row.session, after).batches()
+        ) as batches:
+            async for batch in batches:
+                yield batch

@@ -1,0 +1,109 @@
+"""`steersman serve` as a program of its own, and a client of it that speaks plain HTTP."""
+
+import http.client
+import json
+import signal
+import subprocess
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from support.driver import Place
+from support.patience import seconds
+
+
+class Answer(NamedTuple):
+    """What came back: the status, the parsed body, the headers."""
+
+    status: int
+    data: Any
+    headers: dict[str, str]
+
+
+class Served:
+    """A program that serves a place; `program` is its process, `address` its host and port."""
+
+    def __init__(self, place: Place, *options: str) -> None:
+        self.place = place
+        self.program: subprocess.Popen[str] = place.start("serve", "--foreground", *options)
+        assert self.program.stdout is not None
+        said = self.program.stdout.readline()
+        assert "http://" in said, self.program.communicate(timeout=seconds(30))
+        self.address = said.split("http://")[1].strip()
+        self.token = ""
+
+    def pair(self, name: str = "test", scope: str = "approve") -> str:
+        """Pair a program, and return its token; later requests bear it."""
+        ran = self.place.run("devices", "pair", name, "--scope", scope, "--token")
+        assert ran.returncode == 0, ran.stderr
+        self.token = ran.stdout.strip()
+        return self.token
+
+    def ask(
+        self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None
+    ) -> Answer:
+        """Send a request; a path without a leading slash is one of the interface."""
+        connection = http.client.HTTPConnection(self.address, timeout=seconds(30))
+        try:
+            data = None if body is None else json.dumps(body)
+            bearer = {"Authorization": f"Bearer {self.token}"} if self.token else {}
+            place = path if path.startswith("/") else f"/api/v1/{path}"
+            connection.request(method, place, data, bearer | (headers or {}))
+            answer = connection.getresponse()
+            said = answer.read()
+            is_json = "json" in (answer.getheader("content-type") or "")
+            found = json.loads(said) if is_json else said.decode()
+            return Answer(answer.status, found, {k.lower(): v for k, v in answer.getheaders()})
+        finally:
+            connection.close()
+
+    def begin(self, **more: str) -> str:
+        """Begin a session in the place's folder, and return its id."""
+        answer = self.ask("POST", "sessions", {"folder": str(self.place.folder), **more})
+        assert answer.status == 201, answer
+        return str(answer.data["id"])
+
+    def events(self, session: str, after: int = 0) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Yield the ids and the events of a session's stream; an id is empty where there is none."""
+        connection = http.client.HTTPConnection(self.address, timeout=seconds(30))
+        headers = {"Authorization": f"Bearer {self.token}", "Last-Event-ID": str(after)}
+        connection.request("GET", f"/api/v1/sessions/{session}/events", headers=headers)
+        answer = connection.getresponse()
+        assert answer.status == 200, answer.read()
+        name = ""
+        try:
+            while line := answer.readline():
+                field, _, value = line.decode().rstrip("\r\n").partition(": ")
+                if field == "id":
+                    name = value
+                elif field == "data":
+                    event = json.loads(value)
+                elif not field and value == "" and line in (b"\n", b"\r\n"):
+                    if "event" in locals():
+                        yield name, event
+                        name = ""
+                        del event
+        finally:
+            connection.close()
+
+    def until(self, session: str, kind: str, after: int = 0) -> list[dict[str, Any]]:
+        """Return the events of a session after an entry, up to the next one of a kind."""
+        found: list[dict[str, Any]] = []
+        for _, event in self.events(session, after):
+            found.append(event)
+            if event["type"] == kind:
+                return found
+        raise AssertionError(f"the stream ended before `{kind}`: {found}")
+
+    def kill(self) -> None:
+        """End it as a power cut would."""
+        self.program.kill()
+        self.program.communicate()
+
+    def close(self) -> str:
+        """End it in order; return what it said on standard error."""
+        if self.program.poll() is None:
+            self.program.send_signal(signal.SIGTERM)
+        try:
+            return self.program.communicate(timeout=seconds(60))[1]
+        finally:
+            self.program.kill()
