@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
-from fnmatch import fnmatchcase
+from contextlib import ExitStack
 from pathlib import Path
-from string import Template
-from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -18,18 +15,15 @@ from ..actors.runtime import Runtime
 from ..journal.memory import MemoryStore
 from ..journal.record import SessionRecord
 from ..journal.store import Store
-from ..machines.errors import ToolError, UnknownSession
+from ..machines.errors import UnknownSession
 from ..ports.hooks import HookSpec
 from ..ports.instructions import CHANGED
 from ..ports.models.choice import Choice
 from ..ports.process.leftover import orphaned_commands
-from ..ports.tools.environment import clean_environment
 from ..ports.tools.mcp_offer import McpServer
 from ..ports.tools.sandbox import SandboxPolicy
 from ..workflows.config import Config
 from ..workflows.paths import Paths
-from ..workflows.settings import McpSettings
-from ..workflows.tools import is_of_server
 from .client import Services
 from .control import ControlServer
 from .conversation import Conversation
@@ -54,40 +48,7 @@ from .retention import StorageLimit
 from .router import EventBus, Router
 from .running import RunPlan
 from .saved_queues import SavedQueues
-
-if TYPE_CHECKING:
-    from ..ports.tools.mcp import McpServers
-
-
-def mcp_server(name: str, settings: McpSettings, environ: Mapping[str, str]) -> McpServer:
-    """Return a configured server; `$NAME` in its headers is a variable of the environment."""
-    headers = {
-        key: Template(value).safe_substitute(environ) for key, value in settings.headers.items()
-    }
-    return McpServer(
-        name=name,
-        command=settings.command,
-        url=settings.url,
-        env=dict(settings.env),
-        headers=headers,
-        timeout=settings.timeout,
-        start_timeout=settings.start_timeout,
-    )
-
-
-async def _connected(servers: McpServers) -> list[str]:
-    """Start all servers at once; return a sentence about each that failed."""
-    done = await asyncio.gather(
-        *(servers.connect(name) for name in servers.names), return_exceptions=True
-    )
-    faults: list[str] = []
-    for name, result in zip(servers.names, done, strict=True):
-        if isinstance(result, ToolError):
-            hint = f"; {result.hint}" if result.hint else ""
-            faults.append(f"MCP server `{name}` cannot be used: {result.message}{hint}")
-        elif isinstance(result, BaseException):
-            raise result
-    return faults
+from .session_servers import ServerFactory, SessionServers
 
 
 def _unwatched(session: str) -> tuple[Observer, ...]:
@@ -155,6 +116,7 @@ class Host:
             tools=self.runtime.shared.toolbox.names,
             note=self._note,
         )
+        self._servers = ServerFactory(self.runtime, config, environ, self._sandbox, self._report)
         self.runtime.child_setup.profile_of = self._child_profile
         self.runtime.child_setup.workflow_of = self._casting.included
 
@@ -195,14 +157,19 @@ class Host:
         else:
             name = agent or self.launch.agent or self.config.default_agent
             profile = self._casting.profile(name)
-        profile, faults = self._equipped(profile, folder, servers)
+        profile, running = self._servers.equip(profile, folder, servers)
         found = instructions_for(self.choice, folder, profile.tools, self.paths.config)
         profile = replace(profile, system=profile.system + found.text)
-        session = self.runtime.open_new(folder, profile, self._observers)
+        with ExitStack() as undoing:
+            if running is not None:
+                undoing.callback(running.close)
+            session = self.runtime.open_new(folder, profile, self._observers)
+            undoing.pop_all()
         self._opening.wait(session)
-        for said in (found.told(), *faults):
-            if said:
-                self.publisher(session).notice(said)
+        if told := found.told():
+            self.publisher(session).notice(told)
+        if running is not None:
+            running.attend(session)
         if is_first and plan is None and self.is_kept:
             self._announce_saved(session, folder)
         return self._talk(session, folder)
@@ -210,18 +177,18 @@ class Host:
     def resume(self, session: str, servers: Sequence[McpServer] = ()) -> Conversation:
         """Take up a session; nothing in it runs until a command starts it. `servers` as for `begin`."""
         self._welcome()
-        faults: list[str] = []
+        running: list[SessionServers] = []
 
         def profile_of(record: SessionRecord) -> AgentProfile:
             profile = self._casting.of_record(record)
-            profile, found = self._equipped(profile, Path(record.folder), servers)
-            faults.extend(found)
+            profile, found = self._servers.equip(profile, Path(record.folder), servers)
+            running.extend([found] if found is not None else [])
             return profile
 
         record = self.runtime.open_existing(session, profile_of, self._observers)
         self._opening.wait(session)
-        for fault in faults:
-            self.publisher(session).notice(fault)
+        for found in running:
+            found.attend(session)
         if is_outdated(record, self.paths.config):
             self.publisher(session).notice(CHANGED)
         if record.imported_from:
@@ -233,52 +200,7 @@ class Host:
 
     def _child_profile(self, agent: str, folder: Path) -> AgentProfile:
         """Return the profile of a subagent, with servers of its own; the parent has said what fails."""
-        return self._equipped(self._casting.profile(agent), folder)[0]
-
-    def _equipped(
-        self, profile: AgentProfile, folder: Path, given: Sequence[McpServer] = ()
-    ) -> tuple[AgentProfile, list[str]]:
-        """Start the MCP servers of a session, and give its agent their tools; return what failed, too."""
-        patterns = profile.server_tools
-        configured = {
-            name: settings
-            for name, settings in self.config.mcp.items()
-            if any(is_of_server(pattern, name) for pattern in patterns)
-        }
-        if not (configured or given):
-            return profile, []
-        from ..ports.tools.mcp import McpServers  # most sessions have none
-
-        wanted = [mcp_server(name, found, self._environ) for name, found in configured.items()]
-        servers = McpServers(
-            [*wanted, *given],
-            self.runtime.shared.processes,
-            folder,
-            clean_environment(self._environ, self.config.tools.environment),
-            grace=self.config.tools.grace,
-            output_limit=self.config.tools.model_limit,
-        )
-        faults = self.runtime.run(_connected(servers), timeout=None)
-        tools = tuple(
-            tool
-            for tool in servers.tools()
-            if tool.server.config.name not in configured
-            or (
-                any(fnmatchcase(tool.schema.name, pattern) for pattern in patterns)
-                and any(
-                    fnmatchcase(tool.offered.name, pattern)
-                    for pattern in configured[tool.server.config.name].tools
-                )
-            )
-        )
-        names = tuple(tool.schema.name for tool in tools)
-        equipped = replace(
-            profile,
-            tools=(*profile.tools, *(name for name in names if name not in profile.tools)),
-            own_tools=(*profile.own_tools, *tools),
-            servers=servers,
-        )
-        return equipped, faults
+        return self._servers.equip(self._casting.profile(agent), folder)[0]
 
     def _talk(self, session: str, folder: Path) -> Conversation:
         conversation = self._conversation(session, folder)

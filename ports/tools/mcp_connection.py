@@ -374,12 +374,16 @@ class McpConnection:
         return "; ".join(said)
 
     async def open(
-        self, processes: Processes, folder: Path, environment: Mapping[str, str]
+        self,
+        processes: Processes,
+        folder: Path,
+        environment: Mapping[str, str],
+        command: tuple[str, ...],
     ) -> None:
-        """Start the server and agree with it on a version. Raises `ToolError`."""
+        """Start the server, by this command, and agree with it on a version. Raises `ToolError`."""
         if not self.is_remote:
             self._pipe = PipeProcess(self._config.limit)
-            await self._pipe.start(processes, self._config.command, folder, dict(environment))
+            await self._pipe.start(processes, command, folder, dict(environment))
             transport = self._over_pipe(self._pipe)
         else:
             transport = self._over_http(await asyncio.to_thread(_http_client, self._config))
