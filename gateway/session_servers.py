@@ -99,7 +99,10 @@ class ServerFactory:
         settings = self._config.tools
         place = self._runtime.shared.spill / f"mcp-{secrets.token_hex(4)}"
         servers = McpServers(
-            [*(mcp_server(name, of, self._environ) for name, of in configured.items()), *more.values()],
+            [
+                *(mcp_server(name, of, self._environ) for name, of in configured.items()),
+                *more.values(),
+            ],
             self._runtime.shared.processes,
             folder,
             clean_environment(self._environ, settings.environment),
@@ -208,7 +211,8 @@ class SessionServers:
         self._changes[name] = self._changes.get(name, 0) + 1
         if self._changes[name] > MOST_CHANGES:
             self._say(
-                f"MCP server `{name}` has changed its tools {MOST_CHANGES} times; further changes are ignored."
+                f"MCP server `{name}` has changed its tools {MOST_CHANGES} times: "
+                "further changes are ignored."
             )
             return
         self._say(

@@ -366,6 +366,16 @@ class McpServers:
         await self._server(name).end(RESTARTED)
         return await self.connect(name)
 
+    async def read(self, name: str, uri: str) -> str:
+        """Read a resource of a server, as text. Raises `ToolError`, also for binary data."""
+        async with self._server(name).use() as connection:
+            return await connection.read(uri)
+
+    async def prompt(self, name: str, prompt: str, arguments: dict[str, str]) -> str:
+        """Return the text of a prompt of a server. Raises `ToolError`."""
+        async with self._server(name).use() as connection:
+            return await connection.prompt(prompt, arguments)
+
     def tools(self) -> tuple[McpTool, ...]:
         """Return the tools that are known now, of all servers, also of those that have ended since."""
         return tuple(tool for server in self._servers.values() for tool in server.tools)

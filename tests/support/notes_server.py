@@ -1,4 +1,4 @@
-"""An MCP server of notes, by the official SDK: tools, resources and prompts, on standard input and output.
+"""An MCP server of notes, by the official SDK, on standard input and output.
 
     python notes_server.py [FOLDER]
 
