@@ -405,7 +405,7 @@ class AgentSettings(Declaration, frozen=True):
 
     model: str = ""
     system: str = ""
-    tools: Several[Annotated[str, AnyTool]] = tuple(TOOLS)
+    tools: Several[Annotated[str, AnyTool]] = (*TOOLS, f"{REMOTE}*")
     max_steps: Annotated[int, Field(ge=1)] = 50
     busy_input_mode: BusyInputMode | None = None
     interrupt_strategy: InterruptStrategy | None = None
