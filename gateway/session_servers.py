@@ -96,7 +96,6 @@ class ServerFactory:
             return profile, None
         from ..ports.tools.mcp import McpServers  # most sessions have none
 
-        settings = self._config.tools
         place = self._runtime.shared.spill / f"mcp-{secrets.token_hex(4)}"
         servers = McpServers(
             [
@@ -105,9 +104,9 @@ class ServerFactory:
             ],
             self._runtime.shared.processes,
             folder,
-            clean_environment(self._environ, settings.environment),
-            grace=settings.grace,
-            output_limit=settings.model_limit,
+            clean_environment(self._environ, self._config.tools.environment),
+            grace=self._config.tools.grace,
+            output_limit=self._config.tools.model_limit,
             sandbox=Sandbox(self._sandbox, folder, place, self._environ),
         )
         found = SessionServers(servers, configured, profile, self._runtime, self._notify, faults)

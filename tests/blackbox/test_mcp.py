@@ -538,3 +538,50 @@ def test_a_prompt_that_cannot_be_had_is_not_sent(place: Place, serve: Any, gate:
     assert "Review the note b for" in server.requests[-1].prompt
     assert "[Attached: notes:note://list]" in server.requests[-1].prompt
     assert chat.close() == 0
+
+
+# Sandbox ------------------------------------------------------------------------------------------
+
+WRAPPER = """#!/bin/sh
+echo "$@" >> "$HOME/wrapped"
+while [ $# -gt 0 ] && [ "$1" != -- ]; do shift; done
+[ $# -eq 0 ] || { shift; exec "$@"; }
+"""
+
+
+@pytest.mark.parametrize("is_lifted", [False, True])
+def test_the_sandbox_holds_for_servers(place: Place, serve: Any, is_lifted: bool) -> None:
+    """A server's command is started by `bwrap` as the tool `shell` is, unless its table says no."""
+    programs = place.home.parent / "programs"
+    programs.mkdir()
+    wrapper = programs / "bwrap"  # stands in for bubblewrap, which few containers allow
+    wrapper.write_text(WRAPPER)
+    wrapper.chmod(0o755)
+    place.environ["PATH"] = f"{programs}:{place.environ['PATH']}"
+    more = "sandbox = false" if is_lifted else ""
+    rest = f'[tools]\nsandbox = "required"\nnetwork = false\n{ALLOWED}{notes(more=more)}'
+    server = serve(Tools([LOOK_UP]), Text("Fine."), rest=rest)
+    chat = place.chat("look")
+    chat.wait("turn_ended", status="completed")
+    assert last_result(server) == "The note shopping: buy milk."
+    assert chat.close() == 0
+    log = place.home.parent / "wrapped"
+    wrapped = log.read_text().splitlines() if log.exists() else []
+    lines = [line for line in wrapped if str(NOTES) in line]
+    assert len(lines) == (0 if is_lifted else 1)
+    for line in lines:
+        assert "--unshare-net" in line
+        assert f"--bind {place.folder} {place.folder}" in line
+    assert not list((place.home / "state" / "output").glob("mcp-*"))
+
+
+def test_a_sandbox_that_is_required_and_missing_refuses_servers(place: Place, serve: Any) -> None:
+    """Without bubblewrap the server is not started, which is said; the session works."""
+    if shutil.which("bwrap", path=place.environ["PATH"]):
+        pytest.skip("bubblewrap is installed here")
+    serve(Text("Hello."), rest=f'[tools]\nsandbox = "required"\n{notes()}')
+    chat = place.chat("hello")
+    chat.wait_text("MCP server `notes` cannot be used: it was not run: a sandbox is required")
+    chat.wait("turn_ended", status="completed")
+    assert server_pids(place, "notes_server.py") == []
+    assert chat.close() == 0

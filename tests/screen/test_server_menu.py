@@ -1,4 +1,4 @@
-"""What MCP servers offer, in the menu of a real terminal: resources and prompts are completed and sent."""
+"""What MCP servers offer, in the menu of a real terminal: resources and prompts."""
 
 import json
 import sys
