@@ -19,6 +19,7 @@ from ..ports.agents.external import AgentSpec, ExternalAgent
 from ..ports.process.process import Processes
 from ..ports.tools.environment import clean_environment
 from ..ports.tools.sandbox import Sandbox, SandboxPolicy
+from ..ports.tools.tool import Tool
 from ..ports.tools.toolbox import Toolbox
 from ..ports.workspace import Checkpoints
 from ..workflows.paths import login_name
@@ -149,6 +150,20 @@ class LiveSession(Struct, kw_only=True):
             goals=profile.goals,
             compaction=profile.compaction,
         )
+
+    def change_tools(
+        self, toolbox: Toolbox, names: tuple[str, ...], own_tools: tuple[Tool, ...]
+    ) -> None:
+        """Let the agent have these tools, from its next step on; on the actors' own loop.
+
+        A call that is on its way ends with the tool that it was begun with.
+        """
+        self.executor.change_tools(toolbox, names)
+        self.tool_policy.change_tools(toolbox, names)
+        overhead = self.executor.resources.overhead
+        compaction = replace(self.environment.compaction, overhead=overhead)
+        self.environment.compaction = compaction
+        self.profile = replace(self.profile, tools=names, own_tools=own_tools)
 
 
 def environment_of(

@@ -33,6 +33,7 @@ from ..machines.messages import Finalize, Suspend
 from ..machines.routes import Routes
 from ..ports.process.host import ProcessHost
 from ..ports.tools.sandbox import OFF, SandboxPolicy
+from ..ports.tools.tool import Tool
 from ..ports.tools.toolbox import Toolbox
 from ..ports.workspace import WorkspacePort
 from ..workflows.settings import ToolDeclaration
@@ -347,6 +348,13 @@ class Runtime:
         """Let another model, with all that depends on it, answer from the next call on."""
         if (live := self.sessions.get(session)) is not None:
             self.run(live.change_model(profile))
+
+    def adopt_tools(
+        self, session: str, names: tuple[str, ...], own_tools: tuple[Tool, ...]
+    ) -> None:
+        """Let a session's agent have other tools from its next step on; on the loop's thread."""
+        if (live := self.sessions.get(session)) is not None:
+            live.change_tools(self.shared.toolbox.including(*own_tools), names, own_tools)
 
     def stop_asking(self, session: str) -> None:
         """Deny, from now on, what a session and its children would ask a person."""

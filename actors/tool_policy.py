@@ -129,6 +129,10 @@ class SessionToolPolicy:
         """Return the configured rules, and those that a person added in this session, oldest first."""
         return self._permissions, tuple(self.allowed)
 
+    def change_tools(self, toolbox: Toolbox, names: tuple[str, ...]) -> None:
+        """Let the agent have other tools from now on."""
+        self._toolbox, self._names = toolbox, names
+
     def schemas(self) -> tuple[ToolSchema, ...]:
         """Return the tools that the agent has, as it sees them."""
         return self._toolbox.schemas(self._names)

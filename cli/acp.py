@@ -51,7 +51,7 @@ def serve_editor(environ: Mapping[str, str], *, agent: str = "", model: str = ""
     def host_of(folder: Path) -> Host:
         return Host(paths, load(paths, folder, environ), environ, launch)
 
-    output = _own_output()
+    output = own_output()
     printer = Printer(output)
     connection = _Connection(host_of, printer.write)
     try:
@@ -109,7 +109,7 @@ class _Connection:
             await serving.close()
 
 
-def _own_output() -> TextIO:
+def own_output() -> TextIO:
     """Return standard output for the protocol alone; other output goes to standard error."""
     own = os.dup(1)
     os.dup2(2, 1)

@@ -205,6 +205,26 @@ def acp(
     return serve_editor(os.environ, agent=agent, model=model)
 
 
+@app.command("mcp")
+def serve_mcp(
+    cwd: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="The folder in which workflows run.")
+    ] = None,
+    answer: Annotated[
+        bool,
+        typer.Option("--answer", help="Let the client answer questions about permissions, too."),
+    ] = False,
+) -> int:
+    """Serve an MCP client on standard input and output: it may say, steer, stop, inspect and run.
+
+    Example: steersman mcp --cwd ~/project
+    """
+    from .mcp_server import serve_clients
+    from .options import work_folder
+
+    return serve_clients(os.environ, work_folder(cwd or Path.cwd()), may_answer=answer)
+
+
 @app.command()
 def trust(
     folder: Annotated[

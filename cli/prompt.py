@@ -103,7 +103,12 @@ def _converse(
     input_history = InputHistory(
         host.paths.state / "history.jsonl" if host.is_kept else None, os.environ
     )
-    completer = ChatCompleter(screen.status, options.folder.resolve(), screen.question_ids)
+    completer = ChatCompleter(
+        screen.status,
+        options.folder.resolve(),
+        screen.question_ids,
+        lambda: conversation.offers,
+    )
     buffer = Buffer(
         multiline=True,
         history=input_history,

@@ -28,7 +28,7 @@ def list_queue(
     """Print a session's queue from the store, also while another process runs it."""
     with stored(environ) as store:
         row = find_for_listing(store, session)
-        data = _stored_queue(store, row, is_all=is_all)
+        data = stored_queue(store, row, is_all=is_all)
     if as_json:
         show_document(data)
         return 0
@@ -133,7 +133,7 @@ def find_for_listing(store: SqliteStore, name: str) -> SessionRow | None:
     return _find(store, name)
 
 
-def _stored_queue(
+def stored_queue(
     store: SqliteStore, row: SessionRow | None, *, is_all: bool = False
 ) -> dict[str, Any]:
     """Return the durable queue; of a session that no process has open, as its next owner will find it."""

@@ -10,11 +10,11 @@ import queue
 import secrets
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import closing, suppress
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from ..journal.codec import decode
 from ..journal.entries import QuestionAsked, ToolIntended
@@ -42,6 +42,9 @@ from .events.goal import goal_status
 from .events.translation import EventPublisher, question_asked, queue_view, tool_started
 from .remote import Remote
 from .router import EventBus
+
+if TYPE_CHECKING:
+    from ..ports.tools.mcp_offer import McpOffer
 
 # The state of a running session as events, made from its dump, for a terminal that attaches
 
@@ -260,6 +263,11 @@ class AttachedSession:
     def ask(self, message: Answer) -> dict[str, Any]:
         """Send on the one message that faces ask themselves."""
         return {"ok": self.answer(message.question, message.choice, message.reason)}
+
+    @property
+    def offers(self) -> Mapping[str, McpOffer]:
+        """Always empty: only the owner knows what its MCP servers offer."""
+        return {}
 
     def is_quiet(self) -> bool:
         """Always true: leaving does not wait for the session."""

@@ -7,9 +7,10 @@ Calls come from a client's own thread, never from the runtime's loop.
 
 from __future__ import annotations
 
+import asyncio
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -36,7 +37,7 @@ from ..machines.messages import Answer, Interrupt, Message, QueueChange, UserMes
 from ..machines.port_results import RestoreCounted, RestoreEnded
 from ..machines.routes import Routes
 from ..machines.value import Value
-from ..ports.attachment import attach
+from ..ports.attachment import Ask, attach, no_other
 from ..ports.models.choice import Choice
 from ..ports.tools.permission import PermissionDecision
 from ..workflows.config import Config
@@ -48,8 +49,11 @@ from .saved_queues import SavedQueues
 
 if TYPE_CHECKING:
     from ..ports.tools.mcp import McpServers
-    from ..ports.tools.mcp_offer import McpStatus
+    from ..ports.tools.mcp_offer import McpOffer, McpStatus
+    from ..ports.tools.mcp_text import ServerTexts
 
+READING = 10.0
+"""Seconds that an MCP server has for what a message names of it: messages after that one wait."""
 TYPES = {
     Intent.STEER_WORD: "steer",
     Intent.EXPLICIT_STEER: "steer",
@@ -93,9 +97,18 @@ class SessionClient:
     # Messages to the session ----------------------------------------------------------------------
 
     def send_message(
-        self, text: str, explicit: str = "auto", client_id: str = "", user: str = "", to: str = ""
+        self,
+        text: str,
+        explicit: str = "auto",
+        client_id: str = "",
+        user: str = "",
+        to: str = "",
+        prompt: Attachment | None = None,
     ) -> None:
-        """Send a message of a person; `to` addresses a steer. Events tell what becomes of it."""
+        """Send a message of a person; `to` addresses a steer. Events tell what becomes of it.
+
+        `prompt` is what `self.prompt` read of the text.
+        """
         found = classify(text, self.services.words, explicit)
         kind: Any = TYPES.get(found.intent, "normal")
         message = UserMessage(
@@ -109,7 +122,7 @@ class SessionClient:
             said=self._runtime.next_said(),
             to=to,
             revert=found.revert,
-            attached=self.attached(text),
+            attached=(*filter(None, (prompt,)), *self.attached(text)),
         )
         self.post(message, text, client_id)
 
@@ -168,18 +181,35 @@ class SessionClient:
         return bool(self.ask(Answer(question=question, choice=choice, reason=reason)).get("ok"))
 
     def attached(self, text: str) -> tuple[Attachment, ...]:
-        """Read what a text names by `@path`, in the session's folder, under its permissions."""
+        """Read what a text names by `@path` or `@server:uri`, as the permissions of the session allow."""
         if "@" not in text:
             return ()
         try:
             found = self.describe()
         except UnknownSession:
             return ()  # the text is given back, and nothing is read for it
+        texts = self._server_texts(found)
+        read_other = texts.resource if texts is not None else no_other
+        return attach(text, found.folder, _asking(found), self.services.room, read_other)
 
-        def ask(tool: str, path: str) -> PermissionDecision:
-            return found.permissions.decide(tool, {"path": path}, found.folder, found.allowed)
+    def prompt(self, text: str) -> Attachment | None:
+        """Read the prompt of an MCP server that a text begins with: `/server:prompt`; else none."""
+        if not text.startswith("/") or self.servers is None:
+            return None
+        texts = self._server_texts(self.describe())
+        return texts.prompt(text, self.services.room) if texts is not None else None
 
-        return attach(text, found.folder, ask, self.services.room)
+    def _server_texts(self, found: SessionDescription) -> ServerTexts | None:
+        """Return what reads from the session's MCP servers; none if it has none."""
+        servers = self.servers
+        if servers is None:
+            return None
+        from ..ports.tools.mcp_text import ServerTexts  # most sessions have none
+
+        def run(work: Coroutine[None, None, str]) -> str:
+            return self._runtime.run(asyncio.wait_for(work, READING), timeout=None)
+
+        return ServerTexts(servers, run, _asking(found))
 
     # Questions about the session ------------------------------------------------------------------
 
@@ -246,6 +276,14 @@ class SessionClient:
     def servers(self) -> McpServers | None:
         """The session's MCP servers, whose methods run on the runtime's loop; none if it has none."""
         return self._runtime.servers(self.session)
+
+    @property
+    def offers(self) -> Mapping[str, McpOffer]:
+        """What the session's MCP servers offer, by their names; for any thread."""
+        servers = self.servers
+        if servers is None:
+            return {}
+        return {name: servers.status(name).offer for name in servers.names}
 
     def restart_server(self, name: str) -> McpStatus:
         """End an MCP server of the session and start it again. Raises `ToolError`."""
@@ -333,3 +371,12 @@ class SessionClient:
     def leave(self, cause: str = "exit") -> None:
         """Stop what runs, keep everything, let go of the session."""
         self._runtime.leave(self.session, cause)
+
+
+def _asking(found: SessionDescription) -> Ask:
+    """Return what asks the permission rules of a session."""
+
+    def ask(tool: str, arguments: dict[str, str]) -> PermissionDecision:
+        return found.permissions.decide(tool, arguments, found.folder, found.allowed)
+
+    return ask

@@ -4,12 +4,12 @@ A Unix socket in a private folder, one for each process, named after its node; n
 JSON-RPC 2.0. The peer's user id is checked with the kernel (SO_PEERCRED) before a byte is read.
 A client that reads slowly has its own buffer and is disconnected when that is full; sessions never wait.
 
-Methods: `say` (or `send`) `{session, text, as, client_id, user}` answers with the receipt (an `accepted`,
-`rejected` or `result` event); so do `queue`, `steer` and `interrupt` with a text, `stop`, `goal`,
-`agents`, `finalize` and `answer`. `edit {session, number}` keeps a waiting message from starting until
-the client says `edit` without a number, or hangs up. `inspect {session}`, `queue {session}`, `list {}`,
-`sessions {}`, and `subscribe {session}`, after which every event of the session and its subagents comes
-as a notification.
+Methods: `say` (or `send`) `{session, text, as, client_id, user, plain}` answers with the receipt (an
+`accepted`, `rejected` or `result` event); with `plain` a slash has no meaning. So do `queue`, `steer` and
+`interrupt` with a text, `stop`, `goal`, `agents`, `finalize` and `answer`. `edit {session, number}` keeps
+a waiting message from starting until the client says `edit` without a number, or hangs up. `inspect
+{session}`, `queue {session}`, `list {}`, `sessions {}`, and `subscribe {session}`, after which every
+event of the session and its subagents comes as a notification.
 """
 
 from __future__ import annotations
@@ -256,10 +256,11 @@ class Requests:
         conversation = self._conversation(params)
 
         def say(key: str, user: str) -> None:
-            if not text.startswith("/"):
+            is_plain = params.get("plain") is True
+            if is_plain or not text.startswith("/"):
                 who = user or "another terminal"
                 conversation.publisher.notice(f"{who}: {text}", key)
-            conversation.say(text, explicit, key, user)
+            (conversation.send_message if is_plain else conversation.say)(text, explicit, key, user)
 
         return await self._receipt(params, say)
 

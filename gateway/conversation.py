@@ -47,7 +47,11 @@ class Conversation(SessionClient):
         if explicit == "auto" and _SLASH.match(text):
             self.reject("unknown_command", text, client_id, _nearest(text))
             return None
-        self.send_message(text, explicit, client_id, user)
+        prompt = self.prompt(text)
+        if prompt is not None and prompt.is_refused:
+            self.reject("no_prompt", text, client_id, f"{prompt.path}: {prompt.note}")
+            return None
+        self.send_message(text, explicit, client_id, user, prompt=prompt)
         return None
 
     def run(self, call: CommandCall, client_id: str = "", user: str = "") -> Reply | None:

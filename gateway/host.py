@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
-from fnmatch import fnmatchcase
+from contextlib import ExitStack
 from pathlib import Path
-from string import Template
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -18,13 +16,12 @@ from ..actors.runtime import Runtime
 from ..journal.memory import MemoryStore
 from ..journal.record import SessionRecord
 from ..journal.store import Store
-from ..machines.errors import PlugInError, ToolError, UnknownSession
+from ..machines.errors import PlugInError, UnknownSession
 from ..machines.port_results import AGENT_TOOL
 from ..ports.hooks import HookSpec
 from ..ports.instructions import CHANGED
 from ..ports.models.choice import Choice
 from ..ports.process.leftover import orphaned_commands
-from ..ports.tools.environment import clean_environment
 from ..ports.tools.function import bound
 from ..ports.tools.mcp_offer import McpServer
 from ..ports.tools.sandbox import SandboxPolicy
@@ -32,8 +29,7 @@ from ..ports.tools.tool import Tool
 from ..workflows.config import Config
 from ..workflows.paths import Paths
 from ..workflows.plugins import AGENTS
-from ..workflows.settings import McpSettings
-from ..workflows.tools import TOOLS, is_of_server
+from ..workflows.tools import TOOLS
 from .client import Services
 from .control import ControlServer
 from .conversation import Conversation
@@ -58,40 +54,7 @@ from .retention import StorageLimit
 from .router import EventBus, Router
 from .running import RunPlan
 from .saved_queues import SavedQueues
-
-if TYPE_CHECKING:
-    from ..ports.tools.mcp import McpServers
-
-
-def mcp_server(name: str, settings: McpSettings, environ: Mapping[str, str]) -> McpServer:
-    """Return a configured server; `$NAME` in its headers is a variable of the environment."""
-    headers = {
-        key: Template(value).safe_substitute(environ) for key, value in settings.headers.items()
-    }
-    return McpServer(
-        name=name,
-        command=settings.command,
-        url=settings.url,
-        env=dict(settings.env),
-        headers=headers,
-        timeout=settings.timeout,
-        start_timeout=settings.start_timeout,
-    )
-
-
-async def _connected(servers: McpServers) -> list[str]:
-    """Start all servers at once; return a sentence about each that failed."""
-    done = await asyncio.gather(
-        *(servers.connect(name) for name in servers.names), return_exceptions=True
-    )
-    faults: list[str] = []
-    for name, result in zip(servers.names, done, strict=True):
-        if isinstance(result, ToolError):
-            hint = f"; {result.hint}" if result.hint else ""
-            faults.append(f"MCP server `{name}` cannot be used: {result.message}{hint}")
-        elif isinstance(result, BaseException):
-            raise result
-    return faults
+from .session_servers import ServerFactory, SessionServers
 
 
 def _unwatched(session: str) -> tuple[Observer, ...]:
@@ -171,6 +134,7 @@ class Host:
             note=self._note,
             installed=self._installed_agent,
         )
+        self._servers = ServerFactory(self.runtime, config, environ, self._sandbox, self._report)
         self.runtime.child_setup.profile_of = self._child_profile
         self.runtime.child_setup.workflow_of = self._casting.included
 
@@ -218,14 +182,21 @@ class Host:
         else:
             name = agent or self.launch.agent or self.config.default_agent
             profile = self._casting.profile(name)
-        profile, faults = self._equipped(profile, folder, servers)
+        profile, broken = self._with_plug_ins(profile)
+        profile, running = self._servers.equip(profile, folder, servers)
         found = instructions_for(self.choice, folder, profile.tools, self.paths.config)
         profile = replace(profile, system=profile.system + found.text)
-        session = self.runtime.open_new(folder, profile, self._observers)
+        with ExitStack() as undoing:
+            if running is not None:
+                undoing.callback(running.close)
+            session = self.runtime.open_new(folder, profile, self._observers)
+            undoing.pop_all()
         self._opening.wait(session)
-        for said in (found.told(), *faults):
-            if said:
-                self.publisher(session).notice(said)
+        for told in (found.told(), *broken):
+            if told:
+                self.publisher(session).notice(told)
+        if running is not None:
+            running.attend(session)
         if is_first and plan is None and self.is_kept:
             self._announce_saved(session, folder)
         return self._talk(session, folder)
@@ -233,17 +204,21 @@ class Host:
     def resume(self, session: str, servers: Sequence[McpServer] = ()) -> Conversation:
         """Take up a session; nothing in it runs until a command starts it. `servers` as for `begin`."""
         self._welcome()
-        faults: list[str] = []
+        running: list[SessionServers] = []
+        broken: list[str] = []
 
         def profile_of(record: SessionRecord) -> AgentProfile:
-            profile = self._casting.of_record(record)
-            profile, found = self._equipped(profile, Path(record.folder), servers)
-            faults.extend(found)
+            profile, faults = self._with_plug_ins(self._casting.of_record(record))
+            broken.extend(faults)
+            profile, found = self._servers.equip(profile, Path(record.folder), servers)
+            running.extend([found] if found is not None else [])
             return profile
 
         record = self.runtime.open_existing(session, profile_of, self._observers)
         self._opening.wait(session)
-        for fault in faults:
+        for found in running:
+            found.attend(session)
+        for fault in broken:
             self.publisher(session).notice(fault)
         if is_outdated(record, self.paths.config):
             self.publisher(session).notice(CHANGED)
@@ -259,7 +234,7 @@ class Host:
         profile, broken = self._with_plug_ins(self._casting.profile(agent))
         for fault in broken:
             self._complain(fault)
-        return self._equipped(profile, folder)[0]
+        return self._servers.equip(profile, folder)[0]
 
     def _with_plug_ins(self, profile: AgentProfile) -> tuple[AgentProfile, list[str]]:
         """Import the tools of an agent that are plug-ins; return those that cannot be used, too."""
@@ -279,52 +254,6 @@ class Host:
             own_tools=(*profile.own_tools, *tools),
         )
         return usable, list(faults.values())
-
-    def _equipped(
-        self, profile: AgentProfile, folder: Path, given: Sequence[McpServer] = ()
-    ) -> tuple[AgentProfile, list[str]]:
-        """Give an agent the tools of plug-ins and of MCP servers, started; return what failed, too."""
-        profile, broken = self._with_plug_ins(profile)
-        patterns = profile.server_tools
-        configured = {
-            name: settings
-            for name, settings in self.config.mcp.items()
-            if any(is_of_server(pattern, name) for pattern in patterns)
-        }
-        if not (configured or given):
-            return profile, broken
-        from ..ports.tools.mcp import McpServers  # most sessions have none
-
-        wanted = [mcp_server(name, found, self._environ) for name, found in configured.items()]
-        servers = McpServers(
-            [*wanted, *given],
-            self.runtime.shared.processes,
-            folder,
-            clean_environment(self._environ, self.config.tools.environment),
-            grace=self.config.tools.grace,
-            output_limit=self.config.tools.model_limit,
-        )
-        faults = self.runtime.run(_connected(servers), timeout=None)
-        tools = tuple(
-            tool
-            for tool in servers.tools()
-            if tool.server.config.name not in configured
-            or (
-                any(fnmatchcase(tool.schema.name, pattern) for pattern in patterns)
-                and any(
-                    fnmatchcase(tool.offered.name, pattern)
-                    for pattern in configured[tool.server.config.name].tools
-                )
-            )
-        )
-        names = tuple(tool.schema.name for tool in tools)
-        equipped = replace(
-            profile,
-            tools=(*profile.tools, *(name for name in names if name not in profile.tools)),
-            own_tools=(*profile.own_tools, *tools),
-            servers=servers,
-        )
-        return equipped, [*broken, *faults]
 
     def _talk(self, session: str, folder: Path) -> Conversation:
         conversation = self._conversation(session, folder)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Protocol
 
 from ..machines.classification import Classification
 from ..machines.messages import Answer
 from ..ports.models.choice import Choice
+from ..ports.tools.mcp_offer import McpOffer
 from ..workflows.config import Config
 from ..workflows.paths import Paths
 from .commands.command import CommandCall, Reply
@@ -57,6 +59,11 @@ class ChatSession(Protocol):
 
         Returns at once: `queue` events tell whether it still waited.
         """
+        ...
+
+    @property
+    def offers(self) -> Mapping[str, McpOffer]:
+        """What the session's MCP servers offer, by their names, as far as that is known here."""
         ...
 
     def is_quiet(self) -> bool:

@@ -54,13 +54,19 @@ class OneShotClient:
         self._user = user
         self._key = f"k-{secrets.token_hex(8)}"
 
-    def say(self, text: str, explicit: str = "auto") -> ReceiptEvent:
+    def say(self, text: str, explicit: str = "auto", *, is_plain: bool = False) -> ReceiptEvent:
         """Send a message; return the `accepted`, `rejected` or `result` event.
 
-        Raises `StoreBusy` if a live owner does not answer.
+        `is_plain`: a slash at its beginning has no meaning. Raises `StoreBusy` if a live owner does not
+        answer.
         """
-        params = {"text": text, "as": explicit}
-        return self._do("say", params, lambda here: here.say(text, explicit, self._key, self._user))
+        params = {"text": text, "as": explicit, "plain": is_plain}
+
+        def say(here: Conversation) -> None:
+            method = here.send_message if is_plain else here.say
+            method(text, explicit, self._key, self._user)
+
+        return self._do("say", params, say)
 
     def run(self, call: CommandCall) -> ReceiptEvent:
         """Carry out a command; return its `result` event. Raises as `say` does."""

@@ -398,6 +398,7 @@ _EXPLICIT: Final = {
     "interrupt": Intent.EXPLICIT_INTERRUPT,
 }
 _COMMAND: Final = re.compile(r"\s*[/\uff0f]([A-Za-z][A-Za-z-]*)[!.]*(?:\s+|\Z)")
+_PROMPT: Final = re.compile(r"/[A-Za-z0-9_-]+:[^\s/]\S*(?:\s|\Z)")
 _ADDRESS: Final = re.compile(r"@([\w/-]+)\s+")
 _REVERTING: Final = frozenset({"revert", "undo"})
 _REVERTIBLE: Final = frozenset({"file", "change", "edit"})
@@ -460,12 +461,15 @@ def classify(
     """Say what a message is.
 
     `explicit` is auto, queue, turn, steer or interrupt; `commands` are the known slash commands, in lower
-    case and without the slash. A text that begins with another `/name` is an ordinary message.
+    case and without the slash. A text that begins with another `/name` is an ordinary message, and one
+    that begins with `/server:prompt` has no words that decide: they are arguments.
     """
     choice = _EXPLICIT.get(explicit)
     if choice is None and (slash := _COMMAND.match(text)) and slash[1].lower() in commands:
         argument = text[slash.end() :].rstrip()
         return Classification(intent=Intent.COMMAND, command=slash[1].lower(), argument=argument)
+    if choice is None and _PROMPT.match(text):
+        return Classification(intent=Intent.CONVERSE)
     reading = _read(words.tokens(text), words)
     if choice is not None:
         is_stop = choice is Intent.EXPLICIT_INTERRUPT

@@ -1,4 +1,4 @@
-"""Files that a message names: `look at @src/main.py and @"my notes.txt"`.
+"""Files that a message names: `look at @src/main.py and @"my notes.txt"`; and resources, `@server:uri`.
 
 The files are read when the message is sent, and journalled with it, so that a queued or replayed message
 has the text that the person meant. A word with an `@` that names no file, or inside code marks, stays as
@@ -32,20 +32,41 @@ _NAMES = 200  # of a folder
 _MOST_SEEN = 10_000
 _NAMED = re.compile(r"""(?:(?<=[\s(\[{,;:])|^)@(?:"([^"\n]+)"|'([^'\n]+)'|([^\s"'`@]+))""")
 _CODE = re.compile(r"```.*?(?:```|$)|`[^`\n]*`", re.DOTALL)
-_AFTER = ".,;:!?)]}>*_"
+AFTER = ".,;:!?)]}>*_"
 """Characters that may follow a name without being part of it."""
 
-Ask = Callable[[str, str], PermissionDecision]
-"""Returns the decision of the permission rules on a tool and a path."""
+Ask = Callable[[str, dict[str, str]], PermissionDecision]
+"""Returns the decision of the permission rules on a tool and its arguments."""
+ReadOther = Callable[[str, int], Attachment | None]
+"""Attaches what a name names that is no file, with at most so many bytes; none if it names nothing."""
 
 
-def attach(text: str, folder: Path, ask: Ask, most: int = MOST) -> tuple[Attachment, ...]:
-    """Read the files that a message names, in its order, each once, with at most `most` bytes in all."""
+def no_other(name: str, room: int) -> Attachment | None:
+    """Know only files."""
+    return None
+
+
+def attach(
+    text: str,
+    folder: Path,
+    ask: Ask,
+    most: int = MOST,
+    read_other: ReadOther = no_other,
+) -> tuple[Attachment, ...]:
+    """Read the files that a message names, in its order, each once, with at most `most` bytes in all.
+
+    What `read_other` knows is no file.
+    """
     if "@" not in text:
         return ()
     found: dict[str, Attachment] = {}
     room = most
     for name, is_meant in _names(text):
+        if (other := read_other(name, room)) is not None:
+            if other.path not in found:
+                found[other.path] = other
+                room -= len(other.text)
+            continue
         place = _find(name, folder, is_meant)
         if place is None or place.relative in found:
             continue
@@ -76,34 +97,35 @@ def _find(name: str, folder: Path, is_meant: bool) -> Place | None:
                 return place
         except (ToolError, OSError):
             break
-        if is_meant and shorter == name and name[-1] not in _AFTER:
+        if is_meant and shorter == name and name[-1] not in AFTER:
             return place
-        shorter = shorter[:-1] if shorter[-1] in _AFTER else ""
-    return find_place(name.rstrip(_AFTER), folder) if is_meant and name.rstrip(_AFTER) else None
+        shorter = shorter[:-1] if shorter[-1] in AFTER else ""
+    return find_place(name.rstrip(AFTER), folder) if is_meant and name.rstrip(AFTER) else None
 
 
 def _attached(place: Place, ask: Ask, room: int) -> Attachment:
     name = shown(place.relative)
     try:
         is_folder = stat.S_ISDIR(os.stat(place.path, follow_symlinks=False).st_mode)
-        decision = ask("list" if is_folder else "read", str(place.path))
+        decision = ask("list" if is_folder else "read", {"path": str(place.path)})
         if decision.do == "deny":
-            return _refused(name, f"a rule forbids it: {decision.rule}")
+            return refused(name, f"a rule forbids it: {decision.rule}")
         if place.is_outside and decision.do != "allow":
             why = "it is outside the folder; a rule that allows reading it attaches it"
-            return _refused(name, why)
+            return refused(name, why)
         if room <= 0:
-            return _refused(name, "the message brings as much along as it may")
+            return refused(name, "the message brings as much along as it may")
         return _folder(place, name) if is_folder else _file(place, name, min(room, LARGEST))
     except FileNotFoundError:
-        return _refused(name, "there is no such file")
+        return refused(name, "there is no such file")
     except ToolError as error:
-        return _refused(name, error.message.replace(f"`{name}` ", "it "))
+        return refused(name, error.message.replace(f"`{name}` ", "it "))
     except OSError as error:
-        return _refused(name, f"it can't be read: {error.strerror}")
+        return refused(name, f"it can't be read: {error.strerror}")
 
 
-def _refused(name: str, why: str) -> Attachment:
+def refused(name: str, why: str) -> Attachment:
+    """Return what says why something is not attached."""
     return Attachment(path=name, note=why, is_refused=True)
 
 
@@ -119,6 +141,16 @@ def _file(place: Place, name: str, limit: int) -> Attachment:
     return Attachment(
         path=name, text=text, size=_size(size), note=f"only the first {lines}; `read` has the rest"
     )
+
+
+def cut_text(name: str, text: str, limit: int, note: str = "") -> Attachment:
+    """Attach a text; of one with more than `limit` bytes the beginning."""
+    data = text.encode("utf-8", "replace")
+    size = _size(len(data))
+    if len(data) > limit:
+        text = readable(data[: data.rfind(b"\n", 0, limit) + 1 or limit])
+        note = ", ".join(filter(None, (note, f"only the first {counted(len(text), 'character')}")))
+    return Attachment(path=name, text=text.removesuffix("\n"), size=size, note=note)
 
 
 def _folder(place: Place, name: str) -> Attachment:

@@ -342,6 +342,10 @@ class McpSettings(Declaration, frozen=True):
     start_timeout: Annotated[
         float, Field(gt=0, description="Seconds until it has to have listed its tools.")
     ] = 30.0
+    sandbox: Annotated[
+        bool,
+        Field(description="Whether `tools.sandbox` holds for its command as for the tool `shell`."),
+    ] = True
 
     @model_validator(mode="after")
     def _reached_in_one_way(self) -> Self:

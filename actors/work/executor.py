@@ -44,6 +44,7 @@ from ...ports.agents.external import ExternalAgent
 from ...ports.judging import JudgeSeat
 from ...ports.models.model import Model
 from ...ports.tools.tool import Tool, ToolContext, ToolRun
+from ...ports.tools.toolbox import Toolbox
 from ...ports.workspace import WatchedRun, WorkspacePort, written_path
 from ..mailbox import reply
 from .goal_work import GoalWork
@@ -224,9 +225,17 @@ class EffectExecutor:
 
     def change_model(self, model: Model, judge: Callable[[], JudgeSeat] | None) -> None:
         """Ask another model from the next call on; on the loop."""
-        self.resources = replace(self.resources, model=model, judge=judge)
-        self._model_work.change_resources(self.resources)
-        self._goal_work.resources = self.resources
+        self._change(replace(self.resources, model=model, judge=judge))
+
+    def change_tools(self, toolbox: Toolbox, names: tuple[str, ...]) -> None:
+        """Offer the model these tools from the next call on; on the loop."""
+        tools = toolbox.schemas(names)
+        self._change(replace(self.resources, toolbox=toolbox, tools=tools))
+
+    def _change(self, resources: SessionResources) -> None:
+        self.resources = resources
+        self._model_work.change_resources(resources)
+        self._goal_work.resources = resources
 
     def __call__(self, effect: PortEffect, reply_to: ActorRef[Any] | None) -> None:
         """Begin an effect; its result goes to `reply_to`."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
@@ -14,17 +15,32 @@ from ...gateway.commands.registry import COMMANDS, NAMES
 from ...gateway.terminal import audited
 from .status import Status
 
+if TYPE_CHECKING:
+    from ...ports.tools.mcp_offer import McpOffer
+
 MOST_FILES = 40
+_ABOUT = 60  # characters of a description
+_BLANKS = frozenset(" \t\n\"'`")
 _LAST = re.compile(r"(?:^|\s)(\S*)$")
 
 
 class ChatCompleter(Completer):
-    """Completes the word before the cursor by its first characters; files are those of `folder`."""
+    """Completes the word before the cursor by its first characters; files are those of `folder`.
 
-    def __init__(self, status: Status, folder: Path, questions: Callable[[], list[str]]) -> None:
+    `offers` returns what the session's MCP servers offer, by their names.
+    """
+
+    def __init__(
+        self,
+        status: Status,
+        folder: Path,
+        questions: Callable[[], list[str]],
+        offers: Callable[[], Mapping[str, McpOffer]] = dict,
+    ) -> None:
         self._status = status
         self._folder = folder
         self._questions = questions
+        self._offers = offers
 
     def get_completions(
         self, document: Document, complete_event: CompleteEvent
@@ -46,6 +62,7 @@ class ChatCompleter(Completer):
                 if candidate.name.startswith(name.lower()):
                     more = " " if candidate.usage else ""
                     yield _completion(f"/{candidate.name}{more}", before, candidate.doc)
+            yield from self._prompts(before)
             return
         command = NAMES.get(name.lower())
         verb, blank, after = rest.partition(" ")
@@ -98,7 +115,31 @@ class ChatCompleter(Completer):
             for name in sorted(self._status.children):
                 if name.startswith(word[1:]):
                     yield _completion(f"@{name}", word, "subagent")
+            yield from self._resources(word)
             yield from self._files(word)
+
+    def _prompts(self, typed: str) -> Iterator[Completion]:
+        """Complete `/server:prompt`."""
+        for server, offer in self._offers().items():
+            for prompt in offer.prompts:
+                name = f"/{server}:{prompt.name}"
+                if name.lower().startswith(typed.lower()) and not set(name) & _BLANKS:
+                    more = " " if prompt.arguments else ""
+                    yield _completion(f"{name}{more}", typed, _first_line(prompt.description))
+
+    def _resources(self, word: str) -> Iterator[Completion]:
+        """Complete `@server:uri`: the servers first, then the resources of one, as far as a pattern."""
+        server, colon, _ = word[1:].partition(":")
+        offers = {name: offer for name, offer in self._offers().items() if offer.resources}
+        if not colon:
+            names = [name for name in offers if name.startswith(server)]
+            yield from (_completion(f"@{name}:", word, "MCP server") for name in names)
+            return
+        for resource in offers[server].resources if server in offers else ():
+            uri = resource.uri.partition("{")[0] if resource.is_template else resource.uri
+            name = f"@{server}:{uri}"
+            if name.startswith(word) and not set(name) & _BLANKS:
+                yield _completion(name, word, _first_line(resource.description or resource.name))
 
     def _numbers(self, word: str, but: str = "") -> Iterator[Completion]:
         for item in self._status.items:
@@ -127,6 +168,10 @@ class ChatCompleter(Completer):
             shown += 1
             if shown == MOST_FILES:
                 return
+
+
+def _first_line(text: str) -> str:
+    return text.partition("\n")[0][:_ABOUT]
 
 
 def _completion(text: str, word: str, about: str = "") -> Completion:

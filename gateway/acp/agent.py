@@ -8,7 +8,7 @@ configuration. Extensions: `_session/steering` and `_session/goal`, as other age
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -18,10 +18,13 @@ from acp.exceptions import RequestError
 from acp.interfaces import Client
 from acp.schema import (
     AgentCapabilities,
+    HttpMcpServer,
     Implementation,
     InitializeResponse,
     ListSessionsResponse,
     LoadSessionResponse,
+    McpCapabilities,
+    McpServerStdio,
     NewSessionResponse,
     PromptCapabilities,
     PromptResponse,
@@ -37,6 +40,8 @@ from acp.schema import (
 from pydantic import TypeAdapter
 
 from ...machines.errors import SteersmanError, UsageError
+from ...ports.tools.mcp_offer import McpServer
+from ...ports.tools.text import visible
 from ..commands.command import CommandCall
 from ..commands.goal import clear_goal, goal, pause_goal, resume_goal
 from ..commands.talk import busy
@@ -55,6 +60,7 @@ GOAL_ACTIONS: dict[str, Callable[[Mapping[str, Any]], CommandCall]] = {
     "resume": lambda params: resume_goal(),
     "clear": lambda params: clear_goal(),
 }
+_NAME = 64  # characters of a server's name
 PAGE = 100
 """Sessions that are listed at a time."""
 
@@ -132,6 +138,7 @@ class AcpAgent:
             protocol_version=min(protocol_version, PROTOCOL_VERSION),
             agent_capabilities=AgentCapabilities(
                 load_session=True,
+                mcp_capabilities=McpCapabilities(http=True, sse=False),
                 prompt_capabilities=PromptCapabilities(embedded_context=True),
                 session_capabilities=sessions,
             ),
@@ -145,22 +152,26 @@ class AcpAgent:
     ) -> NewSessionResponse:
         """Begin a session; its notices follow the answer."""
         folder = _folder(cwd)
-        session, notices = await self._open(folder, lambda host: host.begin(folder))
-        if mcp_servers:
-            notices.append("The editor's MCP servers are not used: steersman has its own tools.")
+        given, refused = servers_of(mcp_servers or ())
+        session, notices = await self._open(folder, lambda host: host.begin(folder, servers=given))
+        notices += refused
         self._later(session, notices)
         options: Any = await session.options()
         return NewSessionResponse(session_id=session.id, config_options=options)
 
-    async def load_session(self, cwd: str, session_id: str, **_: Any) -> LoadSessionResponse:
+    async def load_session(
+        self, cwd: str, session_id: str, mcp_servers: list[Any] | None = None, **_: Any
+    ) -> LoadSessionResponse:
         """Resume a session, and send its conversation."""
-        session = await self._resume(cwd, session_id, with_history=True)
+        session = await self._resume(cwd, session_id, mcp_servers, with_history=True)
         options: Any = await session.options()
         return LoadSessionResponse(config_options=options)
 
-    async def resume_session(self, cwd: str, session_id: str, **_: Any) -> ResumeSessionResponse:
+    async def resume_session(
+        self, cwd: str, session_id: str, mcp_servers: list[Any] | None = None, **_: Any
+    ) -> ResumeSessionResponse:
         """Resume a session without sending its conversation."""
-        session = await self._resume(cwd, session_id, with_history=False)
+        session = await self._resume(cwd, session_id, mcp_servers, with_history=False)
         options: Any = await session.options()
         return ResumeSessionResponse(config_options=options)
 
@@ -272,11 +283,17 @@ class AcpAgent:
         first = [] if before else list(host.config.notices)
         return session, [*choice, *first, *host.notices[before:]]
 
-    async def _resume(self, cwd: str, name: str, with_history: bool) -> EditorSession:
+    async def _resume(
+        self, cwd: str, name: str, mcp_servers: list[Any] | None, *, with_history: bool
+    ) -> EditorSession:
         session = self._sessions.get(name)
         notices: list[str] = []
         if session is None:
-            session, notices = await self._open(_folder(cwd), lambda host: _resumed(host, name))
+            given, refused = servers_of(mcp_servers or ())
+            session, notices = await self._open(
+                _folder(cwd), lambda host: _resumed(host, name, given)
+            )
+            notices += refused
         if with_history:
             await session.send_history()
         await session.introduce(notices)
@@ -317,14 +334,36 @@ class AcpAgent:
         return session
 
 
-def _resumed(host: Host, name: str) -> Conversation:
+def _resumed(host: Host, name: str, servers: Sequence[McpServer]) -> Conversation:
     """Resume a session that is not finalized. Raises `SteersmanError`."""
     rows = host.store.sessions()
     if any(row.session == name and row.state == "finalized" for row in rows):
         raise UsageError(f"session `{name}` is finalized", "begin a new one")
     for row in (known for known in rows if known.session == name):
         refuse_run(row)
-    return host.resume(name)
+    return host.resume(name, servers)
+
+
+def servers_of(given: Sequence[Any]) -> tuple[list[McpServer], list[str]]:
+    """Return the MCP servers that an editor gives a session, and a notice for each unknown kind."""
+    servers: list[McpServer] = []
+    notices: list[str] = []
+    for server in given:
+        name = visible(str(server.name), _NAME)
+        match server:
+            case McpServerStdio():
+                env = {variable.name: variable.value for variable in server.env}
+                command = (server.command, *server.args)
+                servers.append(McpServer(name=name, command=command, env=env))
+            case HttpMcpServer():
+                headers = {header.name: header.value for header in server.headers}
+                servers.append(McpServer(name=name, url=server.url, headers=headers))
+            case _:
+                notices.append(
+                    f"MCP server `{name}` cannot be used: steersman knows commands and HTTP, "
+                    f"not the transport `{visible(str(server.type), _NAME)}`"
+                )
+    return servers, notices
 
 
 async def _refusing(work: Callable[[], T]) -> T:

@@ -278,7 +278,7 @@ class EditorSession:
 
     async def introduce(self, notices: list[str]) -> None:
         """Send the list of commands, and the notices for the user."""
-        await self.send([commands()])
+        await self.send([commands(self.conversation.offers)])
         for notice in notices:
             await self.send(self._updates.note(notice))
         self._is_introduced.set()

@@ -36,6 +36,8 @@ from acp.schema import (
 )
 
 from ...machines.conversation import ChatMessage
+from ...ports.tools.mcp_offer import McpOffer
+from ...ports.tools.mcp_text import usage_of
 from ...workflows.tools import kind_of
 from ..commands.registry import COMMANDS
 from ..events.contract import (
@@ -285,13 +287,23 @@ def history(conversation: Iterable[ChatMessage], folder: Path) -> list[Update]:
     return updates
 
 
-def commands() -> Update:
-    """List the slash commands that make sense in an editor."""
-    return helpers.update_available_commands(
+def commands(offers: Mapping[str, McpOffer]) -> Update:
+    """List the slash commands that make sense in an editor, and the prompts of MCP servers."""
+    known = [
         AvailableCommand(name=command.name, description=command.doc, input=_input(command.usage))
         for command in COMMANDS.values()
         if command.name not in NOT_HERE
-    )
+    ]
+    prompts = [
+        AvailableCommand(
+            name=f"{server}:{prompt.name}",
+            description=prompt.description or prompt.name,
+            input=_input(usage_of(prompt)),
+        )
+        for server, offer in offers.items()
+        for prompt in offer.prompts
+    ]
+    return helpers.update_available_commands([*known, *prompts])
 
 
 def _input(usage: str) -> AvailableCommandInput | None:

@@ -71,7 +71,11 @@ def add_to_queue(client: SessionClient, text: Text) -> Reply:
 @command("queue edit", "queue", "Change what a waiting message says.")
 def edit_queue(client: SessionClient, number: Number, text: Text) -> Reply:
     """Replace the text of a waiting message, and its attachments."""
-    change = QueueChange(op="edit", number=number, text=text, attached=client.attached(text))
+    prompt = client.prompt(text)
+    if prompt is not None and prompt.is_refused:
+        return Reply(ok=False, data={"reason": "no_prompt"}, text=f"{prompt.path}: {prompt.note}")
+    attached = (*filter(None, (prompt,)), *client.attached(text))
+    change = QueueChange(op="edit", number=number, text=text, attached=attached)
     return _reply(client.ask(change), f"#{number} reads now: {text}")
 
 

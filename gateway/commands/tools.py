@@ -13,6 +13,8 @@ from .command import Argument, Reply, command
 
 SHOWN = 100
 """Characters of a description that are shown to people."""
+FEW = 20
+"""Resources of a server that are shown, and as many prompts."""
 
 
 @command("tools", "settings", "Show the tools of the agent, and what happens to their calls.")
@@ -105,4 +107,13 @@ def _drawn(view: dict[str, Any]) -> str:
     lines += [f"  {one_line(text, 4 * SHOWN)}" for text in (view["fault"], *view["notes"]) if text]
     if view["tools"]:
         lines.append(f"  {', '.join(view['tools'])}")
+    name = view["name"]
+    lines += _few([f"@{name}:{uri}" for uri in view["resources"]])
+    lines += _few([f"/{name}:{prompt}" for prompt in view["prompts"]])
     return "\n".join(lines)
+
+
+def _few(names: list[str]) -> list[str]:
+    """Draw the first names, a line each, and how many more there are."""
+    more = [f"  and {len(names) - FEW} more"] if len(names) > FEW else []
+    return [f"  {one_line(name, SHOWN)}" for name in names[:FEW]] + more

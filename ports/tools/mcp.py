@@ -26,7 +26,8 @@ from msgspec.structs import replace
 from ...machines.errors import ToolError
 from ..process.process import Processes
 from .mcp_call import McpTool
-from .mcp_offer import McpOffer, McpServer, McpStatus, OfferedTool, few, tool_names
+from .mcp_offer import RESTARTED, McpOffer, McpServer, McpStatus, OfferedTool, few, tool_names
+from .sandbox import Sandbox
 
 if TYPE_CHECKING:
     from .mcp_connection import McpConnection
@@ -51,8 +52,10 @@ class RunningServer:
         grace: float,
         output_limit: int,
         on_change: Callable[[str], None],
+        sandbox: Sandbox | None,
     ) -> None:
         self.config = config
+        self._sandbox = sandbox if config.is_sandboxed else None
         self.grace, self.output_limit = grace, output_limit
         self.tools: tuple[McpTool, ...] = ()
         self._offer = McpOffer()
@@ -230,7 +233,7 @@ class RunningServer:
         limit = self.config.start_timeout
         try:
             async with asyncio.timeout(limit):
-                await connection.open(*self._place)
+                await connection.open(*self._place, await asyncio.to_thread(self._command))
                 self._take(await connection.offer())
                 self._connection, self._fault = connection, ""
         except TimeoutError:
@@ -241,6 +244,11 @@ class RunningServer:
             if self._connection is not connection:
                 ending = self._end_later(connection)
                 await asyncio.wait((ending,))
+
+    def _command(self) -> tuple[str, ...]:
+        """Return the command to run, in the sandbox if there is one. Blocks. Raises `ToolError`."""
+        command = self.config.command
+        return self._sandbox.wrap(command) if self._sandbox is not None and command else command
 
     def _end_later(self, connection: McpConnection) -> asyncio.Task[Ended]:
         """End a connection also if the caller is cancelled meanwhile."""
@@ -306,8 +314,9 @@ class McpServers:
     """The configured servers of one session; see the top of the module.
 
     `environment` is what their processes get, without secrets. `grace` is in seconds, `output_limit` the
-    bytes of one call's result that a model receives. `on_change` is called with the name of a server,
-    on the loop, when what `tools` or `status` return of it has changed.
+    bytes of one call's result that a model receives. `on_change`, which may be replaced, is called with
+    the name of a server, on the loop, when what `tools` or `status` return of it has changed. `sandbox`
+    is theirs alone, and cleared at the end.
     """
 
     def __init__(
@@ -320,7 +329,10 @@ class McpServers:
         grace: float,
         output_limit: int,
         on_change: Callable[[str], None] = lambda name: None,
+        sandbox: Sandbox | None = None,
     ) -> None:
+        self.on_change = on_change
+        self._sandbox = sandbox
         self._servers = {
             config.name: RunningServer(
                 config,
@@ -329,7 +341,8 @@ class McpServers:
                 environment,
                 grace=grace,
                 output_limit=output_limit,
-                on_change=on_change,
+                on_change=lambda name: self.on_change(name),
+                sandbox=sandbox,
             )
             for config in servers
         }
@@ -350,8 +363,18 @@ class McpServers:
 
     async def restart(self, name: str) -> McpStatus:
         """End a server and start it again. Raises `ToolError`."""
-        await self._server(name).end("it was restarted")
+        await self._server(name).end(RESTARTED)
         return await self.connect(name)
+
+    async def read(self, name: str, uri: str) -> str:
+        """Read a resource of a server, as text. Raises `ToolError`, also for binary data."""
+        async with self._server(name).use() as connection:
+            return await connection.read(uri)
+
+    async def prompt(self, name: str, prompt: str, arguments: dict[str, str]) -> str:
+        """Return the text of a prompt of a server. Raises `ToolError`."""
+        async with self._server(name).use() as connection:
+            return await connection.prompt(prompt, arguments)
 
     def tools(self) -> tuple[McpTool, ...]:
         """Return the tools that are known now, of all servers, also of those that have ended since."""
@@ -364,6 +387,8 @@ class McpServers:
     async def aclose(self) -> None:
         """End all servers; returns when that is proven. Idempotent."""
         await asyncio.gather(*(server.aclose() for server in self._servers.values()))
+        if self._sandbox is not None:
+            await asyncio.to_thread(self._sandbox.clear)
 
     def _server(self, name: str) -> RunningServer:
         if name not in self._servers:

@@ -129,15 +129,11 @@ class PendingCall:
             params=types.CallToolRequestParams(name=tool, arguments=arguments)
         )
         # Not `call_tool`: that one checks the answer against the server's schema of it, without bounds.
-        result = await self._connection.asked(
+        result = await self._connection.answered(
             self._connection.client.session.send_request(
                 request, _RESULT, progress_callback=progressed
             )
         )
-        if isinstance(result, types.InputRequiredResult):
-            raise ToolError(
-                f"the server `{self._connection.name}` asks for input, which it does not get"
-            )
         return Answer(_text_of(result), is_error=result.is_error)
 
 
@@ -170,7 +166,7 @@ def _block_text(block: types.ContentBlock) -> str:
 
 
 def _decoded_size(base64: str) -> int:
-    return len(base64) * 3 // 4
+    return len(base64) * 3 // 4 - base64[-2:].count("=")
 
 
 # Streams ------------------------------------------------------------------------------------------
@@ -374,12 +370,16 @@ class McpConnection:
         return "; ".join(said)
 
     async def open(
-        self, processes: Processes, folder: Path, environment: Mapping[str, str]
+        self,
+        processes: Processes,
+        folder: Path,
+        environment: Mapping[str, str],
+        command: tuple[str, ...],
     ) -> None:
-        """Start the server and agree with it on a version. Raises `ToolError`."""
+        """Start the server, by this command, and agree with it on a version. Raises `ToolError`."""
         if not self.is_remote:
             self._pipe = PipeProcess(self._config.limit)
-            await self._pipe.start(processes, self._config.command, folder, dict(environment))
+            await self._pipe.start(processes, command, folder, dict(environment))
             transport = self._over_pipe(self._pipe)
         else:
             transport = self._over_http(await asyncio.to_thread(_http_client, self._config))
@@ -437,6 +437,39 @@ class McpConnection:
         except ValidationError as error:
             why = f"the answer of the server `{self.name}` is not one of the protocol: {_first(error)}"
             raise ToolError(why) from None
+
+    # Resources and prompts ------------------------------------------------------------------------
+
+    async def read(self, uri: str) -> str:
+        """Read a resource, as text. Raises `ToolError`, also for binary data."""
+        session = self.client.session
+        result = await self.answered(session.read_resource(uri, allow_input_required=True))
+        texts = [
+            content
+            for content in result.contents
+            if isinstance(content, types.TextResourceContents)
+        ]
+        if not texts and result.contents:
+            binary = result.contents[0]
+            kind = visible(binary.mime_type or "of no kind", _NAME)
+            raise ToolError(f"it is binary data ({kind}, {_decoded_size(binary.blob):,} bytes)")
+        if len(texts) == 1:
+            return str(texts[0].text)
+        return "\n".join(f"[{visible(text.uri, _NAME)}]\n{text.text}" for text in texts)
+
+    async def prompt(self, name: str, arguments: dict[str, str]) -> str:
+        """Return a prompt as text; words of an assistant in it are marked. Raises `ToolError`."""
+        session = self.client.session
+        result = await self.answered(session.get_prompt(name, arguments, allow_input_required=True))
+        parts = [(message.role, _block_text(message.content)) for message in result.messages]
+        return "\n\n".join(text if role == "user" else f"[{role}]\n{text}" for role, text in parts)
+
+    async def answered(self, asking: Coroutine[Any, Any, Any]) -> Any:
+        """Await a result. Raises `ToolError`, also where the server wants to know more first."""
+        result = await self.asked(asking)
+        if isinstance(result, types.InputRequiredResult):
+            raise ToolError(f"the server `{self.name}` asks for input, which it does not get")
+        return result
 
     # Listings -------------------------------------------------------------------------------------
 

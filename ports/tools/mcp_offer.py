@@ -29,6 +29,9 @@ _SERVER = re.compile(r"[a-zA-Z0-9-]+(_[a-zA-Z0-9-]+)*")
 _TOOL = re.compile(r"[a-zA-Z0-9_-]+")
 _UNSAFE = re.compile(r"[^a-zA-Z0-9-]+")
 
+RESTARTED = "it was restarted"
+"""Why a server ended that a person restarts."""
+
 Json = dict[str, Any]
 
 
@@ -51,6 +54,7 @@ class McpServer(Value):
 
     `env` is added to the environment. `timeout` and `start_timeout` are seconds: for one call, and for
     the start with the first listing. `limit` is the largest number of bytes of one message.
+    `is_sandboxed`: where commands run in a sandbox, the server does, too.
     """
 
     name: str
@@ -61,6 +65,7 @@ class McpServer(Value):
     timeout: float = 120.0
     start_timeout: float = 30.0
     limit: int = 8 << 20
+    is_sandboxed: bool = True
     restart: McpRestart = field(default_factory=McpRestart)
 
 

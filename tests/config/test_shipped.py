@@ -14,7 +14,7 @@ from steersman.workflows.schema import entries, schema
 from steersman.workflows.settings import AgentSettings, ModelSettings, Settings
 
 NAMED = {"models": "main", "agents": "assistant", "mcp": "files"}
-OF_ADDRESSES = {"url", "headers"}  # of an MCP server that is no command
+WEB = {"url", "headers"}  # keys of a server that is no command
 
 
 def wanted_keys() -> set[Where]:
@@ -26,10 +26,14 @@ def wanted_keys() -> set[Where]:
     lists = {("permissions", "rules"), ("hooks",), ("tool",), ("route",), ("gateways",)}
     keys = {key for key in known_keys(Settings) if not {key[:1], key[:2]} & lists}
     keys |= lists - {("route",), ("gateways",)}
-    named = {tuple(NAMED[str(key[0])] if part == "*" else part for part in key) for key in keys}
-    named = {("mcp", "tickets", *key[2:]) if {*key[2:]} & OF_ADDRESSES else key for key in named}
+    named = {tuple(_name_in(key) if part == "*" else part for part in key) for key in keys}
     tables = {key[:length] for key in named for length in range(len(key))}
     return named - tables - {("commands",)}  # a table, which has no key as long as no command has
+
+
+def _name_in(key: Where) -> str:
+    """Return the name of the shipped table in which a key is explained."""
+    return "tickets" if key[0] == "mcp" and key[-1] in WEB else NAMED[str(key[0])]
 
 
 def test_every_key_is_in_the_shipped_file_with_a_comment() -> None:

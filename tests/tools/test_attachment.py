@@ -30,9 +30,7 @@ def folder(tmp_path):
 def named(text, folder, *rules):
     """Attach what a text names; give paths, refused ones with a minus."""
     permissions = Permissions([*rules, *READS])
-    found = attach(
-        text, folder, lambda tool, path: permissions.decide(tool, {"path": path}, folder)
-    )
+    found = attach(text, folder, lambda tool, given: permissions.decide(tool, given, folder))
     return [f"-{one.path}" if one.is_refused else one.path for one in found]
 
 

@@ -1,0 +1,217 @@
+"""`steersman mcp`: an MCP server on standard input and output, by the official SDK.
+
+Three threads, as for editors: the main one reads lines, so that it receives signals; one runs the
+protocol; one writes. Standard output belongs to the protocol: all other output goes to standard error.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import re
+import threading
+from collections.abc import AsyncIterator, Coroutine, Mapping
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from .. import __version__
+from ..gateway.terminal import audited
+from ..machines.errors import SteersmanError, UsageError
+from ..workflows.config import load
+from ..workflows.paths import Paths
+from .acp import own_output
+from .mcp_tools import Caller, HomeTools, call
+from .printer import Printer
+from .signals import SignalExit, leave_on_signals
+from .stdin_lines import typed_lines
+
+if TYPE_CHECKING:
+    from anyio import AsyncFile
+    from mcp.server import Server, ServerRequestContext
+    from mcp_types import CallToolResult, Tool
+
+READING = ("list_sessions", "list_queue", "inspect", "why")
+"""Tools that change nothing."""
+INSTRUCTIONS = (
+    "steersman runs agents in sessions. `list_sessions` shows them; `say`, `queue` and `steer` send a "
+    "message to one, `stop` stops its turn, `inspect` shows its state. In a session that no program has "
+    "open, messages only wait. They carry your name; people see them."
+)
+_NAME = 40  # characters of a client's name
+_PLAIN = re.compile(r"[^\w.-]+")
+
+
+def serve_clients(environ: Mapping[str, str], folder: Path, *, may_answer: bool) -> int:
+    """Serve one client until its input ends. Raises `UsageError` without the SDK."""
+    if find_spec("mcp") is None:
+        raise UsageError(
+            "`steersman mcp` needs the package `mcp`",
+            "install it with `pip install 'steersman[mcp]'`",
+        )
+    load(Paths.of(environ), folder, environ)  # reports mistakes in the configuration at once
+    output = own_output()
+    printer = Printer(output)
+    tools = HomeTools(environ, folder, may_answer=may_answer)
+    connection = _Connection(tools, printer)
+    try:
+        with leave_on_signals():
+            for line in typed_lines():
+                connection.feed(line)
+        return 0
+    except SignalExit as signal_exit:
+        return signal_exit.exit_code
+    finally:
+        connection.close()
+        tools.close()
+        printer.close()
+        with contextlib.suppress(OSError):  # the client may be gone
+            output.close()
+
+
+class _Connection:
+    """The protocol, on an asyncio loop in a thread of its own."""
+
+    def __init__(self, tools: HomeTools, printer: Printer) -> None:
+        self._tools, self._printer = tools, printer
+        self._is_ready = threading.Event()
+        self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()), name="mcp")
+        self._thread.start()
+        self._is_ready.wait()
+
+    def feed(self, line: str | None) -> None:
+        """Pass a line on; `None` at the end of the input."""
+        with contextlib.suppress(RuntimeError):  # it has ended
+            self._loop.call_soon_threadsafe(self._lines.put_nowait, line)
+
+    def close(self) -> None:
+        """End the protocol; calls that wait are given up."""
+        self.feed(None)
+        self._thread.join()
+
+    async def _serve(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._lines: asyncio.Queue[str | None] = asyncio.Queue()
+        self._is_ready.set()
+        from mcp.server.stdio import stdio_server
+
+        server = _server(self._tools)
+        stdin = cast("AsyncFile[str]", _Lines(self._lines))
+        stdout = cast("AsyncFile[str]", _Output(self._printer))
+        async with stdio_server(stdin, stdout) as (incoming, outgoing):
+            await server.run(incoming, outgoing, server.create_initialization_options())
+
+
+class _Lines:
+    """The lines of the client, as the SDK reads them."""
+
+    def __init__(self, lines: asyncio.Queue[str | None]) -> None:
+        self._lines = lines
+
+    async def __aiter__(self) -> AsyncIterator[str]:
+        while (line := await self._lines.get()) is not None:
+            if line.strip():
+                yield line
+
+
+class _Output:
+    """The lines to the client, as the SDK writes them."""
+
+    def __init__(self, printer: Printer) -> None:
+        self._printer = printer
+
+    async def write(self, text: str) -> None:
+        """Write a line."""
+        self._printer.write(text)
+
+    async def flush(self) -> None:
+        """Do nothing: the printer does not wait."""
+
+
+def _server(tools: HomeTools) -> Server[Any]:
+    """Make the server: its tools are functions, whose schemas are those of their annotations."""
+    import mcp_types as types
+    from mcp.server import Server
+
+    def listed(name: str) -> Tool:
+        schema = tools.tools[name].schema
+        return types.Tool(
+            name=name,
+            description=schema.description,
+            input_schema=schema.parameters,
+            annotations=types.ToolAnnotations(
+                read_only_hint=name in READING,
+                destructive_hint=name in ("stop", "run", "answer"),
+                open_world_hint=False,
+            ),
+        )
+
+    async def list_tools(context: ServerRequestContext[Any], _: Any) -> types.ListToolsResult:
+        return types.ListToolsResult(tools=[listed(name) for name in tools.tools])
+
+    async def call_tool(
+        context: ServerRequestContext[Any], params: types.CallToolRequestParams
+    ) -> types.CallToolResult:
+        found = tools.tools.get(params.name)
+        arguments = params.arguments or {}
+        fault = found.fault(arguments) if found is not None else f"there is no tool `{params.name}`"
+        if found is None or fault:
+            return _result(audited(fault), is_error=True)
+        caller = Caller(_user(context), _Reporting(context).put)
+        try:
+            answer = await asyncio.to_thread(call, found, arguments, caller)
+        except asyncio.CancelledError:
+            caller.leave()
+            raise
+        except SteersmanError as error:
+            hint = f"; {error.hint}" if error.hint else ""
+            return _result(audited(f"{error.message}{hint}"), is_error=True)
+        return _result(answer)
+
+    return Server(
+        "steersman",
+        version=__version__,
+        instructions=INSTRUCTIONS,
+        on_list_tools=list_tools,
+        on_call_tool=call_tool,
+    )
+
+
+def _result(answer: Any, *, is_error: bool = False) -> CallToolResult:
+    """Write a result: data as structured content, and as text for clients that know only that."""
+    import mcp_types as types
+
+    text = answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False)
+    data = cast("dict[str, Any]", answer) if isinstance(answer, dict) else None
+    content: list[types.ContentBlock] = [types.TextContent(type="text", text=text)]
+    return types.CallToolResult(content=content, structured_content=data, is_error=is_error)
+
+
+def _user(context: ServerRequestContext[Any]) -> str:
+    """Return the sender's name of a client: never one that a person has."""
+    params = context.session.client_params
+    name = _PLAIN.sub("-", params.client_info.name if params is not None else "").strip("-")
+    return f"mcp:{name[:_NAME]}" if name else "mcp"
+
+
+class _Reporting:
+    """Sends reports of progress to a client that asked for them; `put` is for any thread."""
+
+    def __init__(self, context: ServerRequestContext[Any]) -> None:
+        self._context = context
+        self._loop = asyncio.get_running_loop()
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def put(self, done: float, total: float, note: str) -> None:
+        """Report progress."""
+        with contextlib.suppress(RuntimeError):  # the client is gone
+            self._loop.call_soon_threadsafe(self._begin, done, total, note)
+
+    def _begin(self, done: float, total: float, note: str) -> None:
+        sending: Coroutine[Any, Any, None] = self._context.session.report_progress(
+            done, total, audited(note)
+        )
+        task = self._loop.create_task(sending)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)

@@ -1,0 +1,423 @@
+"""The tools of `steersman mcp`: what an MCP client may do with the sessions of a home.
+
+They are a client of the home, as `steersman send` and `stop` are: a session that some program has open is
+reached through its control socket, of any other only the queue is changed. What a client says is said
+under a name of its own, `mcp:NAME`, is text alone (no slash command is carried out), and is routed like
+any message of a person. A run of a workflow is owned by this program, and ends with it.
+
+Every method blocks, for a thread of its own.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack, closing, suppress
+from contextvars import ContextVar
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from ..gateway.commands.command import CommandCall
+from ..gateway.commands.talk import answer, stop
+from ..gateway.conversation import Conversation
+from ..gateway.dumps.story import story_of
+from ..gateway.events.contract import Event
+from ..gateway.formats import iso
+from ..gateway.home import find_session, named_session
+from ..gateway.host import Host
+from ..gateway.launch_options import LaunchOptions
+from ..gateway.one_shot_client import OneShotClient
+from ..gateway.redaction import Redactor
+from ..gateway.remote import Remote
+from ..gateway.running import RunPlan, start_run
+from ..journal.sqlite import SqliteStore
+from ..journal.store import SessionRow
+from ..machines.errors import SteersmanError, UsageError
+from ..ports.tools.function import FunctionTool, tool
+from ..workflows.paths import Paths
+from .inspection.view import dump_now, printed
+from .queue import stored_queue
+from .stored import state_word, stored
+
+MOST_RUNS = 8
+"""Runs that a client may have open at a time."""
+MOST_SESSIONS = 100
+"""Sessions that are listed."""
+
+Json = dict[str, Any]
+How = Literal["auto", "queue", "steer", "interrupt"]
+Wait = Annotated[float, Field(ge=0, le=3600)]
+_PARAMETERS = {
+    "session": "an id, its beginning, a name, or `last`: the newest of this folder",
+    "wait": "seconds to wait for the outcome; 0 returns the receipt at once",
+    "text": "the message",
+    "question": "the id of the question, as `inspect` has it",
+    "message": "its number or id",
+    "workflow": "a name, or a file in this server's folder",
+    "variables": "values of the workflow's variables",
+}
+
+
+def _unreported(done: float, total: float, note: str) -> None:
+    """Report progress to nobody."""
+
+
+class Caller:
+    """Who makes a call: the sender's name, and what takes reports of progress, from any thread."""
+
+    def __init__(
+        self, user: str = "mcp", report: Callable[[float, float, str], None] = _unreported
+    ) -> None:
+        self.user, self.report = user, report
+        self._waits: list[Callable[[], None]] = []
+        self._is_gone = False
+
+    def on_leave(self, wake: Callable[[], None]) -> None:
+        """Have something called when the caller no longer waits for the call."""
+        self._waits.append(wake)
+        if self._is_gone:
+            wake()
+
+    def leave(self) -> None:
+        """Wake what waits for the caller: the call was cancelled, or the client is gone."""
+        self._is_gone = True
+        for wake in self._waits:
+            wake()
+
+
+_calling: ContextVar[Caller] = ContextVar("caller")
+
+
+def call(function: FunctionTool[..., Any], arguments: Mapping[str, Any], caller: Caller) -> Any:
+    """Carry out a call of a tool, in a thread of its own. Raises `SteersmanError`."""
+    _calling.set(caller)
+    return function(**arguments)
+
+
+class HomeTools:
+    """A home as an MCP client has it; `folder` is where runs work, and where `last` looks first.
+
+    `may_answer`: the tool `answer` exists, with which a client decides about calls that need permission.
+    """
+
+    def __init__(self, environ: Mapping[str, str], folder: Path, *, may_answer: bool) -> None:
+        self._environ, self._folder = environ, folder
+        self._paths = Paths.of(environ)
+        self._redactor = Redactor(environ)
+        self._runs: dict[str, _Run] = {}
+        self._lock = threading.Lock()
+        functions: list[Callable[..., Any]] = [
+            self.list_sessions,
+            self.say,
+            self.queue,
+            self.steer,
+            self.stop,
+            self.list_queue,
+            self.inspect,
+            self.why,
+            self.run,
+            *([self.answer] if may_answer else []),
+        ]
+        made = [tool(function) for function in functions]
+        self.tools: dict[str, FunctionTool[..., Any]] = {each.name: each for each in made}
+        for each in made:
+            for name, schema in each.schema.parameters["properties"].items():
+                if name in _PARAMETERS:
+                    schema["description"] = _PARAMETERS[name]
+
+    def close(self) -> None:
+        """Interrupt the runs, with all their processes, and close them; they can be resumed."""
+        for run in list(self._runs.values()):
+            run.close()
+
+    # The tools ------------------------------------------------------------------------------------
+
+    def list_sessions(self) -> Json:
+        """List the sessions of this home, newest activity first."""
+        with stored(self._environ) as store:
+            rows = [row for row in store.sessions() if row.seq and not row.parent]
+            shown = [
+                {
+                    "id": row.session,
+                    "name": row.name,
+                    "folder": row.folder,
+                    "agent": row.agent,
+                    "workflow": row.workflow,
+                    "state": state_word(row, is_owned=store.is_owned(row.session)),
+                    "waiting": row.waiting,
+                    "interrupted": row.interrupted,
+                    "updated": iso(row.updated),
+                }
+                for row in rows[:MOST_SESSIONS]
+            ]
+        return {"sessions": shown, "more": max(0, len(rows) - MOST_SESSIONS)}
+
+    def say(self, text: str, session: str = "last", wait: Wait = 0) -> Json:
+        """Say something to a session, as a person does: its busy mode decides what a message does.
+
+        A message that says "stop" stops the running turn.
+        """
+        return self._say(session, text, "auto", wait)
+
+    def queue(self, text: str, session: str = "last", wait: Wait = 0) -> Json:
+        """Queue a message: it has a turn of its own when its turn comes."""
+        return self._say(session, text, "queue", wait)
+
+    def steer(self, text: str, session: str = "last", wait: Wait = 0) -> Json:
+        """Hand a message to the running turn, which goes on with it."""
+        return self._say(session, text, "steer", wait)
+
+    def stop(self, session: str = "last") -> Json:
+        """Stop the running turn of a session and all that it started; nothing that waits is lost."""
+        return self._command(session, stop())
+
+    def answer(
+        self,
+        question: str,
+        choice: Literal["allow", "always", "deny"],
+        session: str = "last",
+        reason: str = "",
+    ) -> Json:
+        """Answer the question of a tool call that needs permission."""
+        call = answer.call({"question": question, "choice": choice, "reason": reason})
+        return self._command(session, call)
+
+    def list_queue(self, session: str = "last") -> Json:
+        """List the running and waiting messages of a session."""
+        with stored(self._environ) as store:
+            data: Json = self._shown(stored_queue(store, self._find(store, session)))
+        return data
+
+    def inspect(self, session: str = "last", form: Literal["tree", "json"] = "tree") -> Any:
+        """Show the state of a session: its turn, calls, open questions, queue, subagents and goal."""
+        with stored(self._environ) as store:
+            data = self._shown(dump_now(self._environ, store, self._find(store, session)))
+        return data if form == "json" else printed(data, form, {"NO_COLOR": "1"})
+
+    def why(self, message: str, session: str = "last") -> Json:
+        """Tell the history of one message, by its number or id, and why it waits."""
+        with stored(self._environ) as store:
+            row = self._find(store, session)
+            is_owned = store.is_owned(row.session)
+            story = story_of(store, row, message, self._redactor, is_owned=is_owned)
+        view: Json = self._shown(story.view())
+        return view
+
+    def run(
+        self,
+        workflow: str,
+        variables: dict[str, str] | None = None,
+        wait: Wait = 0,
+    ) -> Json:
+        """Run a workflow in this server's folder. The run is a session: `inspect` and `stop` reach it.
+
+        It ends with this server, and `steersman run --resume last` continues it.
+        """
+        with self._lock:
+            if sum(run.is_open for run in self._runs.values()) >= MOST_RUNS:
+                raise UsageError(f"{MOST_RUNS} runs are open already", "wait for one, or stop it")
+            run = _Run(self._environ, self._paths, self._folder, workflow, variables or {})
+            self._runs[run.session] = run
+        run.report = _calling.get().report
+        run.begin()
+        woken = threading.Event()
+        run.on_end(woken.set)
+        _calling.get().on_leave(woken.set)
+        woken.wait(wait)
+        view: Json = self._shown({"session": run.session, **run.view()})
+        return view
+
+    # How they do it -------------------------------------------------------------------------------
+
+    def _say(self, session: str, text: str, how: How, wait: float) -> Json:
+        if not text.strip():
+            raise UsageError("there is no message to send")
+        with stored(self._environ) as store, ExitStack() as closing_later:
+            row = self._find(store, session)
+            outcome = self._awaited(store, row, wait, closing_later) if wait else None
+            receipt = self._client(store, row).say(text, how, is_plain=True)
+            if receipt["type"] != "accepted":
+                why = dict(receipt)
+                raise SteersmanError(f"not accepted: {why.get('reason')}", str(why.get("hint", "")))
+            result: Json = {"session": row.session, "receipt": dict(receipt)}
+            if not store.is_owned(row.session):
+                result["note"] = "it waits until a program opens the session, and resumes its queue"
+            elif outcome is not None:
+                result["outcome"] = outcome.of(receipt["id"])
+        shown: Json = self._shown(result)
+        return shown
+
+    def _awaited(
+        self, store: SqliteStore, row: SessionRow, wait: float, closing_later: ExitStack
+    ) -> _Outcome | None:
+        """Begin to listen to a session for so many seconds; none if no program has it open."""
+        owner = store.owner(row.session)
+        if owner is None:
+            return None
+        remote = closing_later.enter_context(
+            closing(Remote.connect(self._paths.state, row.session, owner))
+        )
+        outcome = _Outcome(remote, row.session)
+        timer = threading.Timer(wait, outcome.give_up)
+        timer.daemon = True
+        timer.start()
+        closing_later.callback(timer.cancel)
+        _calling.get().on_leave(outcome.give_up)
+        return outcome
+
+    def _command(self, session: str, call: CommandCall) -> Json:
+        with stored(self._environ) as store:
+            row = self._find(store, session)
+            result = self._client(store, row).run(call)
+        if result["type"] != "result":
+            raise SteersmanError("the session did not answer")
+        if not result["ok"]:
+            raise SteersmanError(result["text"])
+        shown: Json = self._shown(
+            {"session": row.session, "text": result["text"], **result["data"]}
+        )
+        return shown
+
+    def _client(self, store: SqliteStore, row: SessionRow) -> OneShotClient:
+        return OneShotClient(self._paths, self._environ, store, row.session, _calling.get().user)
+
+    def _find(self, store: SqliteStore, name: str) -> SessionRow:
+        """Find a session; `last` is the newest of this folder, else the newest. Raises `UsageError`."""
+        if name != "last":
+            return named_session(store, name)
+        rows = store.sessions()
+        with suppress(UsageError):
+            return find_session(rows, name, self._folder)
+        return find_session(rows, name)
+
+    def _shown(self, data: Any) -> Any:
+        """Take secrets and terminal escapes out of data."""
+        return self._redactor.data(data)
+
+
+class _Outcome:
+    """Follows what becomes of one message, by the events of its session's owner."""
+
+    def __init__(self, remote: Remote, session: str) -> None:
+        self._remote, self._session = remote, session
+        self._events = remote.events()
+        self._is_late = False
+
+    def give_up(self) -> None:
+        """Stop following; any thread."""
+        self._is_late = True
+        self._remote.close()
+
+    def of(self, item: str) -> Json:
+        """Wait for the end of the message's turn, or for a question that somebody has to answer."""
+        turn, text = "", ""
+        with suppress(OSError, ValueError, SteersmanError):
+            for event in self._events:
+                if event["type"] == "question":
+                    return {"status": "asking", "question": dict(event)}
+                if event["session"] != self._session:
+                    continue
+                match event["type"]:
+                    case "turn_started" if event["item"] == item:
+                        turn = event["turn"]
+                    case "steered" if event["id"] == item:
+                        turn = event["turn"]
+                    case "text" if turn and event["turn"] == turn:
+                        text += event["delta"]
+                    case "tool_started":
+                        text = ""
+                    case "turn_ended" if event["item"] == item or (turn and event["turn"] == turn):
+                        return {"status": event["status"], "turn": event["turn"], "text": text}
+                    case "queue" if not turn and _is_gone(event["items"], item):
+                        return {"status": "withdrawn"}
+                    case _:
+                        continue
+        return {"status": "waiting" if self._is_late else "left", "turn": turn, "text": text}
+
+
+def _is_gone(items: list[Any], item: str) -> bool:
+    return item.startswith("m") and all(one["id"] != item for one in items)
+
+
+class _Run:
+    """One run of a workflow, in a host of its own, which is closed at its end."""
+
+    def __init__(
+        self,
+        environ: Mapping[str, str],
+        paths: Paths,
+        folder: Path,
+        workflow: str,
+        variables: Mapping[str, str],
+    ) -> None:
+        from ..workflows.flow.check import Surroundings, checked_workflow
+        from ..workflows.flow.variables import bind_texts
+        from ..workflows.flow.workflow_file import SHIPPED_WORKFLOWS, find_workflow
+
+        path = find_workflow(workflow, paths, folder).resolve()
+        places = (folder, paths.config / "workflows", SHIPPED_WORKFLOWS)
+        if not any(path.is_relative_to(place.resolve()) for place in places):
+            raise UsageError(f"`{path}` is outside of the folder `{folder}`")
+        where = Surroundings(paths=paths, folder=folder, environ=environ)
+        spec, config = checked_workflow(path, where)
+        texts = tuple(f"{name}={value}" for name, value in variables.items())
+        plan = RunPlan(spec=spec, variables=bind_texts(spec, texts))
+        self.report: Callable[[float, float, str], None] = _unreported
+        self._on_end: list[Callable[[], None]] = []
+        self._result: Json = {"status": "running", "steps": []}
+        self._total = len(spec.steps)
+        self._done: set[str] = set()
+        self._name = spec.name
+        self._closing = threading.Lock()
+        self.is_open = True
+        self._host = Host(paths, config, environ, LaunchOptions(can_ask=True))
+        try:
+            self._host.event_bus.subscribe(self._hear)
+            self._conversation: Conversation = self._host.begin(folder, plan)
+        except BaseException:
+            self._host.close()
+            raise
+        self.session = self._conversation.session
+
+    def begin(self) -> None:
+        """Start the run."""
+        start_run(self._conversation, self._name)
+
+    def on_end(self, wake: Callable[[], None]) -> None:
+        """Have something called when the run has ended."""
+        self._on_end.append(wake)
+        if not self.is_open:
+            wake()
+
+    def view(self) -> Json:
+        """Return how it ended, or that it runs."""
+        return dict(self._result)
+
+    def close(self) -> None:
+        """Leave the run; one that is not over is interrupted first. Idempotent."""
+        with self._closing:
+            if self.is_open:
+                self.is_open = False
+                self._host.close()
+
+    def _hear(self, event: Event) -> None:
+        """Take in an event; the runtime's thread."""
+        if event["type"] == "step" and "parent" not in event and "index" not in event:
+            if event["state"] not in ("pending", "running"):
+                self._done.add(event["step"])
+            self.report(len(self._done), self._total, f"{event['step']}: {event['state']}")
+        elif event["type"] == "run_ended" and "parent" not in event:
+            self._result = {
+                "status": event["status"],
+                "reason": event.get("reason", ""),
+                "output": event.get("output", ""),
+                "steps": list(event["steps"]),
+            }
+            threading.Thread(target=self._leave, name="mcp-run", daemon=True).start()
+
+    def _leave(self) -> None:
+        self.close()
+        for wake in self._on_end:
+            wake()
