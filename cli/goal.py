@@ -70,7 +70,7 @@ def _line(event: GoalView) -> str:
         case "paused":
             why = event["detail"] or REASONS.get(event["reason"] or "", event["reason"])
             left = f"{used} of {most} turns are used. /goal resume continues."
-            return f"Goal paused ({event['reason']}: {why}): {text}\n{left}"
+            return f"Goal paused ({why}): {text}\n{left}"
         case _:
             return ""
 

@@ -35,6 +35,7 @@ from ..machines.internal_messages import Inspect
 from ..machines.messages import Answer, Interrupt, Message, QueueChange, UserMessage
 from ..machines.port_results import RestoreCounted, RestoreEnded
 from ..machines.routes import Routes
+from ..machines.transient_events import ANOTHER_CHAT
 from ..machines.value import Value
 from ..ports.attachment import attach
 from ..ports.models.choice import Choice
@@ -128,7 +129,7 @@ class SessionClient:
         except AdmissionRefused as refusal:
             self.reject("mailbox_full", text, client_id, refusal.hint)
         except UnknownSession:  # another process ended it
-            self.reject("session_finalized", text, client_id, "`steersman chat` begins another")
+            self.reject("session_finalized", text, client_id, ANOTHER_CHAT)
         except StoreError as fault:
             self.reject("store_failed", text, client_id, fault.hint)
 

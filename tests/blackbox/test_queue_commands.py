@@ -121,7 +121,8 @@ def test_add_gives_the_text_back_when_the_queue_is_full(place: Place, serve, gat
     assert chat.ask("/queue add one")["ok"]
     result = chat.ask("/queue add two")
     assert (result["ok"], result["data"]["text"]) == (False, "two")
-    assert result["text"].startswith("The queue is full: at most 1 may wait")
+    lead = "The queue is full, so the message was not accepted. Your text: two\n"
+    assert result["text"].startswith(f"{lead}  at most 1 may wait")
     gate.open()
     assert chat.close() == 0
     (rejected,) = chat.seen("rejected", reason="queue_full", text="two")
