@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import shlex
+from collections.abc import Collection
 from typing import Annotated, Any
 
 from ...machines.messages import Allow
-from ...workflows.tools import is_rule_tool
+from ...workflows.tools import REMOTE, is_of_server, is_rule_tool
 from ..client import SessionClient
 from ..permission import draw_rules, explained, rules_view
 from ..redaction import Redactor
@@ -49,8 +50,8 @@ def allow(
     client: SessionClient, tool: Tool, pattern: Annotated[str, Argument("PATTERN", is_rest=True)]
 ) -> Reply:
     """Allow calls for the rest of the session."""
-    known = client.services.config.tool_names
-    if not is_rule_tool(tool, known):
+    known = _tools(client)
+    if not (is_rule_tool(tool, known) and _may_be_offered(client, tool, known)):
         return Reply(ok=False, text=f"There is no tool `{tool}`; there are {', '.join(known)}.")
     match = _unquoted(pattern)
     answer = client.ask(Allow(tool=tool, pattern=match))
@@ -71,6 +72,29 @@ def forget(client: SessionClient, number: Annotated[int, Argument("N")]) -> Repl
     return Reply(
         ok=bool(answer.get("ok")), data={"tool": rule.tool, "match": rule.match}, text=text
     )
+
+
+def _tools(client: SessionClient) -> tuple[str, ...]:
+    """Name the tools that a call here can be of: configured, the agent's own, and MCP servers'."""
+    servers = client.servers
+    own = [schema.name for schema in client.describe().tools]
+    offered = [tool.schema.name for tool in servers.tools()] if servers is not None else []
+    return tuple(dict.fromkeys((*client.services.config.tool_names, *own, *offered)))
+
+
+def _may_be_offered(client: SessionClient, name: str, known: Collection[str]) -> bool:
+    """Whether a name of an MCP server's tool is known, or its server has not said yet what it offers."""
+    if name in known or not name.startswith(REMOTE) or any(sign in name for sign in "*?["):
+        return True
+    running = client.servers
+    unheard = [
+        server
+        for server in client.services.config.mcp
+        if running is None
+        or server not in running.names
+        or running.status(server).state in ("unused", "starting")
+    ]
+    return any(is_of_server(name, server) for server in unheard)
 
 
 def _unquoted(text: str) -> str:
