@@ -12,7 +12,7 @@ from pathlib import Path
 from ..gateway.attached import AttachedSession
 from ..gateway.home import find_session
 from ..gateway.launch_options import LaunchOptions
-from ..gateway.redaction import Redactor
+from ..gateway.redaction import redactor_of
 from ..gateway.router import EventBus
 from ..journal.lock import Owner
 from ..journal.recovery import whole_conversation
@@ -144,7 +144,7 @@ def _is_over(store: SqliteStore, session: str, owner: Owner, patience: float) ->
 
 def _last_words(store: SqliteStore, row: SessionRow, environ: Mapping[str, str]) -> list[str]:
     """Return the last messages, to show what the session is about."""
-    redactor = Redactor(environ)
+    redactor = redactor_of(environ, row.folder)
     said = [message for message in whole_conversation(store, row.session) if message.text]
     return [
         f"{message.role}: {redactor.line(message.text)[:200]}"

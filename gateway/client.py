@@ -11,6 +11,7 @@ import os
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
@@ -220,8 +221,13 @@ class SessionClient:
 
     def redacted(self, data: dict[str, Any]) -> dict[str, Any]:
         """Take secrets and terminal escapes out of data."""
-        shown: dict[str, Any] = Redactor(os.environ).data(data)
+        shown: dict[str, Any] = self.redactor.data(data)
         return shown
+
+    @cached_property
+    def redactor(self) -> Redactor:
+        """What takes secrets out of texts and data, with the keys of the configured models."""
+        return Redactor(os.environ, self.services.config.key_variables)
 
     def classify(self, text: str, explicit: str = "auto") -> Classification:
         """Classify a text without sending it."""

@@ -20,7 +20,7 @@ import os
 import shlex
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -162,8 +162,13 @@ class HookRunner:
         runtime: Runtime,
         state: Path,
         report: Callable[[str, str], None],
+        secrets: Collection[str] = (),
     ) -> None:
-        """`report` tells a person what goes wrong: in which session, and a sentence."""
+        """`report` tells a person what goes wrong: in which session, and a sentence.
+
+        `secrets` are names of environment variables that hold keys, besides those that say so.
+        """
+        self._redactor = Redactor(os.environ, secrets)
         self._specs = list(specs)
         self._report = report
         self._unstarted: set[HookSpec] = set()
@@ -249,7 +254,7 @@ class HookRunner:
         if spec in self._unstarted:
             return
         self._unstarted.add(spec)
-        command = Redactor(os.environ).line(shlex.join(spec.run))
+        command = self._redactor.line(shlex.join(spec.run))
         text = f"The hook `{command}` on {spec.on} could not be started: {reason}"
         self._report(session, text)
 
@@ -266,7 +271,7 @@ class HookRunner:
             status=result.status,
             exit_code=result.exit_code,
             seconds=result.seconds,
-            output=Redactor(os.environ).text(result.output),
+            output=self._redactor.text(result.output),
             about=call.about,
             finalize=call.finalize,
         )

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 from collections.abc import Collection
-from typing import Annotated, Any
+from typing import Annotated
 
 from ...machines.messages import Allow
 from ...workflows.tools import REMOTE, is_of_server, is_rule_tool
 from ..client import SessionClient
 from ..permission import draw_rules, explained, rules_view
-from ..redaction import Redactor
 from .command import Argument, Reply, Text, command
 
 Tool = Annotated[str, Argument("TOOL")]
@@ -28,7 +26,7 @@ def permissions(client: SessionClient) -> Reply:
     rules = found.permissions
     data = {"rules": rules_view(rules.rules), "allowed": rules_view(found.allowed)}
     text = draw_rules(found.allowed, rules.rules, rules.default_yes)
-    return Reply(ok=True, data=_shown({**data, "yes": rules.default_yes}), text=text)
+    return Reply(ok=True, data=client.redacted({**data, "yes": rules.default_yes}), text=text)
 
 
 @command("permissions list", "settings", "Show the rules in force.")
@@ -42,7 +40,7 @@ def explain_permission(client: SessionClient, tool: Tool, text: Text = "") -> Re
     """Explain the decision on a call."""
     found = client.describe()
     data, explanation = explained(found.permissions, found.allowed, tool, text, found.folder)
-    return Reply(ok=True, data=_shown(data), text=explanation)
+    return Reply(ok=True, data=client.redacted(data), text=explanation)
 
 
 @command("permissions allow", "settings", "Run calls like this one without asking.")
@@ -99,8 +97,3 @@ def _may_be_offered(client: SessionClient, name: str, known: Collection[str]) ->
 
 def _unquoted(text: str) -> str:
     return text[1:-1] if len(text) > 1 and text[0] == text[-1] and text[0] in "\"'" else text
-
-
-def _shown(data: dict[str, Any]) -> dict[str, Any]:
-    shown: dict[str, Any] = Redactor(os.environ).data(data)
-    return shown
