@@ -39,7 +39,8 @@ class SessionDescription(Value):
     """A live session as a client may know it beside its record.
 
     `policy` is what is in force, `messages` the whole conversation, `tools` what the agent has. `limits`
-    are granted `shares` times; `used` and `seconds` are what they count.
+    are granted `shares` times; `used` and `seconds` are what they count. `is_offline`: no program has the
+    session open, so that only its queue can be changed, and nothing in it runs.
     """
 
     folder: Path
@@ -52,6 +53,7 @@ class SessionDescription(Value):
     shares: int
     used: Usage
     seconds: float
+    is_offline: bool
 
 
 def describe_session(record: SessionRecord, environment: Environment) -> SessionDescription:
@@ -69,6 +71,7 @@ def describe_session(record: SessionRecord, environment: Environment) -> Session
         shares=account.shares,
         used=account.used,
         seconds=account.seconds,
+        is_offline=environment.is_offline,
     )
 
 

@@ -27,6 +27,7 @@ from ..machines.messages import (
     UserMessage,
 )
 from ..machines.port_results import RestoreCounted, RestoreEnded
+from ..machines.transient_events import ANOTHER_CHAT, FINALIZED, NOT_OPEN
 from .actor import Actor
 from .decisions import goals, queueing, reverting, routing
 from .decisions.decision import Decision, answer, refusal
@@ -72,7 +73,7 @@ class OfflineSession(Actor):
             case _ if self.ledger.broken:
                 return self._turn_away(message, self.ledger.broken)
             case _ if self.ledger.record.state in ("finalizing", "finalized"):
-                return self._turn_away(message, "session_finalized")
+                return self._turn_away(message, "session_finalized", FINALIZED, ANOTHER_CHAT)
             case _:
                 return self._obey(message)
         return None
@@ -113,12 +114,14 @@ class OfflineSession(Actor):
 
     @property
     def _not_open(self) -> str:
-        return goals.NOT_OPEN.format(self.ledger.record.id)
+        return NOT_OPEN.format(self.ledger.record.id)
 
-    def _turn_away(self, message: Any, reason: str) -> Any:
+    def _turn_away(self, message: Any, reason: str, why: str = "", hint: str = "") -> Any:
         if isinstance(message, UserMessage):
-            return self.ledger.decide(routing.rejection(reason, message.content, message.client_id))
-        return refusal(reason).reply
+            return self.ledger.decide(
+                routing.rejection(reason, message.content, message.client_id, hint)
+            )
+        return refusal(why or reason).reply
 
     def _keep(self, message: UserMessage) -> Any:
         before = known(self.ledger.record, message.client_id)

@@ -52,6 +52,7 @@ from ..machines.messages import (
     UserMessage,
 )
 from ..machines.port_results import RestoreCounted, RestoreEnded
+from ..machines.transient_events import NOT_OPEN
 from ..machines.workflow_messages import Reopen, TryAgain
 from .actor import Forward
 from .children import ChildSupervisor
@@ -138,7 +139,7 @@ class Session(Supervisor):
             case _ if self.ledger.broken:
                 return self._turn_away(message, self.ledger.broken)
             case _ if self._is_gone(message):
-                return self._turn_away(message, "session_suspended")
+                return self._turn_away(message, "session_suspended", is_left=True)
             case _:
                 return self._obey(message)
         return None
@@ -148,10 +149,10 @@ class Session(Supervisor):
         is_left = self.ledger.record.state in ("leaving", "suspended")
         return is_left and not isinstance(message, Finalize)
 
-    def _turn_away(self, message: Any, reason: str) -> Any:
+    def _turn_away(self, message: Any, reason: str, *, is_left: bool = False) -> Any:
         if isinstance(message, UserMessage):
             return self.ledger.decide(routing.rejection(reason, message.content, message.client_id))
-        return refusal(reason).reply
+        return refusal(NOT_OPEN.format(self.ledger.record.id) if is_left else reason).reply
 
     # Messages of people and other programs --------------------------------------------------------
 

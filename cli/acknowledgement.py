@@ -1,10 +1,9 @@
 """The texts for the outcome of a message and of a stop, as people read them."""
 
-from ..gateway.acknowledgement import Acknowledged, accepted_text, acknowledgement_text, cut, plain
+from ..gateway.acknowledgement import accepted_text, cut, plain, rejected_text
 from ..gateway.events.contract import (
     ChildStartedEvent,
     Event,
-    RejectedEvent,
     RequeuedEvent,
     SideTalkEndedEvent,
 )
@@ -34,7 +33,7 @@ def acknowledgement(event: Event, *, can_utf8: bool = True, shows_queued: bool =
         case "requeued":
             text = _requeued(event)
         case "rejected":
-            text = _rejected(event, can_utf8)
+            text = rejected_text(event, can_utf8=can_utf8)
         case "stopped" if event["survivors"]:
             pids = event["survivors"]
             text = f"Still alive, and not to be ended: {_pids(pids)}\n  "
@@ -59,14 +58,6 @@ def _start_word(event: ChildStartedEvent) -> str:
     if event.get("resumed"):
         return "continues"
     return "waits for a place" if event.get("waiting") else "works"
-
-
-def _rejected(event: RejectedEvent, can_utf8: bool) -> str:
-    said = acknowledgement_text(event["reason"], Acknowledged(event["text"]), can_utf8=can_utf8)
-    if event["reason"] == "queue_full":
-        said = f"The queue is full, so the message was not accepted. Your text: {event['text']}"
-    hint = f"\n  {hint}" if (hint := event.get("hint")) else ""
-    return (said or f"Not taken ({event['reason']}): {event['text']}") + hint
 
 
 def _requeued(event: RequeuedEvent) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from ..gateway.commands.agents import (
     agents_of,
@@ -11,6 +12,9 @@ from ..gateway.commands.agents import (
     stored_state,
     wrap_up_agent,
 )
+from ..gateway.redaction import redactor_of
+from ..journal.sqlite import SqliteStore
+from ..journal.store import SessionRow
 from ..machines.errors import UsageError
 from .output import show, show_document
 from .queue import find_for_listing, run_on
@@ -21,12 +25,18 @@ def list_agents(environ: Mapping[str, str], session: str, *, as_json: bool) -> i
     """Print the subagents below a session from the store, also while another process runs it."""
     with stored(environ) as store:
         row = find_for_listing(store, session)
-        agents = agents_of(stored_state(store), row.session) if row else []
+        agents = _agents(environ, store, row) if row else []
     if as_json:
         show_document({"agents": agents})
     elif row:
         show(draw_agents(agents))
     return 0
+
+
+def _agents(
+    environ: Mapping[str, str], store: SqliteStore, row: SessionRow
+) -> list[dict[str, Any]]:
+    return agents_of(stored_state(store), row.session, redactor_of(environ, row.folder))
 
 
 def end_agent(

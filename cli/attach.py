@@ -12,7 +12,7 @@ from pathlib import Path
 from ..gateway.attached import AttachedSession
 from ..gateway.home import find_session
 from ..gateway.launch_options import LaunchOptions
-from ..gateway.redaction import Redactor
+from ..gateway.redaction import redactor_of
 from ..gateway.router import EventBus
 from ..gateway.serving import open_there
 from ..journal.lock import Owner
@@ -22,7 +22,7 @@ from ..journal.store import SessionRow
 from ..machines.errors import SteersmanError, StoreBusy
 from ..workflows.config import Config, load
 from ..workflows.paths import Paths, login_name
-from .chat import interface_of
+from .interfaces import interface_of
 from .options import ChatInterface, ChatOptions
 from .output import warn
 from .signals import SignalExit, leave_on_signals
@@ -186,7 +186,7 @@ def _is_over(store: SqliteStore, session: str, owner: Owner, patience: float) ->
 
 def _last_words(store: SqliteStore, row: SessionRow, environ: Mapping[str, str]) -> list[str]:
     """Return the last messages, to show what the session is about."""
-    redactor = Redactor(environ)
+    redactor = redactor_of(environ, row.folder)
     said = [message for message in whole_conversation(store, row.session) if message.text]
     return [
         f"{message.role}: {redactor.line(message.text)[:200]}"

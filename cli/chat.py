@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from ..journal.store import SessionRow
 from ..machines.errors import SteersmanError, UsageError
 from ..workflows.config import load
 from ..workflows.paths import Paths
+from .interfaces import interface_of
 from .options import ChatInterface, ChatOptions, work_folder
 from .signals import SignalExit, leave_on_signals
 from .stored import stored
@@ -86,25 +86,6 @@ def _folder_of(session: str, environ: Mapping[str, str]) -> Path:
         row = find_session(store.sessions(), session)
     refuse_run(row)
     return Path(row.folder)
-
-
-def interface_of(options: ChatOptions, environ: Mapping[str, str]) -> tuple[ChatInterface, bool]:
-    """Choose the interface, and whether questions can be answered through it."""
-    if options.is_json:
-        from .json_lines import talk_json
-
-        return talk_json, True
-    if options.is_plain or options.message or not sys.stdin.isatty() or not sys.stdout.isatty():
-        from .plain import talk_plain
-
-        return talk_plain, False
-    if environ.get("TERM", "").lower() in ("dumb", "unknown"):
-        from .dumb_terminal import talk_in_lines
-
-        return talk_in_lines, True
-    from .prompt import talk_at_prompt
-
-    return talk_at_prompt, True
 
 
 def _can_continue(row: SessionRow) -> bool:

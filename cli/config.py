@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ..gateway.redaction import Redactor
+from ..gateway.redaction import redactor_of
 from ..machines.errors import ConfigError
 from ..workflows.config import Config, load
 from ..workflows.document import is_list, is_table
@@ -22,7 +22,7 @@ _WIDTH = 80  # columns of a list that stays on one line
 def show_config(environ: Mapping[str, str], *, as_json: bool) -> int:
     """Print the merged settings, each with the file that set it. Raises `ConfigError`."""
     config = load(Paths.of(environ), Path.cwd(), environ)
-    redactor = Redactor(environ)
+    redactor = redactor_of(environ)
     data = redactor.data(config.data)
     if as_json:
         show_document({"config": data, "sources": redactor.data(config.sources)})

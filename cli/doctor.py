@@ -21,7 +21,7 @@ from msgspec.structs import asdict, replace
 
 from ..gateway.formats import size_text
 from ..gateway.plugins import plug_in_states
-from ..gateway.redaction import Redactor
+from ..gateway.redaction import redactor_of
 from ..journal.sqlite import SqliteStore
 from ..journal.workspace.prune import size_of
 from ..machines.errors import SteersmanError
@@ -391,7 +391,7 @@ def _models(environ: Mapping[str, str], paths: Paths) -> Iterator[Finding]:
 
 def examine(environ: Mapping[str, str], *, as_json: bool) -> int:
     """Check this machine and print the findings; exit 1 only if a finding is `bad`."""
-    redactor = Redactor(environ)
+    redactor = redactor_of(environ)
     is_bad = False
     found: list[dict[str, str]] = []
     for finding in check_up(environ):

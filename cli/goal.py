@@ -14,7 +14,7 @@ from ..gateway.commands.goal import (
     resume_goal,
 )
 from ..gateway.events.contract import Event, GoalView
-from ..gateway.redaction import Redactor
+from ..gateway.redaction import redactor_of
 from ..journal.record import SessionRecord, apply
 from ..journal.recovery import load_record, recovered
 from ..machines.errors import UsageError
@@ -70,7 +70,7 @@ def _line(event: GoalView) -> str:
         case "paused":
             why = event["detail"] or REASONS.get(event["reason"] or "", event["reason"])
             left = f"{used} of {most} turns are used. /goal resume continues."
-            return f"Goal paused ({event['reason']}: {why}): {text}\n{left}"
+            return f"Goal paused ({why}): {text}\n{left}"
         case _:
             return ""
 
@@ -113,7 +113,9 @@ def show_goal(environ: Mapping[str, str], session: str, *, as_json: bool) -> int
         if record.goals.is_pursued and row and not store.is_owned(row.session):
             as_found = recovered(record)  # by its next owner
             apply(record, as_found, record.seq + 1, record.updated)
-    data = Redactor(environ).data({"session": record.id or None, **goal_data(record)})
+    data = redactor_of(environ, record.folder).data(
+        {"session": record.id or None, **goal_data(record)}
+    )
     if as_json:
         show_document(data)
     elif row:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ..gateway.redaction import Redactor
+from ..gateway.redaction import redactor_of
 from ..machines.errors import ConfigError, UsageError
 from ..ports.agents.hooks.installation import Change, Installation
 from ..workflows.agent_definition import AgentDefinition, find_agent, load_agents
@@ -28,7 +28,7 @@ def list_hooks(environ: Mapping[str, str], *, as_json: bool) -> int:
     if as_json:
         show_document({"hooks": views})
         return 0
-    redactor = Redactor(environ)
+    redactor = redactor_of(environ)
     cells = [
         tuple(
             redactor.line(str(text))
@@ -55,7 +55,7 @@ def install_hooks(environ: Mapping[str, str], name: str, *, is_dry: bool) -> int
     if is_dry:
         return _show(changes)
     copies = installation.apply(changes, is_install=True)
-    redactor = Redactor(environ)
+    redactor = redactor_of(environ)
     for change in changes:
         show(redactor.line(f"Wrote {change.path}"))
     for copy in copies:
@@ -74,7 +74,7 @@ def uninstall_hooks(environ: Mapping[str, str], name: str, *, is_dry: bool) -> i
     if is_dry:
         return _show(changes)
     installation.apply(changes, is_install=False)
-    redactor = Redactor(environ)
+    redactor = redactor_of(environ)
     for change in changes:
         show(redactor.line(f"{'Removed' if change.after is None else 'Wrote'} {change.path}"))
     if not changes:

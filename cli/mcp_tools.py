@@ -373,12 +373,11 @@ class _Run:
         self._closing = threading.Lock()
         self.is_open = True
         self._host = Host(paths, config, environ, LaunchOptions(can_ask=True))
-        try:
+        with ExitStack() as undoing:
+            undoing.callback(self._host.close)
             self._host.event_bus.subscribe(self._hear)
             self._conversation: Conversation = self._host.begin(folder, plan)
-        except BaseException:
-            self._host.close()
-            raise
+            undoing.pop_all()
         self.session = self._conversation.session
 
     def begin(self) -> None:

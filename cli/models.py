@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from msgspec import to_builtins
 
 from ..gateway.formats import size_text
-from ..gateway.redaction import Redactor
+from ..gateway.redaction import Redactor, redactor_of
 from ..machines.errors import UsageError
 from ..ports.models.embedded.weights import CatalogueEntry, catalogue, entry_named, fetch, fetched
 from ..workflows.paths import Paths, make_private
@@ -63,7 +63,7 @@ def list_models(environ: Mapping[str, str], *, as_json: bool) -> int:
     """Print configured models, the catalogue, and what a chat here would use."""
     paths = Paths.of(environ)
     models, choice = chosen(environ)
-    redactor = Redactor(environ)
+    redactor = redactor_of(environ)
     if as_json:
         show_document(
             {
@@ -94,7 +94,7 @@ def check_model(
     from ..ports.models.choice import build
 
     _, choice = chosen(environ, name)
-    redactor = Redactor(environ)
+    redactor = redactor_of(environ)
     if not as_json:
         show(redactor.line(choice.line.removesuffix(f": {choice.why}") if name else choice.line))
     model = build(choice.config, Paths.of(environ).cache, environ)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from ..gateway.permission import draw_rules, explained, rules_of, rules_view
-from ..gateway.redaction import Redactor
+from ..gateway.redaction import redactor_of
 from ..machines.errors import UsageError
 from ..ports.tools.permission import Permissions
 from ..workflows.config import load
@@ -19,9 +19,9 @@ def list_permissions(environ: Mapping[str, str], *, as_json: bool) -> int:
     config = load(Paths.of(environ), Path.cwd(), environ)
     rules = rules_of(config)
     if as_json:
-        show_document(Redactor(environ).data({"rules": rules_view(rules)}))
+        show_document(redactor_of(environ).data({"rules": rules_view(rules)}))
     else:
-        show(Redactor(environ).text(draw_rules((), rules)))
+        show(redactor_of(environ).text(draw_rules((), rules)))
     for notice in config.notices:
         warn(notice)
     return 0
@@ -35,9 +35,9 @@ def explain_permission(environ: Mapping[str, str], tool: str, text: str, *, as_j
         raise UsageError(f"there is no tool `{tool}`", f"there are {known}")
     data, said = explained(Permissions(rules_of(config)), (), tool, text, Path.cwd())
     if as_json:
-        show_document(Redactor(environ).data(data))
+        show_document(redactor_of(environ).data(data))
     else:
-        show(Redactor(environ).text(said))
+        show(redactor_of(environ).text(said))
     for notice in config.notices:
         warn(notice)
     return 0

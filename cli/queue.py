@@ -8,7 +8,9 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from ..gateway.acknowledgement import rejected_text, waiting_text
 from ..gateway.commands.command import CommandCall
+from ..gateway.events.contract import ReceiptEvent
 from ..gateway.formats import item_line
 from ..gateway.home import find_session, named_session
 from ..gateway.one_shot_client import OneShotClient
@@ -20,6 +22,14 @@ from .output import show, show_document, warn
 from .stored import stored
 
 WAYS_TO_SAY = ("auto", "queue", "steer", "interrupt")
+TAKEN = {
+    "interrupt": "Interrupting",
+    "queue": "Queued",
+    "side_talk": "Side talk started",
+    "steer": "Steering",
+    "turn": "Started",
+}
+"""What a message was accepted as, in words that its number follows."""
 
 
 def list_queue(
@@ -89,17 +99,8 @@ def send_to(
         is_open = store.is_owned(row.session)
     code = _print(receipt, as_json=as_json)
     if receipt["type"] == "accepted" and not is_open:
-        warn(_waits(row))
+        warn(waiting_text(row.session, is_run=bool(row.workflow)))
     return code
-
-
-def _waits(row: SessionRow) -> str:
-    """Say how a message to a session that no program has open gets to run."""
-    again = "run --resume" if row.workflow else "chat --resume"
-    return (
-        f"It waits, because no program has session {row.session} open: "
-        f"`steersman {again} {row.session}` opens it, and `/queue resume` there runs it."
-    )
 
 
 def run_on(environ: Mapping[str, str], session: str, call: CommandCall, *, as_json: bool) -> int:
@@ -154,11 +155,10 @@ def stored_queue(
     return {"session": row.session, "state": state, "items": items}
 
 
-def _print(receipt: Mapping[str, Any], *, as_json: bool) -> int:
+def _print(receipt: ReceiptEvent, *, as_json: bool) -> int:
     is_taken = receipt["type"] == "accepted" or (receipt["type"] == "result" and receipt["ok"])
     if as_json:
-        whole = receipt["data"] if receipt["type"] == "result" else dict(receipt)
-        show_document(whole)
+        show_document(receipt["data"] if receipt["type"] == "result" else dict(receipt))
     elif is_taken:
         show(_words(receipt))
     else:
@@ -166,13 +166,13 @@ def _print(receipt: Mapping[str, Any], *, as_json: bool) -> int:
     return 0 if is_taken else 1
 
 
-def _words(receipt: Mapping[str, Any]) -> str:
+def _words(receipt: ReceiptEvent) -> str:
     match receipt["type"]:
         case "result":
-            return str(receipt["text"]) or "Done."
+            return receipt["text"] or "Done."
         case "rejected":
-            return f"Not taken ({receipt['reason']}): {receipt['text']}"
-        case _:
+            return rejected_text(receipt)
+        case "accepted":
             number = receipt["number"]
             at = f" as #{number}" if number is not None else ""
-            return f"Taken as {receipt['as']}{at} ({receipt['session']})."
+            return f"{TAKEN.get(receipt['as'], 'Accepted')}{at} ({receipt['session']})."

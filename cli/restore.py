@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from ..gateway.formats import age
-from ..gateway.redaction import Redactor
+from ..gateway.redaction import redactor_of
 from ..gateway.restore_service import RestoreService, can_resume, lives, restore_view
 from ..machines.errors import SteersmanError
 from ..workflows.config import load
@@ -24,7 +24,7 @@ def list_records(environ: Mapping[str, str], *, as_json: bool) -> int:
     restore_service = _restore_service(environ)
     now = time.time()
     records = restore_service.kept(now)
-    redactor = Redactor(environ)
+    redactor = redactor_of(environ)
     if as_json:
         views = [restore_view(record, restore_service.agents) for record in records]
         show_document({"restore": views})
@@ -62,7 +62,7 @@ def run_record(environ: Mapping[str, str], name: str) -> int:
 def forget_record(environ: Mapping[str, str], name: str) -> int:
     """Delete a record."""
     record = _restore_service(environ).forget(name)
-    show(Redactor(environ).line(f"Forgot session {record.session} of {record.agent}."))
+    show(redactor_of(environ).line(f"Forgot session {record.session} of {record.agent}."))
     return 0
 
 

@@ -17,7 +17,7 @@ from ..gateway.host import Host
 from ..gateway.launch_options import LaunchOptions
 from ..gateway.offline_writer import writing
 from ..gateway.one_shot_client import OneShotClient
-from ..gateway.redaction import Redactor
+from ..gateway.redaction import Redactor, redactor_of
 from ..gateway.retention import delete, family
 from ..gateway.session_file import exported, fork, imported, markdown, read_export
 from ..journal import entries as e
@@ -48,7 +48,7 @@ def search_sessions(environ: Mapping[str, str], text: str, limit: int, *, as_jso
     """Print the sessions whose name or messages hold a text; exit 1 if there are none."""
     if not text.strip():
         raise UsageError("there is nothing to search for", "steersman sessions search zod")
-    redactor = Redactor(environ)
+    redactor = redactor_of(environ)
     with stored(environ) as store:
         found = [
             redactor.data(hit)
@@ -142,9 +142,9 @@ def export_session(
     form = form or ("json" if file is not None and file.suffix == ".json" else "markdown")
     if form not in FORMATS:
         raise UsageError(f"there is no format `{form}`", f"formats: {', '.join(FORMATS)}")
-    redactor = Redactor(environ)
     with stored(environ) as store:
         row = named_session(store, session)
+        redactor = redactor_of(environ, row.folder)
         if form == "json":
             data = exported(store, row)
             text = json.dumps(data) if is_whole else document(redactor.data(data), None)
@@ -225,7 +225,7 @@ def finalize_session(environ: Mapping[str, str], session: str, *, as_json: bool)
 def _confirmed(session: str, name: str, below: int, environ: Mapping[str, str]) -> bool:
     if not sys.stdin.isatty():
         return False
-    called = f' "{Redactor(environ).line(name)}"' if name else ""
+    called = f' "{redactor_of(environ).line(name)}"' if name else ""
     others = f" and {below} of its subagents" if below else ""
     warn(f"Delete session {session}{called}{others} permanently? Type its id:")
     return sys.stdin.readline().strip() == session
@@ -246,7 +246,7 @@ _HEAD = ("ID", "NAME", "STATE", "LAST ACTIVE", "AGENT", "WAITING", "INTERRUPTED"
 
 def list_sessions(environ: Mapping[str, str], *, with_size: bool, as_json: bool) -> int:
     """Print the home's sessions, newest activity first; children only as data."""
-    redactor = Redactor(environ)
+    redactor = redactor_of(environ)
     with stored(environ) as store:
         owners = store.owners()
         rows = [row for row in store.sessions() if row.seq or row.session in owners]
@@ -286,9 +286,9 @@ def show_session(environ: Mapping[str, str], name: str, *, as_json: bool) -> int
     from ..journal.codec import encode
     from ..journal.recovery import load_record, whole_conversation
 
-    redactor = Redactor(environ)
     with stored(environ) as store:
         row = named_session(store, name)
+        redactor = redactor_of(environ, row.folder)
         about = _about(row, store.owner(row.session))
         record = load_record(store, row.session)
         messages = whole_conversation(store, row.session)

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from ..gateway.redaction import Redactor
+from ..gateway.redaction import redactor_of
 from ..machines.errors import ConfigError, UsageError
 from ..workflows.config import check_project
 from ..workflows.paths import Paths
@@ -28,7 +28,7 @@ def trust_folder(environ: Mapping[str, str], folder: Path, *, is_yes: bool) -> i
     if is_trusted(paths, file.parent, document.content):
         show(f"{file} is trusted already, as it is now.")
         return 0
-    redactor, wants = Redactor(environ), guarded(document.data)
+    redactor, wants = redactor_of(environ), guarded(document.data)
     show(f"{file} would be allowed:" if wants else f"{file} sets nothing that needs trust.")
     for name, value in wants:
         show(redactor.text(f"  {name} = {value_text(value)}"))

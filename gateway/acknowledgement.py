@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 from unicodedata import east_asian_width
 
-from .events.contract import AcceptedEvent, Stamp
+from .events.contract import AcceptedEvent, RejectedEvent, Stamp
 from .formats import sender
 
 CUT = 40
@@ -198,6 +198,42 @@ TEXTS: dict[str, _Writer] = {
     "word_steered": _warned("Steering with #: ", "stopped nothing: /stop stops everything."),
 }
 """The text of each name in `ACKS`."""
+REJECTIONS: dict[str, str] = {
+    "empty": "there is nothing in it",
+    "fault": "a fault in the program cut it off",
+    "finalizing": "the session is ending",
+    "mailbox_full": "too many messages have not been read yet",
+    "no_subagent": "no subagent of that name works",
+    "queue_full": "the queue is full",
+    "refused": "the routing table refuses it",
+    "run_succeeded": "the run has succeeded",
+    "session_finalized": "the session is finalized",
+    "session_suspended": "the session is being left",
+    "store_failed": "the journal cannot be written",
+    "unknown_command": "there is no such command",
+}
+"""Why a message was not accepted, as people read it, by the `reason` of a `rejected` event."""
+
+
+def waiting_text(session: str, *, is_run: bool) -> str:
+    """Say how a message to a session that no program has open gets to run."""
+    if is_run:
+        how = f"`steersman run --resume {session}` resumes it, and its next agent gets the message"
+    else:
+        how = f"`steersman chat --resume {session}` opens it, and `/queue resume` there runs it"
+    return f"It waits, because no program has session {session} open: {how}."
+
+
+def rejected_text(event: RejectedEvent, *, can_utf8: bool = True) -> str:
+    """Return a `rejected` event as text: why, the message, and on a second line the next step."""
+    reason, message = event["reason"], Acknowledged(event["text"])
+    hint = f"\n  {hint}" if (hint := event.get("hint")) else ""
+    if said := acknowledgement_text(reason, message, can_utf8=can_utf8):
+        return f"{said}{hint}"
+    text = f"the message was not accepted. Your text: {message.text}"
+    if why := REJECTIONS.get(reason):
+        return f"{why[:1].upper()}{why[1:]}, so {text}{hint}"
+    return f"{text[:1].upper()}{text[1:]}\n  {reason}{hint}"
 
 
 # Reverts ------------------------------------------------------------------------------------------

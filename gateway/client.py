@@ -12,6 +12,7 @@ import os
 import threading
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
@@ -36,6 +37,7 @@ from ..machines.internal_messages import Inspect
 from ..machines.messages import Answer, Interrupt, Message, QueueChange, UserMessage
 from ..machines.port_results import RestoreCounted, RestoreEnded
 from ..machines.routes import Routes
+from ..machines.transient_events import ANOTHER_CHAT
 from ..machines.value import Value
 from ..ports.attachment import Ask, attach, no_other
 from ..ports.models.choice import Choice
@@ -141,7 +143,7 @@ class SessionClient:
         except AdmissionRefused as refusal:
             self.reject("mailbox_full", text, client_id, refusal.hint)
         except UnknownSession:  # another process ended it
-            self.reject("session_finalized", text, client_id, "`steersman chat` begins another")
+            self.reject("session_finalized", text, client_id, ANOTHER_CHAT)
         except StoreError as fault:
             self.reject("store_failed", text, client_id, fault.hint)
 
@@ -249,8 +251,13 @@ class SessionClient:
 
     def redacted(self, data: dict[str, Any]) -> dict[str, Any]:
         """Take secrets and terminal escapes out of data."""
-        shown: dict[str, Any] = Redactor(os.environ).data(data)
+        shown: dict[str, Any] = self.redactor.data(data)
         return shown
+
+    @cached_property
+    def redactor(self) -> Redactor:
+        """What takes secrets out of texts and data, with the keys of the configured models."""
+        return Redactor(os.environ, self.services.config.key_variables)
 
     def classify(self, text: str, explicit: str = "auto") -> Classification:
         """Classify a text without sending it."""

@@ -23,6 +23,11 @@ def one_line(text: str, most: int, mark: str = "…") -> str:
     return line if len(line) <= most else line[: most - len(mark)] + mark
 
 
+def plain_words(code: str) -> str:
+    """Write a name that programs read, such as `timed_out`, as words."""
+    return code.replace("_", " ")
+
+
 def age(seconds: float) -> str:
     """Write an age: `just now`, `23 minutes ago`, `2 days ago`.
 

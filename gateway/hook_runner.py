@@ -20,7 +20,7 @@ import os
 import shlex
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -162,8 +162,13 @@ class HookRunner:
         runtime: Runtime,
         state: Path,
         report: Callable[[str, str], None],
+        secrets: Collection[str] = (),
     ) -> None:
-        """`report` tells a person what goes wrong: in which session, and a sentence."""
+        """`report` tells a person what goes wrong: in which session, and a sentence.
+
+        `secrets` are names of environment variables that hold keys, besides those that say so.
+        """
+        self._redactor = Redactor(os.environ, secrets)
         self._specs = list(specs)
         self._report = report
         self._unstarted: set[HookSpec] = set()
@@ -244,7 +249,7 @@ class HookRunner:
                 if spec.is_plug_in and result.exit_code == UNUSABLE:
                     self._report_once(session, spec, f"The {result.output.strip()}")
                 elif result.status == "failed":
-                    command = Redactor(os.environ).line(shlex.join(spec.run))
+                    command = self._redactor.line(shlex.join(spec.run))
                     text = f"The hook `{command}` on {spec.on} could not be started"
                     self._report_once(session, spec, f"{text}: {result.output}")
 
@@ -267,7 +272,7 @@ class HookRunner:
             status=result.status,
             exit_code=result.exit_code,
             seconds=result.seconds,
-            output=Redactor(os.environ).text(result.output),
+            output=self._redactor.text(result.output),
             about=call.about,
             finalize=call.finalize,
         )

@@ -84,9 +84,8 @@ class Host:
         self.event_bus = EventBus()
         self._opening = Opening()
         self.event_bus.subscribe(self._opening.hear)
-        secrets = tuple(model.api_key_env for model in config.models.values() if model.api_key_env)
         is_debug = launch.is_debug or bool(environ.get("STEERSMAN_DEBUG"))
-        self.log = Logbook(paths, environ, secrets, self._complain, is_debug=is_debug)
+        self.log = Logbook(paths, environ, config.key_variables, self._complain, is_debug=is_debug)
         self.event_bus.subscribe(self.log.hear)
         self.notices: list[str] = []
         self._control: ControlServer | None = None
@@ -114,7 +113,9 @@ class Host:
             declared=config.tool,
         )
         specs = [HookSpec(on=hook.on, run=hook.run, timeout=hook.timeout) for hook in config.hooks]
-        self._hooking = HookRunner(specs, self.runtime, paths.state, self._report)
+        self._hooking = HookRunner(
+            specs, self.runtime, paths.state, self._report, config.key_variables
+        )
         self.runtime.child_setup.observers_of = self._child_observers
         queue = config.auto_queue
         self.saved_queues = SavedQueues(self.runtime, queue.max_queue_size, self._quiet_narrator)

@@ -42,6 +42,7 @@ from ..workflows.config import load
 from ..workflows.paths import Paths
 from ..workflows.settings import AgentSettings, Verb
 from ..workflows.tools import REMOTE, TOOLS
+from .acknowledgement import REJECTIONS
 from .commands.command import Reply
 from .commands.registry import call
 from .events.contract import Event as EventFields
@@ -81,7 +82,8 @@ class Rejected(SteersmanError):
     """A message was not accepted, and nothing of it is kept; `reason` says why in a word."""
 
     def __init__(self, reason: str, hint: str = "") -> None:
-        super().__init__(f"the message was not accepted: {reason}", hint)
+        why = REJECTIONS.get(reason, reason)
+        super().__init__(f"the message was not accepted: {why}", hint)
         self.reason = reason
 
 

@@ -9,14 +9,18 @@ a part of a secret is not recognized.
 from __future__ import annotations
 
 import math
+import os
 import re
 from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeGuard
 from urllib.parse import unquote
 
 from msgspec.structs import replace
 
 from ..workflows.document import is_table
+from ..workflows.paths import Paths
+from ..workflows.trust import key_variables
 from .terminal import audited, clean, removed
 
 if TYPE_CHECKING:
@@ -98,6 +102,15 @@ class Redactor:
         if isinstance(item, str) and item and _FIELD.fullmatch(key):
             return _MARK
         return self.data(item)
+
+
+def redactor_of(environ: Mapping[str, str], folder: str = "") -> Redactor:
+    """Return a redactor that knows the keys of the models that are configured for a folder.
+
+    Without one, it is the current folder. A configuration that cannot be used is no obstacle.
+    """
+    here = Path(folder or os.curdir).absolute()
+    return Redactor(environ, key_variables(Paths.of(environ), here, environ))
 
 
 def _is_sequence(value: object) -> TypeGuard[Sequence[Any]]:

@@ -7,6 +7,14 @@ FULL_QUEUE = (
     "`/queue steer N` hands one to the running turn"
 )
 """Why a full queue rejects a message, given its limit, and what can be done."""
+ANOTHER_CHAT = "`steersman chat` begins another session"
+"""What can be done in place of a message to a finalized session."""
+FINALIZED = f"the session is finalized; {ANOTHER_CHAT}"
+"""Why a finalized session carries out no order."""
+NOT_OPEN = "the session is not open: `steersman chat --resume {}` resumes it"
+"""Why a session that no program runs carries out no order, given its id."""
+ANOTHER_RUN = "`steersman run` starts a new run, `steersman sessions show {}` shows this one"
+"""What can be done in place of a message to a run that has succeeded, given its session."""
 
 
 class TextStreamed(Value):

@@ -70,6 +70,11 @@ class Config(Settings, frozen=True):
         """The names of all tools that an agent may have."""
         return tuple(dict.fromkeys((*TOOLS, *(tool.name for tool in self.tool))))
 
+    @property
+    def key_variables(self) -> tuple[str, ...]:
+        """The names of the environment variables that models take their keys from."""
+        return tuple(model.api_key_env for model in self.models.values() if model.api_key_env)
+
     def agent(self, name: str) -> AgentSettings:
         """Settings of an agent, the general ones where it has none of its own.
 

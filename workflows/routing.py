@@ -32,7 +32,7 @@ from .document import (
     read_document,
 )
 from .problem import Problem, problems_of
-from .settings import Settings
+from .settings import Settings, TableName
 from .suggestions import DEFAULT_TABLE, OneOf, OneOrMany, UserName, suggest, table_names
 from .table_file import TableFile, named_table, read_table
 
@@ -107,6 +107,18 @@ class RouteFile(Declaration, frozen=True, extra="ignore"):
     route: Several[Route] = ()
 
 
+class BaseTable(Declaration, frozen=True, extra="ignore"):
+    """The `[routing]` of a file, of which only the table counts."""
+
+    table: TableName = DEFAULT_TABLE
+
+
+class BaseFile(Declaration, frozen=True, extra="ignore"):
+    """A file of which only the routing table that it chooses is read."""
+
+    routing: BaseTable = BaseTable.model_construct()
+
+
 def routes_of(table: str, routes: Sequence[Declared]) -> Routes:
     """Return a named table with routes in front; both have been checked."""
     base = named_table(table)
@@ -115,10 +127,14 @@ def routes_of(table: str, routes: Sequence[Declared]) -> Routes:
 
 def check_words(document: Document) -> list[Diagnostic]:
     """Check the keys and values of each of a file's routes separately."""
+    return _problems(document, RouteFile)
+
+
+def _problems(document: Document, model: type[Declaration]) -> list[Diagnostic]:
     try:
-        RouteFile.model_validate(document.data)
+        model.model_validate(document.data)
     except ValidationError as error:
-        known = tuple(known_keys(RouteFile))
+        known = tuple(known_keys(model))
         problems = [meant for problem in problems_of(error) for meant in suggest(problem, known)]
         return diagnose(document, problems)
     return []
@@ -258,8 +274,9 @@ def routes_for(config: Settings, choice: RoutesChoice | None) -> tuple[Routes, s
 
 
 def find_table(name: str) -> Routes:
-    """Return a table by its name, or by its file: one of rows, or any with routes.
+    """Return a table by its name, or by its file: one of rows, or any with routes or `[routing]`.
 
+    Routes come before the table that the file's own `[routing]` chooses.
     Raises `UsageError` when there is neither, `ConfigError` for a file that is wrong.
     """
     if name in table_names():
@@ -272,25 +289,27 @@ def find_table(name: str) -> Routes:
     document, diagnostics = read_document(Path(name))
     if diagnostics:
         raise config_error(diagnostics)
-    if is_list(document.data.get("route")):
-        return _with_routes(document)
     tables = document.data.keys()
-    if tables & {*Settings.model_fields, "workflow"} and not tables & TableFile.model_fields.keys():
-        name = f"{document.file} (it holds no `[[route]]`, so {DEFAULT_TABLE})"
-        return replace(named_table(DEFAULT_TABLE), name=name)
-    return read_table(document)
-
-
-def _with_routes(document: Document) -> Routes:
-    """Put a file's routes in front of the default table; whether that is safe is not asked."""
-    if diagnostics := check_words(document):
+    has_routes = is_list(document.data.get("route"))
+    is_settings = bool(tables & {*Settings.model_fields, "workflow"})
+    if not has_routes and (tables & TableFile.model_fields.keys() or not is_settings):
+        return read_table(document)
+    if diagnostics := [*_problems(document, BaseFile), *check_words(document)]:
         raise config_error(diagnostics)
+    base = BaseFile.model_validate(document.data).routing.table
+    if has_routes:
+        return _with_routes(document, base)
+    return replace(named_table(base), name=f"{document.file} (it holds no `[[route]]`, so {base})")
+
+
+def _with_routes(document: Document, base: str) -> Routes:
+    """Put a file's routes in front of a table; whether that is safe is not asked."""
     declared: list[Declared] = document.data["route"]
     origins = [(document, number) for number in range(len(declared))]
-    routes, diagnostics = compose(DEFAULT_TABLE, declared, origins, is_unsafe=True)
+    routes, diagnostics = compose(base, declared, origins, is_unsafe=True)
     if diagnostics:
         raise config_error(diagnostics)
-    doc = f"{len(declared)} routes of {document.file}, before those of steersman."
+    doc = f"{len(declared)} routes of {document.file}, before those of {base}."
     return Routes(
         name=document.file, doc=doc, dispositions=routes.dispositions, deliveries=routes.deliveries
     )

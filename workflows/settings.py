@@ -442,10 +442,13 @@ def _check_table(name: str) -> str:
     return name
 
 
+TableName = Annotated[str, AfterValidator(_check_table)]
+
+
 class Routing(Declaration, frozen=True):
     """Which routing tables are in force; `unsafe`: also if they break a safety rule."""
 
-    table: Annotated[str, AfterValidator(_check_table)]
+    table: TableName
     unsafe: bool
 
 

@@ -8,7 +8,9 @@ folder lies in the state folder, so that two terminals can't undo each other.
 
 import hashlib
 import os
+import re
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -19,6 +21,8 @@ from .paths import Paths, write_private
 from .problem import Where, dotted
 
 PROJECT_FILE = "steersman.toml"
+
+_KEY_VARIABLE = re.compile(r"""\bapi_key_env\b["']?\s*=\s*(?:"([^"\n]+)"|'([^'\n]+)')""")
 
 GUARDED: tuple[Where, ...] = (
     ("hooks",),
@@ -53,6 +57,24 @@ def is_trusted(paths: Paths, folder: Path, content: bytes | None = None) -> bool
     except (OSError, ValueError):
         return False
     return record == _entry(folder, content)
+
+
+def key_variables(paths: Paths, folder: Path, environ: Mapping[str, str]) -> frozenset[str]:
+    """Name the environment variables with the keys of models: the `api_key_env` that apply in a folder.
+
+    A file counts also if something else in it is wrong; a project's only if it is trusted.
+    """
+    files = [paths.config_file, *([folder / PROJECT_FILE] if is_trusted(paths, folder) else [])]
+    if named := environ.get("STEERSMAN_CONFIG"):
+        files.append(Path(named).expanduser())
+    names: set[str] = set()
+    for file in files:
+        try:
+            text = file.read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            continue
+        names |= {found for pair in _KEY_VARIABLE.findall(text) for found in pair if found}
+    return frozenset(names)
 
 
 class Trusted(Value):

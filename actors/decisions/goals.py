@@ -13,7 +13,9 @@ from ...journal.record import SessionRecord
 from ...machines.delivery import Cause, Delivery, Relation, deliver
 from ...machines.goal_messages import ChangeGoal, Judged, JudgeDead, SetGoal
 from ...machines.internal_messages import GoalMessage
+from ...machines.lifecycles import REASONS
 from ...machines.policy import GoalPolicy
+from ...machines.transient_events import FINALIZED, NOT_OPEN
 from ...machines.value import Value
 from .decision import Decision, answer, refusal
 from .queries import DELEGATE, is_reverting, last_word, workers
@@ -25,7 +27,6 @@ if TYPE_CHECKING:
 MOST_IN_LINE = 20
 MOST_OUTPUT = 2_000
 """Characters of a gate's output that go with a continuation."""
-NOT_OPEN = "the session is not open: `steersman chat --resume {}` resumes it"
 HAVE_RUN = ("running", "stopping", "done", "failed", "timed_out", "killed", "unknown")
 
 
@@ -35,7 +36,7 @@ HAVE_RUN = ("running", "stopping", "done", "failed", "timed_out", "killed", "unk
 def obstacle(record: SessionRecord, wish: SetGoal | ChangeGoal) -> Decision | None:
     """Say why a wish cannot be carried out now, whatever it says: the rules in the middle of a turn."""
     if record.state in ("finalizing", "finalized"):
-        return refusal("the session is finalized")
+        return refusal(FINALIZED)
     is_start = isinstance(wish, ChangeGoal) and wish.op == "resume"
     is_start = is_start or (isinstance(wish, SetGoal) and not wish.is_next)
     if is_start and record.running is not None:
@@ -126,7 +127,7 @@ def _change(record: SessionRecord, wish: ChangeGoal, epoch: int) -> Decision:
     match wish.op:
         case "pause":
             if not goal.is_pursued:
-                return refusal(f"it is paused already ({goal.reason})")
+                return refusal(f"it is paused already: {REASONS.get(goal.reason, goal.reason)}")
             paused: tuple[e.Entry, ...] = (
                 *withdrawn(record, goal.id, "pending"),
                 e.GoalPaused(goal=goal.id, reason="user"),

@@ -24,7 +24,14 @@ from ...machines.internal_messages import (
 from ...machines.lifecycles import RUN
 from ...machines.messages import QueueChange, QueueImport, ResumeQueue
 from ...machines.port_results import ToolFinished, ToolResult, ToolStatus
-from ...machines.transient_events import FULL_QUEUE, MessageKnown, MessageRejected
+from ...machines.transient_events import (
+    ANOTHER_CHAT,
+    ANOTHER_RUN,
+    FINALIZED,
+    FULL_QUEUE,
+    MessageKnown,
+    MessageRejected,
+)
 from .decision import NOTHING, Decision, answer, refusal
 from .intake import hand_back, taken_in
 from .queries import is_reverting, known, waiting_steers
@@ -61,7 +68,9 @@ def enqueue(record: SessionRecord, order: Enqueue, environment: Environment) -> 
     if before is not None:
         return before
     if record.queue.state == "closed":
-        return _refused(order, "session_finalized")
+        return _refused(order, "session_finalized", ANOTHER_CHAT)
+    if _is_over(record) and not order.child:
+        return _refused(order, "run_succeeded", ANOTHER_RUN.format(record.id))
     if _is_returned(record, order.child):
         return NOTHING
     if order.for_turn and not _is_running(record, order.for_turn):
@@ -72,6 +81,11 @@ def enqueue(record: SessionRecord, order: Enqueue, environment: Environment) -> 
     if is_full and not (order.is_next or order.child):
         return _refused(order, "queue_full", FULL_QUEUE.format(environment.policy.max_queue_size))
     return _taken(record, order)
+
+
+def _is_over(record: SessionRecord) -> bool:
+    """Whether the session is a run that has succeeded, in which nothing will begin any more."""
+    return record.run is not None and record.run.state in RUN.final
 
 
 def _is_returned(record: SessionRecord, name: str) -> bool:
@@ -196,7 +210,10 @@ def offer(record: SessionRecord, order: Offer) -> Decision:
         return Decision(
             facts=(
                 MessageRejected(
-                    reason="session_finalized", text=order.text, client_id=order.client_id
+                    reason="session_finalized",
+                    text=order.text,
+                    client_id=order.client_id,
+                    hint=ANOTHER_CHAT,
                 ),
             )
         )
@@ -283,7 +300,7 @@ def change(record: SessionRecord, message: QueueChange) -> Decision:
     """Carry out a change of the queue that a person asked for."""
     queue = record.queue
     if queue.state == "closed":
-        return refusal("session_finalized")
+        return refusal(FINALIZED)
     match message.op:
         case "hold":
             held = hold(queue, "interrupt", is_all=True)
@@ -338,7 +355,9 @@ def _without_talks(record: SessionRecord, found: Decision) -> Decision:
 def take_in(record: SessionRecord, message: QueueImport, environment: Environment) -> Decision:
     """Take in what was saved elsewhere."""
     if record.queue.state == "closed":
-        return refusal("session_finalized")
+        return refusal(FINALIZED)
+    if _is_over(record):
+        return refusal(f"the run has succeeded; {ANOTHER_RUN.format(record.id)}")
     limit = environment.policy.max_queue_size
     return import_items(record.queue, message, limit)
 
@@ -352,7 +371,7 @@ def resume(record: SessionRecord, message: ResumeQueue) -> Decision:
     """Run what was interrupted, from its checkpoint, then what waits."""
     queue = record.queue
     if queue.state == "closed":
-        return refusal("session_finalized")
+        return refusal(FINALIZED)
     there = [item for item in queue.live() if item.state in ("pending", "interrupted")]
     free = [item for item in there if not item.editor] or there
     first = chosen([*there, *queue.superseded()] if message.number else free, message.number)

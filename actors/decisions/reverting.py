@@ -15,6 +15,7 @@ from ...journal.revert_record import RevertRecord
 from ...machines.effects import RestoreFiles
 from ...machines.messages import Revert, UserMessage
 from ...machines.port_results import RestoreCounted, RestoreEnded
+from ...machines.transient_events import FINALIZED
 from . import stopping
 from .decision import NOTHING, Decision, answer, refusal, refused_with
 from .queries import resumed_turns, workers
@@ -105,7 +106,7 @@ def asking(
 def revert(record: SessionRecord, message: Revert, environment: Environment) -> Decision:
     """Stop what runs, unless this is a dry run; files are restored after that."""
     if record.state in ("finalizing", "finalized"):
-        return refusal("the session is finalized")
+        return refusal(FINALIZED)
     turn = None if message.is_dry_run else record.unfinished
     is_running = turn is not None and turn is record.running
     is_stop = is_running or bool(workers(record) and not message.is_dry_run)
@@ -162,7 +163,7 @@ def begin(record: SessionRecord) -> Decision:
 def offline(record: SessionRecord, message: Revert) -> Decision:
     """Restore files in a session that no process has open: what ran there died with its program."""
     if record.state in ("finalizing", "finalized"):
-        return refusal("the session is finalized")
+        return refusal(FINALIZED)
     asked = asking(message, _name(record))
     return Decision(
         entries=(asked, e.RevertStarted(id=asked.id)),

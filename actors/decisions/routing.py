@@ -37,9 +37,9 @@ SAYS_MORE = (Intent.CONVERSE, Intent.ACKNOWLEDGEMENT, Intent.STEER_WORD, Intent.
 BY_WORDS = (Cause.BARE_WORD, Cause.MORE_WORD, Cause.MESSAGE)
 
 
-def rejection(reason: str, text: str, client_id: str) -> Decision:
-    """Give a message back to its sender."""
-    fact: Fact = MessageRejected(reason=reason, text=text, client_id=client_id)
+def rejection(reason: str, text: str, client_id: str, hint: str = "") -> Decision:
+    """Give a message back to its sender; `hint` is what can be done instead."""
+    fact: Fact = MessageRejected(reason=reason, text=text, client_id=client_id, hint=hint)
     return Decision(facts=(fact,), reply=refused_with(reason))
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from ...gateway.dumps.journal_view import EntryFilter, changes, entry_line, listed
-from ...gateway.redaction import Redactor
+from ...gateway.redaction import redactor_of
 from ...journal.sqlite import SqliteStore
 from ...journal.store import SessionRow
 from ..output import document, show, show_document
@@ -27,7 +27,7 @@ def show_difference(
     form: str,
 ) -> int:
     """Print each field of a session that differs between two moments."""
-    redactor = Redactor(environ)
+    redactor = redactor_of(environ, row.folder)
     before, after = (redactor.data(dump_at(store, row, moment)) for moment in moments)
     found = [
         change for change in changes(before, after) if change["path"] not in ("seq", "updated")
@@ -71,7 +71,7 @@ def list_events(
 
     JSON is one document, with `--watch` one object a line.
     """
-    redactor = Redactor(environ)
+    redactor = redactor_of(environ, row.folder)
     views: Iterable[dict[str, Any]] = listed(store, row.session, _wanted(store, row, options))
     if options.last:
         views = deque(views, options.last)
@@ -95,7 +95,7 @@ def _follow(
     """Print each entry after those of `row`, until Ctrl-C."""
     from . import watching
 
-    redactor = Redactor(environ)
+    redactor = redactor_of(environ, row.folder)
     only = replace(_wanted(store, row, options), upto=None)
     seq = row.seq
     for _ in watching.changes(environ, store, row.session):
@@ -153,7 +153,10 @@ def inspect_session(environ: Mapping[str, str], options: InspectOptions) -> int:
         if options.form == "mermaid":
             return _sequence(store, row, options.at)
         data = dump_at(store, row, options.at) if options.at else dump_now(environ, store, row)
-    show(printed(Redactor(environ).data(data), options.form, environ), is_coloured=True)
+    show(
+        printed(redactor_of(environ, row.folder).data(data), options.form, environ),
+        is_coloured=True,
+    )
     return 0
 
 
@@ -163,6 +166,6 @@ def _sequence(store: SqliteStore, row: SessionRow, at: str) -> int:
     from ...gateway.dumps.sequence import last_turn
 
     seq = seq_of(store, row.session, row.seq, at, now()) if at else row.seq
-    redactor = Redactor(os.environ)
+    redactor = redactor_of(os.environ, row.folder)
     show(redactor.text(last_turn(store, row.session, seq, redactor)).rstrip("\n"))
     return 0

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Generator, Mapping
 from contextlib import closing, contextmanager
 
-from ...gateway.redaction import Redactor
+from ...gateway.redaction import redactor_of
 from ...gateway.remote import Remote
 from ...gateway.terminal import audited_but_colours
 from ...journal.sqlite import SqliteStore
@@ -31,7 +31,7 @@ POLL = 0.5
 
 def watch(environ: Mapping[str, str], store: SqliteStore, row: SessionRow, form: str) -> int:
     """Show a session until Ctrl-C; on a terminal in place, elsewhere one dump after the other."""
-    redactor = Redactor(environ)
+    redactor = redactor_of(environ, row.folder)
     with _canvas() as draw:
         for _ in changes(environ, store, row.session):
             data = redactor.data(dump_now(environ, store, store.row(row.session)))

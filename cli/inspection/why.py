@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...gateway.formats import clock
-from ...gateway.redaction import Redactor
+from ...gateway.redaction import redactor_of
 from ...machines.errors import UsageError
 from ..output import show, show_document
 from ..stored import stored
@@ -21,9 +21,9 @@ def tell_why(environ: Mapping[str, str], session: str, message: str, form: str) 
     from ...gateway.dumps.story import story_of
     from ...gateway.home import named_session
 
-    redactor = Redactor(environ)
     with stored(environ) as store:
         row = named_session(store, session)
+        redactor = redactor_of(environ, row.folder)
         story = story_of(store, row, message, redactor, is_owned=store.is_owned(row.session))
     view = redactor.data(story.view())
     match form:

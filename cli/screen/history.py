@@ -9,7 +9,7 @@ from pathlib import Path
 
 from prompt_toolkit.history import History
 
-from ...gateway.redaction import Redactor
+from ...gateway.redaction import redactor_of
 from ...workflows.paths import make_private, write_private
 
 KEPT = 2_000
@@ -28,7 +28,7 @@ class InputHistory(History):
     def __init__(self, path: Path | None, environ: Mapping[str, str]) -> None:
         super().__init__()
         self._path = path
-        self._redactor = Redactor(environ)
+        self._redactor = redactor_of(environ)
 
     def load_history_strings(self) -> Iterable[str]:
         """Return the entries, newest first."""

@@ -21,6 +21,7 @@ from msgspec import Struct
 
 from ...machines.errors import UnknownSession, UsageError
 from ...machines.value import Value
+from ..acknowledgement import rejected_text
 from ..commands.command import CommandCall, Reply
 from ..commands.registry import NAMES
 from ..conversation import Conversation
@@ -125,12 +126,7 @@ class Prompts:
         if prompt is None or prompt.accepted.done():
             return
         if event["type"] == "rejected":
-            hint = f"; {hint}" if (hint := event.get("hint")) else ""
-            prompt.end(
-                PromptOutcome(
-                    stop_reason="end_turn", fault=f"not accepted: {event['reason']}{hint}"
-                )
-            )
+            prompt.end(PromptOutcome(stop_reason="end_turn", fault=rejected_text(event)))
             prompt.accepted.set_result("rejected")
             return
         prompt.accepted.set_result(event["as"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Annotated, Any
@@ -34,7 +33,7 @@ Name = Annotated[str, Argument("NAME", of="subagent")]
 @command("agents", "agents", "Show the subagents, or end one: at once, or after it has summed up.")
 def agents(client: SessionClient) -> Reply:
     """Show the subagents as a tree."""
-    found = agents_of(_live_state(client), client.session)
+    found = agents_of(_live_state(client), client.session, client.redactor)
     return Reply(ok=True, data={"agents": found}, text=draw_agents(found))
 
 
@@ -57,7 +56,7 @@ def wrap_up_agent(client: SessionClient, name: Name) -> Reply:
 
 
 def _end(client: SessionClient, name: str, *, is_gentle: bool) -> Reply:
-    found = agents_of(_live_state(client), client.session)
+    found = agents_of(_live_state(client), client.session, client.redactor)
     working = [agent for agent in found if agent["state"] in AT_WORK]
     wanted = meant([agent["name"] for agent in working], name)
     paths = [agent["path"] for agent in working if agent["name"] in wanted]
@@ -80,12 +79,11 @@ def _end(client: SessionClient, name: str, *, is_gentle: bool) -> Reply:
     )
 
 
-def agents_of(state: State, session: str) -> list[dict[str, Any]]:
+def agents_of(state: State, session: str, redactor: Redactor) -> list[dict[str, Any]]:
     """List a session's descendants, parents first, as programs see them.
 
     `state` returns a session's state as plain data, by its id; empty if it was never opened.
     """
-    redactor = Redactor(os.environ)
     found = list(_below(state, session, ()))
     for agent in found:
         agent["task"] = redactor.text(agent["task"])

@@ -19,7 +19,8 @@ To add a command
    `@command("queue edit", …)` declares a verb of `/queue`.
 2. A setting of the command is a key with its default and a comment in `[commands]` of `config.toml`. Its
    type is that of its default, so nothing else declares it.
-3. Write a test that runs the command: `tests/house/test_commands.py` fails for a command without one.
+3. Write a test that checks the command's data, marked `checks_data`: `tests/house/test_commands.py` fails
+   for a command without one.
 4. Run `make docs`: `make check` fails until `docs/commands.md` and `docs/configuration.md` have it.
 """
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import shlex
-from typing import Annotated, Any
+from collections.abc import Collection
+from typing import Annotated
 
 from ...machines.messages import Allow
-from ...workflows.tools import is_rule_tool
+from ...workflows.tools import REMOTE, is_of_server, is_rule_tool
 from ..client import SessionClient
 from ..permission import draw_rules, explained, rules_view
-from ..redaction import Redactor
 from .command import Argument, Reply, Text, command
 
 Tool = Annotated[str, Argument("TOOL")]
@@ -27,7 +26,7 @@ def permissions(client: SessionClient) -> Reply:
     rules = found.permissions
     data = {"rules": rules_view(rules.rules), "allowed": rules_view(found.allowed)}
     text = draw_rules(found.allowed, rules.rules, rules.default_yes)
-    return Reply(ok=True, data=_shown({**data, "yes": rules.default_yes}), text=text)
+    return Reply(ok=True, data=client.redacted({**data, "yes": rules.default_yes}), text=text)
 
 
 @command("permissions list", "settings", "Show the rules in force.")
@@ -41,7 +40,7 @@ def explain_permission(client: SessionClient, tool: Tool, text: Text = "") -> Re
     """Explain the decision on a call."""
     found = client.describe()
     data, explanation = explained(found.permissions, found.allowed, tool, text, found.folder)
-    return Reply(ok=True, data=_shown(data), text=explanation)
+    return Reply(ok=True, data=client.redacted(data), text=explanation)
 
 
 @command("permissions allow", "settings", "Run calls like this one without asking.")
@@ -49,8 +48,8 @@ def allow(
     client: SessionClient, tool: Tool, pattern: Annotated[str, Argument("PATTERN", is_rest=True)]
 ) -> Reply:
     """Allow calls for the rest of the session."""
-    known = client.services.config.tool_names
-    if not is_rule_tool(tool, known):
+    known = _tools(client)
+    if not (is_rule_tool(tool, known) and _may_be_offered(client, tool, known)):
         return Reply(ok=False, text=f"There is no tool `{tool}`; there are {', '.join(known)}.")
     match = _unquoted(pattern)
     answer = client.ask(Allow(tool=tool, pattern=match))
@@ -73,10 +72,28 @@ def forget(client: SessionClient, number: Annotated[int, Argument("N")]) -> Repl
     )
 
 
+def _tools(client: SessionClient) -> tuple[str, ...]:
+    """Name the tools that a call here can be of: configured, the agent's own, and MCP servers'."""
+    servers = client.servers
+    own = [schema.name for schema in client.describe().tools]
+    offered = [tool.schema.name for tool in servers.tools()] if servers is not None else []
+    return tuple(dict.fromkeys((*client.services.config.tool_names, *own, *offered)))
+
+
+def _may_be_offered(client: SessionClient, name: str, known: Collection[str]) -> bool:
+    """Whether a name of an MCP server's tool is known, or its server has not said yet what it offers."""
+    if name in known or not name.startswith(REMOTE) or any(sign in name for sign in "*?["):
+        return True
+    running = client.servers
+    unheard = [
+        server
+        for server in client.services.config.mcp
+        if running is None
+        or server not in running.names
+        or running.status(server).state in ("unused", "starting")
+    ]
+    return any(is_of_server(name, server) for server in unheard)
+
+
 def _unquoted(text: str) -> str:
     return text[1:-1] if len(text) > 1 and text[0] == text[-1] and text[0] in "\"'" else text
-
-
-def _shown(data: dict[str, Any]) -> dict[str, Any]:
-    shown: dict[str, Any] = Redactor(os.environ).data(data)
-    return shown

@@ -9,13 +9,15 @@ import secrets
 from collections.abc import Mapping
 from typing import Annotated, Any
 
+from ...machines.lifecycles import RUN
 from ...machines.messages import PolicyChange, QueueChange, ResumeQueue
-from ...machines.transient_events import FULL_QUEUE
+from ...machines.transient_events import ANOTHER_CHAT, ANOTHER_RUN, FULL_QUEUE
+from ..acknowledgement import rejected_text
 from ..client import SessionClient
 from ..formats import item_line, progress_text
 from ..home import SHORTEST_ID
 from .command import Argument, Number, Reply, Text, command
-from .saved_queue import Keep, Merge, Replace, resume_saved, way_of
+from .saved_queue import Keep, Merge, Replace, resume_saved, waits_here, way_of
 
 
 @command(
@@ -57,15 +59,24 @@ def add_to_queue(client: SessionClient, text: Text) -> Reply:
     client.send_message(text, "queue", key)
     item = client.item_of(key)
     if item is None:
-        limit = client.describe().policy.max_queue_size
-        is_full = len(client.record().queue.pending()) >= limit
-        reason, why = "rejected", "It was not accepted."
-        if is_full:
-            reason, why = "queue_full", f"The queue is full: {FULL_QUEUE.format(limit)}."
-        data: dict[str, Any] = {"ok": False, "reason": reason, "text": text}
-        return Reply(ok=False, data=data, text=f"{why} Your text: {text}")
-    data = {"ok": True, "id": item.id, "number": item.number, "text": text}
-    return Reply(ok=True, data=data, text=f"Added #{item.number}.")
+        return _not_added(client, text)
+    data: dict[str, Any] = {"ok": True, "id": item.id, "number": item.number, "text": text}
+    return Reply(ok=True, data=data, text=f"Added #{item.number}.{waits_here(client)}")
+
+
+def _not_added(client: SessionClient, text: str) -> Reply:
+    """Say why a message was not added, and what can be done."""
+    record, limit = client.record(), client.describe().policy.max_queue_size
+    reason, hint = "refused", ""
+    if record.queue.state == "closed":
+        reason, hint = "session_finalized", ANOTHER_CHAT
+    elif record.run is not None and record.run.state in RUN.final:
+        reason, hint = "run_succeeded", ANOTHER_RUN.format(record.id)
+    elif len(record.queue.pending()) >= limit:
+        reason, hint = "queue_full", FULL_QUEUE.format(limit)
+    event = client.publisher.rejection(reason, text, "", hint)
+    data = {"ok": False, "reason": reason, "hint": hint or None, "text": text}
+    return Reply(ok=False, data=data, text=rejected_text(event))
 
 
 @command("queue edit", "queue", "Change what a waiting message says.")
@@ -205,6 +216,5 @@ def _auto_queue(client: SessionClient, is_on: bool) -> Reply:
 def _reply(answer: dict[str, Any], text: str) -> Reply:
     """Return a reply with this text, or with the reason of a refusal."""
     is_ok = bool(answer.get("ok", True))
-    return Reply(
-        ok=is_ok, data=answer, text=text if is_ok else str(answer.get("reason", "Refused."))
-    )
+    why = str(answer.get("reason", "refused"))
+    return Reply(ok=is_ok, data=answer, text=text if is_ok else f"{why[:1].upper()}{why[1:]}")

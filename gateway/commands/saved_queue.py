@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from ...machines.errors import SteersmanError
 from ...machines.messages import ImportedItem, QueueChange, QueueImport, ResumeQueue
+from ..acknowledgement import waiting_text
 from ..client import SessionClient
 from ..formats import age, item_line, one_line
 from ..home import SHORTEST_ID, find_session, refuse_run
@@ -153,7 +154,15 @@ def _take_in(
     pairs = zip(answer["imported"], found, strict=True)
     steers = [f"#{number}" for number, item in pairs if item.is_steer]
     was = f" {', '.join(steers)} steered a turn that is not here: now messages." if steers else ""
-    return Reply(ok=True, data=data, text=f"{done} {item_count(len(found))}.{was}{held}")
+    waits = (waits_here(client) if found else "") or held
+    return Reply(ok=True, data=data, text=f"{done} {item_count(len(found))}.{was}{waits}")
+
+
+def waits_here(client: SessionClient) -> str:
+    """Say how what was added gets to run if no program has the session open; else nothing."""
+    if not client.describe().is_offline:
+        return ""
+    return f" {waiting_text(client.session, is_run=client.record().run is not None)}"
 
 
 def _list_here(client: SessionClient) -> Reply:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -51,7 +50,7 @@ def rename(client: SessionClient, called: Annotated[str, Argument("NAME", is_res
 def show_history(client: SessionClient, count: Annotated[int, Argument("N")] = SHOWN) -> Reply:
     """Show the newest messages of the conversation."""
     messages = client.messages()
-    redactor = Redactor(os.environ)
+    redactor = client.redactor
     shown = messages[-count:] if count else []
     data = [{"role": message.role, "text": redactor.text(message.text)} for message in shown]
     left = len(messages) - len(shown)
@@ -71,7 +70,7 @@ def export(client: SessionClient, file: Annotated[str, Argument("FILE")]) -> Rep
     client.settle()
     row = store.load(client.session).row
     path = Path(row.folder, Path(file).expanduser())
-    redactor = Redactor(os.environ)
+    redactor = client.redactor
     if path.suffix == ".json":
         text = json.dumps(redactor.data(exported(store, row)), ensure_ascii=False)
     else:

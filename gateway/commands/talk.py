@@ -8,7 +8,7 @@ from ...journal.codec import encode_whole
 from ...machines.classification import addressee
 from ...machines.messages import Answer, Interrupt, PolicyChange, QueueChange, TakeBack
 from ..client import SessionClient
-from ..formats import sender
+from ..formats import plain_words, sender
 from .command import Argument, Reply, Text, command
 
 BusyMode = Literal["interrupt", "steer", "queue"]
@@ -199,4 +199,5 @@ def _line(receipt: dict[str, Any]) -> str:
     left = f", left {receipt['survivors']}" if receipt["survivors"] else ""
     told = ", ".join(receipt["told"])
     kept = f", kept {len(receipt['kept'])}" if receipt["kept"] else ""
-    return f"{receipt['id']} {receipt['state']} ({receipt['cause']}){by}: told {told}{killed}{left}{kept}"
+    ended = f"{receipt['state']} ({plain_words(receipt['cause'])})"
+    return f"{receipt['id']} {ended}{by}: told {told}{killed}{left}{kept}"

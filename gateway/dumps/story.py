@@ -20,7 +20,7 @@ from ...journal.turn_record import TurnRecord
 from ...machines.disposition import DEFAULT_DISPOSITIONS
 from ...machines.errors import UsageError
 from ...machines.lifecycles import ITEM, TURN
-from ..formats import iso, one_line
+from ..formats import iso, one_line, plain_words
 from ..redaction import Redactor
 from .trace import Trace
 
@@ -64,6 +64,10 @@ _PLAIN = {
 }
 
 
+_CODES = frozenset({"cause", "status"})
+"""The fields of entries whose values are names for programs."""
+
+
 class _Fields(dict[str, Any]):
     """The fields of an entry; missing ones are empty, since defaults are not stored."""
 
@@ -74,6 +78,7 @@ class _Fields(dict[str, Any]):
 def sentence(data: dict[str, Any]) -> str:
     """Return a sentence about an entry, without a capital at its start."""
     kind = data["kind"]
+    data = {**data, **{name: plain_words(data[name]) for name in _CODES & data.keys()}}
     match kind:
         case "queued":
             return _queued(data)
@@ -161,6 +166,7 @@ def outlook(record: SessionRecord, name: str, *, is_owned: bool) -> Outlook:
             return _running(record, item, is_owned)
         case "interrupted":
             cause = _turn(record, item).cause if item.turn in record.turns else "an interrupt"
+            cause = plain_words(cause)
             text = f"Its turn was interrupted ({cause}) and can be resumed where it stopped."
             return text, _resume(record, is_owned)
         case "superseded":

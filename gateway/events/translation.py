@@ -204,7 +204,11 @@ class EventPublisher:
 
     def rejected(self, reason: str, text: str, client_id: str, hint: str) -> None:
         """Publish that a message was not accepted, with its text."""
-        event = RejectedEvent(
+        self.publish(self.rejection(reason, text, client_id, hint))
+
+    def rejection(self, reason: str, text: str, client_id: str, hint: str) -> RejectedEvent:
+        """Return the event that says that a message was not accepted."""
+        return RejectedEvent(
             type="rejected",
             **self.stamp(),
             reason=reason,
@@ -212,7 +216,6 @@ class EventPublisher:
             client_id=client_id or None,
             hint=hint,
         )
-        self.publish(event)
 
     def _stamp(self, seq: int | None, time: float) -> Stamp:
         stamp = Stamp(seq=seq, time=iso(time), session=self._session)

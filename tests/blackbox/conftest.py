@@ -12,15 +12,57 @@ if sys.platform != "linux":  # these look at the process table of Linux
 from blackbox.goal_table import REACHED, moves_in
 from blackbox.judged import Start
 from support.driver import Gate, Place
+from support.echo import ECHO
 from support.model_server import Behaviour, ModelServer
 
 Serve = Callable[..., ModelServer]
 
 
+# A test that is marked `checks_data("/queue add", "queue list")` claims that it fails if one of these
+# commands does not do its work. For each, the test is run once more with a command that only repeats what
+# was typed (`support/echo.py`), and has to fail.
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run a test that checks the data of commands once more for each."""
+    markers = list(metafunc.definition.iter_markers("checks_data"))
+    if names := [name for marker in markers for name in marker.args]:
+        echoes = [pytest.param(name, marks=pytest.mark.slow, id=f"echo {name}") for name in names]
+        metafunc.parametrize("echoed", [pytest.param("", id="real"), *echoes], indirect=True)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, object]:
+    """Turn the result of a test around for which a command is an echo."""
+    place = pyfuncitem.funcargs.get("place")
+    if not isinstance(place, Place) or not (echoed := pyfuncitem.funcargs.get("echoed")):
+        return (yield)
+    try:
+        yield
+    except Exception as fault:
+        if not notes_of(place).exists():
+            pytest.fail(f"it does not run `{echoed}`, but ends with {fault!r}")
+        return True
+    pytest.fail(f"it passes although `{echoed}` does nothing but repeat what was typed")
+
+
+def notes_of(place: Place) -> Path:
+    """Return the file in which an echo notes that it ran."""
+    return place.home.parent / "echoed"
+
+
 @pytest.fixture
-def place(tmp_path: Path) -> Generator[Place]:
+def echoed(request: pytest.FixtureRequest) -> str:
+    """The command that is an echo in this run of the test; mostly none."""
+    return str(getattr(request, "param", ""))
+
+
+@pytest.fixture
+def place(tmp_path: Path, echoed: str) -> Generator[Place]:
     """A home and a project folder of this test's own."""
     here = Place(tmp_path)
+    if echoed:
+        here.command = (sys.executable, str(ECHO), echoed, str(notes_of(here)))
     yield here
     here.close()
     said = "\n".join(chat.diagnostics for chat in here.chats)

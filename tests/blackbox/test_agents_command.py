@@ -29,6 +29,7 @@ def agents(place: Place, *arguments: str) -> list[dict[str, Any]]:
     return found
 
 
+@pytest.mark.checks_data("agents list", "agents stop")
 def test_one_is_listed_and_stopped_from_elsewhere(place: Place, serve: Any, gate: Gate) -> None:
     """The list says who works and since when; a stop reaches the process that has the session."""
     chat, _, pid = begin(place, serve, gate)
@@ -47,6 +48,7 @@ def test_one_is_listed_and_stopped_from_elsewhere(place: Place, serve: Any, gate
     assert kid["state"] == "cancelled"
 
 
+@pytest.mark.checks_data("agents wrap-up")
 def test_one_sums_up_when_asked(place: Place, serve: Any, gate: Gate) -> None:
     """`wrap-up` is in the child's next request, and its last word is the result."""
     chat, server, _ = begin(place, serve, gate, Text("Seven so far.", match="asked to end now"))

@@ -70,6 +70,7 @@ def test_older_turns_are_summed_up_when_the_window_is_nearly_full(
     assert again.close() == 0
 
 
+@pytest.mark.checks_data("/compact")
 def test_compact_at_will(place: Place, serve) -> None:
     """At once when nothing runs, after the turn when one does; what a person wants of it is heard."""
     server = serve(SUMMARY, Text("Fine.", pause=0.05))

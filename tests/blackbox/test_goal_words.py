@@ -47,7 +47,7 @@ def test_each_word_in_each_state(place: Place, start: Start) -> None:
     assert "waiting for the file `never`" in chat.ask("/goal")["text"]
     chat.ask("/goal pause")
     assert reaches(chat, "paused", reason="user")["turns_used"] == 1
-    refused(chat, "/goal pause", "it is paused already (user)")
+    refused(chat, "/goal pause", "it is paused already: a person paused it")
     for total in (2, 3):  # from where it is paused, and from where it waits
         assert chat.ask("/goal resume")["ok"]
         waiting = reaches(chat, "waiting", turns_total=total)

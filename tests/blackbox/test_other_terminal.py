@@ -85,7 +85,7 @@ def test_a_message_to_a_session_that_is_not_open_says_that_it_waits(place: Place
     chat.wait("turn_ended")
     assert chat.close() == 0
     sent = place.run("send", chat.session, "third")
-    assert (sent.returncode, sent.stdout) == (0, f"Taken as queue as #1 ({chat.session}).\n")
+    assert (sent.returncode, sent.stdout) == (0, f"Queued as #1 ({chat.session}).\n")
     assert f"no program has session {chat.session} open" in sent.stderr
     assert f"`steersman chat --resume {chat.session}`" in sent.stderr
     again = place.chat("--resume", chat.session)
@@ -257,8 +257,53 @@ def test_nothing_changes_a_finalized_session(place: Place, serve) -> None:
     first = chat.session
     chat.ask("/new")
     assert chat.close() == 0
-    ran = place.run("send", first, "hello?")
-    assert (ran.returncode, ran.stderr) == (1, "Not taken (session_finalized): hello?\n")
+    finalized = "The session is finalized, so the message was not accepted. Your text: hello?\n"
+    another = "  `steersman chat` begins another session\n"
+    for said in (("send", first, "hello?"), ("queue", "add", "hello?", "--session", first)):
+        ran = place.run(*said)
+        assert (ran.returncode, ran.stdout, ran.stderr) == (1, "", finalized + another)
+    refused = place.run("queue", "pop", "--session", first)
+    assert (refused.returncode, refused.stderr) == (
+        1,
+        "The session is finalized; `steersman chat` begins another session\n",
+    )
+    assert place.run("queue", "list", "--session", first).stdout.endswith("is empty.\n")
+
+
+def test_a_message_to_a_closed_session_says_what_it_waits_for(place: Place, serve) -> None:
+    """`send` and `queue add` and `queue import` say so, until a chat has the session open."""
+    serve(Text("Hello."), Text("One."))
+    assert place.run("chat", "Hi").returncode == 0
+    session = place.stored()["id"]
+    opens = f"`steersman chat --resume {session}` opens it, and `/queue resume` there runs it."
+    added = place.run("queue", "add", "one")
+    assert (added.returncode, opens in added.stdout, "#1" in added.stdout) == (0, True, True)
+    assert place.run("queue", "export", "q.toml").returncode == 0
+    assert opens in place.run("queue", "import", "q.toml").stdout
+    assert opens in place.run("send", "last", "two").stderr
+    chat = place.chat("--resume", session)
+    chat.wait("session_started")
+    assert opens not in place.run("queue", "add", "three").stdout
+    assert chat.close() == 0
+
+
+def test_a_run_that_has_succeeded_takes_no_message(place: Place) -> None:
+    """Nothing begins in it any more, so that a message is given back, with the next step."""
+    (place.folder / "job.toml").write_text(
+        '[workflow]\nname = "job"\n[[step]]\nid = "one"\nrun = ["true"]\n'
+    )
+    assert place.run("run", "job.toml", "--yes").returncode == 0
+    session = place.stored()["id"]
+    over = "The run has succeeded, so the message was not accepted. Your text: hello?\n"
+    for said in (("send", "last", "hello?"), ("queue", "add", "hello?")):
+        ran = place.run(*said)
+        assert (ran.returncode, ran.stdout, ran.stderr.startswith(over)) == (1, "", True), ran
+        assert f"`steersman sessions show {session}`" in ran.stderr
+    (place.folder / "q.toml").write_text('[[items]]\ncontent = "hello?"\n')
+    ran = place.run("queue", "import", "q.toml")
+    assert (ran.returncode, "the run has succeeded" in ran.stderr) == (1, True), ran
+    listed = json.loads(place.run("queue", "list", "--json").stdout)
+    assert listed["items"] == []
 
 
 def test_a_session_that_was_finalized_elsewhere_can_be_left_or_followed(

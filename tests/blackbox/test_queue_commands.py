@@ -4,6 +4,7 @@ import pytest
 from support.driver import Chat, Gate, Place
 from support.model_server import Hang, ModelServer, Text, Tools
 
+checks_data = pytest.mark.checks_data
 QUEUE = 'busy_input_mode = "queue"'
 
 
@@ -31,6 +32,7 @@ def prompts(server: ModelServer) -> list[str]:
     return list(dict.fromkeys(one.prompt for one in server.requests))
 
 
+@checks_data("/queue", "/queue add", "/queue edit", "/queue move", "/queue pop")
 def test_the_queue_is_put_in_order_while_a_turn_runs(place: Place, serve, gate: Gate) -> None:
     """Added, edited, moved and popped messages run as they were left; their numbers stay."""
     server = serve(waiting(gate), Text("Done."), top=QUEUE)
@@ -68,6 +70,7 @@ def test_a_number_that_is_not_there_is_named(place: Place, serve, gate: Gate, ve
     assert chat.close() == 0
 
 
+@checks_data("/queue clear")
 def test_clear_leaves_what_runs(place: Place, serve, gate: Gate) -> None:
     """What waits is withdrawn, the running turn goes on to its end."""
     server = serve(waiting(gate), Text("Done."), top=QUEUE)
@@ -80,6 +83,7 @@ def test_clear_leaves_what_runs(place: Place, serve, gate: Gate) -> None:
     assert prompts(server) == ["work"]
 
 
+@checks_data("/queue hold", "/queue resume")
 def test_hold_and_resume_one(place: Place, serve, gate: Gate) -> None:
     """Held messages stay when the turn ends; the one that is named runs first."""
     server = serve(waiting(gate), Text("Done."), top=QUEUE)
@@ -98,6 +102,7 @@ def test_hold_and_resume_one(place: Place, serve, gate: Gate) -> None:
 
 
 @pytest.mark.slow
+@checks_data("/queue on", "/queue off")
 def test_auto_queue_is_switched_for_the_session(place: Place, serve, gate: Gate) -> None:
     """On, a message waits whatever the mode; the choice is still there after a kill."""
     serve(waiting(gate), Text("Done."))
@@ -121,7 +126,8 @@ def test_add_gives_the_text_back_when_the_queue_is_full(place: Place, serve, gat
     assert chat.ask("/queue add one")["ok"]
     result = chat.ask("/queue add two")
     assert (result["ok"], result["data"]["text"]) == (False, "two")
-    assert result["text"].startswith("The queue is full: at most 1 may wait")
+    lead = "The queue is full, so the message was not accepted. Your text: two\n"
+    assert result["text"].startswith(f"{lead}  at most 1 may wait")
     gate.open()
     assert chat.close() == 0
     (rejected,) = chat.seen("rejected", reason="queue_full", text="two")

@@ -106,31 +106,36 @@ def spoken(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def canaries(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str]]:
-    """A home with a chat in which two secrets were said, also where texts are cut, and the secrets.
+    """A home with a chat in which three secrets were said, also where texts are cut, and the secrets.
 
-    They are environment variables: a token, and an address with a password. Do not change the home.
+    They are environment variables: a token, an address with a password, and the key of a configured
+    model, whose name says nothing. Do not change the home.
     """
-    token, password = "canary-of-the-variable", "canary-of-the-address"
+    token, password, key = "canary-of-the-variable", "canary-of-the-address", "canary-of-the-model"
     home = tmp_path_factory.mktemp("said") / "home"
     lead = "x" * 50
     write_config(
         home,
         f"""
 [[answer]]
-text = "{lead} {token} {password}"
+text = "{lead} {token} {password} {key}"
 [[answer.tool_calls]]
 tool = "list"
-arguments = {{ path = "{lead}/{token}/{password}" }}
+arguments = {{ path = "{lead}/{token}/{password}/{key}" }}
 [[answer]]
-text = "{lead * 2} {token} {password}"
+text = "{lead * 2} {token} {password} {key}"
 """,
+        '[models.other]\nprovider = "openai"\nmodel = "m"\nbase_url = "http://127.0.0.1:1/v1"\n'
+        'api_key_env = "COMPANY_MODEL"\n',
     )
     folder = home.parent / "project"
     folder.mkdir()
-    done = run_program(environment(home), folder, "chat", f"{lead} {token} {lead[:9]} {password}")
+    done = run_program(
+        environment(home), folder, "chat", f"{lead} {token} {key} {lead[:9]} {password}"
+    )
     assert done.code == 0, done.err
     address = f"postgres://u:{password}@h/db"
-    return home, {"DATABASE_URL": address, "MY_SECRET_TOKEN": token}
+    return home, {"DATABASE_URL": address, "MY_SECRET_TOKEN": token, "COMPANY_MODEL": key}
 
 
 @pytest.fixture

@@ -75,6 +75,20 @@ def by_word(ack: str, **fields: Any) -> dict[str, Any]:
             "The queue is full, so the message was not accepted. Your text: hello",
         ),
         (
+            {
+                "type": "rejected",
+                "reason": "session_finalized",
+                "text": "hello",
+                "hint": "begin another",
+            },
+            "The session is finalized, so the message was not accepted. Your text: hello\n"
+            "  begin another",
+        ),
+        (
+            {"type": "rejected", "reason": "the disk is full", "text": "hello"},
+            "The message was not accepted. Your text: hello\n  the disk is full",
+        ),
+        (
             accepted(text="exit code 2", ack="word_queued", matched="exit"),
             '📥 Queued #2: "exit code 2"\n"exit" stopped nothing: /stop stops everything.',
         ),

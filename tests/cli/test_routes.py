@@ -114,6 +114,22 @@ def test_a_file_without_routes_holds_none(command: Any, folder: Path) -> None:
     assert (done.code, "unknown key `agents`" in done.err) == (2, True)
 
 
+@pytest.mark.parametrize("routes", ["", THROUGH], ids=["alone", "below routes"])
+def test_a_file_chooses_the_table_that_it_is_checked_with(
+    command: Any, folder: Path, routes: str
+) -> None:
+    """The file's own `[routing]` counts: its rows, its faults, and a table that does not exist."""
+    (folder / "own.toml").write_text(f'[routing]\ntable = "cancel-on-message"\n{routes}')
+    done = command("routes", "check", "own.toml")
+    assert (done.code, "[kills-child]" in done.err) == (2, True)
+    assert "(row `message-reaches-children`)" in done.err
+    assert "message-reaches-children" in command("routes", "show", "own.toml").out
+    (folder / "own.toml").write_text(f'[routing]\ntable = "never-cancle"\n{routes}')
+    done = command("routes", "check", "own.toml")
+    assert (done.code, done.out) == (2, "")
+    assert "own.toml:2:9: `routing.table` must be one of" in done.err
+
+
 def test_diff_tells_sentences_with_examples(command: Any) -> None:
     """What is treated alike is left out of both sides."""
     done = command("routes", "diff", "steersman", "never-cancel")

@@ -10,7 +10,7 @@ from steersman.machines.errors import ConfigError
 from steersman.workflows.config import Config, load, shipped
 from steersman.workflows.paths import Paths
 from steersman.workflows.positions import choose_for_folder
-from steersman.workflows.trust import is_trusted, trust
+from steersman.workflows.trust import is_trusted, key_variables, trust
 
 Load = Callable[..., Config]
 
@@ -141,3 +141,19 @@ def test_a_projects_hooks_are_added_once_it_is_trusted(
     trust(paths, project)
     config = load_with(user=own, project_file=other)
     assert [one.run for one in config.hooks] == [("own",), ("other",)]
+
+
+def test_keys_of_models_are_known_from_every_file_that_applies(tmp_path: Path) -> None:
+    """Also from a file with faults, and in quotes; from a project's only if that is trusted."""
+    home, project = tmp_path / "home", tmp_path / "project"
+    for folder in (home, project):
+        folder.mkdir()
+    paths = Paths(config=home, state=home / "state", cache=home / "cache")
+    text = '[models.a]\napi_key_env = \'KEY_A\'\n[models.b]\n"api_key_env" = "KEY_B"\nbroken ='
+    (home / "config.toml").write_text(text)
+    (project / "steersman.toml").write_text('[models.c]\napi_key_env = "KEY_C"\n')
+    (tmp_path / "named.toml").write_text('models.d = { api_key_env = "KEY_D" }\n')
+    environ = {"STEERSMAN_CONFIG": str(tmp_path / "named.toml")}
+    assert key_variables(paths, project, environ) == {"KEY_A", "KEY_B", "KEY_D"}
+    trust(paths, project)
+    assert key_variables(paths, project, {}) == {"KEY_A", "KEY_B", "KEY_C"}

@@ -1,13 +1,15 @@
 """Slash commands: how a line is read, and that a call from a program does the same."""
 
+import asyncio
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import steersman
 from steersman.gateway.commands.agents import wrap_up_agent
-from steersman.gateway.commands.command import CommandCall
+from steersman.gateway.commands.command import CommandCall, Reply
 from steersman.gateway.commands.goal import goal
 from steersman.gateway.commands.queue import edit_queue, pop_queue
 from steersman.gateway.commands.registry import call, parse
@@ -114,6 +116,36 @@ def test_data_of_another_type_is_refused(name: str, arguments: dict[str, Any], s
     """A program learns which argument is wrong."""
     with pytest.raises(ValueError, match=said):
         call(name, arguments)
+
+
+@steersman.tool
+def shout(text: str) -> str:
+    """Say it louder."""
+    return text.upper()
+
+
+def test_a_programs_own_tool_may_be_allowed(tmp_path: Path) -> None:
+    """A session's own tools are among those that an allowance can name."""
+
+    async def allow() -> list[Reply | None]:
+        (tmp_path / "answers.toml").write_text('[[answer]]\ntext = "Yes."\n')
+        (tmp_path / "config.toml").write_text(
+            f'[models.main]\nprovider = "scripted"\nscript = "{tmp_path}/answers.toml"\n'
+        )
+        agent = steersman.Agent(name="loud", model="main", tools=[shout])
+        async with steersman.open(tmp_path) as runtime:
+            session = await runtime.start(agent, folder=tmp_path)
+            conversation = runtime.host.conversation(session.id)
+            return [
+                await asyncio.to_thread(conversation.say, f"/permissions allow {name} *")
+                for name in ("shout", "shut")
+            ]
+
+    allowed, refused = asyncio.run(allow())
+    assert allowed is not None
+    assert (allowed.ok, allowed.data) == (True, {"tool": "shout", "match": "*"})
+    assert refused is not None
+    assert (refused.ok, "`shut`" in refused.text, "shout" in refused.text) == (False, True, True)
 
 
 def test_calls_and_lines_do_the_same(begin: Begin, tmp_path: Path) -> None:

@@ -1,36 +1,61 @@
-"""A slash command is declared once, documented, and typed or sent by a test."""
+"""A command is declared once, documented, and its data is checked by a test that fails without it."""
 
+import ast
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from support.echo import walk
 
+from steersman.cli.app import app
 from steersman.gateway.commands.registry import COMMANDS, DECLARED
 from steersman.workflows.settings import Settings
 
+PROGRAM = tuple(name for name, _ in walk(app))
+"""The commands of the command line, as `queue add`."""
 
-def uses(name: str, function: str, tests: str) -> bool:
-    """Whether tests type a command, or send it as a call."""
-    typed = rf"(?<![\w.])/{re.escape(name)}(?![\w-])"
-    called = rf"(?<![\w.]){re.escape(function)}\("
-    sent = rf"\bcall\(\"{re.escape(name)}\""
-    return re.search(f"{typed}|{called}|{sent}", tests) is not None
+
+def checked(folder: Path) -> Iterator[str]:
+    """Give the commands that tests of a folder name in `checks_data`, which decorates a test."""
+    for path in folder.glob("test_*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
+                for mark in node.decorator_list:
+                    if isinstance(mark, ast.Call) and ast.unparse(mark.func).endswith(
+                        "checks_data"
+                    ):
+                        yield from (ast.literal_eval(name) for name in mark.args)
 
 
 @pytest.fixture(scope="module")
-def tests() -> str:
-    """The source of all tests but those of the house."""
-    folder = Path(__file__).parents[1]
-    files = [path for path in folder.rglob("*.py") if "house" not in path.parts]
-    return "\n".join(path.read_text(encoding="utf-8") for path in files)
+def checks() -> frozenset[str]:
+    """The commands whose data is checked. `tests/blackbox/conftest.py` proves each of these tests."""
+    return frozenset(checked(Path(__file__).parents[1] / "blackbox"))
 
 
-@pytest.mark.parametrize("name", DECLARED)
-def test_every_command_is_tested(name: str, tests: str) -> None:
-    """Some test types `/NAME`, or sends its call."""
-    function = getattr(DECLARED[name].function, "__name__", "")
-    assert uses(name, function, tests), f"no test types `/{name}`"
+@pytest.mark.parametrize("name", [*(f"/{name}" for name in DECLARED), *PROGRAM])
+def test_the_data_of_every_command_is_checked(name: str, checks: frozenset[str]) -> None:
+    """A test in tests/blackbox is marked `checks_data` with it, and so fails if it is an echo."""
+    assert name in checks, (
+        f'no test in tests/blackbox is marked `@pytest.mark.checks_data("{name}")`'
+    )
+
+
+def test_only_commands_are_checked(checks: frozenset[str]) -> None:
+    """A mark does not name what is no command, or no longer one."""
+    assert checks - {f"/{name}" for name in DECLARED} - {*PROGRAM} == set()
+
+
+def test_a_mark_counts_on_a_test_only(tmp_path: Path) -> None:
+    """Neither a comment, a text nor a helper is a check."""
+    (tmp_path / "test_it.py").write_text(
+        '# checks_data("/a")\nDOC = \'checks_data("/b")\'\n'
+        '@pytest.mark.checks_data("/c")\ndef helper(): ...\n'
+        '@pytest.mark.checks_data("/d", "e f")\ndef test_it(): ...\n'
+    )
+    assert list(checked(tmp_path)) == ["/d", "e f"]
 
 
 @pytest.mark.parametrize("name", DECLARED)
@@ -49,13 +74,6 @@ def test_every_setting_of_a_command_is_read(root: Path) -> None:
     text = "\n".join(path.read_text() for path in paths if path.name != "command.py")
     model: Any = Settings.model_fields["commands"].annotation
     assert not [name for name in model.model_fields if f'"{name}"' not in text]
-
-
-def test_a_command_that_no_test_types_is_found() -> None:
-    """Longer names, paths and other functions are not taken for it."""
-    assert uses("queue", "queue", 'say("/queue list")')
-    assert uses("stop", "stop", "run(stop())")
-    assert not uses("ping", "ping", 'say("/pinging"); open("a/ping"); x.ping(); notping()')
 
 
 def test_no_two_commands_have_the_same_name() -> None:

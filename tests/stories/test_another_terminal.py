@@ -39,7 +39,7 @@ def another_terminal(stage: Stage, gate: Gate) -> None:
     assert "child kid  working" in tree
     assert "shell  running  process" in tree
     said = stage.runs("send", "last", "also the tests", "--as", "queue", "--user", "ann")
-    assert "Taken as queue as #3" in said
+    assert "Queued as #3" in said
     chat.shows("ann: also the tests", notice={"text": "ann: also the tests"})
     assert "waits behind turn t1, which waits for delegate" in stage.runs("why", "last", "3")
     stage.runs("stop", "last")

@@ -6,6 +6,7 @@ from .agent import Message, call, says, text_of, uses
 from .stage import Stage
 
 GOAL = "all tests pass"
+REPEATED = "Goal paused (the same answer twice, and no file changed in between)"
 OTHER = "make the page look nicer"
 QUESTION = "which test fails?"
 JUDGED = "## The goal"
@@ -59,7 +60,7 @@ def until_it_is_done(stage: Stage) -> None:
 
     chat.types(f"/goal {OTHER}")
     chat.shows("Goal set")
-    chat.shows("Goal paused (no_progress", goal={"state": "paused", "reason": "no_progress"})
+    chat.shows(REPEATED, goal={"state": "paused", "reason": "no_progress"})
     chat.rests()
     chat.types("/goal")
     chat.shows("Goal [PAUSED]: make the page look nicer")
@@ -67,7 +68,7 @@ def until_it_is_done(stage: Stage) -> None:
     chat.kill()
 
     again = stage.opens("--continue")
-    again.shows("Goal paused (no_progress", goal={"state": "paused", "turns_used": 2})
+    again.shows(REPEATED, goal={"state": "paused", "turns_used": 2})
     again.types("/goal")
     again.shows("turns: 2/20, 18 left")
     assert again.leaves() == 0

@@ -31,9 +31,13 @@ COMMAND = (str(_SCRIPT),) if _SCRIPT.exists() else (sys.executable, "-m", "steer
 
 
 class Place:
-    """One home and one project folder; `HOME` in the environment tells what was started here."""
+    """One home and one project folder; `HOME` in the environment tells what was started here.
+
+    `command` is what runs the program, before its arguments.
+    """
 
     def __init__(self, root: Path) -> None:
+        self.command: tuple[str, ...] = COMMAND
         self.home, self.folder = root / "home", root / "project"
         self.home.mkdir(parents=True)
         self.folder.mkdir()
@@ -70,7 +74,7 @@ model = "main"
 
     def chat(self, *arguments: str, prefix: Sequence[str] = (), **options: Any) -> "Chat":
         """Start `steersman chat --json`; `prefix` is a program that runs it."""
-        chat = Chat(self, (*prefix, *COMMAND, "chat", "--json", *arguments), **options)
+        chat = Chat(self, (*prefix, *self.command, "chat", "--json", *arguments), **options)
         self.chats.append(chat)
         return chat
 
@@ -79,7 +83,7 @@ model = "main"
         pipe = subprocess.PIPE
         given = {"stdin": pipe, "stdout": pipe, "stderr": pipe} | options
         return subprocess.Popen(
-            (*COMMAND, *arguments), cwd=self.folder, env=self.environ, text=True, **given
+            (*self.command, *arguments), cwd=self.folder, env=self.environ, text=True, **given
         )
 
     def run(self, *arguments: str, said: str = "", **options: Any) -> Ran:

@@ -1,0 +1,401 @@
+"""The commands of the command line hold the right data: what was said, ids, counts, effects on disk.
+
+Each test also runs against an echo of each command that it names, and has to fail then (`conftest.py`).
+"""
+
+import json
+import tomllib
+import urllib.request
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from support.driver import Chat, Gate, Place
+from support.model_server import Hang, Text, Tools
+from support.patience import seconds
+
+checks_data = pytest.mark.checks_data
+
+WRITES = Tools([{"tool": "write", "arguments": {"path": "a.txt", "content": "new\n"}}])
+ALLOWED = '[permissions]\nrules = [{ tool = "*", do = "allow" }]\n'
+
+
+def printed(place: Place, *arguments: str, **options: Any) -> Any:
+    """Run a command that prints one JSON document, and return it."""
+    ran = place.run(*arguments, **options)
+    assert ran.returncode == 0, ran.stderr
+    return json.loads(ran.stdout)
+
+
+def told(place: Place, *arguments: str, **options: Any) -> str:
+    """Run a command, and return what it prints."""
+    ran = place.run(*arguments, **options)
+    assert ran.returncode == 0, ran.stderr
+    return str(ran.stdout)
+
+
+@pytest.fixture
+def session(place: Place, serve: Callable[..., Any]) -> str:
+    """The id of a session in which one message was answered; it is open nowhere."""
+    serve(WRITES, Text("Blue."), rest=ALLOWED)
+    (place.folder / "a.txt").write_text("old\n")
+    chat = place.chat()
+    chat.send("which colour?")
+    chat.wait("turn_ended", status="completed")
+    assert chat.close() == 0
+    return chat.session
+
+
+# Sessions -----------------------------------------------------------------------------------------
+
+
+@checks_data("chat")
+def test_one_question_is_answered(place: Place, serve) -> None:
+    """What the model says is what is printed."""
+    serve(Text("Blue."))
+    assert told(place, "chat", "which colour?") == "Blue.\n"
+
+
+@checks_data("inspect", "why", "sessions list", "sessions show", "sessions search")
+def test_what_is_known_of_a_session(place: Place, session: str) -> None:
+    """Its id, its conversation, and the story of its message."""
+    dump = printed(place, "inspect", "last", "--format", "json")
+    assert (dump["id"], dump["turn"]) == (session, "t1")
+    story = printed(place, "why", "last", "1", "--json")
+    assert (story["session"], story["message"]["text"]) == (session, "which colour?")
+    (row,) = printed(place, "sessions", "list", "--json")["sessions"]
+    assert (row["id"], row["state"], row["folder"]) == (session, "suspended", str(place.folder))
+    messages = printed(place, "sessions", "show", session, "--json")["messages"]
+    assert (messages[0]["text"], messages[-1]["text"]) == ("which colour?", "Blue.")
+    (found,) = printed(place, "sessions", "search", "lue.", "--json")["found"]
+    assert (found["session"], found["text"]) == (session, "Blue.")
+
+
+@checks_data("sessions rename", "sessions fork", "sessions export", "sessions import")
+def test_sessions_are_named_copied_and_moved(place: Place, session: str) -> None:
+    """A name finds it; a fork and an import have ids of their own and the conversation."""
+    place.run("sessions", "rename", session, "colours")
+    assert place.stored("colours")["id"] == session
+    made = printed(place, "sessions", "fork", session, "--json")["session"]
+    assert made != session
+    assert "Blue." in told(place, "sessions", "show", made)
+    assert "Blue." in told(place, "sessions", "export", session)
+    place.run("sessions", "export", session, "s.json")
+    assert "Blue." in (place.folder / "s.json").read_text()
+    brought = printed(place, "sessions", "import", "s.json", "--new-id", "--json")["session"]
+    ids = {row["id"] for row in printed(place, "sessions", "list", "--json")["sessions"]}
+    assert ids == {session, made, brought}
+
+
+@checks_data("sessions revert", "sessions finalize", "sessions delete", "sessions prune")
+def test_sessions_are_taken_back_ended_and_deleted(place: Place, session: str) -> None:
+    """The file is as it was before; the state is finalized; the session is gone."""
+    reverted = printed(place, "sessions", "revert", session, "--json")
+    assert reverted["restored"] == ["a.txt"]
+    assert (place.folder / "a.txt").read_text() == "old\n"
+    place.run("sessions", "finalize", session)
+    assert place.stored(session)["state"] == "finalized"
+    (place.home / "steersman.toml").write_text("[auto_queue.persistence]\nretention_hours = 0\n")
+    named = {**place.environ, "STEERSMAN_CONFIG": str(place.home / "steersman.toml")}
+    place.environ = named
+    pruned = printed(place, "sessions", "prune", "--finalized", "--json")
+    assert pruned["deleted"] == [session]
+    again = place.run("chat", "hello again")
+    assert again.returncode == 0, again.stderr
+    other = place.stored()["id"]
+    place.run("sessions", "delete", other, "--yes")
+    assert printed(place, "sessions", "list", "--json")["sessions"] == []
+
+
+@checks_data("sessions resume", "send", "queue resume")
+def test_a_message_from_elsewhere_runs_when_the_session_is_resumed(
+    place: Place, session: str
+) -> None:
+    """Its number is that in the queue, and its answer comes in the chat that is opened."""
+    sent = printed(place, "send", session, "and now?", "--json")
+    assert (sent["as"], sent["number"], sent["session"]) == ("queue", 1, session)
+    refused = place.run("queue", "resume", "--session", session)
+    assert (refused.returncode, session in refused.stderr) == (1, True)
+    ran = place.run("sessions", "resume", session, said="/queue resume\n")
+    assert ran.returncode == 0, ran.stderr
+    assert "Blue." in ran.stdout
+    assert printed(place, "queue", "list", "--json")["items"] == []
+
+
+@checks_data("stop", "attach")
+def test_a_turn_is_followed_and_stopped_from_elsewhere(place: Place, serve, gate: Gate) -> None:
+    """The second terminal hears of the turn, and the stop names and ends it."""
+    serve(Tools([{"tool": "shell", "arguments": {"command": gate.command}}]), Text("Done."))
+    chat = place.chat("--yes")
+    chat.send("begin")
+    pid = gate.wait()
+    ann = Chat(place, (*place.command, "attach", "last", "--json"))
+    place.chats.append(ann)
+    assert ann.wait("turn_started")["session"] == chat.session
+    assert printed(place, "stop", "last", "--json")["interrupted"] == "t1"
+    assert ann.wait("turn_ended")["status"] == "interrupted"
+    assert pid not in place.processes()
+    assert ann.close() == 0
+    assert chat.close() == 0
+
+
+@checks_data("serve")
+def test_a_session_over_http(place: Place, serve) -> None:
+    """The address and the token that are printed let a program in, to the session's state."""
+    serve(Text("Blue."))
+    program = place.start("serve")
+    assert program.stdout is not None
+    try:
+        address = program.stdout.readline().partition("http://")[2].strip()
+        token = program.stdout.readline().split()[-1]
+        assert address.startswith("127.0.0.1:")
+        asked = urllib.request.Request(
+            f"http://{address}/inspect", headers={"Authorization": f"Bearer {token}"}
+        )
+        with urllib.request.urlopen(asked, timeout=seconds(30)) as answer:
+            found = json.loads(answer.read())
+        assert (found["folder"], found["state"]) == (str(place.folder), "idle")
+    finally:
+        program.terminate()
+        program.communicate(timeout=seconds(30))
+
+
+@checks_data("acp")
+def test_an_editor_begins_a_session(place: Place, serve) -> None:
+    """The id of the session that an editor gets is that of the store."""
+    serve(Text("Blue."))
+    asks = [
+        {"id": 1, "method": "initialize", "params": {"protocolVersion": 1}},
+        {"id": 2, "method": "session/new", "params": {"cwd": str(place.folder), "mcpServers": []}},
+    ]
+    said = "".join(json.dumps({"jsonrpc": "2.0", **ask}) + "\n" for ask in asks)
+    lines = [json.loads(line) for line in told(place, "acp", said=said).splitlines()]
+    answers = {line["id"]: line["result"] for line in lines if "id" in line}
+    assert answers[1]["agentInfo"]["name"] == "steersman"
+    assert place.stored(answers[2]["sessionId"])["folder"] == str(place.folder)
+
+
+# Queues and goals ---------------------------------------------------------------------------------
+
+
+@checks_data("queue list", "queue add", "queue edit", "queue move", "queue pop", "queue clear")
+def test_a_queue_is_put_in_order_from_elsewhere(place: Place, session: str) -> None:
+    """Texts, numbers and order are those that were given."""
+    for text in ("one", "two", "three"):
+        place.run("queue", "add", text)
+    place.run("queue", "edit", "2", "two, but better")
+    assert printed(place, "queue", "move", "3", "1", "--json")["position"] == 1
+    assert printed(place, "queue", "pop", "1", "--json")["withdrawn"] == [1]
+    found = printed(place, "queue", "list", "--json")
+    left = [(item["number"], item["text"]) for item in found["items"]]
+    assert (found["session"], left) == (session, [(3, "three"), (2, "two, but better")])
+    assert printed(place, "queue", "clear", "--json")["withdrawn"] == [3, 2]
+
+
+@checks_data("queue export", "queue import", "queue restore", "queue discard")
+def test_a_saved_queue_moves_through_a_file(place: Place, session: str) -> None:
+    """The file has the text, what is imported is listed as saved, and discarded by its numbers."""
+    assert printed(place, "queue", "add", "one", "--json")["number"] == 1
+    place.run("queue", "export", "q.toml")
+    items = tomllib.loads((place.folder / "q.toml").read_text())["items"]
+    assert [item["content"] for item in items] == ["one"]
+    assert printed(place, "queue", "import", "q.toml", "--json")["imported"] == [2]
+    (saved,) = printed(place, "queue", "restore", "--list", "--json")["saved"]
+    assert (saved["session"], len(saved["items"])) == (session, 2)
+    assert printed(place, "queue", "discard", session, "--json")["withdrawn"] == [1, 2]
+
+
+@checks_data("queue steer", "queue keep")
+def test_what_waits_in_a_live_session_is_handed_over(place: Place, serve, gate: Gate) -> None:
+    """A waiting message becomes a steer of the turn, an offered answer a message."""
+    work = Tools([{"tool": "shell", "arguments": {"command": gate.command}}])
+    serve(work, Text("Seven.", match="how many"), Text("Done."))
+    chat = place.chat("--yes")
+    chat.send("begin")
+    gate.wait()
+    chat.send({"text": "use tabs", "as": "queue"})
+    chat.wait("accepted", text="use tabs")
+    assert printed(place, "queue", "steer", "2", "--json")["turn"] == "t1"
+    chat.send("/smalltalk how many?")
+    number = chat.wait("side_talk_ended")["number"]
+    assert printed(place, "queue", "keep", "--json")["number"] == number
+    chat.ask("/stop")
+    assert chat.close() == 0
+
+
+@checks_data("goal set", "goal status", "goal pause", "goal resume", "goal clear")
+def test_a_goal_from_elsewhere(place: Place, serve) -> None:
+    """The goal with its state and budget, in each of which it is put."""
+    serve(Hang())
+    chat = place.chat()
+    chat.wait("session_started")
+    begun = printed(place, "goal", "set", "count to three", "--turns", "7", "--json")
+    assert (begun["text"], begun["state"], begun["max_turns"]) == ("count to three", "active", 7)
+    chat.wait("turn_started")
+    assert printed(place, "goal", "pause", "--json")["state"] == "paused"
+    assert printed(place, "goal", "status", "--json")["reason"] == "user"
+    chat.ask("/stop")
+    chat.wait("turn_ended", status="interrupted")
+    assert printed(place, "goal", "resume", "--json")["state"] == "active"
+    assert printed(place, "goal", "clear", "--json")["state"] == "cleared"
+    chat.ask("/stop")
+    assert chat.close() == 0
+
+
+# Other agents -------------------------------------------------------------------------------------
+
+
+@checks_data("hooks list", "hooks install", "hooks uninstall")
+def test_hooks_are_in_the_agents_own_file(place: Place) -> None:
+    """The commands are in the file, as the list says, and out of it again."""
+    file = place.home.parent / ".claude" / "settings.json"
+    file.parent.mkdir()
+    file.write_text('{"model": "best"}')
+
+    def state() -> str:
+        rows = printed(place, "hooks", "list", "--json")["hooks"]
+        return next(str(row["state"]) for row in rows if row["agent"] == "claude")
+
+    assert state() == "not installed"
+    ran = place.run("hooks", "install", "claude")
+    assert ran.returncode == 0, ran.stderr
+    assert "hooks emit claude" in file.read_text()
+    assert state() == "installed"
+    place.run("hooks", "uninstall", "claude")
+    assert "hooks emit claude" not in file.read_text()
+
+
+@checks_data("hooks emit", "hooks tell", "restore list", "restore run", "restore forget")
+def test_a_session_of_another_agent(place: Place) -> None:
+    """It is recorded by its id, resumed by the agent's own command, told of once, and forgotten."""
+    (place.home / "bin").mkdir()
+    agent = place.home / "bin" / "claude"
+    agent.write_text('#!/bin/sh\necho "$@" > ran\n')
+    agent.chmod(0o755)
+    place.environ["PATH"] = f"{agent.parent}:{place.environ['PATH']}"
+    said = json.dumps({"session_id": "s-1", "cwd": str(place.folder)})
+    assert told(place, "hooks", "emit", "claude", "session-start", said=said) == "{}\n"
+    (record,) = printed(place, "restore", "list", "--json")["restore"]
+    assert (record["id"], record["agent"]) == ("s-1", "claude")
+    place.run("restore", "run", "s-1")
+    assert (place.folder / "ran").read_text() == "--resume s-1\n"
+    place.run("restore", "forget", "s-1")
+    assert printed(place, "restore", "list", "--json")["restore"] == []
+    said = json.dumps({"session_id": "s-2", "cwd": str(place.folder)})
+    for event in ("session-start", "session-finalize"):
+        place.run("hooks", "emit", "hermes", event, said=said)
+    hook = '[[hooks]]\non = "session_finalize"\nrun = ["sh", "-c", "cat >> log"]\n'
+    (place.home / "config.toml").write_text(hook.replace("log", str(place.home / "log")))
+    assert [told(place, "hooks", "tell").split()[-1] for _ in range(2)] == ["2.", "0."]
+    log = (place.home / "log").read_text()
+    assert [name in log for name in ("s-1", "s-2", "s-3")] == [True, True, False]
+
+
+# Workflows ----------------------------------------------------------------------------------------
+
+
+@checks_data("run", "workflow check", "workflow new", "workflow list")
+def test_workflows_are_checked_and_run(place: Place) -> None:
+    """A file is made, listed and found faulty at its place, and a run has its effect on disk."""
+    job = '[workflow]\nname = "job"\n[[step]]\nid = "one"\nrun = ["touch", "made"]\n'
+    (place.folder / "job.toml").write_text(job)
+    checked = printed(place, "workflow", "check", "job.toml", "--json")
+    assert "one" in json.dumps(checked)
+    (place.folder / "wrong.toml").write_text(job.replace("run =", "rn ="))
+    wrong = place.run("workflow", "check", "wrong.toml")
+    assert (wrong.returncode, "wrong.toml:5:1" in wrong.stderr + wrong.stdout) == (2, True)
+    assert place.run("run", "job.toml", "--yes").returncode == 0
+    assert (place.folder / "made").exists()
+    before = {row["name"] for row in printed(place, "workflow", "list", "--json")["workflows"]}
+    assert "codemod" in before
+    place.run("workflow", "new", "tidy")
+    assert tomllib.loads((place.folder / "tidy.toml").read_text())["workflow"]["name"] == "tidy"
+
+
+# Settings, models, tables -------------------------------------------------------------------------
+
+
+@checks_data("config show", "config path", "config check", "config schema", "workflow schema")
+def test_the_configuration(place: Place) -> None:
+    """A key that was set with its file, the files in use, a fault with its place, and every key."""
+    file = place.home / "config.toml"
+    file.write_text('busy_input_mode = "steer"\n')
+    shown = printed(place, "config", "show", "--json")
+    found = shown["config"]["busy_input_mode"], shown["sources"]["busy_input_mode"]
+    assert found == ("steer", str(file))
+    assert str(file) in told(place, "config", "path")
+    keys = printed(place, "config", "schema")["properties"].keys()
+    assert {"busy_input_mode", "models", "mcp"} <= keys
+    assert {"workflow", "step"} <= printed(place, "workflow", "schema")["properties"].keys()
+    file.write_text('busy_input_mode = "stear"\n')
+    wrong = place.run("config", "check")
+    assert (wrong.returncode, f"{file}:1:" in wrong.stderr + wrong.stdout) == (2, True)
+
+
+@checks_data("models list", "models check", "models fetch", "doctor")
+def test_the_models(place: Place, serve) -> None:
+    """The configured model and its address, what it answers, and that no other is needed."""
+    server = serve(Text("Yes."))
+    found = printed(place, "models", "list", "--json")
+    assert [model["base_url"] for model in found["models"]] == [server.base_url]
+    checked = printed(place, "models", "check", "--json")
+    assert checked["model"] == "main"
+    assert len(server.requests) > 0
+    unknown = place.run("models", "fetch", "nothing")
+    offered = {entry["name"] for entry in found["catalogue"]}
+    assert unknown.returncode == 2
+    assert all(name in unknown.stderr for name in offered)
+    checks = {
+        row["name"]: row for row in json.loads(place.run("doctor", "--json").stdout)["checks"]
+    }
+    assert server.base_url.partition("//")[2] in json.dumps(checks)
+
+
+@checks_data("permissions list", "permissions explain", "trust")
+def test_what_is_allowed_in_a_folder(place: Place) -> None:
+    """A project's rules are in force once they are trusted, with the file that has them."""
+    file = place.folder / "steersman.toml"
+    file.write_text('[permissions]\nrules = [{ tool = "shell", match = "make", do = "allow" }]\n')
+    assert printed(place, "permissions", "explain", "make", "--json")["do"] == "ask"
+    place.run("trust", ".", "--yes", said="y\n")
+    (row,) = printed(place, "trust", "--list", "--json")["trusted"]
+    assert row["folder"] == str(place.folder)
+    first = printed(place, "permissions", "list", "--json")["rules"][0]
+    assert (first["match"], first["source"]) == ("make", str(file))
+    assert printed(place, "permissions", "explain", "make", "--json")["do"] == "allow"
+
+
+@checks_data("routes list", "routes use", "routes explain", "routes diff", "routes show")
+def test_the_routing_tables(place: Place) -> None:
+    """The table in force, its rows as a file that agrees with it, and what differs from another."""
+
+    def used() -> list[str]:
+        rows = printed(place, "routes", "list", "--json")["tables"]
+        return [row["name"] for row in rows if row["is_used"]]
+
+    assert used() == ["steersman"]
+    told_of = printed(place, "routes", "explain", "hello", "--state", "idle", "--json")
+    assert told_of["rule"] == "run"
+    (place.folder / "t.toml").write_text(told(place, "routes", "show", "--format", "toml"))
+    same = printed(place, "routes", "diff", "steersman", "t.toml", "--json")
+    assert same["differences"] == []
+    found = printed(place, "routes", "diff", "steersman", "never-cancel", "--json")
+    assert any(row["steersman"] != row["never-cancel"] for row in found["differences"])
+    place.run("routes", "use", "never-cancel", "--unsafe")
+    assert used() == ["never-cancel"]
+
+
+@checks_data("routes check", "routes replay", "machines list", "machines show", "machines check")
+def test_tables_and_machines_are_proved(place: Place, session: str) -> None:
+    """Faults are counted, moments are looked at, and machines have their states."""
+    unsafe = place.run("routes", "check", "cancel-on-message")
+    assert (unsafe.returncode, "[kills-child]" in unsafe.stderr) == (2, True)
+    done = printed(place, "routes", "replay", session, "--under", "never-cancel", "--json")
+    assert (done["session"], done["looked_at"]["message"]) == (session, 1)
+    machines = printed(place, "machines", "list", "--json")["machines"]
+    states = {machine["name"]: machine["states"] for machine in machines}
+    drawn = tomllib.loads(told(place, "machines", "show", "turn", "--format", "toml"))
+    assert [state["name"] for state in drawn["state"]] == states["turn"]
+    lines = told(place, "machines", "check").splitlines()
+    counts = {line.split(":")[0]: int(line.split()[1]) for line in lines}
+    assert counts == {name: len(names) for name, names in states.items()}

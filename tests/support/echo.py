@@ -1,0 +1,89 @@
+"""The program with one command that does nothing but repeat what was typed, and its own help.
+
+    python echo.py COMMAND NOTE [ARGUMENT ...]
+
+`COMMAND` is a slash command (`/queue add`) or one of the command line (`queue add`); each time it runs, a
+line is added to the file `NOTE`. A test of a command's data has to fail with it: `blackbox/conftest.py`.
+"""
+
+import functools
+import json
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import typer
+from typer.models import CommandInfo
+
+__all__ = ["ECHO", "walk"]
+
+ECHO = Path(__file__).resolve()
+
+
+def walk(app: typer.Typer, above: tuple[str, ...] = ()) -> Iterator[tuple[str, CommandInfo]]:
+    """Give the commands of the command line by their whole names."""
+    for command in app.registered_commands:
+        name = command.name or getattr(command.callback, "__name__", "").replace("_", "-")
+        yield " ".join((*above, name)), command
+    for group in app.registered_groups:
+        if group.typer_instance is not None:
+            yield from walk(group.typer_instance, (*above, group.name or ""))
+
+
+def echo_of_slash(name: str, note: Callable[[], None]) -> None:
+    """Replace a slash command by its echo."""
+    from steersman.gateway.commands.command import Reply
+    from steersman.gateway.commands.registry import DECLARED
+
+    command = DECLARED[name]
+
+    @functools.wraps(command.function)
+    def echo(client: Any, *given: Any, **named: Any) -> Reply:
+        note()
+        text = f"/{name} {command.usage} {given} {named} {command.doc}"
+        return Reply(ok=True, data={"ok": True, "given": [*given], **named}, text=text)
+
+    command.function, command.says = echo, ""
+
+
+def echo_of_program(name: str, note: Callable[[], None]) -> None:
+    """Replace a command of the command line by its echo."""
+    from steersman.cli import emit
+    from steersman.cli.app import app
+
+    command = dict(walk(app))[name]
+    real: Any = command.callback
+
+    @functools.wraps(real)
+    def echo(**given: Any) -> int:
+        note()
+        shown = {
+            key: value if isinstance(value, bool) else str(value) for key, value in given.items()
+        }
+        is_json = given.get("as_json") or given.get("form") == "json"
+        print(json.dumps({"ok": True, **shown}) if is_json else f"{name} {shown} {real.__doc__}")
+        return 0
+
+    command.callback = echo
+    if name == "hooks emit":
+        emit.emit = lambda arguments: sys.exit(echo(arguments=arguments))
+
+
+def main() -> None:
+    """Run the program with the echo."""
+    name, file, *arguments = sys.argv[1:]
+
+    def note() -> None:
+        with open(file, "a") as notes:
+            notes.write(f"{name}\n")
+
+    sys.argv = ["steersman", *arguments]
+    (echo_of_slash if name.startswith("/") else echo_of_program)(name.removeprefix("/"), note)
+    from steersman.cli.main import main as run
+
+    run()
+
+
+if __name__ == "__main__":
+    main()
