@@ -5,14 +5,12 @@ Each test also runs against an echo of each command that it names, and has to fa
 
 import json
 import tomllib
-import urllib.request
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 from support.driver import Chat, Gate, Place
 from support.model_server import Hang, Text, Tools
-from support.patience import seconds
 
 checks_data = pytest.mark.checks_data
 
@@ -137,27 +135,6 @@ def test_a_turn_is_followed_and_stopped_from_elsewhere(place: Place, serve, gate
     assert pid not in place.processes()
     assert ann.close() == 0
     assert chat.close() == 0
-
-
-@checks_data("serve")
-def test_a_session_over_http(place: Place, serve) -> None:
-    """The address and the token that are printed let a program in, to the session's state."""
-    serve(Text("Blue."))
-    program = place.start("serve")
-    assert program.stdout is not None
-    try:
-        address = program.stdout.readline().partition("http://")[2].strip()
-        token = program.stdout.readline().split()[-1]
-        assert address.startswith("127.0.0.1:")
-        asked = urllib.request.Request(
-            f"http://{address}/inspect", headers={"Authorization": f"Bearer {token}"}
-        )
-        with urllib.request.urlopen(asked, timeout=seconds(30)) as answer:
-            found = json.loads(answer.read())
-        assert (found["folder"], found["state"]) == (str(place.folder), "idle")
-    finally:
-        program.terminate()
-        program.communicate(timeout=seconds(30))
 
 
 @checks_data("acp")

@@ -15,7 +15,7 @@ import pytest
 from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp_types import Implementation
-from support.driver import COMMAND, WAIT, Gate, Place, wait_gone
+from support.driver import WAIT, Gate, Place, wait_gone
 from support.model_server import Door, Text, Tools
 from support.patience import seconds
 
@@ -47,8 +47,8 @@ class Caller:
 async def calling(place: Place, *options: str) -> AsyncGenerator[Caller]:
     """Start `steersman mcp`, and shake hands."""
     server = StdioServerParameters(
-        command=COMMAND[0],
-        args=[*COMMAND[1:], "mcp", *options],
+        command=place.command[0],
+        args=[*place.command[1:], "mcp", *options],
         env=place.environ,
         cwd=place.folder,
     )
@@ -63,6 +63,7 @@ def play(story: Callable[[], Awaitable[None]]) -> None:
     asyncio.run(story())  # type: ignore[arg-type]
 
 
+@pytest.mark.checks_data("mcp")
 def test_what_is_said_is_said_under_a_name_of_its_own(place: Place, serve: Any) -> None:
     """A message is answered, queued, steered and explained; each has the client's name."""
     door = Door()
@@ -321,7 +322,7 @@ def test_a_client_of_other_people_is_served(place: Place, serve: Any) -> None:
     calls = [["queue", {"text": "and the tests"}], ["list_queue", {}], ["say", {"text": ""}]]
     script = str(ROOT / "tests" / "support" / "typescript_client.mjs")
     ran = subprocess.run(
-        [node, script, str(sdk), json.dumps(calls), *COMMAND, "mcp"],
+        [node, script, str(sdk), json.dumps(calls), *place.command, "mcp"],
         cwd=place.folder,
         env=place.environ,
         capture_output=True,

@@ -83,6 +83,7 @@ def give_tools(place: Place, *names: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.checks_data("plugins list")
 def test_the_example_is_listed_with_its_package(weather: Place) -> None:
     """Each entry point has its kind, package and version; without packages there is nothing."""
     rows = [
@@ -219,6 +220,7 @@ def test_an_installed_command_is_a_command_everywhere(weather: Place) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.checks_data("gateway list", "gateway run")
 def test_an_installed_hook_and_gateway_run(weather: Place) -> None:
     """The gateway prints the answer to what its table says; the hook has seen the turn."""
     ran = weather.run("gateway", "run", "once")

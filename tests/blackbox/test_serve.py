@@ -3,6 +3,7 @@
 import json
 import re
 import socket
+import sys
 from collections.abc import Callable, Generator
 from contextlib import ExitStack
 
@@ -189,6 +190,7 @@ def test_a_session_of_another_program_is_reached_too(place: Place, serve, served
     assert web.ask("GET", f"sessions/{chat.session}").data["open"] == "here"
 
 
+@pytest.mark.checks_data("serve status", "serve stop")
 def test_a_home_is_served_once(place: Place, serve, served: Start) -> None:
     """A second program is refused by name; `status` shows the first, `stop` ends it."""
     serve(Text("Hello."))
@@ -250,6 +252,7 @@ def test_a_port_that_is_taken_is_named(place: Place, serve) -> None:
             assert f"127.0.0.1:{port}" in ran.stderr, ran
 
 
+@pytest.mark.checks_data("devices pair", "devices list", "devices revoke")
 def test_devices_are_listed_and_shut_out(place: Place, serve, served: Start) -> None:
     """A revoked token is refused with the next request; the file holds no token."""
     serve(Text("Hello."))
@@ -267,3 +270,38 @@ def test_devices_are_listed_and_shut_out(place: Place, serve, served: Start) -> 
         pass  # it ends by itself
     assert place.run("devices", "revoke", name).returncode == 2
     assert place.run("devices", "pair", "x", "--scope", "everything").returncode == 2
+
+
+@pytest.mark.checks_data("serve install", "serve uninstall")
+def test_a_unit_of_systemd_starts_it(place: Place) -> None:
+    """The file names this interpreter and this home; systemd is told to start it, and to stop."""
+    tools = place.home.parent / "bin"
+    tools.mkdir()
+    said = place.home / "said"
+    systemctl = tools / "systemctl"
+    systemctl.write_text(f'#!/bin/sh\necho "$*" >> "{said}"\n', "utf-8")
+    systemctl.chmod(0o755)
+    place.environ["PATH"] = f"{tools}:{place.environ['PATH']}"
+    unit = place.home.parent / ".config" / "systemd" / "user" / "steersman.service"
+    assert place.run("serve", "install").returncode == 0
+    written = unit.read_text("utf-8")
+    assert f'Environment=STEERSMAN_HOME="{place.home}"' in written
+    assert f'ExecStart="{sys.executable}" -P -m steersman serve --foreground' in written
+    assert said.read_text("utf-8") == "--user enable --now steersman.service\n"
+    assert place.run("serve", "uninstall").returncode == 0
+    assert not unit.exists()
+    assert said.read_text("utf-8").endswith("--user disable --now steersman.service\n")
+    assert place.run("serve", "uninstall").returncode == 1
+
+
+@pytest.mark.checks_data("/detach")
+def test_a_session_of_its_own_terminal_is_not_left_running(place: Place, serve) -> None:
+    """`/detach` says what to do instead, and the chat goes on."""
+    serve(Text("Hello."))
+    chat = place.chat()
+    refused = chat.ask("/detach")
+    assert (refused["ok"], refused["data"]) == (False, {"reason": "no_server"})
+    assert chat.session in refused["text"]
+    chat.send("hi")
+    chat.wait("turn_ended")
+    assert chat.close() == 0
