@@ -6,11 +6,10 @@ imported at its first use, because `steersman --version` has to answer at once.
 
 TYPE_CHECKING = False  # as type checkers take it; `typing` itself would take its time
 if TYPE_CHECKING:
+    from .gateway.event_feed import Event
     from .gateway.library import (
         Agent,
-        Event,
         Home,
-        Outcome,
         Receipt,
         Rejected,
         RunHandle,
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
         SessionInfo,
     )
     from .gateway.library import open_home as open
+    from .gateway.outcome import Outcome
     from .machines.conversation import ChatMessage, ToolRequest, ToolSchema, Usage
     from .machines.errors import ConfigError, SteersmanError, ToolError, UsageError
     from .ports.models.model import AnswerListener, Model, ModelAnswer, ModelRequest
@@ -57,11 +57,10 @@ __all__ = [
 __version__ = "0.1.0"
 
 _PLACES = {
+    "gateway.event_feed": ("Event",),
     "gateway.library": (
         "Agent",
-        "Event",
         "Home",
-        "Outcome",
         "Receipt",
         "Rejected",
         "RunHandle",
@@ -70,6 +69,7 @@ _PLACES = {
         "SessionInfo",
         "open_home",
     ),
+    "gateway.outcome": ("Outcome",),
     "machines.conversation": ("ChatMessage", "ToolRequest", "ToolSchema", "Usage"),
     "machines.errors": ("ConfigError", "SteersmanError", "ToolError", "UsageError"),
     "ports.models.model": ("AnswerListener", "Model", "ModelAnswer", "ModelRequest"),
