@@ -690,6 +690,8 @@ class Home:
         host = self._host
         row = find_session(await asyncio.to_thread(host.store.sessions), session)
         refuse_run(row)
+        if row.state == "finalized":
+            raise UsageError(f"session `{row.session}` is finalized", _NEXT[_FINALIZED])
         known = self._handles.get(row.session)
         if known is not None and known.is_open:
             return known

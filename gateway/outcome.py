@@ -94,7 +94,7 @@ class Outcomes:
             if len(self._answers) > REMEMBERED:
                 del self._answers[next(iter(self._answers))]
         self._record, self._fault = record, None
-        if isinstance(entry, e.SessionSuspended):
+        if isinstance(entry, e.SessionSuspended | e.SessionFinalized):
             self.close()
         elif self._waiting:
             self._wake(
@@ -151,7 +151,7 @@ def _outcome(record: SessionRecord, item: str, answers: dict[str, str]) -> Outco
         found.turn,
         answers.get(found.turn, "") if found.state in _OF_A_TURN else "",
         turn.usage if turn is not None else None,
-        (turn.reason if turn is not None and found.state == "failed" else "") or found.why,
+        str((turn.reason if turn is not None and found.state == "failed" else "") or found.why),
     )
 
 
