@@ -341,10 +341,14 @@ class SessionHandle:
         `user` is who speaks. `key` is an idempotency key: a message with the key of an earlier one is
         that one. A slash at the beginning has no meaning.
         """
-        if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise UsageError(f"a message is a text, not {text!r}")
         if how is not None:
             _one_of(how, How, "how")
+        return await self._send(text, how or "auto", user, key)
+
+    async def _send(self, text: str, how: str, user: str | None, key: str = "") -> Receipt:
+        """Send a message and wait for its receipt. Raises `Rejected`."""
+        if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise UsageError(f"a message is a text, not {text!r}")
         if not text.strip():
             raise Rejected("empty", "there is nothing in the message")
         if self._link.over:
@@ -352,7 +356,7 @@ class SessionHandle:
         key = key or f"k-{uuid4().hex}"
         answered = self._link.await_receipt(key)
         send = self._client.send_message
-        await asyncio.to_thread(send, text, how or "auto", key, user or "")
+        await asyncio.to_thread(send, text, how, key, user or "")
         event = await answered
         if event["type"] == "rejected":
             reason = str(event["reason"])
@@ -360,8 +364,11 @@ class SessionHandle:
         return Receipt(self._link, event)
 
     async def ask(self, text: str, user: str | None = None) -> Outcome:
-        """Send a message and wait for its outcome: its turn comes after those that wait already."""
-        return await (await self.say(text, "queue", user)).done()
+        """Send a message and wait for the outcome of its turn, which comes after what runs and waits.
+
+        No word of it has a meaning for the runtime. What a stop held stays held, and does not hold it up.
+        """
+        return await (await self._send(text, "turn", user)).done()
 
     async def steer(self, text: str, user: str | None = None) -> Receipt:
         """Send a message into the running turn, which goes on with it."""
@@ -378,7 +385,7 @@ class SessionHandle:
         """Stop, and restore the files that the turn changed; changes by others stay.
 
         `last` means the newest turn that changed something, `undo` takes the last revert back. Returns
-        the lists `restored` and `kept`. Raises `UsageError` if there is nothing to restore.
+        the lists `restored` and `kept`. Raises `UsageError` if it is refused.
         """
         _one_of(scope, Scope, "scope")
         what = [] if scope == "turn" else [scope]

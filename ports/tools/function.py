@@ -692,7 +692,8 @@ def _described(text: str) -> dict[str, str]:
             described[name] = found[2].strip()
         elif name and line.strip():
             described[name] += f" {line.strip()}"
-    described[""] = "\n".join((*lines[:start], *lines[end:])).strip()
+    rest = (lines[:start], lines[end:])
+    described[""] = "\n\n".join(filter(None, ("\n".join(part).strip() for part in rest)))
     return described
 
 
