@@ -97,38 +97,41 @@ class Feed:
         self._loop = asyncio.get_running_loop()
         self._woken = asyncio.Event()
         self._events: deque[EventFields] = deque()
-        self._is_behind = False
+        self.is_behind = False
 
     def begin(self) -> None:
         """Keep what comes from now on."""
         self._events.clear()
-        self._is_behind = False
-
-    @property
-    def has_any(self) -> bool:
-        """Whether an event waits to be read."""
-        return bool(self._events)
+        self.is_behind = False
 
     def hear(self, event: EventFields) -> None:
         """Keep an event; of an entry whose events do not all have room, none."""
-        if self._is_behind:
+        if self.is_behind:
             return
         if len(self._events) < UNREAD:
             self._events.append(event)
         else:
-            self._is_behind = True
+            self.is_behind = True
             while self._events and self._events[-1]["seq"] == event["seq"] is not None:
                 self._events.pop()
         later(self._loop, self._woken.set)
 
-    async def live(self, after: int) -> AsyncIterator[Event]:
-        """Yield events as they come, without those of the journal up to `after`, until it is behind."""
+    async def live(self, after: int, *, is_over: bool) -> AsyncIterator[Event]:
+        """Yield events as they come, until it is behind: those that follow entry `after`.
+
+        `is_over`: none comes any more, so only those that are there.
+        """
+        known = [
+            at
+            for at, event in enumerate(self._events)
+            if (event["seq"] or 0) in range(1, after + 1)
+        ]
+        for _ in range(max(known, default=-1) + 1):
+            self._events.popleft()
         while True:
             self._woken.clear()
             while self._events:
-                event = self._events.popleft()
-                if event["seq"] is None or event["seq"] > after:
-                    yield Event(event)
-            if self._is_behind:
+                yield Event(self._events.popleft())
+            if self.is_behind or is_over:
                 return
             await self._woken.wait()

@@ -263,10 +263,10 @@ class Link:
 
     def hear(self, event: EventFields) -> None:
         """Take in an event of the session; for the runtime's own thread."""
-        if event["type"] in _ENDS:
-            self.over = _ENDS[event["type"]]
         for feed in self.feeds:
             feed.hear(event)
+        if event["type"] in _ENDS:
+            self.over = _ENDS[event["type"]]  # now every feed has this event
         self.on_event(event)
         key = event.get("client_id")
         if isinstance(key, str) and key in self._receipts and is_receipt(event, key):
@@ -451,13 +451,14 @@ class SessionHandle:
                     for event in page:
                         yield event
                 after = pages.after
-                if not self.is_open and not feed.has_any:
-                    return
-                async for event in feed.live(after):
+                is_over = bool(link.over)
+                async for event in feed.live(after, is_over=is_over):
                     yield event
                     after = max(after, event.seq or 0)
                     if event.type in _ENDS:
                         return
+                if is_over and not feed.is_behind:
+                    return
         finally:
             link.feeds = tuple(known for known in link.feeds if known is not feed)
 

@@ -645,10 +645,11 @@ def _declared(function: Callable[..., Any], name: str) -> tuple[ToolSchema, type
                 else f"write for example `{parameter.name}: str`",
             )
         is_needed = parameter.default is parameter.empty
+        about = described.get(parameter.name)
         field = Field(
             default=... if is_needed else parameter.default,
             alias=parameter.name,
-            description=described.get(parameter.name),
+            **({"description": about} if about else {}),  # else what an annotation says stands
         )
         fields[f"argument_{number}"] = (hints[parameter.name], field)
     try:
