@@ -12,6 +12,7 @@ import asyncio
 import os
 import shlex
 import tempfile
+import threading
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
@@ -501,7 +502,7 @@ def _parent_of(store: Store, session: str) -> str:
 class RunHandle(SessionHandle):
     """A run of a workflow: a session, in which the workflow takes the place of an agent."""
 
-    def __init__(self, conversation: Conversation, link: Link, let_go: Callable[[], None]) -> None:
+    def __init__(self, conversation: Conversation, link: Link, let_go: Callable[..., None]) -> None:
         super().__init__(conversation, link)
         self._let_go = let_go
         self._loop = asyncio.get_running_loop()
@@ -521,7 +522,7 @@ class RunHandle(SessionHandle):
     async def result(self) -> RunResult:
         """Wait for the end of the run, and leave it; the files that it made stay.
 
-        Raises `UsageError` if the run is left before it ended.
+        A run that is left before its end is interrupted. Raises `UsageError` if its end is not known.
         """
         result = await asyncio.shield(self._ended)
         if result is None:
@@ -534,20 +535,18 @@ class RunHandle(SessionHandle):
 
     async def close(self) -> None:
         """Interrupt the run and leave it: what it did is kept, and the command line can resume it."""
-        await super().close()
         await asyncio.to_thread(self._let_go)
 
     async def finalize(self) -> None:
         """End the run for good."""
-        await super().finalize()
-        await asyncio.to_thread(self._let_go)
+        await asyncio.to_thread(self._let_go, is_final=True)
 
 
 class RunResult:
-    """How a run ended: `status` is `succeeded`, `failed` or `interrupted`; `output` is a text.
+    """How a run ended: `status` is `succeeded`, `failed` or `interrupted`.
 
-    `steps` are dictionaries with `step`, `state`, and what the step has to tell; `reason` says why it
-    failed.
+    `output` is the text that the workflow declares as its output, if any. `steps` are dictionaries with
+    `step`, `state`, and what the step has to tell; `reason` says why it failed.
     """
 
     def __init__(self, event: Mapping[str, Any]) -> None:
@@ -581,7 +580,7 @@ class Home:
         self._where = home
         self._launch = LaunchOptions(can_ask=not unattended, is_yes=yes)
         self._open_host: Host | None = None
-        self._runs: list[Host] = []
+        self._runs: dict[str, Callable[..., None]] = {}
         self._handles: dict[str, SessionHandle] = {}
         self._links: WeakValueDictionary[str, Link] = WeakValueDictionary()
         self._is_hermetic = is_hermetic
@@ -610,8 +609,8 @@ class Home:
     ) -> None:
         """Leave every session, end every process that they started, close the journal."""
         host, self._open_host = self._open_host, None
-        for opened in (*self._runs, *([host] if host is not None else [])):
-            await asyncio.to_thread(opened.close)
+        for let_go in (*self._runs.values(), *([host.close] if host is not None else [])):
+            await asyncio.to_thread(let_go)
         for link in tuple(self._links.values()):
             link.close()
         self._runs.clear()
@@ -738,15 +737,24 @@ class Home:
         """
         place = _existing(folder)
         host, plan = await asyncio.to_thread(self._planned, str(file), variables or {}, place)
-        conversation = await asyncio.to_thread(host.begin, place, plan)
+        try:
+            conversation = await asyncio.to_thread(host.begin, place, plan)
+        except SteersmanError:
+            await asyncio.to_thread(host.close)
+            raise
         link = self._link(conversation, host.store)
 
-        def let_go() -> None:
-            host.close()
-            link.is_home_closed = True
-            if host in self._runs:
-                self._runs.remove(host)
+        ending = threading.Lock()
 
+        def let_go(*, is_final: bool = False) -> None:
+            with ending:  # the result, a close and the end of the home may come together
+                if is_final:
+                    conversation.finalize()
+                host.close()
+                link.is_home_closed = True
+            self._runs.pop(link.session, None)
+
+        self._runs[link.session] = let_go
         handle = self._handles[link.session] = RunHandle(conversation, link, let_go)
         await asyncio.to_thread(start_run, conversation, plan.spec.name)
         return handle
@@ -765,7 +773,6 @@ class Home:
         spec, config = checked_workflow(path, around)
         plan = RunPlan(spec=spec, variables=bind_values(spec, variables))
         host = self._following(Host(paths, config, environ, self._launch))
-        self._runs.append(host)
         return host, plan
 
     def _own(self, agent: Agent) -> OwnAgent:
