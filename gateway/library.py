@@ -584,6 +584,7 @@ class Home:
         self._handles: dict[str, SessionHandle] = {}
         self._links: WeakValueDictionary[str, Link] = WeakValueDictionary()
         self._is_hermetic = is_hermetic
+        self._introducing = threading.Lock()
         self._outcomes: dict[str, Outcomes] = {}
         self._closing = ExitStack()
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -679,13 +680,15 @@ class Home:
         `agent` is one of the program's own, or the name of a configured one; none means the default.
         """
         host, place = self._host, _existing(folder)
-        name = agent if isinstance(agent, str) else ""
         if isinstance(agent, Agent):
-            name = agent.name
-            host.introduce(name, self._own(agent))
-        elif not (agent is None or isinstance(agent, str)):  # pyright: ignore[reportUnnecessaryIsInstance]
+            begin = partial(host.begin, place, None, agent.name)
+            conversation = await asyncio.to_thread(
+                self._introduced, agent.name, self._own(agent), begin
+            )
+            return self._handle(conversation)
+        if not (agent is None or isinstance(agent, str)):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise UsageError(f"{agent!r} is no agent", "give a steersman.Agent, or the name of one")
-        conversation = await asyncio.to_thread(host.begin, place, None, name)
+        conversation = await asyncio.to_thread(host.begin, place, None, agent or "")
         return self._handle(conversation)
 
     async def resume(self, session: str, *, agent: Agent | None = None) -> SessionHandle:
@@ -703,8 +706,6 @@ class Home:
         if known is not None and known.is_open:
             return known
         record = await asyncio.to_thread(load_record, host.store, row.session)
-        if agent is not None:
-            host.introduce(record.agent, self._own(agent))
         own = [tool.schema.name for tool in agent.own_tools] if agent is not None else []
         there = {*host.runtime.shared.toolbox.names, *own}
         missing = [
@@ -715,8 +716,10 @@ class Home:
                 f"session `{row.session}` uses the tool `{missing[0]}`, which is not there",
                 "give an agent that has it: resume(session, agent=...)",
             )
-        conversation = await asyncio.to_thread(host.resume, row.session)
-        return self._handle(conversation)
+        resume = partial(host.resume, row.session)
+        if agent is not None:
+            resume = partial(self._introduced, record.agent, self._own(agent), resume)
+        return self._handle(await asyncio.to_thread(resume))
 
     def sessions(self) -> list[SessionInfo]:
         """List the home's sessions, the newest first, without those of subagents."""
@@ -774,6 +777,14 @@ class Home:
         plan = RunPlan(spec=spec, variables=bind_values(spec, variables))
         host = self._following(Host(paths, config, environ, self._launch))
         return host, plan
+
+    def _introduced(
+        self, name: str, agent: OwnAgent, begin: Callable[[], Conversation]
+    ) -> Conversation:
+        """Begin a session while a name means this agent, and no other one of the same name."""
+        with self._introducing:
+            self._host.introduce(name, agent)
+            return begin()
 
     def _own(self, agent: Agent) -> OwnAgent:
         assert self._loop is not None

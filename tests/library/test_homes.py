@@ -129,6 +129,28 @@ def test_permissions_go_by_the_agent_first() -> None:
     run(scene())
 
 
+def test_agents_of_one_name_that_start_together_keep_their_own_tools() -> None:
+    """Each session has the tool that its agent brought."""
+
+    def numbered(number: int) -> steersman.Agent:
+        @steersman.tool
+        def tell() -> int:
+            """Tell the number."""
+            return number
+
+        return steersman.Agent("teller", model=Asked(calls("tell"), "Done."), tools=[tell])
+
+    async def scene() -> None:
+        async with memory_home() as runtime:
+            agents = [numbered(number) for number in range(12)]
+            sessions = await asyncio.gather(*(runtime.start(given) for given in agents))
+            await asyncio.gather(*(session.ask("x") for session in sessions))
+            told = [given.model.results for given in agents if isinstance(given.model, Asked)]
+            assert told == [[str(number)] for number in range(12)]
+
+    run(scene())
+
+
 # Homes --------------------------------------------------------------------------------------------
 
 
