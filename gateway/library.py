@@ -596,10 +596,10 @@ class Home:
         self._loop = asyncio.get_running_loop()
         try:
             self._open_host = await asyncio.to_thread(self._open)
-        except BaseException:
-            self._loop = None
-            self._closing.close()
-            raise
+        finally:
+            if self._open_host is None:
+                self._loop = None
+                self._closing.close()
         return self
 
     async def __aexit__(

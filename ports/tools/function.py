@@ -646,10 +646,11 @@ def _declared(function: Callable[..., Any], name: str) -> tuple[ToolSchema, type
             )
         is_needed = parameter.default is parameter.empty
         about = described.get(parameter.name)
+        text: dict[str, Any] = {"description": about} if about else {}
         field = Field(
             default=... if is_needed else parameter.default,
             alias=parameter.name,
-            **({"description": about} if about else {}),  # else what an annotation says stands
+            **text,  # where there is none, what an annotation says stands
         )
         fields[f"argument_{number}"] = (hints[parameter.name], field)
     try:
