@@ -7,11 +7,10 @@ imported at its first use, because `steersman --version` has to answer at once.
 TYPE_CHECKING = False  # as type checkers take it; `typing` itself would take its time
 if TYPE_CHECKING:
     from .gateway.commands.installed import CommandContext
+    from .gateway.event_feed import Event
     from .gateway.library import (
         Agent,
-        Event,
         Home,
-        Outcome,
         Receipt,
         Rejected,
         RunHandle,
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
         SessionInfo,
     )
     from .gateway.library import open_home as open
+    from .gateway.outcome import Outcome
     from .journal.lock import Owner
     from .journal.store import (
         Commit,
@@ -95,11 +95,10 @@ __version__ = "0.1.0"
 
 _PLACES = {
     "gateway.commands.installed": ("CommandContext",),
+    "gateway.event_feed": ("Event",),
     "gateway.library": (
         "Agent",
-        "Event",
         "Home",
-        "Outcome",
         "Receipt",
         "Rejected",
         "RunHandle",
@@ -108,6 +107,7 @@ _PLACES = {
         "SessionInfo",
         "open_home",
     ),
+    "gateway.outcome": ("Outcome",),
     "journal.lock": ("Owner",),
     "journal.store": (
         "Commit",

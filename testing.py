@@ -4,8 +4,8 @@ from steersman.testing import ScriptedModel, calls, memory_home
 
 model = ScriptedModel([calls("weather", city="Rome"), "It is sunny in Rome."])
 async with memory_home() as runtime:
-session = await runtime.start(steersman.Agent(model=model, tools=[weather]))
-assert (await session.ask("Rome?")).text == "It is sunny in Rome."
+    session = await runtime.start(steersman.Agent(model=model, tools=[weather]))
+    assert (await session.ask("Rome?")).text == "It is sunny in Rome."
 """
 
 from .gateway.library import MEMORY, Home
@@ -20,5 +20,8 @@ def calls(tool: str, /, **arguments: object) -> ScriptedAnswer:
 
 
 def memory_home(*, yes: bool = False) -> Home:
-    """Return a home that keeps nothing; `yes`: what would be asked about is allowed, else denied."""
-    return Home(MEMORY, unattended=not yes, yes=yes)
+    """Return a home that keeps nothing, and reads no configuration but the shipped one.
+
+    `yes`: what would be asked about is allowed, else denied.
+    """
+    return Home(MEMORY, unattended=not yes, yes=yes, is_hermetic=True)

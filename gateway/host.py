@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
@@ -40,6 +41,7 @@ from .home import open_store
 from .hook_runner import HookObserver, HookRunner
 from .launch_options import LaunchOptions
 from .offline_writer import Logbook, QueueMirror
+from .own_agent import own_agent
 from .profile_factory import (
     Opening,
     OwnAgent,
@@ -55,6 +57,9 @@ from .router import EventBus, Router
 from .running import RunPlan
 from .saved_queues import SavedQueues
 from .session_servers import ServerFactory, SessionServers
+
+if TYPE_CHECKING:
+    from .library import Agent
 
 
 def _unwatched(session: str) -> tuple[Observer, ...]:
@@ -162,8 +167,11 @@ class Host:
         """Return an agent that is a plug-in. Raises `PlugInError`."""
         agent = AGENTS.load(name)
         with AGENTS.by_name[name].guarded():
-            own: OwnAgent = agent.own(self)
-        return own
+            return self.own_agent(agent, None)
+
+    def own_agent(self, agent: Agent, loop: asyncio.AbstractEventLoop | None) -> OwnAgent:
+        """Return an agent as profiles are made of it; see `own_agent`. Raises `UsageError`."""
+        return own_agent(agent, self.runtime.shared.toolbox, self.config, loop)
 
     def begin(
         self,

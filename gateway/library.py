@@ -12,31 +12,24 @@ import asyncio
 import os
 import shlex
 import tempfile
-from collections import deque
+import threading
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, cast, get_args
+from typing import TYPE_CHECKING, Any, Literal, Self, cast, get_args
 from uuid import uuid4
+from weakref import WeakValueDictionary
 
 from msgspec.structs import replace
-from pydantic import ValidationError
 
-from ..actors.environment import Publication
-from ..journal import entries as e
-from ..journal.codec import decode_entry
-from ..journal.record import SessionRecord, apply
 from ..journal.recovery import load_record
 from ..journal.store import Store
-from ..machines.conversation import Usage
-from ..machines.errors import SteersmanError, StoreError, UnknownSession, UsageError
+from ..machines.errors import SteersmanError, UsageError
 from ..machines.messages import Answer
-from ..machines.transient_events import Fact, StoreLost
 from ..ports.models.model import Model
-from ..ports.tools.function import bound, running_session
-from ..ports.tools.permission import Rule
+from ..ports.tools.function import running_session
 from ..ports.tools.tool import Tool
 from ..workflows.config import load
 from ..workflows.paths import Paths
@@ -45,36 +38,31 @@ from ..workflows.tools import REMOTE, TOOLS
 from .acknowledgement import REJECTIONS
 from .commands.command import Reply
 from .commands.registry import call
+from .event_feed import Event, Feed, Pages
 from .events.contract import Event as EventFields
-from .events.contract import Stamp, is_receipt
-from .events.translation import translate
-from .formats import iso
+from .events.contract import is_receipt
 from .home import find_session, refuse_run, store_at
 from .host import Host
 from .launch_options import LaunchOptions
-from .profile_factory import PROGRAM, OwnAgent
+from .outcome import Outcome, Outcomes, later
+from .own_agent import agent_settings
+from .profile_factory import OwnAgent
 from .running import RunPlan, start_run
 
 if TYPE_CHECKING:
     from .conversation import Conversation
 
-H = TypeVar("H", bound="SessionHandle")
-
 How = Literal["queue", "steer", "interrupt"]
-Status = Literal["done", "steered", "withdrawn", "interrupted", "failed"]
+Scope = Literal["turn", "last", "undo"]
+Choice = Literal["allow", "always", "deny"]
 
 MEMORY = "memory:"
 """The home of a program that keeps nothing."""
-UNREAD = 10_000
-"""Events that wait for a program that does not read them; then they are read from the journal."""
-
-_BECAME: dict[str, Status] = {
-    "done": "done",
-    "failed": "failed",
-    "steered": "steered",
-    "withdrawn": "withdrawn",
-    "interrupted": "interrupted",
-    "superseded": "interrupted",
+_LEFT, _FINALIZED = "session_left", "session_finalized"
+_ENDS = {"session_suspended": _LEFT, "session_finalized": _FINALIZED}
+_NEXT = {
+    _LEFT: "`resume` of an open home takes it up again",
+    _FINALIZED: "`start` begins another one",
 }
 
 
@@ -110,23 +98,36 @@ class Agent:
         permissions: Mapping[str, Verb] | None = None,
         max_steps: int | None = None,
     ) -> None:
+        if not name.strip():
+            raise UsageError("an agent needs a name", 'for example Agent("assistant")')
+        if isinstance(tools, str):
+            raise UsageError(
+                f"agent `{name}`: tools is a text, not a list", f'write tools=["{tools}"]'
+            )
+        if model is not None and not isinstance(model, str) and not hasattr(model, "answer"):
+            raise UsageError(
+                f"agent `{name}`: {model!r} is no model",
+                "give a configured name, `provider:model`, or an object as steersman.Model describes",
+            )
         self.name = name
         self.model = model
         self.instructions = instructions
         self.tools = tools if tools is None else tuple(tools)
         self.permissions: dict[str, Verb] = dict(permissions or {})
         self.max_steps = max_steps
+        agent_settings(self, AgentSettings())
         for pattern, verb in self.permissions.items():
-            if verb not in get_args(Verb):
-                raise UsageError(
-                    f"agent `{name}`: permissions of `{pattern}`: `{verb}` is none of "
-                    f"{', '.join(get_args(Verb))}"
-                )
+            _one_of(verb, Verb, f"agent `{name}`: permissions of `{pattern}`")
         for tool in self.own_tools:
             if not hasattr(tool, "schema"):
                 raise UsageError(
                     f"agent `{name}`: {tool!r} is no tool",
                     "decorate the function with @steersman.tool, or give the name of a tool",
+                )
+            if tool.schema.name.startswith(REMOTE):
+                raise UsageError(
+                    f"agent `{name}`: `{tool.schema.name}` is the name of a tool of an MCP server",
+                    f"give yours one that does not begin with `{REMOTE}`",
                 )
         own = [tool.schema.name for tool in self.own_tools]
         if twice := [name for name in own if own.count(name) > 1]:
@@ -140,114 +141,14 @@ class Agent:
         """The tools that are no names."""
         return tuple(tool for tool in self.tools or () if not isinstance(tool, str))
 
-    def own(self, host: Host, loop: asyncio.AbstractEventLoop | None = None) -> OwnAgent:
-        """Return the agent as profiles are made of it. Raises `UsageError`.
 
-        `loop` is that of the program that brought it; an agent of a plug-in has none.
-        """
-        known = host.runtime.shared.toolbox.names
-        named = tuple(tool for tool in self.tools or () if isinstance(tool, str))
-        for name in named:
-            if name not in known and not name.startswith(REMOTE) and name not in TOOLS:
-                raise UsageError(
-                    f"agent `{self.name}`: there is no tool `{name}`",
-                    f"known are {', '.join(known)}; a function needs @steersman.tool",
-                )
-        for tool in self.own_tools:
-            if tool.schema.name in known:
-                raise UsageError(
-                    f"agent `{self.name}`: `{tool.schema.name}` is the name of a built-in tool",
-                    "give yours another one: @steersman.tool(name=...)",
-                )
-        usual = host.config.agents.get(self.name) or AgentSettings()
-        given: dict[str, Any] = {
-            "model": self.model if isinstance(self.model, str) else None,
-            "system": self.instructions,
-            "tools": None if self.tools is None else named,
-            "max_steps": self.max_steps,
-        }
-        changes = {key: value for key, value in given.items() if value is not None}
-        try:
-            settings = AgentSettings.model_validate({**usual.model_dump(), **changes})
-        except ValidationError as error:
-            raise UsageError(f"agent `{self.name}`: {error.errors()[0]['msg']}") from error
-        resources = host.runtime.shared.toolbox.resources
-        return OwnAgent(
-            settings=settings,
-            model=None if isinstance(self.model, str) else self.model,
-            tools=tuple(bound(tool, loop, resources) for tool in self.own_tools),
-            rules=tuple(Rule(tool, "*", verb, PROGRAM) for tool, verb in self.permissions.items()),
-            is_installed=loop is None,
-        )
+def _one_of(value: object, known: Any, what: str) -> None:
+    """Raise `UsageError` for a value that is none of a `Literal`."""
+    if value not in get_args(known):
+        raise UsageError(f"{what}: {value!r} is none of {', '.join(map(repr, get_args(known)))}")
 
 
 # What a program receives --------------------------------------------------------------------------
-
-
-class Event:
-    """An event of docs/events.md: its fields are attributes, and keys.
-
-    `event.type`, `event.seq` (its number in the journal, none for one that is not journalled),
-    `event.time` and `event.session` are always there. `data` has all fields as a dictionary; the field
-    `as`, which is no name in Python, is the attribute `taken_as`.
-    """
-
-    __slots__ = ("data",)
-
-    def __init__(self, data: Mapping[str, Any]) -> None:
-        self.data = data
-
-    @property
-    def type(self) -> str:
-        """The event's name."""
-        return str(self.data["type"])
-
-    @property
-    def seq(self) -> int | None:
-        """The number of its journal entry; none if it is not journalled."""
-        return cast("int | None", self.data["seq"])
-
-    def __getattr__(self, name: str) -> Any:
-        try:
-            return self.data["as" if name == "taken_as" else name]
-        except KeyError:
-            raise AttributeError(f"a `{self.type}` event has no field `{name}`") from None
-
-    def __getitem__(self, name: str) -> Any:
-        return self.data[name]
-
-    def get(self, name: str, default: Any = None) -> Any:
-        """Return a field, or `default` where the event has none of that name."""
-        return self.data.get(name, default)
-
-    def __repr__(self) -> str:
-        return f"Event({self.data!r})"
-
-
-class Outcome:
-    """What became of a message.
-
-    `status`: `done` or `failed`, its turn has ended; `steered`, it was taken into the running turn;
-    `interrupted`, its turn was stopped, and `resume_queue` continues it; `withdrawn`, somebody took it
-    back. `turn` is the turn's id, `text` the agent's last answer in it, `usage` its tokens and cost.
-    """
-
-    def __init__(
-        self,
-        status: Status,
-        turn: str = "",
-        text: str = "",
-        usage: Usage | None = None,
-        reason: str = "",
-    ) -> None:
-        self.status = status
-        self.turn = turn
-        self.text = text
-        self.usage = usage or Usage()
-        self.reason = reason
-
-    def __repr__(self) -> str:
-        return f"Outcome(status={self.status!r}, turn={self.turn!r}, text={self.text!r})"
 
 
 class Receipt:
@@ -258,25 +159,21 @@ class Receipt:
     told of that.
     """
 
-    def __init__(self, session: SessionHandle, event: Mapping[str, Any]) -> None:
+    def __init__(self, link: Link, event: Mapping[str, Any]) -> None:
         self.id = str(event["id"])
         self.number = cast("int | None", event["number"])
         self.taken_as = str(event["as"])
         self.rule = cast("str | None", event["rule"])
         self.ack = cast("str | None", event.get("ack_text"))
-        self._session = session
+        self._link = link
 
     async def done(self) -> Outcome:
         """Wait until the message has become something. Raises `SteersmanError` if the session is left.
 
         A tool of the session cannot wait for it: its turn waits for the tool.
         """
-        if running_session() == self._session.id:
-            raise UsageError(
-                "a tool cannot wait for its own session, whose turn waits for the tool",
-                "send the message without waiting for its outcome",
-            )
-        return await self._session.outcomes.of(self.id)
+        await self._link.refuse_own_tool()
+        return await self._link.outcomes.of(self.id)
 
     def __repr__(self) -> str:
         return f"Receipt(id={self.id!r}, number={self.number}, taken_as={self.taken_as!r})"
@@ -300,122 +197,96 @@ class SessionInfo:
         return f"SessionInfo(id={self.id!r}, state={self.state!r}, agent={self.agent!r})"
 
 
-# The outcome of messages --------------------------------------------------------------------------
+# Sessions -----------------------------------------------------------------------------------------
 
 
-class Outcomes:
-    """Observes one session, and wakes those who wait for the outcome of a message; see `Observer`."""
+class Link:
+    """What the events of a session are for its handle: receipts, live events, and its end.
 
-    def __init__(self) -> None:
-        self._record = SessionRecord()
-        self._waiting: dict[str, list[Callable[[], None]]] = {}
-        self._fault: SteersmanError | None = None
+    `over` says why the session takes no messages here any more; empty while it does. `is_home_closed`:
+    its journal cannot be read here any more, either. `on_end` are called when it takes no more.
+    """
 
-    def observe_entry(
-        self, entry: e.Entry, seq: int, time: float, record: SessionRecord
-    ) -> Publication:
-        """Look, when the entry is durable, whether a message that is waited for has become something."""
-        return partial(self._learn, record, is_over=isinstance(entry, e.SessionSuspended))
+    def __init__(self, session: str, outcomes: Outcomes, store: Store) -> None:
+        self.session = session
+        self.outcomes = outcomes
+        self.store = store
+        self.over = ""
+        self.is_home_closed = False
+        self.feeds: tuple[Feed, ...] = ()
+        self.on_event: Callable[[EventFields | None], None] = lambda _: None
+        self._receipts: dict[str, list[Callable[[Mapping[str, Any]], None]]] = {}
 
-    def observe_fact(self, fact: Fact) -> None:
-        """Tell everybody when the journal cannot be written."""
-        if isinstance(fact, StoreLost):
-            self._fault = StoreError(fact.text, fact.hint)
-            self._wake(tuple(self._waiting))
-
-    def _learn(self, record: SessionRecord, *, is_over: bool) -> None:
-        self._record, self._fault = record, None
-        if is_over:
-            self.close()
-        elif self._waiting:
-            self._wake(tuple(item for item in self._waiting if self._outcome(item) is not None))
+    def hear(self, event: EventFields) -> None:
+        """Take in an event of the session; for the runtime's own thread."""
+        for feed in self.feeds:
+            feed.hear(event)
+        if event["type"] in _ENDS:
+            self.over = _ENDS[event["type"]]  # now every feed has this event
+        self.on_event(event)
+        key = event.get("client_id")
+        if isinstance(key, str) and key in self._receipts and is_receipt(event, key):
+            self._answer(key, event)
 
     def close(self) -> None:
-        """Tell everybody that the session was left."""
-        self._fault = UnknownSession(
-            "the session was left before the message had its turn",
-            "it waits in the queue: resume the session, then resume_queue()",
-        )
-        self._wake(tuple(self._waiting))
+        """Tell everybody who still waits that the home is closed."""
+        self.over = self.over or _LEFT
+        self.is_home_closed = True
+        self.outcomes.close()
+        self.on_event(None)
+        for key in tuple(self._receipts):
+            self._answer(key, {"type": "rejected", "reason": _LEFT})
 
-    def _wake(self, items: tuple[str, ...]) -> None:
-        for item in items:
-            for wake in self._waiting.pop(item, ()):
-                wake()
+    def await_receipt(self, key: str) -> asyncio.Future[Mapping[str, Any]]:
+        """Return a future of the caller's loop: the event that answers the message with this key."""
+        loop = asyncio.get_running_loop()
+        answered: asyncio.Future[Mapping[str, Any]] = loop.create_future()
 
-    async def of(self, item: str) -> Outcome:
-        """Wait for the outcome of a message, or of an interrupt; from any loop."""
-        while (outcome := self._outcome(item)) is None:
-            if self._fault is not None:
-                raise self._fault
-            loop, woken = asyncio.get_running_loop(), asyncio.Event()
-            self._waiting.setdefault(item, []).append(partial(_on, loop, woken.set))
-            if self._outcome(item) is None and self._fault is None:
-                await woken.wait()
-        return outcome
+        def take(event: Mapping[str, Any]) -> None:
+            if not answered.done():
+                answered.set_result(event)
 
-    def _outcome(self, item: str) -> Outcome | None:
-        record = self._record
-        found = record.queue.items.get(item)
-        if found is None:
-            cancel = record.interrupts.get(item)
-            is_over = cancel is not None and cancel.state != "stopping"
-            return Outcome("done", cancel.turn) if is_over and cancel is not None else None
-        if found.state not in _BECAME or (found.state == "steered" and not found.turn):
-            return None
-        turn = record.turns.get(found.turn)
-        is_ended = found.state in ("done", "failed", "interrupted")
-        return Outcome(
-            _BECAME[found.state],
-            found.turn,
-            last_answer(record) if is_ended and record.turn == found.turn else "",
-            turn.usage if turn is not None else None,
-            found.why,
-        )
+        waiting = self._receipts.setdefault(key, [])
+        waiting.append(lambda event: later(loop, partial(take, event)))
+        return answered
 
+    def _answer(self, key: str, event: Mapping[str, Any]) -> None:
+        for take in self._receipts.pop(key, ()):
+            take(event)
 
-def last_answer(record: SessionRecord) -> str:
-    """Return the agent's last words since a message of a person; empty if there are none."""
-    for message in reversed(record.conversation):
-        if message.role == "user":
-            break
-        if message.role == "assistant" and message.text:
-            return message.text
-    return ""
+    def check_open(self) -> None:
+        """Raise `UsageError` if the session takes no messages here any more."""
+        if self.over:
+            what = "was left" if self.over == _LEFT else "is finalized"
+            raise UsageError(f"session `{self.session}` {what}", _NEXT[self.over])
 
-
-def _on(loop: asyncio.AbstractEventLoop, do: Callable[[], object]) -> None:
-    """Have something done on a program's loop, unless that is closed."""
-    if not loop.is_closed():
-        loop.call_soon_threadsafe(do)
-
-
-# Sessions -----------------------------------------------------------------------------------------
+    async def refuse_own_tool(self) -> None:
+        """Raise `UsageError` in a tool for whose end the session waits, itself or in a subagent."""
+        session = running_session()
+        while session and session != self.session:
+            session = await asyncio.to_thread(_parent_of, self.store, session)
+        if session:
+            raise UsageError(
+                "a tool cannot wait for its own session, whose turn waits for the tool",
+                "send the message without waiting for its outcome",
+            )
 
 
 class SessionHandle:
     """A session that this program runs."""
 
-    def __init__(self, host: Host, conversation: Conversation, outcomes: Outcomes) -> None:
+    def __init__(self, conversation: Conversation, link: Link) -> None:
         self.id = conversation.session
-        self.outcomes = outcomes
-        self._host = host
         self._client = conversation
-        self._receipts: dict[str, Callable[[EventFields], None]] = {}
-        self._feeds: tuple[_Feed, ...] = ()
+        self._link = link
 
-    def hear(self, event: EventFields) -> None:
-        """Take in an event of the session; for the runtime's own thread."""
-        for feed in self._feeds:
-            feed.hear(event)
-        key = event.get("client_id")
-        if isinstance(key, str) and key in self._receipts and is_receipt(event, key):
-            self._receipts.pop(key)(event)
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(id={self.id!r})"
 
     @property
     def is_open(self) -> bool:
         """Whether the session takes messages here."""
-        return self._client.is_open
+        return not self._link.over and self._client.is_open
 
     async def say(
         self, text: str, how: How | None = None, user: str | None = None, *, key: str = ""
@@ -426,27 +297,34 @@ class SessionHandle:
         `user` is who speaks. `key` is an idempotency key: a message with the key of an earlier one is
         that one. A slash at the beginning has no meaning.
         """
+        if how is not None:
+            _one_of(how, How, "how")
+        return await self._send(text, how or "auto", user, key)
+
+    async def _send(self, text: str, how: str, user: str | None, key: str = "") -> Receipt:
+        """Send a message and wait for its receipt. Raises `Rejected`."""
+        if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise UsageError(f"a message is a text, not {text!r}")
         if not text.strip():
             raise Rejected("empty", "there is nothing in the message")
-        loop = asyncio.get_running_loop()
+        if self._link.over:
+            raise Rejected(self._link.over, _NEXT[self._link.over])
         key = key or f"k-{uuid4().hex}"
-        answered: asyncio.Future[EventFields] = loop.create_future()
-
-        def take(event: EventFields) -> None:
-            if not answered.done():
-                answered.set_result(event)
-
-        self._receipts[key] = lambda event: _on(loop, partial(take, event))
+        answered = self._link.await_receipt(key)
         send = self._client.send_message
-        await asyncio.to_thread(send, text, how or "auto", key, user or "")
+        await asyncio.to_thread(send, text, how, key, user or "")
         event = await answered
         if event["type"] == "rejected":
-            raise Rejected(event["reason"], event.get("hint", ""))
-        return Receipt(self, event)
+            reason = str(event["reason"])
+            raise Rejected(reason, _NEXT.get(reason) or str(event.get("hint", "")))
+        return Receipt(self._link, event)
 
     async def ask(self, text: str, user: str | None = None) -> Outcome:
-        """Send a message and wait for its outcome: its turn comes after those that wait already."""
-        return await (await self.say(text, "queue", user)).done()
+        """Send a message and wait for the outcome of its turn, which comes after what runs and waits.
+
+        No word of it has a meaning for the runtime. What a stop held stays held, and does not hold it up.
+        """
+        return await (await self._send(text, "turn", user)).done()
 
     async def steer(self, text: str, user: str | None = None) -> Receipt:
         """Send a message into the running turn, which goes on with it."""
@@ -459,14 +337,13 @@ class SessionHandle:
         """
         return await self._command("stop")
 
-    async def revert(
-        self, scope: Literal["turn", "last", "undo"] = "turn", *, force: bool = False
-    ) -> dict[str, Any]:
+    async def revert(self, scope: Scope = "turn", *, force: bool = False) -> dict[str, Any]:
         """Stop, and restore the files that the turn changed; changes by others stay.
 
         `last` means the newest turn that changed something, `undo` takes the last revert back. Returns
-        the lists `restored` and `kept`. Raises `UsageError` if there is nothing to restore.
+        the lists `restored` and `kept`. Raises `UsageError` if it is refused.
         """
+        _one_of(scope, Scope, "scope")
         what = [] if scope == "turn" else [scope]
         return await self._command("revert", what=what, force=force)
 
@@ -488,15 +365,23 @@ class SessionHandle:
 
         Returns the goal. Raises `UsageError` if it is refused.
         """
+        if not text.strip():
+            raise UsageError("a goal needs a text")
+        for gate in gates:
+            if isinstance(gate, str):
+                raise UsageError(
+                    f"the gate {gate!r} is a text, not a list of words",
+                    f"write gates=[{shlex.split(gate)!r}]",
+                )
         budget = {"turns": max_turns, "tokens": max_tokens, "minutes": max_minutes}
         given = {name: most for name, most in budget.items() if most is not None}
         commands = [shlex.join(gate) for gate in gates]
         return await self._command("goal", text=text, gates=commands, **given)
 
-    async def answer(
-        self, question: str, choice: Literal["allow", "always", "deny"], reason: str = ""
-    ) -> None:
+    async def answer(self, question: str, choice: Choice, reason: str = "") -> None:
         """Answer a question (event `question`). Raises `UsageError` when it is not open."""
+        _one_of(choice, Choice, "choice")
+        self._link.check_open()
         message = Answer(question=question, choice=choice, reason=reason)
         answer = await asyncio.to_thread(self._client.ask, message)
         if not answer.get("ok"):
@@ -508,32 +393,39 @@ class SessionHandle:
         Ends when the session is left. Events that are not journalled (pieces of text, output) come
         only live.
         """
-        feed = _Feed()
-        self._feeds = (*self._feeds, feed)
+        if self._link.is_home_closed:
+            raise UsageError(
+                f"session `{self.id}` was left, and its journal is closed", _NEXT[_LEFT]
+            )
+        link, feed = self._link, Feed()
+        link.feeds = (*link.feeds, feed)
         try:
             while True:
                 feed.begin()
-                pages = _Pages(self._client.store, self.id, after)
+                pages = Pages(self._client.store, self.id, after)
                 while page := await asyncio.to_thread(pages.next):
                     for event in page:
                         yield event
                 after = pages.after
-                if not self.is_open and not feed.has_any:
-                    return
-                async for event in feed.live(after):
+                is_over = bool(link.over)
+                async for event in feed.live(after, is_over=is_over):
                     yield event
                     after = max(after, event.seq or 0)
-                    if event.type in _LAST:
+                    if event.type in _ENDS:
                         return
+                if is_over and not feed.is_behind:
+                    return
         finally:
-            self._feeds = tuple(known for known in self._feeds if known is not feed)
+            link.feeds = tuple(known for known in link.feeds if known is not feed)
 
     def queue(self) -> dict[str, Any]:
         """Return the queue: `state`, and `items` in their order, each a dictionary."""
+        self._link.check_open()
         return self._client.queue()
 
     def inspect(self) -> dict[str, Any]:
         """Return the whole state of the session as plain data, without secrets."""
+        self._link.check_open()
         return self._client.inspect()
 
     async def close(self) -> None:
@@ -546,118 +438,70 @@ class SessionHandle:
 
     async def _command(self, name: str, /, **arguments: Any) -> dict[str, Any]:
         """Carry a command out. Raises `UsageError` if it is refused."""
-        reply: Reply | None = await asyncio.to_thread(self._client.run, call(name, arguments))
+        self._link.check_open()
+        try:
+            command = call(name, arguments)
+        except ValueError as error:
+            raise UsageError(str(error)) from error
+        reply: Reply | None = await asyncio.to_thread(self._client.run, command)
         if reply is None or not reply.ok:
             raise UsageError(reply.text if reply is not None else f"{name} was refused")
         return dict(reply.data)
 
 
-_LAST = ("session_suspended", "session_finalized")
-_PAGE = 500  # entries that are read at once
-
-
-class _Pages:
-    """Reads a session's journal as events, page by page; `after` is the last entry that was read."""
-
-    def __init__(self, store: Store, session: str, after: int) -> None:
-        self.after = after
-        self._store = store
-        self._session = session
-        self._record: SessionRecord | None = None
-
-    def next(self) -> list[Event]:
-        """Return the events of the next entries that have any; none at the end."""
-        record = self._record
-        if record is None:
-            record = self._record = load_record(self._store, self._session, upto=self.after)
-        found: list[Event] = []
-        while not found:
-            before = self.after
-            for stored in self._store.entries(self._session, before, before + _PAGE):
-                entry = decode_entry(stored.data)
-                apply(record, entry, stored.seq, stored.time)
-                at = Stamp(seq=stored.seq, time=iso(stored.time), session=self._session)
-                found += map(Event, translate(entry, record, at))
-                self.after = stored.seq
-            if self.after == before:
-                break
-        return found
-
-
-class _Feed:
-    """The live events of one reader; one that does not read for long falls behind."""
-
-    def __init__(self) -> None:
-        self._loop = asyncio.get_running_loop()
-        self._woken = asyncio.Event()
-        self._events: deque[EventFields] = deque()
-        self._is_behind = False
-
-    def begin(self) -> None:
-        """Keep what comes from now on."""
-        self._events.clear()
-        self._is_behind = False
-
-    @property
-    def has_any(self) -> bool:
-        """Whether an event waits to be read."""
-        return bool(self._events)
-
-    def hear(self, event: EventFields) -> None:
-        """Keep an event; of an entry whose events do not all have room, none."""
-        if self._is_behind:
-            return
-        if len(self._events) < UNREAD:
-            self._events.append(event)
-        else:
-            self._is_behind = True
-            while self._events and self._events[-1]["seq"] == event["seq"] is not None:
-                self._events.pop()
-        _on(self._loop, self._woken.set)
-
-    async def live(self, after: int) -> AsyncIterator[Event]:
-        """Yield events as they come, without those of the journal up to `after`, until it is behind."""
-        while True:
-            self._woken.clear()
-            while self._events:
-                event = self._events.popleft()
-                if event["seq"] is None or event["seq"] > after:
-                    yield Event(event)
-            if self._is_behind:
-                return
-            await self._woken.wait()
+def _parent_of(store: Store, session: str) -> str:
+    """Return the session whose subagent a session is; empty if it is none."""
+    return next((row.parent for row in store.sessions() if row.session == session), "")
 
 
 class RunHandle(SessionHandle):
     """A run of a workflow: a session, in which the workflow takes the place of an agent."""
 
-    def __init__(self, host: Host, conversation: Conversation, outcomes: Outcomes) -> None:
-        super().__init__(host, conversation, outcomes)
+    def __init__(self, conversation: Conversation, link: Link, let_go: Callable[..., None]) -> None:
+        super().__init__(conversation, link)
+        self._let_go = let_go
         self._loop = asyncio.get_running_loop()
-        self._ended: asyncio.Future[RunResult] = self._loop.create_future()
+        self._ended: asyncio.Future[RunResult | None] = self._loop.create_future()
+        link.on_event = self._take
 
-    def hear(self, event: EventFields) -> None:
-        """Take in an event; the end of the run is its result."""
-        super().hear(event)
-        if event["type"] == "run_ended":
-            _on(self._loop, partial(self._end, RunResult(event)))
+    def _take(self, event: EventFields | None) -> None:
+        """Take in an event: the end of the run is its result; none where the run was left before."""
+        is_end = event is not None and event["type"] == "run_ended"
+        if is_end or event is None or event["type"] in _ENDS:
+            later(self._loop, partial(self._settle, RunResult(event) if is_end and event else None))
 
-    def _end(self, result: RunResult) -> None:
+    def _settle(self, result: RunResult | None) -> None:
         if not self._ended.done():
             self._ended.set_result(result)
 
     async def result(self) -> RunResult:
-        """Wait for the end of the run, and leave it; the files that it made stay."""
+        """Wait for the end of the run, and leave it; the files that it made stay.
+
+        A run that is left before its end is interrupted. Raises `UsageError` if its end is not known.
+        """
         result = await asyncio.shield(self._ended)
-        await asyncio.to_thread(self._host.close)
+        if result is None:
+            raise UsageError(
+                f"run `{self.id}` was left before it ended",
+                f"`steersman run --resume {self.id}` continues it",
+            )
+        await asyncio.to_thread(self._let_go)
         return result
+
+    async def close(self) -> None:
+        """Interrupt the run and leave it: what it did is kept, and the command line can resume it."""
+        await asyncio.to_thread(self._let_go)
+
+    async def finalize(self) -> None:
+        """End the run for good."""
+        await asyncio.to_thread(self._let_go, is_final=True)
 
 
 class RunResult:
-    """How a run ended: `status` is `succeeded`, `failed` or `interrupted`; `output` is a text.
+    """How a run ended: `status` is `succeeded`, `failed` or `interrupted`.
 
-    `steps` are dictionaries with `step`, `state`, and what the step has to tell; `reason` says why it
-    failed.
+    `output` is the text that the workflow declares as its output, if any. `steps` are dictionaries with
+    `step`, `state`, and what the step has to tell; `reason` says why it failed.
     """
 
     def __init__(self, event: Mapping[str, Any]) -> None:
@@ -677,21 +521,40 @@ class Home:
     """The sessions of a program, in one place; `async with steersman.open(...) as runtime`."""
 
     def __init__(
-        self, home: str | Path | None, *, unattended: bool = False, yes: bool = False
+        self,
+        home: str | Path | None,
+        *,
+        unattended: bool = False,
+        yes: bool = False,
+        is_hermetic: bool = False,
     ) -> None:
+        if not (home is None or isinstance(home, str | Path)):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise UsageError(
+                f"{home!r} is no home", "give the path of a folder, `memory:`, or nothing"
+            )
         self._where = home
         self._launch = LaunchOptions(can_ask=not unattended, is_yes=yes)
         self._open_host: Host | None = None
-        self._runs: list[Host] = []
+        self._runs: dict[str, Callable[..., None]] = {}
         self._handles: dict[str, SessionHandle] = {}
+        self._links: WeakValueDictionary[str, Link] = WeakValueDictionary()
+        self._is_hermetic = is_hermetic
+        self._introducing = threading.Lock()
         self._outcomes: dict[str, Outcomes] = {}
         self._closing = ExitStack()
         self._loop: asyncio.AbstractEventLoop | None = None
 
     async def __aenter__(self) -> Self:
         """Open the home. Raises `SteersmanError`."""
+        if self._loop is not None:
+            raise UsageError("the home is open already", "open it once, and hand it on")
         self._loop = asyncio.get_running_loop()
-        self._open_host = await asyncio.to_thread(self._open)
+        try:
+            self._open_host = await asyncio.to_thread(self._open)
+        finally:
+            if self._open_host is None:
+                self._loop = None
+                self._closing.close()
         return self
 
     async def __aexit__(
@@ -702,52 +565,61 @@ class Home:
     ) -> None:
         """Leave every session, end every process that they started, close the journal."""
         host, self._open_host = self._open_host, None
-        for run in self._runs:
-            await asyncio.to_thread(run.close)
-        if host is not None:
-            await asyncio.to_thread(host.close)
-        for outcomes in self._outcomes.values():
-            outcomes.close()
+        for let_go in (*self._runs.values(), *([host.close] if host is not None else [])):
+            await asyncio.to_thread(let_go)
+        for link in tuple(self._links.values()):
+            link.close()
+        self._runs.clear()
+        self._links.clear()
+        self._handles.clear()
+        self._outcomes.clear()
         await asyncio.to_thread(self._closing.close)
+        self._loop = None
 
     def _open(self) -> Host:
         environ, overrides = dict(os.environ), dict[str, Any]()
         where = self._where
-        paths, store = Paths.of(environ), self._store()
+        paths, folder, store = Paths.of(environ), Path.cwd(), self._store()
         if where == MEMORY:
-            scratch = self._closing.enter_context(tempfile.TemporaryDirectory("-steersman"))
-            paths = replace(paths, state=Path(scratch))
+            scratch = Path(self._closing.enter_context(tempfile.TemporaryDirectory("-steersman")))
+            paths = replace(paths, state=scratch)
             overrides["auto_queue.persistence.enabled"] = False
+            if self._is_hermetic:
+                paths, folder = replace(paths, config=scratch), scratch
+                environ.pop("STEERSMAN_CONFIG", None)
         elif where is not None and store is None:
             environ["STEERSMAN_HOME"] = os.fspath(where)
             paths = Paths.of(environ)
         self._places = paths, environ
-        return self._host(
-            Host(paths, load(paths, Path.cwd(), environ, overrides), environ, self._launch, store)
-        )
+        config = load(paths, folder, environ, overrides)
+        return self._following(Host(paths, config, environ, self._launch, store))
 
     def _store(self) -> Store | None:
         """Open the store of a home elsewhere, once for each host, which closes it."""
         is_url = isinstance(self._where, str) and "://" in self._where
         return store_at(str(self._where)) if is_url else None
 
-    def _host(self, host: Host) -> Host:
+    def _following(self, host: Host) -> Host:
         """Follow the sessions of a host."""
-        host.watching = self._watch
+
+        def watch(session: str) -> tuple[Outcomes, ...]:
+            self._outcomes[session] = Outcomes(session, lambda: host.store)
+            return (self._outcomes[session],)
+
+        host.watching = watch
         host.event_bus.subscribe(self._hear)
         return host
 
-    def _watch(self, session: str) -> tuple[Outcomes, ...]:
-        self._outcomes[session] = Outcomes()
-        return (self._outcomes[session],)
-
     def _hear(self, event: EventFields) -> None:
-        handle = self._handles.get(event["session"])
-        if handle is not None:
-            handle.hear(event)
+        session = event["session"]
+        link = self._links.get(session)
+        if link is not None:
+            link.hear(event)
+        if event["type"] in _ENDS:
+            self._handles.pop(session, None)  # whoever has the handle keeps it
 
     @property
-    def host(self) -> Host:
+    def _host(self) -> Host:
         """What holds the sessions. Raises `UsageError` if the home is closed."""
         if self._open_host is None:
             raise UsageError("the home is not open", "`async with steersman.open(...) as runtime:`")
@@ -762,15 +634,17 @@ class Home:
 
         `agent` is one of the program's own, or the name of a configured one; none means the default.
         """
-        host, place = self.host, Path(folder).expanduser().resolve()
-        if not place.is_dir():
-            raise UsageError(f"`{place}` is not a folder", "make it first, or give another one")
-        name = agent if isinstance(agent, str) else ""
+        host, place = self._host, _existing(folder)
         if isinstance(agent, Agent):
-            name = agent.name
-            host.introduce(name, self._own(agent))
-        conversation = await asyncio.to_thread(host.begin, place, None, name)
-        return self._handle(SessionHandle, host, conversation)
+            begin = partial(host.begin, place, None, agent.name)
+            conversation = await asyncio.to_thread(
+                self._introduced, agent.name, self._own(agent), begin
+            )
+            return self._handle(conversation)
+        if not (agent is None or isinstance(agent, str)):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise UsageError(f"{agent!r} is no agent", "give a steersman.Agent, or the name of one")
+        conversation = await asyncio.to_thread(host.begin, place, None, agent or "")
+        return self._handle(conversation)
 
     async def resume(self, session: str, *, agent: Agent | None = None) -> SessionHandle:
         """Take up a session, by its id or the beginning of it. Nothing runs until it is told to.
@@ -778,15 +652,15 @@ class Home:
         `agent` brings the tools of the program's own that the session uses; the session keeps its
         instructions. Raises `UsageError` for an unknown session, one that lacks a tool, or a run.
         """
-        host = self.host
+        host = self._host
         row = find_session(await asyncio.to_thread(host.store.sessions), session)
         refuse_run(row)
+        if row.state == "finalized":
+            raise UsageError(f"session `{row.session}` is finalized", _NEXT[_FINALIZED])
         known = self._handles.get(row.session)
         if known is not None and known.is_open:
             return known
         record = await asyncio.to_thread(load_record, host.store, row.session)
-        if agent is not None:
-            host.introduce(record.agent, self._own(agent))
         own = [tool.schema.name for tool in agent.own_tools] if agent is not None else []
         there = {*host.runtime.shared.toolbox.names, *own}
         missing = [
@@ -799,12 +673,14 @@ class Home:
                 f"session `{row.session}` uses the tool `{missing[0]}`, which is not there",
                 "give an agent that has it: resume(session, agent=...)",
             )
-        conversation = await asyncio.to_thread(host.resume, row.session)
-        return self._handle(SessionHandle, host, conversation)
+        resume = partial(host.resume, row.session)
+        if agent is not None:
+            resume = partial(self._introduced, record.agent, self._own(agent), resume)
+        return self._handle(await asyncio.to_thread(resume))
 
     def sessions(self) -> list[SessionInfo]:
         """List the home's sessions, the newest first, without those of subagents."""
-        return [SessionInfo(row) for row in self.host.store.sessions() if not row.parent]
+        return [SessionInfo(row) for row in self._host.store.sessions() if not row.parent]
 
     # Workflows ------------------------------------------------------------------------------------
 
@@ -819,10 +695,27 @@ class Home:
 
         Raises `ConfigError` with every problem of the file, and `UsageError` for unknown variables.
         """
-        place = Path(folder).expanduser().resolve()
+        place = _existing(folder)
         host, plan = await asyncio.to_thread(self._planned, str(file), variables or {}, place)
-        conversation = await asyncio.to_thread(host.begin, place, plan)
-        handle = self._handle(RunHandle, host, conversation)
+        try:
+            conversation = await asyncio.to_thread(host.begin, place, plan)
+        except SteersmanError:
+            await asyncio.to_thread(host.close)
+            raise
+        link = self._link(conversation, host.store)
+
+        ending = threading.Lock()
+
+        def let_go(*, is_final: bool = False) -> None:
+            with ending:  # the result, a close and the end of the home may come together
+                if is_final:
+                    conversation.finalize()
+                host.close()
+                link.is_home_closed = True
+            self._runs.pop(link.session, None)
+
+        self._runs[link.session] = let_go
+        handle = self._handles[link.session] = RunHandle(conversation, link, let_go)
         await asyncio.to_thread(start_run, conversation, plan.spec.name)
         return handle
 
@@ -833,25 +726,44 @@ class Home:
         from ..workflows.flow.variables import bind_values
         from ..workflows.flow.workflow_file import find_workflow
 
-        self.host  # noqa: B018 - it is open
+        self._host  # noqa: B018 - it is open
         paths, environ = self._places
         path = find_workflow(file, paths, folder)
         around = Surroundings(paths=paths, folder=folder, environ=environ)
         spec, config = checked_workflow(path, around)
         plan = RunPlan(spec=spec, variables=bind_values(spec, variables))
-        host = self._host(Host(paths, config, environ, self._launch, self._store()))
-        self._runs.append(host)
+        host = self._following(Host(paths, config, environ, self._launch, self._store()))
         return host, plan
+
+    def _introduced(
+        self, name: str, agent: OwnAgent, begin: Callable[[], Conversation]
+    ) -> Conversation:
+        """Begin a session while a name means this agent, and no other one of the same name."""
+        with self._introducing:
+            self._host.introduce(name, agent)
+            return begin()
 
     def _own(self, agent: Agent) -> OwnAgent:
         assert self._loop is not None
-        return agent.own(self.host, self._loop)
+        return self._host.own_agent(agent, self._loop)
 
-    def _handle(self, kind: type[H], host: Host, conversation: Conversation) -> H:
-        session = conversation.session
-        handle = kind(host, conversation, self._outcomes[session])
-        self._handles[session] = handle
+    def _handle(self, conversation: Conversation) -> SessionHandle:
+        handle = SessionHandle(conversation, self._link(conversation, self._host.store))
+        self._handles[handle.id] = handle
         return handle
+
+    def _link(self, conversation: Conversation, store: Store) -> Link:
+        session = conversation.session
+        link = self._links[session] = Link(session, self._outcomes.pop(session), store)
+        return link
+
+
+def _existing(folder: str | Path) -> Path:
+    """Return a folder by its whole path. Raises `UsageError` if it is not there."""
+    place = Path(folder).expanduser().resolve()
+    if not place.is_dir():
+        raise UsageError(f"`{place}` is not a folder", "make it first, or give another one")
+    return place
 
 
 def open_home(

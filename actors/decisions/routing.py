@@ -58,7 +58,8 @@ def route(record: SessionRecord, message: UserMessage, environment: Environment)
     row, message = looked_up(environment.dispositions, message, doing, policy)
     match row.action:
         case Action.RUN:
-            return _take_in(record, enqueue(message, row, "turn", is_next=True), environment)
+            order = enqueue(message, row, "turn", is_next=not _is_about_to_run(record))
+            return _take_in(record, order, environment)
         case Action.QUEUE:
             return _wait(record, message, row, doing, environment)
         case Action.STEER:
@@ -113,6 +114,12 @@ def enqueue(
         attached=message.attached,
         **more,
     )
+
+
+def _is_about_to_run(record: SessionRecord) -> bool:
+    """Whether messages of people wait for a turn that is about to begin: a new one follows them."""
+    waiting = record.queue.waiting() if record.queue.state == "open" else []
+    return any(not (item.is_next or item.goal or item.editor) for item in waiting)
 
 
 def _take_in(record: SessionRecord, order: Enqueue, environment: Environment) -> Decision:

@@ -85,7 +85,7 @@ def main() -> None:
     try:
         function = _function(place, answer)
         if "about" in asked:
-            result = function.called_apart(asked["with"], asked["about"], answer.note)
+            result = function.called_apart(asked["with"], asked["about"], answer.note, answer.fail)
         else:
             result = _called(function, asked["with"], place, answer)
     except SystemExit as end:

@@ -15,14 +15,16 @@ import re
 import sys
 import threading
 from collections.abc import Callable
+from concurrent.futures import CancelledError, Future
 from contextvars import ContextVar
 from copy import copy
 from functools import cache, partial, update_wrapper
 from pathlib import Path
-from typing import Any, Generic, ParamSpec, TypeVar, cast, get_type_hints, overload
+from typing import Any, Generic, ParamSpec, TypeVar, cast, get_args, get_type_hints, overload
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, create_model
 from pydantic.errors import PydanticUserError
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaWarningKind
 
 from ...machines.conversation import ToolSchema
 from ...machines.errors import ToolError, UsageError
@@ -44,6 +46,7 @@ NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 """A name that every model's API accepts."""
 GRACE = 2.0
 """Seconds that a function may take to return after a stop, before its call is given up."""
+_LONGEST_ERROR = 2000  # characters
 LIMIT = 1 << 14
 """Bytes of a result that the model gets; the whole of a longer one is kept in a file."""
 
@@ -122,8 +125,10 @@ class FunctionTool(Generic[P, R]):
         self._processes: Processes | None = None
         self._grace = GRACE
         self.schema, self._arguments, self._context_name = _declared(function, name)
-        if timeout is not None and not timeout > 0:
-            raise UsageError(f"tool `{self.name}`: timeout must be more than 0, not {timeout:g}")
+        if timeout is not None and not (isinstance(timeout, int | float) and timeout > 0):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise UsageError(
+                f"tool `{self.name}`: timeout is a number of seconds above 0, not {timeout!r}"
+            )
         self._place = _place_of(function, self.name) if isolated else ""
         update_wrapper(self, function)
 
@@ -226,9 +231,16 @@ class FunctionTool(Generic[P, R]):
         )
 
     def called_apart(
-        self, arguments: dict[str, Any], about: dict[str, str], note: Callable[[Any], None]
+        self,
+        arguments: dict[str, Any],
+        about: dict[str, str],
+        note: Callable[[Any], None],
+        fail: Callable[[str], None],
     ) -> Any:
-        """Call the function in the process that was started for it, and return what JSON has."""
+        """Call the function in the process that was started for it, and return what JSON has.
+
+        `fail` ends the process with the reason why there is no result.
+        """
         folder = Path(about["folder"])
         context = ToolContext(
             folder=folder, call=about["call"], session=about["session"], spill_folder=folder
@@ -238,21 +250,28 @@ class FunctionTool(Generic[P, R]):
             note([said.done, said.total, said.unit, said.note])
 
         _running.set(about["session"])
-        result = cast("Any", self.function)(**self._given(arguments, context, StopFlag(), report))
-        if inspect.isawaitable(result):
-            result = asyncio.run(_awaited(result))
-        return _ANYTHING.dump_python(result, mode="json")
+        try:
+            result = cast("Any", self.function)(
+                **self._given(arguments, context, StopFlag(), report)
+            )
+            if inspect.isawaitable(result):
+                result = asyncio.run(_awaited(result))
+            text = _text_of(result, self.name).decode()
+        except ToolError as error:
+            fail(error.message)
+        else:
+            return text
 
     def begin(self, given: dict[str, Any], session: str) -> Work:
-        """Begin a call where it belongs."""
+        """Begin a call where it belongs; what it ends with is the text of its result."""
 
         def call() -> Any:
             _running.set(session)
             return cast("Any", self.function)(**given)
 
-        if inspect.iscoroutinefunction(self.function):
-            return _on_loop(call, self._loop or _own_loop())
-        return _in_thread(call)
+        loop = self._loop or _own_loop()
+        place = _on_loop if inspect.iscoroutinefunction(self.function) else _in_thread
+        return place(call, partial(_text_of, name=self.name), loop)
 
 
 def bound(tool: Tool, loop: asyncio.AbstractEventLoop | None, resources: ToolResources) -> Tool:
@@ -325,15 +344,25 @@ class FunctionRun:
         if isinstance(error, ToolStopped | asyncio.CancelledError):
             return ToolResult(status="killed", text="Stopped before it was done.")
         if error is not None:
-            return failed(ToolError(f"{type(error).__name__}: {error}".rstrip(": ")))
-        value = work.ended.result()
-        try:
-            data = value.encode() if isinstance(value, str) else _ANYTHING.dump_json(value)
-        except (ValueError, RecursionError) as why:
-            kind = type(value).__name__
-            return failed(ToolError(f"`{self._tool.name}` returned a `{kind}`, no JSON: {why}"))
-        data = b"Done." if value is None else data
+            text = f"{type(error).__name__}: {error}".rstrip(": ")
+            return failed(
+                ToolError(text if len(text) <= _LONGEST_ERROR else f"{text[:_LONGEST_ERROR]}…")
+            )
+        data = work.ended.result()
         return await asyncio.to_thread(_clipped, data, self._tool.limit, self._context)
+
+
+def _text_of(value: Any, name: str) -> bytes:
+    """Return what a function returned as the model reads it. Raises `ToolError`."""
+    if value is None:
+        return b"Done."
+    try:
+        return value.encode() if isinstance(value, str) else _ANYTHING.dump_json(value)
+    except (ValueError, RecursionError) as error:
+        kind = type(value).__name__
+        raise ToolError(
+            f"`{name}` returned a `{kind}`, which JSON does not have: {error}"
+        ) from error
 
 
 def _clipped(data: bytes, limit: int, context: ToolContext) -> ToolResult:
@@ -349,7 +378,7 @@ def _clipped(data: bytes, limit: int, context: ToolContext) -> ToolResult:
 
 # Functions in a process of their own --------------------------------------------------------------
 
-_ANYTHING = TypeAdapter[Any](Any)
+_ANYTHING = TypeAdapter[Any](Any, config=ConfigDict(ser_json_inf_nan="strings"))
 _ERRORS = 4096  # bytes of the end of standard error that a failure shows
 _LONGEST = 8 << 20  # bytes of a result
 
@@ -432,29 +461,46 @@ class Work(Value):
     cancel: Callable[[], object]
 
 
-def _in_thread(call: Callable[[], Any]) -> Work:
-    """Run a function in a thread of its own, which does not keep the program from ending."""
+def _in_thread(
+    call: Callable[[], Any], text_of: Callable[[Any], bytes], loop: asyncio.AbstractEventLoop
+) -> Work:
+    """Run a function in a thread of its own, which does not keep the program from ending.
+
+    What it returns to be awaited, as a wrapped coroutine function does, is awaited on `loop`.
+    """
     ended, settle = _promise()
+    waiting: list[Future[Any]] = []
 
     def run() -> None:
         try:
             value = call()
+            if inspect.isawaitable(value):
+                waiting.append(asyncio.run_coroutine_threadsafe(_awaited(value), loop))
+                value = waiting[0].result()
+            text = text_of(value)
+        except CancelledError:
+            settle(None, asyncio.CancelledError())
         except BaseException as error:
             settle(None, error)
         else:
-            settle(value, None)
+            settle(text, None)
 
     threading.Thread(target=run, name="steersman-tool", daemon=True).start()
-    return Work(ended=ended, cancel=lambda: None)
+    return Work(ended=ended, cancel=lambda: [future.cancel() for future in waiting])
 
 
-def _on_loop(call: Callable[[], Any], loop: asyncio.AbstractEventLoop) -> Work:
+def _on_loop(
+    call: Callable[[], Any], text_of: Callable[[Any], bytes], loop: asyncio.AbstractEventLoop
+) -> Work:
     """Run a coroutine function as a task of another loop."""
     ended, settle = _promise()
     tasks: list[asyncio.Task[Any]] = []
 
     async def work() -> Any:
-        return await call()
+        try:
+            return text_of(await call())
+        except SystemExit as error:  # it would end the loop, and the program with it
+            raise ToolError(f"SystemExit: {error}") from error
 
     def over(task: asyncio.Task[Any]) -> None:
         error = asyncio.CancelledError() if task.cancelled() else task.exception()
@@ -556,7 +602,14 @@ def tool(
 
 def _declared(function: Callable[..., Any], name: str) -> tuple[ToolSchema, type[BaseModel], str]:
     """Return the schema of a function, the model of its arguments, and the name of its context."""
+    if isinstance(function, type) or not callable(function):  # pyright: ignore[reportUnnecessaryComparison]
+        raise UsageError(f"{function!r} cannot be a tool", "decorate a function: @steersman.tool")
     name = name or getattr(function, "__name__", "")
+    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+        raise UsageError(
+            f"tool `{name}` yields, and a model reads one result",
+            "return a list, and say how far it is by ctx.progress(...)",
+        )
     if not NAME.fullmatch(name):
         raise UsageError(
             f"`{name}` cannot be the name of a tool",
@@ -573,7 +626,8 @@ def _declared(function: Callable[..., Any], name: str) -> tuple[ToolSchema, type
     fields: dict[str, Any] = {}
     context = ""
     for number, parameter in enumerate(inspect.signature(function).parameters.values()):
-        if hints.get(parameter.name) is Context:
+        hint = hints.get(parameter.name)
+        if hint is Context or Context in get_args(hint):
             context = parameter.name
             continue
         kinds = (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD, parameter.POSITIONAL_ONLY)
@@ -583,20 +637,25 @@ def _declared(function: Callable[..., Any], name: str) -> tuple[ToolSchema, type
                 "a model gives every argument by its name",
             )
         if parameter.name not in hints:
+            is_method = number == 0 and parameter.name in ("self", "cls")
             raise UsageError(
                 f"tool `{name}`: parameter `{parameter.name}` has no type",
-                f"write for example `{parameter.name}: str`",
+                f"make a tool of the method of an object: tool(thing.{name})"
+                if is_method
+                else f"write for example `{parameter.name}: str`",
             )
         is_needed = parameter.default is parameter.empty
+        about = described.get(parameter.name)
+        text: dict[str, Any] = {"description": about} if about else {}
         field = Field(
             default=... if is_needed else parameter.default,
             alias=parameter.name,
-            description=described.get(parameter.name),
+            **text,  # where there is none, what an annotation says stands
         )
         fields[f"argument_{number}"] = (hints[parameter.name], field)
     try:
         arguments = create_model(name, __config__=ConfigDict(extra="forbid"), **fields)
-        schema = arguments.model_json_schema()
+        schema = arguments.model_json_schema(schema_generator=_Schema)
     except PydanticUserError as error:
         raise UsageError(
             f"tool `{name}`: a parameter has a type that no JSON schema expresses: "
@@ -611,6 +670,12 @@ def _declared(function: Callable[..., Any], name: str) -> tuple[ToolSchema, type
         arguments,
         context,
     )
+
+
+class _Schema(GenerateJsonSchema):
+    """Leaves out a default that JSON does not have, and warns of nothing."""
+
+    ignored_warning_kinds: set[JsonSchemaWarningKind] = {"non-serializable-default"}  # noqa: RUF012
 
 
 def _described(text: str) -> dict[str, str]:
@@ -629,7 +694,8 @@ def _described(text: str) -> dict[str, str]:
             described[name] = found[2].strip()
         elif name and line.strip():
             described[name] += f" {line.strip()}"
-    described[""] = "\n".join((*lines[:start], *lines[end:])).strip()
+    rest = (lines[:start], lines[end:])
+    described[""] = "\n\n".join(filter(None, ("\n".join(part).strip() for part in rest)))
     return described
 
 

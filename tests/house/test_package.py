@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tarfile
 import tomllib
 import zipfile
 from pathlib import Path
@@ -21,12 +22,16 @@ NAMES = {
     "ruamel.yaml": "ruamel",
     "tomli-w": "tomli_w",
 }  # distributions whose module has another name
+PARTS = {"pydantic_core"}  # what a distribution of these brings along, of exactly one version
 
 
 @pytest.fixture
 def project(root: Path) -> dict[str, Any]:
     """The parsed pyproject.toml."""
     return tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))
+
+
+ROOT_MODULES = ("__init__.py", "__main__.py", "testing.py")
 
 
 def test_version_is_said_once_more_only(project: dict[str, Any]) -> None:
@@ -49,7 +54,7 @@ def test_imports_are_declared(modules: list[Any], project: dict[str, Any]) -> No
     optional = [*extras["local"], *extras["acp"], *extras["mcp"]]
     wanted = [*project["project"]["dependencies"], *optional]
     names = [re.split(r"[<>=!~\[; ]", line)[0] for line in wanted]
-    known = {NAMES.get(name, name) for name in names} | set(sys.stdlib_module_names)
+    known = {NAMES.get(name, name) for name in names} | set(sys.stdlib_module_names) | PARTS
     for module in modules:
         for node in ast.walk(module.tree):
             found: list[str] = []
@@ -79,25 +84,43 @@ def test_generated_docs_are_current(root: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
-@pytest.mark.slow
-def test_wheel_holds_the_rooms_and_nothing_else(
-    project_files: list[Path], root: Path, rooms: tuple[str, ...], tmp_path: Path
-) -> None:
-    """A wheel has every file of every room, the root's own, and no test or tool."""
+@pytest.fixture
+def copied(project_files: list[Path], root: Path, tmp_path: Path) -> Path:
+    """The files of the project, in a folder of another name."""
     copy = tmp_path / "x-0.1"
     for path in project_files:
         target = copy / path.relative_to(root)
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(path, target)
+    return copy
+
+
+@pytest.mark.slow
+def test_wheel_holds_the_rooms_and_nothing_else(
+    project_files: list[Path], root: Path, rooms: tuple[str, ...], copied: Path, tmp_path: Path
+) -> None:
+    """A wheel has every file of every room, the root's own, and no test, example or tool."""
     build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]
-    command = [*build, "--no-index", "--wheel-dir", str(tmp_path), str(copy)]
+    command = [*build, "--no-index", "--wheel-dir", str(tmp_path), str(copied)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=seconds(110))
     assert done.returncode == 0, done.stderr
     (wheel,) = tmp_path.glob("*.whl")
     held = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
-    own = {
-        root / name
-        for name in ("__init__.py", "__main__.py", "testing.py", "py.typed", "config.toml")
-    }
+    own = {root / name for name in (*ROOT_MODULES, "py.typed", "config.toml")}
     inside = {path for path in project_files if path.relative_to(root).parts[0] in rooms} | own
     assert held == {f"steersman/{path.relative_to(root).as_posix()}" for path in inside}
+
+
+@pytest.mark.slow
+def test_source_distribution_holds_the_examples(root: Path, copied: Path, tmp_path: Path) -> None:
+    """Whoever builds from the source has them, although no wheel does."""
+    build = "from setuptools import build_meta; print(build_meta.build_sdist('..'))"
+    command = [sys.executable, "-c", build]
+    done = subprocess.run(command, cwd=copied, capture_output=True, text=True, timeout=seconds(110))
+    assert done.returncode == 0, done.stderr
+    (archive,) = tmp_path.glob("*.tar.gz")
+    with tarfile.open(archive) as source:
+        held = {name.partition("/")[2] for name in source.getnames()}
+    examples = {path.relative_to(root).as_posix() for path in (root / "examples").glob("*.py")}
+    assert examples
+    assert examples <= held

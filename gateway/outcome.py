@@ -1,0 +1,196 @@
+"""What became of a message that a program sent: waited for while the session lives, or read later."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from typing import Literal
+
+from ..actors.decisions.turning import INTERRUPTED
+from ..actors.environment import Publication
+from ..actors.turn import NO_ANSWER
+from ..journal import entries as e
+from ..journal.codec import decode_entry
+from ..journal.record import SessionRecord, apply
+from ..journal.store import Store
+from ..machines.conversation import Usage
+from ..machines.errors import SteersmanError, StoreError, UnknownSession
+from ..machines.transient_events import Fact, StoreLost
+
+Status = Literal["done", "steered", "withdrawn", "interrupted", "failed"]
+
+REMEMBERED = 100
+"""Turns whose answers are at hand; those of older ones are read from the journal."""
+
+_BECAME: dict[str, Status] = {
+    "done": "done",
+    "failed": "failed",
+    "steered": "steered",
+    "withdrawn": "withdrawn",
+    "interrupted": "interrupted",
+    "superseded": "interrupted",
+}
+_OF_A_TURN = ("done", "failed", "interrupted")
+_NOTES = (NO_ANSWER, INTERRUPTED)
+"""What the runtime writes in the agent's place, for the model."""
+
+
+class Outcome:
+    """What became of a message.
+
+    `status`: `done` or `failed`, its turn has ended; `steered`, it was taken into the running turn;
+    `interrupted`, its turn was stopped, and `resume_queue` continues it; `withdrawn`, somebody took it
+    back. `turn` is the turn's id, `text` the agent's last answer in it, `usage` its tokens and cost.
+    `reason` says why a turn failed, and otherwise what there is to say of the status.
+    """
+
+    def __init__(
+        self,
+        status: Status,
+        turn: str = "",
+        text: str = "",
+        usage: Usage | None = None,
+        reason: str = "",
+    ) -> None:
+        self.status = status
+        self.turn = turn
+        self.text = text
+        self.usage = usage or Usage()
+        self.reason = reason
+
+    def __repr__(self) -> str:
+        reason = f", reason={self.reason!r}" if self.reason else ""
+        return f"Outcome(status={self.status!r}, turn={self.turn!r}, text={self.text!r}{reason})"
+
+
+class Outcomes:
+    """Observes one session, and wakes those who wait for the outcome of a message; see `Observer`."""
+
+    def __init__(self, session: str, store: Callable[[], Store]) -> None:
+        self._session = session
+        self._store = store
+        self._record = SessionRecord()
+        self._answers: dict[str, str] = {}
+        self._waiting: dict[str, list[Callable[[], None]]] = {}
+        self._fault: SteersmanError | None = None
+
+    def observe_entry(
+        self, entry: e.Entry, seq: int, time: float, record: SessionRecord
+    ) -> Publication:
+        """Look, when the entry is durable, whether a message that is waited for has become something."""
+        return partial(self._learn, entry, record)
+
+    def observe_fact(self, fact: Fact) -> None:
+        """Tell everybody when the journal cannot be written."""
+        if isinstance(fact, StoreLost):
+            self._fault = StoreError(fact.text, fact.hint)
+            self._wake(tuple(self._waiting))
+
+    def _learn(self, entry: e.Entry, record: SessionRecord) -> None:
+        if isinstance(entry, e.TurnEnded | e.Interrupted):
+            self._answers[entry.turn] = last_answer(record)
+            if len(self._answers) > REMEMBERED:
+                del self._answers[next(iter(self._answers))]
+        self._record, self._fault = record, None
+        if isinstance(entry, e.SessionSuspended | e.SessionFinalized):
+            self.close()
+        elif self._waiting:
+            self._wake(
+                tuple(item for item in self._waiting if _outcome(record, item, self._answers))
+            )
+
+    def close(self) -> None:
+        """Tell everybody that the session was left."""
+        self._fault = UnknownSession(
+            "the session was left before the message had its turn",
+            "it waits in the queue: resume the session, then resume_queue()",
+        )
+        self._wake(tuple(self._waiting))
+
+    def _wake(self, items: tuple[str, ...]) -> None:
+        for item in items:
+            for wake in self._waiting.pop(item, ()):
+                wake()
+
+    async def of(self, item: str) -> Outcome:
+        """Wait for the outcome of a message, or of an interrupt; from any loop."""
+        while (outcome := await self._look(item)) is None:
+            if self._fault is not None:
+                raise self._fault
+            loop, woken = asyncio.get_running_loop(), asyncio.Event()
+            self._waiting.setdefault(item, []).append(partial(later, loop, woken.set))
+            if _outcome(self._record, item, self._answers) is None and self._fault is None:
+                await woken.wait()
+        return outcome
+
+    async def _look(self, item: str) -> Outcome | None:
+        """Return the outcome as it is known now; what the session has forgotten is in the journal."""
+        record, answers = self._record, self._answers
+        outcome = _outcome(record, item, answers)
+        is_forgotten = item not in record.queue.items and item not in record.interrupts
+        has_ended = outcome is not None and outcome.status in _OF_A_TURN and outcome.turn
+        if is_forgotten or (has_ended and outcome is not None and outcome.turn not in answers):
+            return await asyncio.to_thread(_past_outcome, self._store(), self._session, item)
+        return outcome
+
+
+def _outcome(record: SessionRecord, item: str, answers: dict[str, str]) -> Outcome | None:
+    """Return what a message has become; none if it waits, runs, or is not known."""
+    found = record.queue.items.get(item)
+    if found is None:
+        cancel = record.interrupts.get(item)
+        is_over = cancel is not None and cancel.state != "stopping"
+        return Outcome("done", cancel.turn) if is_over and cancel is not None else None
+    if found.state not in _BECAME or (found.state == "steered" and not found.turn):
+        return None
+    turn = record.turns.get(found.turn)
+    return Outcome(
+        _BECAME[found.state],
+        found.turn,
+        answers.get(found.turn, "") if found.state in _OF_A_TURN else "",
+        turn.usage if turn is not None else None,
+        str((turn.reason if turn is not None and found.state == "failed" else "") or found.why),
+    )
+
+
+def _past_outcome(store: Store, session: str, item: str) -> Outcome | None:
+    """Read from the journal what a message became last."""
+    record, answers = SessionRecord(), dict[str, str]()
+    outcome: Outcome | None = None
+    for stored in store.entries(session):
+        entry = decode_entry(stored.data)
+        apply(record, entry, stored.seq, stored.time)
+        if isinstance(entry, e.TurnEnded | e.Interrupted):
+            answers = {entry.turn: last_answer(record)}
+        found = _outcome(record, item, answers)
+        if found is None:
+            outcome = None if item in record.queue.items else outcome
+        elif outcome is None or (found.status, found.turn) != (outcome.status, outcome.turn):
+            outcome = found
+    return outcome
+
+
+def last_answer(record: SessionRecord) -> str:
+    """Return the agent's last words since a message of a person; empty if there are none."""
+    for message in reversed(record.conversation):
+        if message.role == "user":
+            break
+        if message.role == "assistant" and message.text:
+            return _said(message.text)
+    return ""
+
+
+def _said(text: str) -> str:
+    """Return a text of the agent without what the runtime added for the model."""
+    for note in _NOTES:
+        if text == note or text.endswith(f"\n{note}"):
+            return text.removesuffix(note).rstrip("\n")
+    return text
+
+
+def later(loop: asyncio.AbstractEventLoop, do: Callable[[], object]) -> None:
+    """Have something done on a program's loop, unless that is closed; from any thread."""
+    with suppress(RuntimeError):  # it is
+        loop.call_soon_threadsafe(do)

@@ -1,0 +1,73 @@
+"""An agent that a program or a plug-in describes, as sessions have it."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+from pydantic import ValidationError
+
+from ..machines.errors import UsageError
+from ..ports.models.own import OwnModel
+from ..ports.tools.function import bound
+from ..ports.tools.permission import Rule
+from ..ports.tools.toolbox import Toolbox
+from ..workflows.config import Config
+from ..workflows.settings import AgentSettings
+from ..workflows.tools import REMOTE, TOOLS
+from .profile_factory import PROGRAM, OwnAgent
+
+if TYPE_CHECKING:
+    from .library import Agent
+
+
+def own_agent(
+    agent: Agent, toolbox: Toolbox, config: Config, loop: asyncio.AbstractEventLoop | None
+) -> OwnAgent:
+    """Return the agent as profiles are made of it. Raises `UsageError`.
+
+    `loop` is that of the program that brought it; an agent of a plug-in has none.
+    """
+    known = toolbox.names
+    named = tuple(tool for tool in agent.tools or () if isinstance(tool, str))
+    for name in named:
+        if name not in known and not name.startswith(REMOTE) and name not in TOOLS:
+            raise UsageError(
+                f"agent `{agent.name}`: there is no tool `{name}`",
+                f"known are {', '.join(known)}; a function needs @steersman.tool",
+            )
+    for tool in agent.own_tools:
+        if tool.schema.name in known:
+            raise UsageError(
+                f"agent `{agent.name}`: `{tool.schema.name}` is the name of a built-in tool",
+                "give yours another one: @steersman.tool(name=...)",
+            )
+    settings = agent_settings(agent, config.agents.get(agent.name) or AgentSettings())
+    resources = toolbox.resources
+    model = None if isinstance(agent.model, str) else agent.model
+    return OwnAgent(
+        settings=settings,
+        model=model if model is None or loop is None else OwnModel(model, loop),
+        tools=tuple(bound(tool, loop, resources) for tool in agent.own_tools),
+        rules=tuple(Rule(tool, "*", verb, PROGRAM) for tool, verb in agent.permissions.items()),
+        is_installed=loop is None,
+    )
+
+
+def agent_settings(agent: Agent, usual: AgentSettings) -> AgentSettings:
+    """Return settings with what the agent says in their place. Raises `UsageError`."""
+    named = [tool for tool in agent.tools or () if isinstance(tool, str)]
+    given: dict[str, Any] = {
+        "model": agent.model if isinstance(agent.model, str) else None,
+        "system": agent.instructions,
+        "tools": None if agent.tools is None else tuple(dict.fromkeys(named)),
+        "max_steps": agent.max_steps,
+    }
+    changes = {key: value for key, value in given.items() if value is not None}
+    try:
+        return AgentSettings.model_validate({**usual.model_dump(), **changes})
+    except ValidationError as error:
+        fault = error.errors()[0]
+        place = {"system": "instructions"}.get(str(fault["loc"][0]), fault["loc"][0])
+        said = f"{fault['msg'][:1].lower()}{fault['msg'][1:]}, not {fault['input']!r}"
+        raise UsageError(f"agent `{agent.name}`: {place}: {said}") from error

@@ -1,0 +1,86 @@
+"""Tools in a process of their own: the same results, the same errors, and an end that is certain."""
+
+from pathlib import Path
+
+import pytest
+from library.isolated_tools import TOOLS, block, fail, speak, tell
+from library.lab import Asked, first, result_of, run
+from support.driver import wait_gone
+
+import steersman
+from steersman.testing import calls, memory_home
+
+pytestmark = pytest.mark.slow  # each call starts an interpreter
+
+
+def test_what_an_isolated_tool_prints_is_not_its_result(capfd: pytest.CaptureFixture[str]) -> None:
+    """Neither what it prints, nor what its own programs print, not even what looks like a note."""
+    assert result_of(speak, word="down") == "written down"
+    assert capfd.readouterr().out == ""
+
+
+def test_an_isolated_tool_has_its_context(tmp_path: Path) -> None:
+    """It knows its call, and its progress is an event."""
+
+    async def scene() -> None:
+        model = Asked(calls("tell"), "Done.")
+        async with memory_home() as runtime:
+            agent = steersman.Agent(model=model, tools=[tell])
+            session = await runtime.start(agent, folder=tmp_path)
+            await session.ask("go")
+            assert (await first(session, "progress")).unit == "files"
+        assert model.results == [
+            f'{{"call":"t1.s1.c1","folder":"{tmp_path}","is_other":true}}',
+        ]
+
+    run(scene())
+
+
+@pytest.mark.parametrize(
+    ("how", "text"),
+    [
+        ("ToolError", "Error: no such city"),
+        ("ValueError", "Error: ValueError: no good (isolated_tools.py:"),
+        ("sys.exit", "called sys.exit(4) instead of returning"),
+        ("os._exit", "Error: its process ended before the function returned"),
+        ("killed", "ended by signal 9"),
+        ("no JSON", "Error: `fail` returned a `object`, which JSON does not have"),
+    ],
+)
+def test_what_goes_wrong_in_an_isolated_tool_is_an_error_that_the_model_reads(
+    how: str, text: str
+) -> None:
+    """The words are those of any other tool; the process may even be killed."""
+    assert text in result_of(fail, how=how)
+
+
+def test_wrong_arguments_start_no_process() -> None:
+    """They are refused as for any other tool."""
+    assert result_of(speak) == "[speak was not run: `word` is missing]"
+
+
+def test_an_isolated_tool_that_ignores_everything_is_dead_after_a_stop(tmp_path: Path) -> None:
+    """With every process that it started, and the event `stopped` says so."""
+
+    async def scene() -> None:
+        model = Asked(calls("block"), "Done.")
+        async with memory_home() as runtime:
+            agent = steersman.Agent(model=model, tools=[block])
+            session = await runtime.start(agent, folder=tmp_path)
+            receipt = await session.say("go")
+            await first(session, "progress")
+            pids = [int(pid) for pid in (tmp_path / "pids").read_text().split()]
+            await session.stop()
+            assert (await receipt.done()).status == "interrupted"
+            stopped = await first(session, "stopped")
+            assert set(pids) <= set(stopped.killed)
+            assert stopped.survivors == []
+            assert wait_gone(pids) == []
+
+    run(scene())
+
+
+def test_they_are_still_functions() -> None:
+    """A program that calls one gets its result, in its own process."""
+    assert [tool.name for tool in TOOLS] == ["speak", "tell", "fail", "block"]
+    assert type(fail("nothing")) is object
