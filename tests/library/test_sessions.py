@@ -214,11 +214,11 @@ def test_a_model_is_asked_on_the_loop_of_the_program() -> None:
 @pytest.mark.parametrize(
     ("name", "arguments", "words"),
     [
-        ("say", ("",), "not accepted: empty"),
-        ("say", (" \n",), "not accepted: empty"),
+        ("say", ("",), "there is nothing in it"),
+        ("say", (" \n",), "there is nothing in it"),
         ("say", (3,), "a message is a text, not 3"),
         ("say", ("x", "sideways"), "how: 'sideways' is none of 'queue', 'steer', 'interrupt'"),
-        ("ask", ("",), "not accepted: empty"),
+        ("ask", ("",), "there is nothing in it"),
         ("revert", ("all",), "scope: 'all' is none of 'turn', 'last', 'undo'"),
         ("resume_queue", (7,), "No queued item #7"),
         ("answer", ("q1", "allow"), "no question `q1` is open"),
