@@ -31,18 +31,18 @@ def tell(text: str) -> None:
 
 
 async def follow(session: steersman.SessionHandle) -> None:
-    """Tell the room what becomes of each message."""
+    """Tell the room what the agent does, until the session is left."""
     async for event in session.events(after=session.inspect()["seq"]):
-        if event.type == "turn_ended" and event.status == "failed":
-            tell(f"bot: that went wrong: {event.get('reason')}")
-        elif event.type == "tool_started":
+        if event.type == "tool_started":
             tell(f"bot: ({event.tool} {event.arguments})")
 
 
 async def answer(receipt: steersman.Receipt, user: str) -> None:
     """Tell the room the answer to a message, when it is there."""
     outcome = await receipt.done()
-    if outcome.status == "done" and outcome.text:
+    if outcome.status == "failed":
+        tell(f"bot: {user}: that went wrong: {outcome.reason}")
+    elif outcome.status == "done" and outcome.text:
         tell(f"bot: {user}: {outcome.text}")
 
 
@@ -54,7 +54,7 @@ async def main(home: str | None = None) -> None:
             session = await runtime.resume(known[0], agent=AGENT)
         else:
             session = await runtime.start(AGENT)
-        following = tasks.create_task(follow(session))
+        tasks.create_task(follow(session))
         answers: set[asyncio.Task[None]] = set()
         while line := await asyncio.to_thread(sys.stdin.readline):
             user, _, text = line.strip().partition(": ")
@@ -68,7 +68,7 @@ async def main(home: str | None = None) -> None:
             if receipt.taken_as != "interrupt":
                 answers.add(tasks.create_task(answer(receipt, user)))
         await asyncio.gather(*answers)
-        following.cancel()
+        await session.close()
 
 
 if __name__ == "__main__":

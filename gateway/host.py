@@ -297,9 +297,9 @@ class Host:
 
     def _observers(self, session: str) -> tuple[Observer, ...]:
         return (
+            *self.watching(session),  # first: whoever hears an event may ask them about it
             self.publisher(session),
             HookObserver(session, self._hooking),
-            *self.watching(session),
         )
 
     def _child_observers(self, session: str, parent: str) -> tuple[Observer, ...]:

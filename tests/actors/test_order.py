@@ -13,12 +13,11 @@ from steersman.machines.disposition import DEFAULT_DISPOSITIONS, Intent
 from steersman.machines.messages import UserMessage
 from steersman.machines.policy import Policy
 
+FIRST = ChatMessage(role="user", text="first")
 ENDED = (
     e.SessionOpened(session="s", folder="/", agent="a", model="m", system="", tools=()),
     e.Queued(item="m1", number=1, text="first", said_as="turn", is_next=True),
-    e.TurnStarted(
-        turn="t1", item="m1", number=1, epoch=1, messages=(ChatMessage(role="user", text="first"),)
-    ),
+    e.TurnStarted(turn="t1", item="m1", number=1, epoch=1, messages=(FIRST,)),
     e.Queued(item="m2", number=2, text="second", said_as="queue"),
     e.ModelCalled(turn="t1", step=1),
     e.Answered(turn="t1", step=1, messages=(ChatMessage(role="assistant", text="done"),)),

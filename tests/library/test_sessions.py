@@ -197,8 +197,10 @@ def test_a_model_is_asked_on_the_loop_of_the_program() -> None:
     async def scene() -> None:
         async with memory_home() as runtime:
             session = await runtime.start(steersman.Agent(model=Slow([])))
+            reading = asyncio.create_task(first(session, "text"))
+            await asyncio.sleep(0)  # it reads from now on: pieces of text come only live
             receipt = await session.say("x")
-            assert (await first(session, "text")).delta == "Well"
+            assert (await reading).delta == "Well"
             await session.stop()
             outcome = await receipt.done()
             assert (outcome.status, outcome.text) == ("interrupted", "Well")
