@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from msgspec.structs import replace
-from simulation import test_corners as corners
 from simulation.planting import Plant
 
+from simulation import test_corners as corners
 from steersman.actors import children as child_supervisor
 from steersman.actors import ledger, mailbox
 from steersman.actors import session as sessions

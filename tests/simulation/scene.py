@@ -9,15 +9,15 @@ from pykka import ActorRef
 from simulation.planting import planted
 from simulation.single import run
 
-from steersman.actors.simulated import session as surroundings
-from steersman.actors.simulated.ports import ModelCall, SimulatedPorts, ToolCall
-from steersman.actors.simulated.program import SimulatedProgram
-from steersman.actors.simulated.session import AGENTS, SimulationPlan
 from steersman.journal.record import SessionRecord
 from steersman.machines.conversation import ToolRequest
 from steersman.machines.effects import CallModel, RunTool
 from steersman.machines.policy import DelegationPolicy, Policy
 from steersman.machines.port_results import ModelAnswered, ToolFinished, ToolResult
+from steersman.simulator import session as surroundings
+from steersman.simulator.ports import ModelCall, SimulatedPorts, ToolCall
+from steersman.simulator.program import SimulatedProgram
+from steersman.simulator.session import AGENTS, SimulationPlan
 
 __all__ = [
     "SESSION_FIRST",

@@ -7,14 +7,6 @@ import pytest
 
 from steersman.actors.mailbox import reply
 from steersman.actors.runs.run import Run
-from steersman.actors.simulated.ports import Chances, SimulatedPorts, ToolCall
-from steersman.actors.simulated.program import ROOT, SimulatedProgram
-from steersman.actors.simulated.session import FOLDER, SimulatedSession, SimulationPlan, World
-from steersman.actors.simulated.simulation import (
-    PriorityChooser,
-    SimulatedDispatcher,
-    UniformChooser,
-)
 from steersman.actors.system import ActorSystem
 from steersman.journal import entries as e
 from steersman.journal.codec import decode_entry
@@ -25,6 +17,14 @@ from steersman.machines.lifecycles import RUN
 from steersman.machines.messages import Interrupt, ResumeQueue, UserMessage
 from steersman.machines.port_results import ToolFinished, ToolResult
 from steersman.machines.workflow_messages import TryAgain
+from steersman.simulator.ports import Chances, SimulatedPorts, ToolCall
+from steersman.simulator.program import ROOT, SimulatedProgram
+from steersman.simulator.schedule import (
+    PriorityChooser,
+    SimulatedDispatcher,
+    UniformChooser,
+)
+from steersman.simulator.session import FOLDER, SimulatedSession, SimulationPlan, World
 from steersman.workflows.flow.reading import parse_workflow
 
 FEW, SEEDS, CHUNK = 40, 1_000, 120

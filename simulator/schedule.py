@@ -15,12 +15,12 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from ..mailbox import Mailbox
+from ..actors.mailbox import Mailbox
 
 if TYPE_CHECKING:
     from pykka._envelope import Envelope
 
-    from ..actor import Actor
+    from ..actors.actor import Actor
 
 
 T = TypeVar("T")

@@ -7,11 +7,10 @@ from typing import Any
 from msgspec.structs import replace
 from pykka.messages import ProxyCall
 
-from steersman.actors.simulated.program import SimulatedProgram
-from steersman.journal.child_record import at_work
-from steersman.machines.delegation_messages import EndChild, SideTalk
-from steersman.machines.disposition import Intent
-from steersman.machines.messages import (
+from ..journal.child_record import at_work
+from ..machines.delegation_messages import EndChild, SideTalk
+from ..machines.disposition import Intent
+from ..machines.messages import (
     Answer,
     Finalize,
     Interrupt,
@@ -23,8 +22,7 @@ from steersman.machines.messages import (
     TakeBack,
     UserMessage,
 )
-
-__all__ = ["POISON", "User"]
+from .program import SimulatedProgram
 
 INTERRUPTS = (
     Intent.INTERRUPT_BARE,
@@ -39,7 +37,7 @@ POISON = ProxyCall(attr_path=("missing",), args=(), kwargs={})
 """A message that kills the actor that handles it."""
 
 
-class User:
+class Person:
     """Says `words` things to a program, at random moments, and answers its questions.
 
     One who `only_talks` never asks anybody to stop.

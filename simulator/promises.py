@@ -14,10 +14,28 @@ from typing import Any
 
 from pykka.messages import _ActorStop  # pyright: ignore[reportPrivateUsage]
 
-from steersman.actors.actor import Actor
-from steersman.actors.decisions.rearrangement import NOTHING_RUNS
-from steersman.actors.mailbox import BOUND
-from steersman.actors.simulated.happening import (
+from ..actors.actor import Actor
+from ..actors.decisions.rearrangement import NOTHING_RUNS
+from ..actors.mailbox import BOUND
+from ..journal import entries as e
+from ..journal.log import Log
+from ..journal.queue_record import QueueRecord
+from ..journal.record import SessionRecord, apply, grown
+from ..journal.recovery import load_record
+from ..machines.conversation import ChatMessage
+from ..machines.effects import CallModel, CancelModel, RestoreFiles, RunTool, StopTool
+from ..machines.goal_messages import ChangeGoal, SetGoal, StopJudging
+from ..machines.lifecycles import ITEM, TURN
+from ..machines.messages import (
+    Compact,
+    Finalize,
+    QueueChange,
+    ResumeQueue,
+    TakeBack,
+    UserMessage,
+)
+from ..machines.transient_events import MessageKnown, MessageRejected, StoreLost
+from .happening import (
     Appended,
     Crashed,
     Durable,
@@ -31,36 +49,9 @@ from steersman.actors.simulated.happening import (
     Told,
     Uttered,
 )
-from steersman.actors.simulated.ports import Chances
-from steersman.actors.simulated.program import ROOT, SimulatedProgram
-from steersman.actors.simulated.simulation import waiting_in
-from steersman.journal import entries as e
-from steersman.journal.log import Log
-from steersman.journal.queue_record import QueueRecord
-from steersman.journal.record import SessionRecord, apply, grown
-from steersman.journal.recovery import load_record
-from steersman.machines.conversation import ChatMessage
-from steersman.machines.effects import CallModel, CancelModel, RestoreFiles, RunTool, StopTool
-from steersman.machines.goal_messages import ChangeGoal, SetGoal, StopJudging
-from steersman.machines.lifecycles import ITEM, TURN
-from steersman.machines.messages import (
-    Compact,
-    Finalize,
-    QueueChange,
-    ResumeQueue,
-    TakeBack,
-    UserMessage,
-)
-from steersman.machines.transient_events import MessageKnown, MessageRejected, StoreLost
-
-__all__ = [
-    "HISTORY",
-    "check_history",
-    "check_liveness",
-    "check_replay",
-    "check_state",
-    "check_stops_are_prompt",
-]
+from .ports import Chances
+from .program import ROOT, SimulatedProgram
+from .schedule import waiting_in
 
 ENDED = TURN.final
 WORDS = UserMessage | ResumeQueue | QueueChange | TakeBack | Compact | SetGoal | ChangeGoal
@@ -248,8 +239,10 @@ def every_message_is_answered(history: History) -> None:
     answered = set[str]()
     for one in history:
         match one:
-            case Appended(seq=_, entry=e.Queued() | e.InterruptPlanned() | e.InterruptRequested()):
-                answered.add(one.entry.client_id)
+            case Appended(
+                seq=_, entry=e.Queued() | e.InterruptPlanned() | e.InterruptRequested() as entry
+            ):
+                answered.add(entry.client_id)
             case Passed(fact=MessageRejected(client_id=key) | MessageKnown(client_id=key)):
                 answered.add(key)
             case _:
@@ -314,7 +307,7 @@ def aside(queue: QueueRecord) -> list[str]:
 
 def one_client_id_one_run(history: History) -> None:
     """The same message sent again is the same item, and interrupts once."""
-    seen = Counter[tuple[str, str]]()
+    seen = Counter[tuple[bool, str]]()
     for entry in durable_entries(history):
         if isinstance(entry, e.Queued | Cancel) and entry.client_id:
             key = isinstance(entry, e.Queued), entry.client_id

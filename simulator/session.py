@@ -14,13 +14,22 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 from pykka import ActorRef
 
-from ...journal import entries as e
-from ...journal.memory import MemoryStore
-from ...journal.record import SessionRecord
-from ...journal.recovery import load_record
-from ...journal.store import SessionRow
-from ...machines.conversation import ToolRequest, ToolSchema
-from ...machines.delegation_messages import (
+from ..actors.child_report import ChildReporter, last_report
+from ..actors.commits import Commits
+from ..actors.decisions.queries import DELEGATE
+from ..actors.environment import Environment, Observer, Permit, Publication
+from ..actors.gate import Ancestors
+from ..actors.ledger import Ledger
+from ..actors.mailbox import Mailbox, reply, tell
+from ..actors.session import Session
+from ..actors.system import ActorSystem
+from ..journal import entries as e
+from ..journal.memory import MemoryStore
+from ..journal.record import SessionRecord
+from ..journal.recovery import load_record
+from ..journal.store import SessionRow
+from ..machines.conversation import ToolRequest, ToolSchema
+from ..machines.delegation_messages import (
     ChildOpened,
     ChildReport,
     Delegate,
@@ -29,13 +38,13 @@ from ...machines.delegation_messages import (
     PassSteer,
     StopChild,
 )
-from ...machines.delivery import Relation
-from ...machines.effects import CancelModel, Effect, StopTool
-from ...machines.errors import UnknownSession
-from ...machines.goal_messages import StopJudging
-from ...machines.internal_messages import OpenSession
-from ...machines.machine import Refusal
-from ...machines.policy import (
+from ..machines.delivery import Relation
+from ..machines.effects import CancelModel, Effect, StopTool
+from ..machines.errors import UnknownSession
+from ..machines.goal_messages import StopJudging
+from ..machines.internal_messages import OpenSession
+from ..machines.machine import Refusal
+from ..machines.policy import (
     Account,
     CompactionPolicy,
     DelegationPolicy,
@@ -43,19 +52,10 @@ from ...machines.policy import (
     Limits,
     Policy,
 )
-from ...machines.transient_events import Fact
-from ...machines.value import Value
-from ...machines.workflow_messages import LookAfter
-from ...ports.tools.permission import Permissions, Rule
-from ..child_report import ChildReporter, last_report
-from ..commits import Commits
-from ..decisions.queries import DELEGATE
-from ..environment import Environment, Observer, Permit, Publication
-from ..gate import Ancestors
-from ..ledger import Ledger
-from ..mailbox import Mailbox, reply, tell
-from ..session import Session
-from ..system import ActorSystem
+from ..machines.transient_events import Fact
+from ..machines.value import Value
+from ..machines.workflow_messages import LookAfter
+from ..ports.tools.permission import Permissions, Rule
 from .happening import (
     Appended,
     Chronicle,
@@ -69,11 +69,11 @@ from .happening import (
     Told,
 )
 from .ports import Chances, SimulatedPorts
-from .simulation import Dice, SimulatedDispatcher, Timeline, Watch, waiting_in
+from .schedule import Dice, SimulatedDispatcher, Timeline, Watch, waiting_in
 from .writer import SimulatedWriter
 
 if TYPE_CHECKING:
-    from ..decisions.decision import Decision, Role
+    from ..actors.decisions.decision import Decision, Role
 
 
 # The tools of the simulator's sessions, and what those may do with them ---------------------------

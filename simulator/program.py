@@ -12,19 +12,19 @@ from typing import Any
 
 from pykka import ActorRef
 
-from ...journal import entries as e
-from ...journal.memory import MemoryStore, SimulatedCrash
-from ...journal.record import SessionRecord
-from ...journal.store import SessionRow
-from ..actor import Actor
-from ..environment import Environment
-from ..mailbox import tell
-from ..supervisor import ChildSpec, Root
-from ..system import ActorSystem
+from ..actors.actor import Actor
+from ..actors.environment import Environment
+from ..actors.mailbox import tell
+from ..actors.supervisor import ChildSpec, Root
+from ..actors.system import ActorSystem
+from ..journal import entries as e
+from ..journal.memory import MemoryStore, SimulatedCrash
+from ..journal.record import SessionRecord
+from ..journal.store import SessionRow
 from .happening import Chronicle, Happening, Uttered
 from .ports import SimulatedPorts
+from .schedule import Chooser, Dice, SimulatedDispatcher, Timeline
 from .session import FOLDER, SimulatedSession, SimulationPlan, World
-from .simulation import Chooser, Dice, SimulatedDispatcher, Timeline
 from .writer import SimulatedWriter
 
 ROOT = "s1"

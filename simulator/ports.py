@@ -12,9 +12,11 @@ from typing import Any, Protocol
 from msgspec import Struct, field
 from pykka import ActorRef
 
-from ...machines.conversation import ToolRequest, Usage
-from ...machines.delegation_messages import ChildOpened, CloseChild, OpenChild, SetTimer
-from ...machines.effects import (
+from ..actors.decisions.queries import DELEGATE
+from ..actors.mailbox import reply
+from ..machines.conversation import ToolRequest, Usage
+from ..machines.delegation_messages import ChildOpened, CloseChild, OpenChild, SetTimer
+from ..machines.effects import (
     CallModel,
     CancelModel,
     PortEffect,
@@ -22,7 +24,7 @@ from ...machines.effects import (
     RunTool,
     StopTool,
 )
-from ...machines.goal_messages import (
+from ..machines.goal_messages import (
     AskJudge,
     AwaitCondition,
     ChangesCounted,
@@ -37,8 +39,8 @@ from ...machines.goal_messages import (
     RunGate,
     StopJudging,
 )
-from ...machines.internal_messages import TimerFired
-from ...machines.port_results import (
+from ..machines.internal_messages import TimerFired
+from ..machines.port_results import (
     AnswerAgent,
     ModelAnswered,
     ModelFailed,
@@ -51,11 +53,9 @@ from ...machines.port_results import (
     ToolResult,
     ToolStatus,
 )
-from ...machines.value import Value
-from ...machines.workflow_messages import LookAfter, LookBefore, Looked
-from ..decisions.queries import DELEGATE
-from ..mailbox import reply
-from .simulation import Dice, Timeline
+from ..machines.value import Value
+from ..machines.workflow_messages import LookAfter, LookBefore, Looked
+from .schedule import Dice, Timeline
 
 # Gates, judges and conditions: they roll dice, and some are late, or of no use --------------------
 
