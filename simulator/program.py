@@ -15,6 +15,7 @@ from pykka import ActorRef
 from ..actors.actor import Actor
 from ..actors.environment import Environment
 from ..actors.mailbox import tell
+from ..actors.runs.work import WORKFLOW
 from ..actors.supervisor import ChildSpec, Root
 from ..actors.system import ActorSystem
 from ..journal import entries as e
@@ -60,9 +61,15 @@ class SimulatedProgram:
             chronicle=self.chronicle,
             dispatcher=dispatcher,
         )
-        self.root = SimulatedSession(self.world, ROOT)
+        run = self.plan.run
+        self.root = SimulatedSession(self.world, ROOT, run=run)
         opened = e.SessionOpened(
-            session=ROOT, folder=FOLDER, agent="assistant", model="dice", system="be good"
+            session=ROOT,
+            folder=FOLDER,
+            agent="assistant" if run is None else f"{WORKFLOW}{run.spec.name}",
+            model="dice",
+            system="be good",
+            workflow=run.copy() if run is not None else None,
         )
         first = None if self.root.record.seq else opened
         self.supervisor = Root.start(system)

@@ -6,7 +6,7 @@ claimed, given its journal, ports and observers, its children are opened beneath
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -17,10 +17,11 @@ from pykka import ActorRef
 from ..actors.child_report import ChildReporter, last_report
 from ..actors.commits import Commits
 from ..actors.decisions.queries import DELEGATE
-from ..actors.environment import Environment, Observer, Permit, Publication
+from ..actors.environment import Environment, Observer, Permit, Publication, ToolPolicy
 from ..actors.gate import Ancestors
 from ..actors.ledger import Ledger
 from ..actors.mailbox import Mailbox, reply, tell
+from ..actors.runs.work import WORKFLOW
 from ..actors.session import Session
 from ..actors.system import ActorSystem
 from ..journal import entries as e
@@ -56,6 +57,7 @@ from ..machines.transient_events import Fact
 from ..machines.value import Value
 from ..machines.workflow_messages import LookAfter
 from ..ports.tools.permission import Permissions, Rule
+from ..workflows.flow.spec import WorkflowSpec
 from .happening import (
     Appended,
     Chronicle,
@@ -184,12 +186,33 @@ FOLDER = "/home"
 AGENTS = ("assistant", "scout")
 
 
+class SimulatedRun(Value):
+    """A workflow that a session runs, and the values of its variables."""
+
+    spec: WorkflowSpec
+    variables: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+    def copy(self) -> e.WorkflowCopy:
+        """Return what the journal keeps of it."""
+        spec = self.spec
+        return e.WorkflowCopy(
+            name=spec.name,
+            file=spec.file,
+            folder=spec.folder,
+            source=spec.source,
+            variables=dict(self.variables),
+        )
+
+
 class SimulationPlan(Value):
     """The conditions of a run, apart from the messages of people: settings, odds, planted faults.
 
     `haste` is how often time may go on, from 0 to 1, while an actor still has something to do.
     `most_children` is how many sessions a run may have beside the first. `watch` sees who takes which
-    message, `tables` may exchange the routing tables of a session before it starts.
+    message, `tables` may exchange the routing tables of a session before it starts. `ports_type` makes
+    the ports of each session, `tool_policy` what it may do with tools. `run` is the workflow of the
+    first session, none for an agent's, and `included` finds those that its steps name: by their name,
+    the workflow above, and the task.
     """
 
     policy: Policy = field(default_factory=Policy)
@@ -207,6 +230,10 @@ class SimulationPlan(Value):
     goals: GoalPolicy = field(default_factory=GoalPolicy)
     watch: Watch | None = None
     tables: Callable[[Environment], None] | None = None
+    ports_type: Callable[..., SimulatedPorts] = SimulatedPorts
+    tool_policy: Callable[[], ToolPolicy] = SimulatedToolPolicy
+    run: SimulatedRun | None = None
+    included: Callable[[str, WorkflowSpec, str], SimulatedRun] | None = None
 
 
 class World:
@@ -256,10 +283,18 @@ class World:
 
 
 class SimulatedSession:
-    """A session that the program owns; `parent` is the session above it, if it is a child."""
+    """A session that the program owns; `parent` is the session above it, if it is a child.
+
+    `run` is the workflow that it runs, if it does.
+    """
 
     def __init__(
-        self, world: World, session: str, parent: SimulatedSession | None = None, name: str = ""
+        self,
+        world: World,
+        session: str,
+        parent: SimulatedSession | None = None,
+        name: str = "",
+        run: SimulatedRun | None = None,
     ) -> None:
         lease = world.store.claim(session, NODE)
         assert lease is not None, f"{session} is owned already"
@@ -270,7 +305,8 @@ class SimulatedSession:
         self._lease = lease
         self._listener: ActorRef[Any] | None = None
         plan = world.plan
-        self.ports = SimulatedPorts(
+        self.run = run
+        self.ports = plan.ports_type(
             timeline=world.timeline,
             dice=world.dice,
             chances=plan.chances,
@@ -285,7 +321,7 @@ class SimulatedSession:
             journal=world.commits,
             perform=self.ports,
             observers=observers,
-            tool_policy=SimulatedToolPolicy(),
+            tool_policy=plan.tool_policy(),
             policy=plan.policy,
             max_steps=plan.max_steps,
             delegation=plan.delegation,
@@ -294,6 +330,10 @@ class SimulatedSession:
             goals=plan.goals,
             agent=AGENTS[0],
         )
+        if run is not None:
+            from ..actors.runs.run import Run  # templates take their time to import
+
+            environment.workflow, environment.turn_type = run.spec, Run
         if plan.tables is not None:
             plan.tables(environment)
         self.ledger = self._take_up(environment)
@@ -358,9 +398,9 @@ class SimulatedSession:
             child.ref = None
         child._listener = supervisor
         record = child.record
-        entry = None if record.seq else OpenSession(entry=self._opening(order))
+        entry = None if record.seq else OpenSession(entry=self._opening(order, child.run))
         last = last_report(order.name, record) if record.seq else None
-        has_task = "task" in record.queue.clients
+        has_task = "task" in record.queue.clients or bool(record.goals.goals)
         is_over = record.state == "finalized"
         return ChildOpened(
             number=order.number,
@@ -379,7 +419,7 @@ class SimulatedSession:
             world.store.load(order.session)
         except UnknownSession:
             world.store.create(SessionRow(session=order.session, folder=FOLDER, parent=self.id))
-        child = SimulatedSession(world, order.session, self, order.name)
+        child = SimulatedSession(world, order.session, self, order.name, self._included(order))
         here = child.environment
         here.delegation = replace(above.delegation, depth=above.delegation.depth + 1)
         here.path = f"{above.path}{order.name}-"
@@ -390,10 +430,19 @@ class SimulatedSession:
         here.ancestors = Ancestors(lambda: self.ledger, order.name, order.session, above.ancestors)
         is_talk = order.relation == Relation.SIDE_TALK
         is_deepest = here.delegation.depth >= here.delegation.max_depth
-        here.tool_policy = SimulatedToolPolicy(only_looks=is_talk, may_delegate=not is_deepest)
+        if isinstance(here.tool_policy, SimulatedToolPolicy):
+            here.tool_policy.only_looks = is_talk
+            here.tool_policy.may_delegate = not is_deepest
         return child
 
-    def _opening(self, order: OpenChild) -> e.SessionOpened:
+    def _included(self, order: OpenChild) -> SimulatedRun | None:
+        """Return the workflow that a child runs; none for an agent's session."""
+        above, find = self.environment.workflow, self._world.plan.included
+        if above is None or find is None or not order.agent.startswith(WORKFLOW):
+            return None
+        return find(order.agent.removeprefix(WORKFLOW), above, order.task)
+
+    def _opening(self, order: OpenChild, run: SimulatedRun | None) -> e.SessionOpened:
         return e.SessionOpened(
             session=order.session,
             folder=FOLDER,
@@ -402,6 +451,7 @@ class SimulatedSession:
             system="be good",
             parent=self.id,
             messages=order.seed,
+            workflow=run.copy() if run is not None else None,
         )
 
     def close_child(self, session: str) -> None:
