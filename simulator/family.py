@@ -26,7 +26,7 @@ from ..machines.lifecycles import SUBAGENT
 from ..machines.messages import QueueChange, ResumeQueue, TakeBack, UserMessage
 from ..machines.port_results import AnswerAgent
 from ..machines.transient_events import StoreLost
-from ..machines.workflow_messages import LookBefore
+from ..machines.workflow_messages import LookBefore, TryAgain
 from .happening import (
     Appended,
     Chronicle,
@@ -47,7 +47,7 @@ STOPS = {"stop", "new", "bare_word", "signal", "parent", "budget", "timeout"}
 LEAVING = {"exit", "suspend", "signal"}
 ENDS = {"user", "finalize", "completed", "failed", "cancelled", "disconnected"}
 CAUSES = STOPS | LEAVING | ENDS
-PEOPLE = UserMessage | ResumeQueue | TakeBack | SideTalk
+PEOPLE = UserMessage | ResumeQueue | TakeBack | SideTalk | TryAgain
 
 
 def is_reached(cause: str, relation: str) -> bool:
@@ -426,7 +426,7 @@ def check_family_at_rest(program: SimulatedProgram) -> None:
 def _require_results(program: SimulatedProgram) -> None:
     """Every ended child has delivered its result to its recipient."""
     record = program.record
-    if record.state != "idle":
+    if record.state != "idle" or record.run is not None:  # a run's steps take them
         return
     for child in record.children.values():
         is_over = child.state in SUBAGENT.final

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any
 
 from ..actors.actor import Actor
 from ..machines.delegation_messages import (
@@ -57,7 +57,7 @@ def lane_that_it_needs(message: Any) -> Lane | None:
     """Return the lane in which a message must travel, if it matters."""
     if isinstance(message, UserMessage):
         return Lane.DATA if message.type == "normal" else Lane.CONTROL
-    return LANES.get(cast("type[Any]", type(message)))
+    return LANES.get(type(message))  # pyright: ignore[reportUnknownArgumentType]
 
 
 class LaneWatch:

@@ -35,6 +35,7 @@ from ..machines.messages import (
     UserMessage,
 )
 from ..machines.transient_events import MessageKnown, MessageRejected, StoreLost
+from ..machines.workflow_messages import TryAgain
 from .happening import (
     Appended,
     Crashed,
@@ -54,7 +55,9 @@ from .program import ROOT, SimulatedProgram
 from .schedule import waiting_in
 
 ENDED = TURN.final
-WORDS = UserMessage | ResumeQueue | QueueChange | TakeBack | Compact | SetGoal | ChangeGoal
+WORDS = (
+    UserMessage | ResumeQueue | QueueChange | TakeBack | Compact | SetGoal | ChangeGoal | TryAgain
+)
 """What people say that may let something run."""
 Cancel = e.InterruptPlanned | e.InterruptRequested
 History = Sequence[Happening]
@@ -208,7 +211,7 @@ def calls_are_performed_once(history: History) -> None:
                 durable = max(durable, seq)
             case Appended(seq=seq, entry=e.ModelCalled(turn=turn, step=step)):
                 asked[turn, step] = seq
-            case Appended(seq=seq, entry=e.ToolIntended(call=call)):
+            case Appended(seq=seq, entry=e.ToolIntended(call=call) | e.ItemStarted(call=call)):
                 asked[call] = seq
             case Appended(seq=seq, entry=e.CompactionBegun(turn=turn)):
                 asked["summary", turn] = seq
@@ -604,8 +607,13 @@ def no_step_after_an_interrupt(history: History) -> None:
 def a_cancelled_turn_leaves_nothing_running(history: History) -> None:
     """An interrupt cancels the model call and stops each tool that was begun and has not ended."""
     models, tools, told = set[str](), dict[str, str](), set[str]()
+    work = dict[tuple[str, int], str]()
     for one in history:
         match one:
+            case Appended(seq=_, entry=e.ItemStarted(step=step, index=index, call=call)):
+                work[step, index] = call
+            case Appended(seq=_, entry=e.ItemEnded(step=step, index=index)):
+                tools.pop(work.get((step, index), ""), None)
             case Performed(effect=CallModel(turn=turn)):
                 models.add(turn)
             case Performed(effect=RunTool(turn=turn, call=call)):
@@ -751,7 +759,7 @@ def nothing_runs_before_a_person_says_so(history: History) -> None:
                 | Compact()
             ):
                 may_run = True
-            case Uttered(message=SetGoal() | ChangeGoal(op="resume")):
+            case Uttered(message=SetGoal() | ChangeGoal(op="resume") | TryAgain()):
                 may_run = True
             case Performed(effect=CallModel() | RunTool()):
                 assert may_run, f"{one} after a restart"
@@ -837,10 +845,14 @@ OF_PEOPLE = (
 )
 
 
-def check_history(history: History, is_child: bool = False) -> None:
+OF_MODELS = (conversation_is_well_formed,)
+"""What is promised of a conversation that a model sees; none sees that of a workflow's run."""
+
+
+def check_history(history: History, is_child: bool = False, is_run: bool = False) -> None:
     """Every promise that can be read off what happened; to a child no person speaks."""
     for check in HISTORY:
-        if not is_child or check not in OF_PEOPLE:
+        if not (is_child and check in OF_PEOPLE) and not (is_run and check in OF_MODELS):
             check(history)
 
 

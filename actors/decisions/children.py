@@ -20,9 +20,9 @@ from ...machines.delegation_messages import (
 )
 from ...machines.delivery import ENDS, Cause, Delivery, Relation, deliver
 from ...machines.disposition import Intent
-from ...machines.goal_messages import SetGoal
+from ...machines.goal_messages import ChangeGoal, SetGoal
 from ...machines.lifecycles import SUBAGENT
-from ...machines.messages import UserMessage
+from ...machines.messages import ResumeQueue, UserMessage
 from ...machines.port_results import ToolFinished, ToolResult, ToolStatus
 from .decision import NOTHING, Decision
 from .results import returned, way_home
@@ -196,6 +196,11 @@ def first_message(child: ChildRecord) -> SetGoal | UserMessage:
     return SetGoal(
         text=child.goal["text"], gates=gates, max_turns=turns, prompt=child.task, user=child.user
     )
+
+
+def go_on(child: ChildRecord) -> ChangeGoal | ResumeQueue:
+    """Continue a child's work: its goal, which a stop or the end of its actor has paused, or its turn."""
+    return ChangeGoal(op="resume") if child.goal else ResumeQueue()
 
 
 def say_to_child(text: str, user: str, key: str, **more: Any) -> UserMessage:

@@ -19,7 +19,9 @@ from steersman.simulator.ports import Chances, SimulatedPorts
 from steersman.simulator.program import ROOT, SimulatedProgram
 from steersman.simulator.schedule import PriorityChooser, UniformChooser
 from steersman.simulator.session import SimulatedRun, SimulationPlan
-from steersman.workflows.flow.reading import parse_workflow
+from steersman.simulator.workflows import Workflow, WorkflowScenario
+from steersman.workflows.flow.reading import load_workflow, parse_workflow
+from steersman.workflows.flow.workflow_file import SHIPPED_WORKFLOWS
 
 FEW, SEEDS, CHUNK = 40, 1_000, 120
 MOST_STEPS = 60_000
@@ -91,6 +93,15 @@ finally = true
 idempotent = true
 run = ["good"]
 """
+FOUND = {
+    ("fix-tests", 211): "a run is continued that was stopped while a gate of its agent's goal ran",
+    (
+        "fix-tests",
+        1460,
+    ): "a fault ends a run before the step ends that looks at the failure of another",
+    ("research", 0): "an item fails for good while another waits for its next attempt",
+    ("review", 51): "the session of a step is interrupted, and nobody has stopped the run",
+}
 LUCK = {"bad": 1.0, "flaky": 0.4, "rough": 0.3}
 """How likely it is that a command fails."""
 SPEC = parse_workflow("graph.toml", SOURCE)
@@ -209,3 +220,21 @@ def test_a_graph_comes_to_one_end_in_some_schedules() -> None:
 def test_a_graph_comes_to_one_end_in_many_schedules(first: int) -> None:
     """Fan-out, condition, retry, timeout, a last step; stops, crashes, failures and another try."""
     check(range(first, min(first + CHUNK, SEEDS)))
+
+
+def shipped(name: str) -> Workflow:
+    """Return a workflow of the library, to be played."""
+    return Workflow(load_workflow(SHIPPED_WORKFLOWS / f"{name}.toml"))
+
+
+@pytest.mark.parametrize("name", ["codemod", "fix-tests", "research", "review"])
+def test_the_shipped_workflows_keep_every_promise(name: str) -> None:
+    """Whatever their commands and agents do, and whoever stops them, they end as they should."""
+    for seed in range(FEW):
+        WorkflowScenario(seed, shipped(name)).run()
+
+
+@pytest.mark.parametrize(("name", "seed"), FOUND)
+def test_promises_hold_in_runs_that_once_broke_them(name: str, seed: int) -> None:
+    """Each of these runs has found a fault in the product: see what it comes upon."""
+    WorkflowScenario(seed, shipped(name)).run()
