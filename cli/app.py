@@ -24,6 +24,7 @@ from .apps.restore import restore
 from .apps.routes import routes
 from .apps.run import run_file
 from .apps.sessions import sessions
+from .apps.simulate import simulate
 from .apps.workflow import workflow
 from .options import Json
 
@@ -54,6 +55,7 @@ app.add_typer(config, name="config")
 app.add_typer(models, name="models")
 app.add_typer(permissions, name="permissions")
 app.add_typer(workflow, name="workflow")
+app.command()(simulate)
 
 
 def run(arguments: list[str]) -> int:

@@ -25,6 +25,7 @@ from ..machines.goal_messages import (
 from ..machines.lifecycles import SUBAGENT
 from ..machines.messages import QueueChange, ResumeQueue, TakeBack, UserMessage
 from ..machines.port_results import AnswerAgent
+from ..machines.routing import Table
 from ..machines.transient_events import StoreLost
 from ..machines.workflow_messages import LookBefore, TryAgain
 from .happening import (
@@ -50,9 +51,9 @@ CAUSES = STOPS | LEAVING | ENDS
 PEOPLE = UserMessage | ResumeQueue | TakeBack | SideTalk | TryAgain
 
 
-def is_reached(cause: str, relation: str) -> bool:
-    """Whether a cause stops who stands so, by the shipped table."""
-    what = deliver(DEFAULT_DELIVERIES, cause, relation).action
+def is_reached(deliveries: Table[Any], cause: str, relation: str) -> bool:
+    """Whether a cause stops who stands so, by the table that is played."""
+    what = deliver(deliveries, cause, relation).action
     return what in (Delivery.CANCEL, Delivery.FINALIZE)
 
 
@@ -95,6 +96,7 @@ class SeenSession:
     planned: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
     spared: set[str] = field(default_factory=set[str])
     detached: tuple[str, ...] = ()
+    deliveries: Table[Any] = DEFAULT_DELIVERIES
 
     @property
     def children(self) -> Mapping[str, ChildRecord]:
@@ -146,7 +148,7 @@ class SeenSession:
         return {
             one.session
             for one in at_work(self.children)
-            if is_reached(cause, one.relation)
+            if is_reached(self.deliveries, cause, one.relation)
             and not self._is_spared(one)
             and one.session not in self.spared
         }
@@ -164,8 +166,11 @@ class Family:
     ordered again nothing begins there, nor beneath them.
     """
 
-    def __init__(self, detached: tuple[str, ...]) -> None:
+    def __init__(
+        self, detached: tuple[str, ...], deliveries: Table[Any] = DEFAULT_DELIVERIES
+    ) -> None:
         self.detached = detached
+        self.deliveries = deliveries
         self.homes: dict[str, SeenSession] = {}
         self.parents: dict[str, tuple[str, str]] = {}
         self.void: set[str] = set()
@@ -173,14 +178,17 @@ class Family:
         self.closing: set[str] = set()
         self.may_run = True
 
+    def _fresh(self) -> SeenSession:
+        return SeenSession(detached=self.detached, deliveries=self.deliveries)
+
     def see(self, session: str, happening: Happening) -> None:
         """Check one happening."""
-        home = self.homes.setdefault(session, SeenSession(detached=self.detached))
+        home = self.homes.setdefault(session, self._fresh())
         match happening:
             case Started(seq=seq):
                 self.owned.add(session)
                 self.closing.discard(session)
-                fresh = SeenSession(detached=self.detached)
+                fresh = self._fresh()
                 for entry in home.journal[:seq]:
                     fresh.fold(entry)
                 fresh.is_awake = False
@@ -298,7 +306,7 @@ class Family:
         self.parents[entry.session] = session, entry.child
         self.void.discard(entry.session)
         is_late = any(
-            entry.epoch < epoch and is_reached(cause, entry.relation)
+            entry.epoch < epoch and is_reached(self.deliveries, cause, entry.relation)
             for epoch, cause in home.stops.values()
         )
         if is_late or self._stopped_above(session):
@@ -327,9 +335,13 @@ def is_word(message: Any) -> bool:
     return is_change or isinstance(message, PEOPLE)
 
 
-def check_families(chronicle: Chronicle, detached: tuple[str, ...] = ()) -> None:
-    """Every promise about children that can be read off what happened."""
-    family = Family(detached)
+def check_families(
+    chronicle: Chronicle,
+    detached: tuple[str, ...] = (),
+    deliveries: Table[Any] = DEFAULT_DELIVERIES,
+) -> None:
+    """A child is stopped for a good reason only, and nothing begins beneath what was stopped."""
+    family = Family(detached, deliveries)
     for session, happening in chronicle.all:
         family.see(session, happening)
     for session, history in chronicle.of.items():

@@ -43,6 +43,7 @@ class SimulatedProgram:
         )
         self._dice, self._chooser = dice, chooser
         self._paths: dict[str, str] = {}
+        self.steps = 0
         self.supervisor: ActorRef[Any] | None = None
         self.store.create(SessionRow(session=ROOT, folder=FOLDER))
         self._start()
@@ -196,6 +197,8 @@ class SimulatedProgram:
 
         A crash of the store is a crash of the program; the caller has to `restart` it.
         """
+        self.steps += 1
+        self.world.decisions = 0
         if not self.dispatcher.ready:
             self.dispatcher.end_pass()
         choices = self._choices()

@@ -112,7 +112,8 @@ class Scenario:
         for session, history in program.chronicle.of.items():
             end = () if self._is_alive(session) else (Crashed(),)  # it failed with its supervisor
             check_history([*history, *end], is_child=session != ROOT)
-        check_families(program.chronicle, self.plan.delegation.detached)
+        deliveries = program.environment.deliveries
+        check_families(program.chronicle, self.plan.delegation.detached, deliveries)
         is_unlimited = not self.plan.limits.max_tokens  # else that stops children, too
         if self.user.only_talks and is_unlimited and not self.is_poisoned:
             check_talk(program.chronicle)

@@ -156,13 +156,16 @@ class WatchedLedger(Ledger):
         environment: Environment,
         now: Callable[[], float],
         note: Callable[[Any], None],
+        count: Callable[[], None],
     ) -> None:
         super().__init__(record, environment, now)
+        self._count = count
         self._decided: dict[int, tuple[Effect, int]] = {}
         self._note = note
 
     def decide(self, role: Role, decision: Decision) -> Refusal | None:
         """Note after which entry the decision's effects may begin; it is not read off the outbox."""
+        self._count()
         last = self.record.seq + len(decision.entries)
         for effect in decision.effects:
             self._decided[id(effect)] = effect, last
@@ -181,6 +184,8 @@ class WatchedLedger(Ledger):
         super()._perform(effect, reply_to)
 
 
+MOST_DECISIONS = 50_000
+"""Decisions within one step of a program; ten thousand items of a workflow need some of each."""
 NODE = "n1"
 FOLDER = "/home"
 AGENTS = ("assistant", "scout")
@@ -259,6 +264,7 @@ class World:
         self.chronicle = chronicle
         self.dispatcher = dispatcher
         self.open: dict[str, SimulatedSession] = {}
+        self.decisions = 0
         self.commits = Commits(lambda commit, token: self.writer.submit(commit, token))
         self.writer: SimulatedWriter = SimulatedWriter(
             self.store, self.dice, self.commits.answered, self._written
@@ -271,6 +277,11 @@ class World:
         live = self.open.get(session)
         if live is not None:
             live.durable = seq
+
+    def count(self) -> None:
+        """Count a decision of this step of the program. Raises `AssertionError` where there is no end."""
+        self.decisions += 1
+        assert self.decisions <= MOST_DECISIONS, "an actor decides again and again, without an end"
 
     def settle(self) -> None:
         """Write everything that was decided; the sessions learn of it later."""
@@ -356,7 +367,8 @@ class SimulatedSession:
         self.durable = record.seq
         self._note(Started(seq=record.seq))
         self._world.commits.own(self._lease, lambda message: reply(self.ref, message), record.seq)
-        return WatchedLedger(record, environment, self._world.timeline.read, self._note)
+        world = self._world
+        return WatchedLedger(record, environment, world.timeline.read, self._note, world.count)
 
     def start(self, opened: e.SessionOpened | None = None) -> ActorRef[Any]:
         """Start the session's actor; from the second time on from what the store holds.
