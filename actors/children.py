@@ -82,7 +82,8 @@ class ChildSlot(Struct, kw_only=True):
         elif child.state == "stopping":
             self.tell(Interrupt(cause="parent", epoch=child.cancelled))
         elif child.is_at_work:
-            self.tell(children.go_on(child))
+            for message in (children.first_message(child), *children.go_on(child)):
+                self.tell(message)
 
 
 class SteerRelay:
@@ -310,7 +311,8 @@ class ChildSupervisor(Supervisor):
         if message.last is not None:
             self._reported(message.last)
         elif message.has_task:
-            slot.ref.tell(children.go_on(child))
+            for order in children.go_on(child):
+                slot.ref.tell(order)
         else:
             slot.ref.tell(children.first_message(child))
         self.relay.hand_on(child.name, slot)
@@ -344,7 +346,8 @@ class ChildSupervisor(Supervisor):
             opening = (children.opening(self.ledger.record, child),) if is_new else ()
             self._begin(Decision(entries=(resumed,), effects=opening))
             if not is_new and slot is not None:
-                slot.tell(children.go_on(child))
+                for order in children.go_on(child):
+                    slot.tell(order)
                 self.relay.hand_on(child.name, slot)
 
     # Stopping -------------------------------------------------------------------------------------

@@ -182,7 +182,7 @@ def resumable(record: SessionRecord, order: ResumeChildren) -> list[ChildRecord]
 
 
 def first_message(child: ChildRecord) -> SetGoal | UserMessage:
-    """Give a child its task, or the goal that begins with it; a task that comes twice is known."""
+    """Give a child its task, or the goal that begins with it; either may come twice."""
     if not child.goal:
         return UserMessage(
             type="normal",
@@ -194,13 +194,19 @@ def first_message(child: ChildRecord) -> SetGoal | UserMessage:
     gates = tuple(tuple(gate) for gate in child.goal.get("gates", ()))
     turns = child.goal.get("max_turns") or None
     return SetGoal(
-        text=child.goal["text"], gates=gates, max_turns=turns, prompt=child.task, user=child.user
+        text=child.goal["text"],
+        gates=gates,
+        max_turns=turns,
+        prompt=child.task,
+        is_only=True,
+        user=child.user,
     )
 
 
-def go_on(child: ChildRecord) -> ChangeGoal | ResumeQueue:
-    """Continue a child's work: its goal, which a stop or the end of its actor has paused, or its turn."""
-    return ChangeGoal(op="resume") if child.goal else ResumeQueue()
+def go_on(child: ChildRecord) -> tuple[ChangeGoal | ResumeQueue, ...]:
+    """Continue a child: its goal, which a stop or the end of its actor has paused, and its queue."""
+    goal = (ChangeGoal(op="resume"),) if child.goal else ()
+    return (*goal, ResumeQueue())
 
 
 def say_to_child(text: str, user: str, key: str, **more: Any) -> UserMessage:
