@@ -311,8 +311,8 @@ class ChildSupervisor(Supervisor):
         if message.last is not None:
             self._reported(message.last)
         elif message.has_task:
-            for order in children.go_on(child):
-                slot.ref.tell(order)
+            for word in children.go_on(child):
+                slot.ref.tell(word)
         else:
             slot.ref.tell(children.first_message(child))
         self.relay.hand_on(child.name, slot)
@@ -346,8 +346,8 @@ class ChildSupervisor(Supervisor):
             opening = (children.opening(self.ledger.record, child),) if is_new else ()
             self._begin(Decision(entries=(resumed,), effects=opening))
             if not is_new and slot is not None:
-                for order in children.go_on(child):
-                    slot.tell(order)
+                for word in children.go_on(child):
+                    slot.tell(word)
                 self.relay.hand_on(child.name, slot)
 
     # Stopping -------------------------------------------------------------------------------------

@@ -40,7 +40,7 @@ POISON = ProxyCall(attr_path=("missing",), args=(), kwargs={})
 class Person:
     """Says `words` things to a program, at random moments, and answers its questions.
 
-    One who `only_talks` never asks anybody to stop.
+    One who `only_talks` never asks anybody to stop; `texts` are what is said in turn, if any are given.
     """
 
     def __init__(
@@ -49,6 +49,7 @@ class Person:
         self.program = program
         self.left = words
         self.only_talks = only_talks
+        self.texts: tuple[str, ...] = ()
         self._dice = dice
         self._patience = dice.choice((3.0, 10.0, 40.0))  # seconds
         self._said: list[UserMessage] = []
@@ -180,7 +181,7 @@ class Person:
         to = ""
         if intent == Intent.EXPLICIT_STEER and self._dice.random() < 0.5:
             to = self._dice.choice(("parent", "all", "nobody", self._child()))
-        text = f"words {number}"
+        text = self.texts[(number - 1) % len(self.texts)] if self.texts else f"words {number}"
         message = UserMessage(
             type=kind,
             content=text,

@@ -439,14 +439,18 @@ def check_run(run: SimulatedRun, history: list[Happening]) -> None:
 
 
 def steps_wait_for_their_needs(spec: WorkflowSpec, journal: list[e.Entry]) -> None:
-    """A step begins when all its needs have ended, and not if one failed that had to succeed."""
-    ended, needs = dict[str, str](), waits_for(spec.steps)
+    """A step begins when all its needs have ended, and not if one failed that had to succeed.
+
+    One that was under way when the run broke off goes on, also while a need is tried again.
+    """
+    ended, under_way, needs = dict[str, str](), set[str](), waits_for(spec.steps)
     final = {step.id for step in spec.steps if step.is_final}
     tolerant = {step.id for step in spec.steps if step.continue_on_error}
     for entry in journal:
         match entry:
-            case e.StepStarted(step=name):
+            case e.StepStarted(step=name) if name not in under_way:
                 step = spec.step(name)
+                under_way.add(name)
                 early = [need for need in needs[name] if need not in ended]
                 assert not early, f"step `{name}` begins before `{early[0]}` has ended"
                 for need in step.needs:
@@ -457,8 +461,10 @@ def steps_wait_for_their_needs(spec: WorkflowSpec, journal: list[e.Entry]) -> No
                     assert is_excused or not is_bad, f"step `{name}` begins though `{need}` failed"
             case e.StepEnded(step=name, status=status):
                 ended[name] = status
+                under_way.discard(name)
             case e.StepReopened(step=name):
                 ended.pop(name, None)
+                under_way.discard(name)
             case _:
                 pass
 

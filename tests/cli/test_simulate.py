@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from steersman.workflows.suggestions import TABLES
+
 HARMFUL = """
 [workflow]
 name = "harmful"
@@ -96,11 +98,9 @@ def test_a_table_that_cancels_by_talk_is_found(command: Any) -> None:
 
 def test_own_routes_are_played_by_their_file(command: Any, folder: Path) -> None:
     """A file with a row by which talk stops a subagent is found out."""
-    (folder / "routes.toml").write_text(
-        'name = "mine"\nbase = "steersman"\n[[delivery]]\nname = "talk-stops"\n'
-        'cause = ["message"]\nrelation = ["foreground_child"]\naction = "cancel"\nwhy = "planted"\n'
-    )
-    done = command("simulate", "routes.toml", "--seeds", "40")
+    text = (TABLES / "cancel-on-message.toml").read_text()
+    (folder / "routes.toml").write_text(text.replace("cancel-on-message", "mine"))
+    done = command("simulate", "routes.toml", "--seed", "30", "--seeds", "10")
     assert done.code == 1, done.err
     assert "Replay it: steersman simulate routes.toml --seed" in done.out
 
