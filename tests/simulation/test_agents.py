@@ -2,12 +2,14 @@
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import steersman
 from steersman.testing import BrokenPromise, Simulation, calls, simulate
 
+DOCS = Path(steersman.__file__).parent / "docs"
 SEEDS = 150
 """Seeds within which a planted fault is found."""
 
@@ -133,3 +135,16 @@ def test_what_cannot_be_played_is_refused() -> None:
 
     with pytest.raises(steersman.UsageError, match="running asyncio loop"):
         asyncio.run(inside())
+
+
+def test_the_example_of_the_docs_holds() -> None:
+    """The example runs as it stands, and finds the fault that it speaks of."""
+    page = (DOCS / "simulation.md").read_text(encoding="utf-8")
+    example = page.split("```python\n")[1].split("```")[0]
+    names: dict[str, Any] = {}
+    exec(compile(example, "simulation.md", "exec"), names)
+    names["test_no_seat_is_booked_twice"]()
+    careless = example.replace("if seat not in bookings", "if True")
+    exec(compile(careless, "simulation.md", "exec"), names)
+    with pytest.raises(BrokenPromise, match="booked twice"):
+        names["test_no_seat_is_booked_twice"]()
