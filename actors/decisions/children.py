@@ -204,9 +204,10 @@ def first_message(child: ChildRecord) -> SetGoal | UserMessage:
 
 
 def go_on(child: ChildRecord) -> tuple[ChangeGoal | ResumeQueue, ...]:
-    """Continue a child: its goal, which a stop or the end of its actor has paused, and its queue."""
-    goal = (ChangeGoal(op="resume"),) if child.goal else ()
-    return (*goal, ResumeQueue())
+    """Continue a child: its turn, or its goal, which begins another, and what waits beside that."""
+    if child.goal:
+        return ChangeGoal(op="resume"), ResumeQueue(is_beside_goal=True)
+    return (ResumeQueue(),)
 
 
 def say_to_child(text: str, user: str, key: str, **more: Any) -> UserMessage:
