@@ -4,7 +4,7 @@
 ARGS =
 MAKEFLAGS += --no-print-directory
 unexport PYTHONDONTWRITEBYTECODE # tests start many processes, and pytest rewrites what it does not keep
-ROOMS = actors cli gateway journal machines ports workflows
+ROOMS = actors cli gateway journal machines ports simulator workflows
 PYTHON_FILES = $(ROOMS) docs/generate.py __init__.py __main__.py testing.py $(wildcard examples/*.py)
 
 .PHONY: help chat test test-fast check check-fast format bench docs recordings

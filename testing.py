@@ -1,4 +1,4 @@
-"""What programs test their agents with: a scripted model, a home that keeps nothing.
+"""What programs test their agents with: a scripted model, a home that keeps nothing, the simulator.
 
 from steersman.testing import ScriptedModel, calls, memory_home
 
@@ -8,10 +8,19 @@ async with memory_home() as runtime:
     assert (await session.ask("Rome?")).text == "It is sunny in Rome."
 """
 
+from .gateway.agent_simulation import BrokenPromise, Simulation, simulate
 from .gateway.library import MEMORY, Home
 from .ports.models.scripted import ScriptedAnswer, ScriptedModel
 
-__all__ = ["ScriptedAnswer", "ScriptedModel", "calls", "memory_home"]
+__all__ = [
+    "BrokenPromise",
+    "ScriptedAnswer",
+    "ScriptedModel",
+    "Simulation",
+    "calls",
+    "memory_home",
+    "simulate",
+]
 
 
 def calls(tool: str, /, **arguments: object) -> ScriptedAnswer:

@@ -74,8 +74,11 @@ def last_report(name: str, record: SessionRecord) -> ChildReport | None:
         return None
     if _has_workers(record):
         return None  # it goes on with what they find
-    if record.goals.goal is not None and record.goals.goal.state != "achieved":
+    goal = record.goals.goal
+    if goal is not None and not goal.is_over:
         return None  # it goes on for its goal
+    if goal is not None and goal.state != "achieved":
+        return _ended(name, "failed", goal.detail, record)
     return _ended(name, turn.state, turn.reason, record)
 
 

@@ -30,7 +30,6 @@ from ..machines.delegation_messages import (
     StartTalk,
     StopChild,
 )
-from ..machines.goal_messages import ChangeGoal
 from ..machines.internal_messages import (
     ChildrenClosed,
     CloseChildren,
@@ -40,7 +39,7 @@ from ..machines.internal_messages import (
     Wake,
 )
 from ..machines.lifecycles import SUBAGENT
-from ..machines.messages import Answer, Finalize, Interrupt, ResumeQueue, Suspend
+from ..machines.messages import Answer, Finalize, Interrupt, Suspend
 from .actor import Forward
 from .decisions import children
 from .decisions.decision import Decision, answer, refused_with
@@ -83,7 +82,8 @@ class ChildSlot(Struct, kw_only=True):
         elif child.state == "stopping":
             self.tell(Interrupt(cause="parent", epoch=child.cancelled))
         elif child.is_at_work:
-            self.tell(ResumeQueue())
+            for message in (children.first_message(child), *children.go_on(child)):
+                self.tell(message)
 
 
 class SteerRelay:
@@ -311,7 +311,8 @@ class ChildSupervisor(Supervisor):
         if message.last is not None:
             self._reported(message.last)
         elif message.has_task:
-            slot.ref.tell(ChangeGoal(op="resume") if child.goal else ResumeQueue())
+            for word in children.go_on(child):
+                slot.ref.tell(word)
         else:
             slot.ref.tell(children.first_message(child))
         self.relay.hand_on(child.name, slot)
@@ -345,7 +346,8 @@ class ChildSupervisor(Supervisor):
             opening = (children.opening(self.ledger.record, child),) if is_new else ()
             self._begin(Decision(entries=(resumed,), effects=opening))
             if not is_new and slot is not None:
-                slot.tell(ResumeQueue())
+                for word in children.go_on(child):
+                    slot.tell(word)
                 self.relay.hand_on(child.name, slot)
 
     # Stopping -------------------------------------------------------------------------------------

@@ -19,7 +19,6 @@ from steersman.actors.dispatcher import LoopDispatcher
 from steersman.actors.environment import Environment
 from steersman.actors.ledger import Ledger
 from steersman.actors.session import Session
-from steersman.actors.simulated.session import SimulatedToolPolicy
 from steersman.actors.system import ActorSystem
 from steersman.journal.record import SessionRecord
 from steersman.journal.store import StoredEntry
@@ -27,6 +26,7 @@ from steersman.machines.lifecycles import TURN
 from steersman.machines.machine import step
 from steersman.machines.messages import Interrupt
 from steersman.machines.policy import Policy
+from steersman.simulator.session import SimulatedToolPolicy
 
 ACTORS = 20_000
 SESSIONS = 10_000

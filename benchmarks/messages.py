@@ -18,11 +18,11 @@ from simulation.scene import answer, has_asked, scene, start_child
 from simulation.single import has, run, say
 
 from steersman.actors.actor import Actor
-from steersman.actors.simulated.program import SimulatedProgram
 from steersman.journal import entries as e
 from steersman.machines import port_results
 from steersman.machines.disposition import Intent
 from steersman.machines.messages import Interrupt, UserMessage
+from steersman.simulator.program import SimulatedProgram
 
 FROM_PORTS = tuple(vars(port_results).values())
 """Among these are the types of what ports say."""

@@ -27,6 +27,7 @@ from .apps.routes import routes
 from .apps.run import run_file
 from .apps.serve import serve
 from .apps.sessions import sessions
+from .apps.simulate import simulate
 from .apps.workflow import workflow
 from .options import Json
 
@@ -61,6 +62,7 @@ app.add_typer(gateway, name="gateway")
 app.add_typer(workflow, name="workflow")
 app.add_typer(serve, name="serve")
 app.add_typer(devices, name="devices")
+app.command()(simulate)
 
 
 def run(arguments: list[str]) -> int:

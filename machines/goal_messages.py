@@ -26,6 +26,7 @@ class SetGoal(Message):
     `prompt` is the first turn's message, the goal's own text if empty. `gates` are commands that must
     succeed before the judge is asked, none for those of the configuration; `fault` is what keeps one of
     them from being started, for which the goal is paused at once. A budget of none is the configured one.
+    `is_only`: it is refused where there was a goal already, so that it may be said again.
     """
 
     lane: ClassVar[Lane] = Lane.CONTROL
@@ -37,6 +38,7 @@ class SetGoal(Message):
     prompt: str = ""
     fault: str = ""
     is_next: bool = False
+    is_only: bool = False
     user: str = ""
 
 

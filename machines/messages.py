@@ -181,12 +181,14 @@ class TakeBack(Message):
 class ResumeQueue(Message):
     """Run what was interrupted, from its checkpoint, then what waits.
 
-    `children`: those beside the turns that go on, too; the session finds them out.
+    `children`: those beside the turns that go on, too; the session finds them out. `is_beside_goal`: a
+    goal goes on by itself, so nothing is to be done unless a message waits that is none of its own.
     """
 
     lane: ClassVar[Lane] = Lane.CONTROL
     number: int | None = None
     children: tuple[str, ...] = ()
+    is_beside_goal: bool = False
 
 
 class Suspend(Message):

@@ -20,9 +20,9 @@ from ...machines.delegation_messages import (
 )
 from ...machines.delivery import ENDS, Cause, Delivery, Relation, deliver
 from ...machines.disposition import Intent
-from ...machines.goal_messages import SetGoal
+from ...machines.goal_messages import ChangeGoal, SetGoal
 from ...machines.lifecycles import SUBAGENT
-from ...machines.messages import UserMessage
+from ...machines.messages import ResumeQueue, UserMessage
 from ...machines.port_results import ToolFinished, ToolResult, ToolStatus
 from .decision import NOTHING, Decision
 from .results import returned, way_home
@@ -182,7 +182,7 @@ def resumable(record: SessionRecord, order: ResumeChildren) -> list[ChildRecord]
 
 
 def first_message(child: ChildRecord) -> SetGoal | UserMessage:
-    """Give a child its task, or the goal that begins with it; a task that comes twice is known."""
+    """Give a child its task, or the goal that begins with it; either may come twice."""
     if not child.goal:
         return UserMessage(
             type="normal",
@@ -194,8 +194,20 @@ def first_message(child: ChildRecord) -> SetGoal | UserMessage:
     gates = tuple(tuple(gate) for gate in child.goal.get("gates", ()))
     turns = child.goal.get("max_turns") or None
     return SetGoal(
-        text=child.goal["text"], gates=gates, max_turns=turns, prompt=child.task, user=child.user
+        text=child.goal["text"],
+        gates=gates,
+        max_turns=turns,
+        prompt=child.task,
+        is_only=True,
+        user=child.user,
     )
+
+
+def go_on(child: ChildRecord) -> tuple[ChangeGoal | ResumeQueue, ...]:
+    """Continue a child: its turn, or its goal, which begins another, and what waits beside that."""
+    if child.goal:
+        return ChangeGoal(op="resume"), ResumeQueue(is_beside_goal=True)
+    return (ResumeQueue(),)
 
 
 def say_to_child(text: str, user: str, key: str, **more: Any) -> UserMessage:

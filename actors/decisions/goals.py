@@ -57,6 +57,8 @@ def _set(record: SessionRecord, wish: SetGoal, epoch: int, policy: GoalPolicy) -
     """Set a goal, in place of the one that is there, or line it up behind that."""
     goals = record.goals
     fault = _fault(wish)
+    if wish.is_only and goals.goals:
+        fault = "there is a goal already"
     if fault:
         return refusal(fault)
     old = goals.goal

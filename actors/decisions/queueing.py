@@ -382,7 +382,8 @@ def resume(record: SessionRecord, message: ResumeQueue) -> Decision:
     running = next((item.number for item in queue.live() if item.state == "running"), None)
     is_held = queue.state == "held" or any(item.state == "interrupted" for item in there)
     reply = answer(after=running, children=list(message.children))
-    if first is None or not (is_held or message.number):
+    is_idle = message.is_beside_goal and all(item.goal for item in there)
+    if first is None or is_idle or not (is_held or message.number):
         return Decision(reply={**reply, "restored": 0, "number": None})
     released = _released(record, (first,) if message.number else ())
     return replace(released, reply={**reply, "restored": len(there), "number": first.number})

@@ -387,7 +387,8 @@ class Attempts:
                 continue
             has_ended = True
             del self.open[attempt.call]
-            if came.state == "interrupted" or self._context.run.state != "running":
+            is_stopped = came.state == "interrupted" and not self._context.may_begin
+            if is_stopped or self._context.run.state != "running":
                 self._interrupt(attempt, (), ())
             else:
                 self.conclude(attempt, _in_time(attempt, of_child(attempt.step, came)))

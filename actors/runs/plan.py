@@ -14,6 +14,9 @@ from ...workflows.flow.spec import StepSpec, WorkflowSpec
 
 Verdict = Literal["ask", "block"]
 
+_NOT_HANDLED = ("failed", "skipped", "blocked")
+"""How a step ends that leaves the failure of another as it is."""
+
 
 class Due(Value):
     """A step whose turn it is: to be asked whether it begins, or `block`, because of `need`."""
@@ -115,6 +118,8 @@ class StepPlan:
         return self._is_bad(name, run) and not self._is_handled(name, run)
 
     def _is_handled(self, name: str, run: RunRecord) -> bool:
+        """Whether a step that looks at the failure is done, or has not ended where the run broke off."""
         return any(
-            name in step.handles and run.step(step.id).state == "done" for step in self.spec.steps
+            name in step.handles and run.step(step.id).state not in _NOT_HANDLED
+            for step in self.spec.steps
         )

@@ -111,15 +111,17 @@ class Steps:
 
     def _is_through(self, step: StepSpec, record: StepRecord) -> bool:
         """Whether a step has nothing left to do: all is done, or something failed and that counts."""
-        if record.first("running", "resting") is not None or self._attempts.count(step):
+        if record.first("running") is not None or self._attempts.count(step):
             return False
         is_stopped = self._context.is_late and not step.is_final
         is_stopped |= record.count("failed") > 0 and not step.continue_on_error
-        return is_stopped or record.first("waiting", "interrupted") is None
+        return is_stopped or record.first("waiting", "interrupted", "resting") is None
 
     def _end_step(self, step: StepSpec, record: StepRecord) -> None:
         failed = list(record.those("failed"))
-        is_cut = self._context.is_late and record.first("waiting", "interrupted") is not None
+        is_cut = (
+            self._context.is_late and record.first("waiting", "interrupted", "resting") is not None
+        )
         status = "failed" if failed or is_cut else "done"
         reason = OVERTIME if is_cut else ""
         if failed:

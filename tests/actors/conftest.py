@@ -11,8 +11,8 @@ from support.cast_of_actors import Hand
 from support.patience import seconds
 
 from steersman.actors.dispatcher import LoopDispatcher
-from steersman.actors.simulated.simulation import SimulatedDispatcher
 from steersman.actors.system import ActorSystem
+from steersman.simulator.schedule import SimulatedDispatcher
 
 
 @pytest.fixture

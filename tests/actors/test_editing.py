@@ -8,10 +8,10 @@ from simulation.single import TALK, entries, program, run, say
 
 from steersman.actors.decisions import queueing
 from steersman.actors.decisions.decision import refusal
-from steersman.actors.simulated.program import SimulatedProgram
 from steersman.journal import entries as e
 from steersman.machines.disposition import Intent
 from steersman.machines.messages import QueueChange, ResumeQueue, Suspend
+from steersman.simulator.program import SimulatedProgram
 
 
 def edited(*waiting: str, intent: Intent = Intent.CONVERSE) -> SimulatedProgram:

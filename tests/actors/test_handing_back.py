@@ -6,7 +6,6 @@ import pytest
 from simulation.single import entries, program, run, say
 
 from steersman.actors.decisions.intake import hand_back, taken_in
-from steersman.actors.simulated.program import SimulatedProgram
 from steersman.journal import entries as e
 from steersman.journal.queue_record import ItemRecord, QueueRecord
 from steersman.machines.conversation import ToolRequest
@@ -14,6 +13,7 @@ from steersman.machines.disposition import Intent
 from steersman.machines.internal_messages import HandBack
 from steersman.machines.messages import Interrupt, QueueChange, UserMessage
 from steersman.machines.port_results import ModelAnswered
+from steersman.simulator.program import SimulatedProgram
 
 
 def steered(*texts: str, **settings: Any) -> SimulatedProgram:

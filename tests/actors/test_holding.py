@@ -3,10 +3,10 @@
 import pytest
 from simulation.single import TALK, entries, program, run, say
 
-from steersman.actors.simulated.program import SimulatedProgram
 from steersman.journal import entries as e
 from steersman.machines.disposition import Intent
 from steersman.machines.messages import Interrupt, QueueChange, ResumeQueue, UserMessage
+from steersman.simulator.program import SimulatedProgram
 
 
 def texts(made: SimulatedProgram, *, is_held: bool) -> list[str]:

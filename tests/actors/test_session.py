@@ -6,8 +6,6 @@ import pytest
 from pykka.messages import ProxyCall
 from simulation.single import TALK, TOOLS, entries, facts, has, performed, program, run, say
 
-from steersman.actors.simulated.program import SimulatedProgram
-from steersman.actors.simulated.session import SimulationPlan
 from steersman.journal import entries as e
 from steersman.machines.disposition import Intent
 from steersman.machines.effects import CallModel, CancelModel, StopTool
@@ -22,6 +20,8 @@ from steersman.machines.messages import (
 )
 from steersman.machines.policy import Policy
 from steersman.machines.transient_events import MessageKnown, MessageRejected
+from steersman.simulator.program import SimulatedProgram
+from steersman.simulator.session import SimulationPlan
 
 POISON = ProxyCall(attr_path=("missing",), args=(), kwargs={})
 

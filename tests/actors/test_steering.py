@@ -5,14 +5,14 @@ from typing import Any
 import pytest
 from simulation.single import TALK, TOOLS, entries, performed, program, run, say
 
-from steersman.actors.simulated.happening import Passed
-from steersman.actors.simulated.ports import Chances
-from steersman.actors.simulated.program import SimulatedProgram
 from steersman.journal import entries as e
 from steersman.machines.disposition import Intent
 from steersman.machines.effects import CallModel, CancelModel, StopTool
 from steersman.machines.messages import Interrupt, Message, QueueChange, TakeBack, UserMessage
 from steersman.machines.transient_events import FULL_QUEUE, MessageRejected
+from steersman.simulator.happening import Passed
+from steersman.simulator.ports import Chances
+from steersman.simulator.program import SimulatedProgram
 
 SEED = 1
 """With it the first answer comes in pieces."""

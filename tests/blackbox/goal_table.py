@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from simulation.goal_moves import Move, goal_moves
 from support.driver import Place
 
-from steersman.actors.simulated.happening import Appended
 from steersman.cli.stored import stored
 from steersman.journal.codec import decode_entry
+from steersman.simulator.happening import Appended
 
 __all__ = ["REACHED", "moves_in"]
 

@@ -7,15 +7,15 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from steersman.actors.simulated.ports import Chances
-from steersman.actors.simulated.program import SimulatedProgram
-from steersman.actors.simulated.session import SimulationPlan
 from steersman.gateway.events.contract import Event
 from steersman.gateway.events.translation import EventPublisher
 from steersman.machines.disposition import DEFAULT_DISPOSITIONS, Action, DispositionRow, Intent
 from steersman.machines.messages import UserMessage
 from steersman.machines.policy import Policy
 from steersman.machines.routing import Table
+from steersman.simulator.ports import Chances
+from steersman.simulator.program import SimulatedProgram
+from steersman.simulator.session import SimulationPlan
 
 TALK = Chances(calls=0.0, model_fails=0.0)
 TOOLS = Chances(calls=1.0, model_fails=0.0, bad_arguments=0.0)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-ROOMS = ("machines", "workflows", "journal", "ports", "actors", "gateway", "cli")
+ROOMS = ("machines", "workflows", "journal", "ports", "actors", "simulator", "gateway", "cli")
 KNOWN = {".ci", ".editorconfig", ".github", ".pre-commit-config.yaml", ".vscode"}
 IGNORED = {"__pycache__", "build", "dist", "node_modules"}
 

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from simulation.scenario import Scenario
 
 from steersman.gateway.session_file import read_export
 from steersman.journal import entries as e
@@ -21,6 +20,7 @@ from steersman.journal.revert_record import apply_to_reverts
 from steersman.journal.run_record import NOTHING
 from steersman.machines.conversation import ChatMessage
 from steersman.machines.errors import StoreDamaged
+from steersman.simulator.scenario import Scenario
 
 GOLDEN = [Path(__file__).parent / "golden" / "2.json"]
 SEEDS = range(0, 40, 8)

@@ -21,8 +21,19 @@ from steersman.machines.disposition import DEFAULT_DISPOSITIONS
 from steersman.machines.machine import Machine, Step, _engine  # pyright: ignore[reportPrivateUsage]
 from steersman.machines.result_routing import DEFAULT_RETURNS
 from steersman.machines.routing import Key, Table
+from steersman.simulator.lanes import LaneWatch
 
-__all__ = ["ASKED", "MOVED", "REASONS", "Coverage", "Point", "count_tables", "counted", "summary"]
+__all__ = [
+    "ASKED",
+    "MOVED",
+    "REASONS",
+    "WATCH",
+    "Coverage",
+    "Point",
+    "count_tables",
+    "counted",
+    "summary",
+]
 
 Point = tuple[str, ...]
 """A table's name and a key of it, or a machine's name, a state, an event and a state."""
@@ -78,6 +89,8 @@ MOVED_HERE = (
 )
 ASKED = Counter[Point]()
 MOVED = Counter[Point]()
+WATCH = LaneWatch()
+"""The watch over all mailboxes of the runs of this process."""
 
 
 class CountedTable(Table[Any]):

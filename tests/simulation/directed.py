@@ -3,16 +3,15 @@
 from collections.abc import Callable, Sequence
 from random import Random
 
-from simulation.invariants import check_history, check_liveness, check_replay
-
-from steersman.actors.simulated.happening import Appended
-from steersman.actors.simulated.ports import Chances
-from steersman.actors.simulated.program import SimulatedProgram
-from steersman.actors.simulated.session import SimulationPlan
 from steersman.journal import entries as e
 from steersman.machines.disposition import Intent
 from steersman.machines.messages import Interrupt, UserMessage
 from steersman.machines.policy import Policy
+from steersman.simulator.happening import Appended
+from steersman.simulator.ports import Chances
+from steersman.simulator.program import SimulatedProgram
+from steersman.simulator.promises import check_history, check_liveness, check_replay
+from steersman.simulator.session import SimulationPlan
 
 __all__ = ["interrupt_while_steers_enter"]
 

@@ -7,7 +7,6 @@ from typing import Any
 
 from msgspec.structs import replace
 from simulation.planting import Plant, planted_all
-from simulation.scenario import Scenario
 
 from steersman.actors import ledger
 from steersman.actors.children import ChildSupervisor
@@ -26,6 +25,7 @@ from steersman.machines.internal_messages import ChildrenClosed
 from steersman.machines.lifecycles import SESSION
 from steersman.machines.machine import Transition
 from steersman.machines.messages import QueueChange
+from steersman.simulator.scenario import Scenario
 
 __all__ = ["FAULTS", "NO_LAST_WORD", "WITHIN", "Fault", "run_with"]
 

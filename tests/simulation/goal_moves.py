@@ -3,12 +3,12 @@
 from steersman.actors.goal import Goal
 from steersman.actors.judge import Judge
 from steersman.actors.session import Session
-from steersman.actors.simulated.happening import Appended, Happening, Started
 from steersman.journal import entries as e
 from steersman.journal.goal_record import VERDICT_EVENTS
 from steersman.journal.record import SessionRecord, apply
 from steersman.machines.lifecycles import JUDGE
 from steersman.machines.machine import Machine, Step, step
+from steersman.simulator.happening import Appended, Happening, Started
 
 __all__ = ["Move", "goal_moves", "rows", "watched"]
 

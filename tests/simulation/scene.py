@@ -6,18 +6,16 @@ from random import Random
 from typing import Any
 
 from pykka import ActorRef
-from simulation.planting import planted
 from simulation.single import run
 
-from steersman.actors.simulated import session as surroundings
-from steersman.actors.simulated.ports import ModelCall, SimulatedPorts, ToolCall
-from steersman.actors.simulated.program import SimulatedProgram
-from steersman.actors.simulated.session import AGENTS, SimulationPlan
 from steersman.journal.record import SessionRecord
 from steersman.machines.conversation import ToolRequest
 from steersman.machines.effects import CallModel, RunTool
 from steersman.machines.policy import DelegationPolicy, Policy
 from steersman.machines.port_results import ModelAnswered, ToolFinished, ToolResult
+from steersman.simulator.ports import ModelCall, SimulatedPorts, ToolCall
+from steersman.simulator.program import SimulatedProgram
+from steersman.simulator.session import AGENTS, SimulationPlan
 
 __all__ = [
     "SESSION_FIRST",
@@ -70,14 +68,13 @@ def scene(
     chooser: Chooser = ANY_ORDER, plan: dict[str, Any] | None = None, **policy: Any
 ) -> Iterator[SimulatedProgram]:
     """Make a program with quiet ports; `plan` are fields of its plan, `policy` those of its policy."""
-    settings = {"delegation": delegation(), **(plan or {})}
+    settings = {"delegation": delegation(), "ports_type": QuietPorts, **(plan or {})}
     made_plan = SimulationPlan(policy=Policy(**policy), haste=0.0, longest_batch=1, **settings)
-    with planted(surroundings, "SimulatedPorts", QuietPorts):
-        made = SimulatedProgram(made_plan, Random(7), chooser)
-        try:
-            yield made
-        finally:
-            made.close()
+    made = SimulatedProgram(made_plan, Random(7), chooser)
+    try:
+        yield made
+    finally:
+        made.close()
 
 
 def answer(made: SimulatedProgram, *calls: tuple[str, dict[str, Any]], path: str = "") -> None:

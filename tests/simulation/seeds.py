@@ -8,17 +8,17 @@ from collections.abc import Callable
 from random import SystemRandom
 from typing import Any
 
-from simulation.coverage import ASKED, MOVED, counted
-from simulation.goals import GoalScenario
-from simulation.lanes import WATCH
-from simulation.scenario import Scenario
+from simulation.coverage import ASKED, MOVED, WATCH, count_tables, counted
+
+from steersman.simulator.goals import GoalScenario
+from steersman.simulator.scenario import Scenario
 
 __all__ = ["KINDS", "PROPERTY", "base", "play", "play_fresh"]
 
 PROPERTY = "simulation"
 """The property of a test's report that the terminal summary reads."""
 
-KINDS: dict[str, Callable[[int], Any]] = {"session": Scenario, "goal": GoalScenario}
+KINDS: dict[str, Callable[..., Any]] = {"session": Scenario, "goal": GoalScenario}
 
 
 def base() -> int:
@@ -30,9 +30,9 @@ def base() -> int:
 def play(kind: str, seed: int) -> None:
     """Play one seed; say how to play it again if it breaks a promise."""
     try:
-        KINDS[kind](seed).run()
+        KINDS[kind](seed, watch=WATCH, tables=count_tables).run()
     except Exception as error:
-        again = f"PYTHONPATH=tests .venv/bin/python -m simulation.play {kind} {seed}"
+        again = f"steersman simulate --seed {seed}"
         raise AssertionError(f"{kind} seed {seed}: {error}\nplay it again: {again}") from error
 
 

@@ -5,14 +5,14 @@ from random import Random
 from typing import Any
 
 from steersman.actors.session import Session
-from steersman.actors.simulated.happening import Appended, Passed, Performed
-from steersman.actors.simulated.ports import Chances
-from steersman.actors.simulated.program import SimulatedProgram
-from steersman.actors.simulated.session import SimulationPlan
 from steersman.journal import entries as e
 from steersman.machines.disposition import Intent
 from steersman.machines.messages import UserMessage
 from steersman.machines.policy import Policy
+from steersman.simulator.happening import Appended, Passed, Performed
+from steersman.simulator.ports import Chances
+from steersman.simulator.program import SimulatedProgram
+from steersman.simulator.session import SimulationPlan
 
 __all__ = ["TALK", "TOOLS", "entries", "facts", "has", "performed", "program", "run", "say"]
 

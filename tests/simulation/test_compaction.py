@@ -2,17 +2,16 @@
 
 from random import Random
 
-from simulation.invariants import check_history, check_liveness, check_replay, check_state
-from simulation.user import User
-
-from steersman.actors.simulated.happening import Appended
-from steersman.actors.simulated.ports import Chances
-from steersman.actors.simulated.program import SimulatedProgram
-from steersman.actors.simulated.session import SimulationPlan
-from steersman.actors.simulated.simulation import PriorityChooser, UniformChooser
 from steersman.journal.entries import Compacted
 from steersman.machines.messages import Compact
 from steersman.machines.policy import CompactionPolicy
+from steersman.simulator.happening import Appended
+from steersman.simulator.person import Person
+from steersman.simulator.ports import Chances
+from steersman.simulator.program import SimulatedProgram
+from steersman.simulator.promises import check_history, check_liveness, check_replay, check_state
+from steersman.simulator.schedule import PriorityChooser, UniformChooser
+from steersman.simulator.session import SimulationPlan
 
 
 def test_summing_up_keeps_every_promise() -> None:
@@ -28,7 +27,7 @@ def run(seed: int) -> set[str]:
     plan = SimulationPlan(chances=Chances(model_fails=0.2), compaction=policy, crash_at=crash)
     chooser = (UniformChooser, PriorityChooser)[seed % 2](dice)
     program = SimulatedProgram(plan, dice, chooser)
-    User(program, dice, 12)
+    Person(program, dice, 12)
     for _ in range(3):
         program.timeline.after(dice.random() * 30, lambda: program.say(Compact(wish="all")), "user")
     try:

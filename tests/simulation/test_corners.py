@@ -13,14 +13,9 @@ from simulation.scene import (
     start_child,
 )
 from simulation.single import entries, has, performed, run, say
-from simulation.user import POISON
 
 from steersman.actors.decisions import children
 from steersman.actors.decisions.decision import Decision
-from steersman.actors.simulated.happening import Appended, Durable, Performed, Told
-from steersman.actors.simulated.ports import Chances, Verdicts
-from steersman.actors.simulated.program import SimulatedProgram
-from steersman.actors.simulated.simulation import SimulatedDispatcher
 from steersman.actors.supervisor import ChildSpec, Supervisor
 from steersman.actors.system import ActorSystem
 from steersman.journal import entries as e
@@ -44,6 +39,11 @@ from steersman.machines.messages import (
     UserMessage,
 )
 from steersman.machines.policy import GoalPolicy
+from steersman.simulator.happening import Appended, Durable, Performed, Told
+from steersman.simulator.person import POISON
+from steersman.simulator.ports import Chances, Verdicts
+from steersman.simulator.program import SimulatedProgram
+from steersman.simulator.schedule import SimulatedDispatcher
 
 
 def kinds(made: SimulatedProgram) -> list[str]:

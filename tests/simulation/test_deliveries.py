@@ -8,8 +8,6 @@ import pytest
 from simulation.scene import answer, delegation, has_asked, scene, start_child
 from simulation.single import entries, run, say
 
-from steersman.actors.simulated.happening import Appended
-from steersman.actors.simulated.program import SimulatedProgram
 from steersman.journal import entries as e
 from steersman.journal.entries import GoalCleared, GoalPaused
 from steersman.machines.delegation_messages import SideTalk
@@ -25,6 +23,8 @@ from steersman.machines.disposition import Intent
 from steersman.machines.goal_messages import SetGoal
 from steersman.machines.messages import Finalize, Interrupt, Suspend, UserMessage
 from steersman.machines.routing import when
+from steersman.simulator.happening import Appended
+from steersman.simulator.program import SimulatedProgram
 
 CHILDREN = {
     Relation.FOREGROUND_CHILD: "front",

@@ -6,11 +6,8 @@ from typing import Any
 
 import pytest
 from msgspec.structs import force_setattr, replace
-from simulation.goals import GoalScenario
-from simulation.scenario import Scenario
 from simulation.test_workflow import played
 
-from steersman.actors.simulated.program import SimulatedProgram
 from steersman.cli.output import toml_document, without_nulls
 from steersman.gateway.dumps.dump import dump_session
 from steersman.gateway.dumps.tree import draw_dump
@@ -21,6 +18,9 @@ from steersman.journal.log import Log
 from steersman.journal.record import SessionRecord, apply
 from steersman.journal.recovery import load_record
 from steersman.journal.store import Store
+from steersman.simulator.goals import GoalScenario
+from steersman.simulator.program import SimulatedProgram
+from steersman.simulator.scenario import Scenario
 
 SECRET = "sk-abcdefghijklmnop1234"
 PLANTED = f" {SECRET} \x1b]0;owned\x07 hunter2hunter2 \u202e"

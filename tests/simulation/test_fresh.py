@@ -5,8 +5,7 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
-from simulation.coverage import ASKED, MOVED, Coverage, Point, counted
-from simulation.lanes import WATCH
+from simulation.coverage import ASKED, MOVED, WATCH, Coverage, Point, counted
 from simulation.seeds import play, play_fresh
 
 RecordProperty = Callable[[str, Any], None]

@@ -6,7 +6,6 @@ import pytest
 from simulation.faults import WITHIN, run_with
 from simulation.goal_faults import GOAL_FAULTS
 from simulation.goal_moves import Move, goal_moves, rows, watched
-from simulation.goals import GoalScenario
 from simulation.planting import planted
 from simulation.single import entries, has, program, run, say
 
@@ -15,6 +14,7 @@ from steersman.journal import entries as e
 from steersman.machines.goal_messages import SetGoal
 from steersman.machines.internal_messages import GoalOrder
 from steersman.machines.lifecycles import GOAL, JUDGE
+from steersman.simulator.goals import GoalScenario
 
 SEEDS = 2_000
 WIDE = 5_000
@@ -54,7 +54,7 @@ def test_every_transition_of_goal_and_judge_is_gone_through() -> None:
     of_goal, of_judge = set[Move](), set[Move]()
     session_type = watched(of_judge)
     for seed in range(WIDE):
-        of_goal |= goal_moves(GoalScenario(seed, session_type).run().history)
+        of_goal |= goal_moves(GoalScenario(seed, session_type=session_type).run().history)
         if (of_judge, of_goal) == (rows(JUDGE), rows(GOAL)):
             break
     assert of_judge == rows(JUDGE)

@@ -3,11 +3,12 @@
 import inspect
 
 import pytest
-from simulation import invariants
 from simulation.directed import interrupt_while_steers_enter
 from simulation.faults import FAULTS, NO_LAST_WORD, WITHIN, run_with
 from simulation.planting import planted_all
-from simulation.scenario import Scenario
+
+from steersman.simulator import promises
+from steersman.simulator.scenario import Scenario
 
 SEEDS = 2_000
 FOUND = {
@@ -97,10 +98,10 @@ def test_planted_faults_are_found(name: str) -> None:
 
 def test_every_promise_of_a_history_is_checked() -> None:
     """Each function that checks a history is in the list of those that are run."""
-    promises = {
+    checks = {
         function
-        for _, function in inspect.getmembers(invariants, inspect.isfunction)
+        for _, function in inspect.getmembers(promises, inspect.isfunction)
         if [*inspect.signature(function).parameters] == ["history"]
         and inspect.signature(function).return_annotation is None
     }
-    assert promises == set(invariants.HISTORY)
+    assert checks == set(promises.HISTORY)

@@ -6,11 +6,11 @@ from typing import Any, ClassVar
 from pykka import ActorRef
 
 from steersman.actors.actor import Actor, Forward
-from steersman.actors.simulated.simulation import SimulatedDispatcher
 from steersman.actors.supervisor import Child, ChildSpec, Supervisor
 from steersman.actors.system import ActorSystem
 from steersman.machines.internal_messages import Down
 from steersman.machines.messages import Lane
+from steersman.simulator.schedule import SimulatedDispatcher
 
 __all__ = [
     "Boom",

@@ -12,19 +12,20 @@ from typing import Any
 
 from pykka import ActorRef
 
-from ...journal import entries as e
-from ...journal.memory import MemoryStore, SimulatedCrash
-from ...journal.record import SessionRecord
-from ...journal.store import SessionRow
-from ..actor import Actor
-from ..environment import Environment
-from ..mailbox import tell
-from ..supervisor import ChildSpec, Root
-from ..system import ActorSystem
+from ..actors.actor import Actor
+from ..actors.environment import Environment
+from ..actors.mailbox import tell
+from ..actors.runs.work import WORKFLOW
+from ..actors.supervisor import ChildSpec, Root
+from ..actors.system import ActorSystem
+from ..journal import entries as e
+from ..journal.memory import MemoryStore, SimulatedCrash
+from ..journal.record import SessionRecord
+from ..journal.store import SessionRow
 from .happening import Chronicle, Happening, Uttered
 from .ports import SimulatedPorts
+from .schedule import Chooser, Dice, SimulatedDispatcher, Timeline
 from .session import FOLDER, SimulatedSession, SimulationPlan, World
-from .simulation import Chooser, Dice, SimulatedDispatcher, Timeline
 from .writer import SimulatedWriter
 
 ROOT = "s1"
@@ -42,6 +43,7 @@ class SimulatedProgram:
         )
         self._dice, self._chooser = dice, chooser
         self._paths: dict[str, str] = {}
+        self.steps = 0
         self.supervisor: ActorRef[Any] | None = None
         self.store.create(SessionRow(session=ROOT, folder=FOLDER))
         self._start()
@@ -60,9 +62,15 @@ class SimulatedProgram:
             chronicle=self.chronicle,
             dispatcher=dispatcher,
         )
-        self.root = SimulatedSession(self.world, ROOT)
+        run = self.plan.run
+        self.root = SimulatedSession(self.world, ROOT, run=run)
         opened = e.SessionOpened(
-            session=ROOT, folder=FOLDER, agent="assistant", model="dice", system="be good"
+            session=ROOT,
+            folder=FOLDER,
+            agent="assistant" if run is None else f"{WORKFLOW}{run.spec.name}",
+            model="dice",
+            system="be good",
+            workflow=run.copy() if run is not None else None,
         )
         first = None if self.root.record.seq else opened
         self.supervisor = Root.start(system)
@@ -189,6 +197,8 @@ class SimulatedProgram:
 
         A crash of the store is a crash of the program; the caller has to `restart` it.
         """
+        self.steps += 1
+        self.world.decisions = 0
         if not self.dispatcher.ready:
             self.dispatcher.end_pass()
         choices = self._choices()

@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from steersman.actors.actor import Actor
-from steersman.machines.delegation_messages import (
+from ..actors.actor import Actor
+from ..machines.delegation_messages import (
     ChildOpened,
     ChildReport,
     Delegate,
@@ -13,8 +13,8 @@ from steersman.machines.delegation_messages import (
     PassSteer,
     StopChild,
 )
-from steersman.machines.goal_messages import ConditionMet, GateEnded, JudgeAnswered
-from steersman.machines.internal_messages import (
+from ..machines.goal_messages import ConditionMet, GateEnded, JudgeAnswered
+from ..machines.internal_messages import (
     BeginAnew,
     Committed,
     Down,
@@ -23,7 +23,7 @@ from steersman.machines.internal_messages import (
     StoreBroke,
     Wake,
 )
-from steersman.machines.messages import (
+from ..machines.messages import (
     Compact,
     Finalize,
     Interrupt,
@@ -32,7 +32,7 @@ from steersman.machines.messages import (
     Suspend,
     UserMessage,
 )
-from steersman.machines.port_results import (
+from ..machines.port_results import (
     ModelAnswered,
     ModelFailed,
     ModelNoticed,
@@ -41,8 +41,6 @@ from steersman.machines.port_results import (
     Summarised,
     ToolFinished,
 )
-
-__all__ = ["WATCH", "LaneWatch", "lane_that_it_needs"]
 
 LANES: dict[type[Any], Lane] = {
     **dict.fromkeys((BeginAnew, Committed, StoreBroke, Down, Kill, Wake, Enqueue), Lane.SYSTEM),
@@ -59,7 +57,7 @@ def lane_that_it_needs(message: Any) -> Lane | None:
     """Return the lane in which a message must travel, if it matters."""
     if isinstance(message, UserMessage):
         return Lane.DATA if message.type == "normal" else Lane.CONTROL
-    return LANES.get(type(message))
+    return LANES.get(type(message))  # pyright: ignore[reportUnknownArgumentType]
 
 
 class LaneWatch:
@@ -86,7 +84,3 @@ class LaneWatch:
                 raise AssertionError(f"`{owner.name}` takes {kinds}")
             if lane is not None and lane > taken:
                 self.overtook[taken.name, lane.name] += 1
-
-
-WATCH = LaneWatch()
-"""The watch over all mailboxes of the runs of this process."""

@@ -15,12 +15,12 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from ..mailbox import Mailbox
+from ..actors.mailbox import Mailbox
 
 if TYPE_CHECKING:
     from pykka._envelope import Envelope
 
-    from ..actor import Actor
+    from ..actors.actor import Actor
 
 
 T = TypeVar("T")
@@ -150,13 +150,13 @@ def waiting_in(mailbox: Mailbox) -> list[Envelope[Any]]:
 
 
 class Timeline:
-    """Virtual time: `now` is in seconds since the epoch and moves only from event to event.
+    """Virtual time: `now` is in seconds since the epoch and moves from `start` from event to event.
 
     `idle` are the seconds of it that passed while no actor had anything else to do.
     """
 
     def __init__(self, start: float = 1_000_000_000.0) -> None:
-        self.now = start
+        self.start = self.now = start
         self.idle = 0.0
         self._events: list[tuple[float, int, str, Callable[[], None]]] = []
         self._numbers = itertools.count()

@@ -12,9 +12,11 @@ from typing import Any, Protocol
 from msgspec import Struct, field
 from pykka import ActorRef
 
-from ...machines.conversation import ToolRequest, Usage
-from ...machines.delegation_messages import ChildOpened, CloseChild, OpenChild, SetTimer
-from ...machines.effects import (
+from ..actors.decisions.queries import DELEGATE
+from ..actors.mailbox import reply
+from ..machines.conversation import ToolRequest, Usage
+from ..machines.delegation_messages import ChildOpened, CloseChild, OpenChild, SetTimer
+from ..machines.effects import (
     CallModel,
     CancelModel,
     PortEffect,
@@ -22,7 +24,7 @@ from ...machines.effects import (
     RunTool,
     StopTool,
 )
-from ...machines.goal_messages import (
+from ..machines.goal_messages import (
     AskJudge,
     AwaitCondition,
     ChangesCounted,
@@ -37,8 +39,8 @@ from ...machines.goal_messages import (
     RunGate,
     StopJudging,
 )
-from ...machines.internal_messages import TimerFired
-from ...machines.port_results import (
+from ..machines.internal_messages import TimerFired
+from ..machines.port_results import (
     AnswerAgent,
     ModelAnswered,
     ModelFailed,
@@ -51,11 +53,9 @@ from ...machines.port_results import (
     ToolResult,
     ToolStatus,
 )
-from ...machines.value import Value
-from ...machines.workflow_messages import LookAfter, LookBefore, Looked
-from ..decisions.queries import DELEGATE
-from ..mailbox import reply
-from .simulation import Dice, Timeline
+from ..machines.value import Value
+from ..machines.workflow_messages import LookAfter, LookBefore, Looked
+from .schedule import Dice, Timeline
 
 # Gates, judges and conditions: they roll dice, and some are late, or of no use --------------------
 
@@ -182,7 +182,10 @@ TOOLS = ("read", "read", "write", "ask_read", "ask_write", "deny_write", "defer"
 
 
 class SimulatedPorts:
-    """One incarnation's model and tools; `performed` is called with every effect before it begins."""
+    """One incarnation's model and tools; `performed` is called with every effect before it begins.
+
+    `text`, `request` and `result` make up what comes back: what a derived class may do otherwise.
+    """
 
     def __init__(
         self,
@@ -198,7 +201,8 @@ class SimulatedPorts:
         self._child_opener, self._has_room = child_opener, has_room
         self._doors: dict[str, float] = {}
         self.judging = SimulatedJudging(timeline, dice, chances.verdicts)
-        self._timeline, self._dice, self._chances = timeline, dice, chances
+        self.dice = dice
+        self._timeline, self._chances = timeline, chances
         self._performed = performed
 
     def __call__(self, effect: PortEffect, reply_to: ActorRef[Any] | None) -> None:
@@ -263,7 +267,7 @@ class SimulatedPorts:
         call = ModelCall(effect=effect, reply_to=reply_to)
         self.models[effect.turn] = call
         delay = 0.0
-        for number in range(self._dice.randrange(0, 4)):
+        for number in range(self.dice.randrange(0, 4)):
             delay += self._delay() / 10
             self._later(delay, lambda number=number: self._stream(call, number))  # type: ignore[misc]
         self._later(delay + self._delay() / 10, lambda: self._answer(call))
@@ -279,28 +283,36 @@ class SimulatedPorts:
                 reply(call.reply_to, ModelNoticed(turn=at.turn, epoch=at.epoch, text="slow today"))
 
     def _answer(self, call: ModelCall) -> None:
-        if not call.is_open and self._dice.random() >= self._chances.answers_after_cancel:
+        if not call.is_open and self.dice.random() >= self._chances.answers_after_cancel:
             return
         at = call.effect
         assert isinstance(at, CallModel)
         if self.models.get(at.turn) is call:
             del self.models[at.turn]
-        if self._dice.random() < self._chances.model_fails:
+        if self.dice.random() < self._chances.model_fails:
             failed = ModelFailed(
                 turn=at.turn, epoch=at.epoch, step=at.step, reason="it is down", hint="try again"
             )
             reply(call.reply_to, failed)
             return
         calls: tuple[ToolRequest, ...] = ()
-        if self._dice.random() < self._chances.calls:
-            calls = tuple(self._request(at, n) for n in range(self._dice.randrange(1, 4)))
+        if self.dice.random() < self._chances.calls:
+            calls = tuple(self.request(at, n) for n in range(self.dice.randrange(1, 4)))
         usage = Usage(input=len(at.messages), output=1)
-        is_repeated = self._chances.repeats and self._dice.random() < self._chances.repeats
-        text = "the same again" if is_repeated else f"answer {at.turn}.{at.step}"
         answered = ModelAnswered(
-            turn=at.turn, epoch=at.epoch, step=at.step, text=text, tool_calls=calls, usage=usage
+            turn=at.turn,
+            epoch=at.epoch,
+            step=at.step,
+            text=self.text(at),
+            tool_calls=calls,
+            usage=usage,
         )
         reply(call.reply_to, answered)
+
+    def text(self, at: CallModel) -> str:
+        """Return the text of an answer."""
+        is_repeated = self._chances.repeats and self.dice.random() < self._chances.repeats
+        return "the same again" if is_repeated else f"answer {at.turn}.{at.step}"
 
     def _summarise(self, effect: CallModel, reply_to: ActorRef[Any] | None) -> None:
         """Sum up, or fail to; a cancel comes too late as often as it does for an answer."""
@@ -309,10 +321,10 @@ class SimulatedPorts:
         self._later(self._delay(), lambda: self._sum_up(call, effect))
 
     def _sum_up(self, call: ModelCall, effect: CallModel) -> None:
-        if not call.is_open and self._dice.random() >= self._chances.answers_after_cancel:
+        if not call.is_open and self.dice.random() >= self._chances.answers_after_cancel:
             return
         self.models.pop(effect.turn, None)
-        fails = self._dice.random() < self._chances.model_fails
+        fails = self.dice.random() < self._chances.model_fails
         usage = Usage(input=len(effect.messages), output=1)
         text, reason = ("", "it is down") if fails else ("much happened", "")
         done = Summarised(
@@ -325,22 +337,23 @@ class SimulatedPorts:
         )
         reply(call.reply_to, done)
 
-    def _request(self, at: CallModel, number: int) -> ToolRequest:
-        is_bad = self._dice.random() < self._chances.bad_arguments
+    def request(self, at: CallModel, number: int) -> ToolRequest:
+        """Return the tool call of this number, from 0, of an answer."""
+        is_bad = self.dice.random() < self._chances.bad_arguments
         name = f"{at.turn}.s{at.step}.c{number + 1}"
         chance = self._chances.delegates
-        if chance and self._dice.random() < chance and self._has_room():
+        if chance and self.dice.random() < chance and self._has_room():
             arguments = {"bad": True} if is_bad else self._task(name)
             return ToolRequest(
                 call=name, tool=DELEGATE, arguments=arguments, wire_id=f"wire-{name}"
             )
         arguments = {"bad": True} if is_bad else {"path": f"{number}"}
         return ToolRequest(
-            call=name, tool=self._dice.choice(TOOLS), arguments=arguments, wire_id=f"wire-{name}"
+            call=name, tool=self.dice.choice(TOOLS), arguments=arguments, wire_id=f"wire-{name}"
         )
 
     def _task(self, name: str) -> dict[str, Any]:
-        dice = self._dice
+        dice = self.dice
         return {
             "task": f"task {name}",
             "agent": dice.choice(("", "scout", "scout", "unknown" if dice.random() < 0.1 else "")),
@@ -369,16 +382,18 @@ class SimulatedPorts:
             self._later(self._delay(), lambda: self._end(call, "killed"))
 
     def _end(self, call: ToolCall, status: ToolStatus) -> None:
-        at = call.effect
-        if self.tools.pop(at.call, None) is None:
-            return
-        if status == "ok" and self._dice.random() < 0.2:
-            status = self._dice.choice(("failed", "timed_out"))
+        if self.tools.pop(call.effect.call, None) is not None:
+            reply(call.reply_to, _finished(call.effect, self.result(call.effect, status)))
+
+    def result(self, at: RunTool, status: ToolStatus) -> ToolResult:
+        """Return the result of a call that ended, or was killed."""
+        if status == "ok" and self.dice.random() < 0.2:
+            status = self.dice.choice(("failed", "timed_out"))
         progress = None
-        if self._dice.random() < 0.3:
-            progress = (self._dice.randrange(0, 9), 9, "file", "")
+        if self.dice.random() < 0.3:
+            progress = (self.dice.randrange(0, 9), 9, "file", "")
         killed = (4711,) if status == "killed" else ()
-        result = ToolResult(
+        return ToolResult(
             status=status,
             text="output",
             exit_code=0,
@@ -386,7 +401,6 @@ class SimulatedPorts:
             killed=killed,
             progress=progress,
         )
-        reply(call.reply_to, _finished(at, result))
 
     # Files ----------------------------------------------------------------------------------------
 
@@ -396,8 +410,8 @@ class SimulatedPorts:
             self._timeline.after(1.0, lambda: self._restore(effect, reply_to))
             return
         begin = self._delay() / 4
-        is_full = self._dice.random() < 0.2
-        if not is_full or self._dice.random() < 0.5:  # else it fails before it has counted
+        is_full = self.dice.random() < 0.2
+        if not is_full or self.dice.random() < 0.5:  # else it fails before it has counted
             counted = RestoreCounted(id=effect.id, files=2)
             self._timeline.after(begin, lambda: reply(reply_to, counted))
         ended = RestoreEnded(
@@ -406,7 +420,7 @@ class SimulatedPorts:
         self._timeline.after(begin + self._delay() / 4, lambda: reply(reply_to, ended))
 
     def _delay(self) -> float:
-        return self._dice.random() * self._chances.longest
+        return self.dice.random() * self._chances.longest
 
 
 def _finished(effect: RunTool | StopTool, result: ToolResult) -> ToolFinished:

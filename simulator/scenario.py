@@ -1,44 +1,47 @@
 """One run from one seed: a program, a person, crashes, and quiet at the end."""
 
 from random import Random
+from typing import Any
 
-from simulation.coverage import count_tables
-from simulation.family import (
+from msgspec.structs import replace
+
+from ..actors.mailbox import tell
+from ..journal import entries as e
+from ..machines.internal_messages import BeginAnew
+from ..machines.messages import Answer, Interrupt, ResumeQueue
+from ..machines.policy import CompactionPolicy, DelegationPolicy, Limits, Policy
+from .family import (
     check_families,
     check_family_at_rest,
     check_talk,
 )
-from simulation.invariants import (
+from .happening import Appended, Crashed, Poisoned
+from .lanes import LaneWatch
+from .person import POISON, Person, open_questions
+from .ports import Chances
+from .program import ROOT, SimulatedProgram
+from .promises import (
     check_history,
     check_liveness,
     check_replay,
     check_state,
     check_stops_are_prompt,
 )
-from simulation.lanes import WATCH
-from simulation.user import POISON, User, open_questions
-
-from steersman.actors.mailbox import tell
-from steersman.actors.session import Session
-from steersman.actors.simulated.happening import Appended, Crashed, Poisoned
-from steersman.actors.simulated.ports import Chances
-from steersman.actors.simulated.program import ROOT, SimulatedProgram
-from steersman.actors.simulated.session import AGENTS, SimulationPlan
-from steersman.actors.simulated.simulation import PriorityChooser, UniformChooser
-from steersman.actors.simulated.writer import Failure
-from steersman.journal import entries as e
-from steersman.machines.internal_messages import BeginAnew
-from steersman.machines.messages import Answer, Interrupt, ResumeQueue
-from steersman.machines.policy import CompactionPolicy, DelegationPolicy, Limits, Policy
+from .schedule import PriorityChooser, UniformChooser
+from .session import AGENTS, SimulationPlan
+from .writer import Failure
 
 MOST_STEPS = 20_000
 MOST_SECONDS = 2_000.0
 
 
 class Scenario:
-    """Everything about a run follows from `seed`; every other one uses priorities."""
+    """A session's run. Everything about it follows from `seed`; every other one uses priorities.
 
-    def __init__(self, seed: int, session_type: type[Session] = Session) -> None:
+    `changes` are fields of its plan (`SimulationPlan`) that are to be otherwise.
+    """
+
+    def __init__(self, seed: int, **changes: Any) -> None:
         self.dice = dice = Random(seed)
         chooser = PriorityChooser(dice) if seed % 2 else UniformChooser(dice)
         policy = Policy(
@@ -51,7 +54,7 @@ class Scenario:
             interrupt_at=dice.choice(("now", "boundary")),
             steer_while_streaming=dice.choice(("wait", "cut")),
         )
-        self.plan = SimulationPlan(
+        plan = SimulationPlan(
             policy=policy,
             chances=Chances(
                 calls=dice.choice((0.4, 0.9)),
@@ -63,7 +66,6 @@ class Scenario:
             max_steps=dice.choice((2, 8)),
             longest_batch=dice.choice((1, 1, 8)),
             haste=dice.choice((0.01, 0.1, 1.0)),
-            session_type=session_type,
             delegation=DelegationPolicy(
                 agents=AGENTS,
                 max_children=dice.choice((1, 2, 4)),
@@ -75,11 +77,11 @@ class Scenario:
             ),
             limits=Limits(max_tokens=dice.choice((0, 0, 0, 0, 60))),
             compaction=CompactionPolicy(window=dice.choice((0, 0, 0, 0, 0, 60)), keep=0.3),
-            watch=WATCH,
-            tables=count_tables,
+            watch=LaneWatch(),
         )
+        self.plan = replace(plan, **changes)
         self.program = SimulatedProgram(self.plan, dice, chooser)
-        self.user = User(self.program, dice, dice.choice((4, 10, 25)), dice.random() < 0.1)
+        self.user = Person(self.program, dice, dice.choice((4, 10, 25)), dice.random() < 0.1)
         self.crash_step = dice.randrange(5, 200) if dice.random() < 0.2 else -1
         self.poison_step = dice.randrange(5, 150) if dice.random() < 0.15 else -1
         self.break_step = dice.randrange(5, 150) if dice.random() < 0.05 else -1
@@ -110,7 +112,8 @@ class Scenario:
         for session, history in program.chronicle.of.items():
             end = () if self._is_alive(session) else (Crashed(),)  # it failed with its supervisor
             check_history([*history, *end], is_child=session != ROOT)
-        check_families(program.chronicle, self.plan.delegation.detached)
+        deliveries = program.environment.deliveries
+        check_families(program.chronicle, self.plan.delegation.detached, deliveries)
         is_unlimited = not self.plan.limits.max_tokens  # else that stops children, too
         if self.user.only_talks and is_unlimited and not self.is_poisoned:
             check_talk(program.chronicle)

@@ -7,11 +7,10 @@ from typing import Any
 from msgspec.structs import replace
 from pykka.messages import ProxyCall
 
-from steersman.actors.simulated.program import SimulatedProgram
-from steersman.journal.child_record import at_work
-from steersman.machines.delegation_messages import EndChild, SideTalk
-from steersman.machines.disposition import Intent
-from steersman.machines.messages import (
+from ..journal.child_record import at_work
+from ..machines.delegation_messages import EndChild, SideTalk
+from ..machines.disposition import Intent
+from ..machines.messages import (
     Answer,
     Finalize,
     Interrupt,
@@ -23,8 +22,7 @@ from steersman.machines.messages import (
     TakeBack,
     UserMessage,
 )
-
-__all__ = ["POISON", "User"]
+from .program import SimulatedProgram
 
 INTERRUPTS = (
     Intent.INTERRUPT_BARE,
@@ -39,10 +37,10 @@ POISON = ProxyCall(attr_path=("missing",), args=(), kwargs={})
 """A message that kills the actor that handles it."""
 
 
-class User:
+class Person:
     """Says `words` things to a program, at random moments, and answers its questions.
 
-    One who `only_talks` never asks anybody to stop.
+    One who `only_talks` never asks anybody to stop; `texts` are what is said in turn, if any are given.
     """
 
     def __init__(
@@ -51,6 +49,7 @@ class User:
         self.program = program
         self.left = words
         self.only_talks = only_talks
+        self.texts: tuple[str, ...] = ()
         self._dice = dice
         self._patience = dice.choice((3.0, 10.0, 40.0))  # seconds
         self._said: list[UserMessage] = []
@@ -182,7 +181,7 @@ class User:
         to = ""
         if intent == Intent.EXPLICIT_STEER and self._dice.random() < 0.5:
             to = self._dice.choice(("parent", "all", "nobody", self._child()))
-        text = f"words {number}"
+        text = self.texts[(number - 1) % len(self.texts)] if self.texts else f"words {number}"
         message = UserMessage(
             type=kind,
             content=text,

@@ -9,10 +9,10 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from ...journal import entries as e
-from ...machines.effects import Effect
-from ...machines.transient_events import Fact
-from ...machines.value import Value
+from ..journal import entries as e
+from ..machines.effects import Effect
+from ..machines.transient_events import Fact
+from ..machines.value import Value
 
 
 class Uttered(Value):

@@ -6,7 +6,7 @@ claimed, given its journal, ports and observers, its children are opened beneath
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -14,13 +14,23 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 from pykka import ActorRef
 
-from ...journal import entries as e
-from ...journal.memory import MemoryStore
-from ...journal.record import SessionRecord
-from ...journal.recovery import load_record
-from ...journal.store import SessionRow
-from ...machines.conversation import ToolRequest, ToolSchema
-from ...machines.delegation_messages import (
+from ..actors.child_report import ChildReporter, last_report
+from ..actors.commits import Commits
+from ..actors.decisions.queries import DELEGATE
+from ..actors.environment import Environment, Observer, Permit, Publication, ToolPolicy
+from ..actors.gate import Ancestors
+from ..actors.ledger import Ledger
+from ..actors.mailbox import Mailbox, reply, tell
+from ..actors.runs.work import WORKFLOW
+from ..actors.session import Session
+from ..actors.system import ActorSystem
+from ..journal import entries as e
+from ..journal.memory import MemoryStore
+from ..journal.record import SessionRecord
+from ..journal.recovery import load_record
+from ..journal.store import SessionRow
+from ..machines.conversation import ToolRequest, ToolSchema
+from ..machines.delegation_messages import (
     ChildOpened,
     ChildReport,
     Delegate,
@@ -29,13 +39,13 @@ from ...machines.delegation_messages import (
     PassSteer,
     StopChild,
 )
-from ...machines.delivery import Relation
-from ...machines.effects import CancelModel, Effect, StopTool
-from ...machines.errors import UnknownSession
-from ...machines.goal_messages import StopJudging
-from ...machines.internal_messages import OpenSession
-from ...machines.machine import Refusal
-from ...machines.policy import (
+from ..machines.delivery import Relation
+from ..machines.effects import CancelModel, Effect, StopTool
+from ..machines.errors import UnknownSession
+from ..machines.goal_messages import StopJudging
+from ..machines.internal_messages import OpenSession
+from ..machines.machine import Refusal
+from ..machines.policy import (
     Account,
     CompactionPolicy,
     DelegationPolicy,
@@ -43,19 +53,11 @@ from ...machines.policy import (
     Limits,
     Policy,
 )
-from ...machines.transient_events import Fact
-from ...machines.value import Value
-from ...machines.workflow_messages import LookAfter
-from ...ports.tools.permission import Permissions, Rule
-from ..child_report import ChildReporter, last_report
-from ..commits import Commits
-from ..decisions.queries import DELEGATE
-from ..environment import Environment, Observer, Permit, Publication
-from ..gate import Ancestors
-from ..ledger import Ledger
-from ..mailbox import Mailbox, reply, tell
-from ..session import Session
-from ..system import ActorSystem
+from ..machines.transient_events import Fact
+from ..machines.value import Value
+from ..machines.workflow_messages import LookAfter
+from ..ports.tools.permission import Permissions, Rule
+from ..workflows.flow.spec import WorkflowSpec
 from .happening import (
     Appended,
     Chronicle,
@@ -69,11 +71,11 @@ from .happening import (
     Told,
 )
 from .ports import Chances, SimulatedPorts
-from .simulation import Dice, SimulatedDispatcher, Timeline, Watch, waiting_in
+from .schedule import Dice, SimulatedDispatcher, Timeline, Watch, waiting_in
 from .writer import SimulatedWriter
 
 if TYPE_CHECKING:
-    from ..decisions.decision import Decision, Role
+    from ..actors.decisions.decision import Decision, Role
 
 
 # The tools of the simulator's sessions, and what those may do with them ---------------------------
@@ -154,13 +156,16 @@ class WatchedLedger(Ledger):
         environment: Environment,
         now: Callable[[], float],
         note: Callable[[Any], None],
+        count: Callable[[], None],
     ) -> None:
         super().__init__(record, environment, now)
+        self._count = count
         self._decided: dict[int, tuple[Effect, int]] = {}
         self._note = note
 
     def decide(self, role: Role, decision: Decision) -> Refusal | None:
         """Note after which entry the decision's effects may begin; it is not read off the outbox."""
+        self._count()
         last = self.record.seq + len(decision.entries)
         for effect in decision.effects:
             self._decided[id(effect)] = effect, last
@@ -179,9 +184,29 @@ class WatchedLedger(Ledger):
         super()._perform(effect, reply_to)
 
 
+MOST_DECISIONS = 50_000
+"""Decisions within one step of a program; ten thousand items of a workflow need some of each."""
 NODE = "n1"
 FOLDER = "/home"
 AGENTS = ("assistant", "scout")
+
+
+class SimulatedRun(Value):
+    """A workflow that a session runs, and the values of its variables."""
+
+    spec: WorkflowSpec
+    variables: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+    def copy(self) -> e.WorkflowCopy:
+        """Return what the journal keeps of it."""
+        spec = self.spec
+        return e.WorkflowCopy(
+            name=spec.name,
+            file=spec.file,
+            folder=spec.folder,
+            source=spec.source,
+            variables=dict(self.variables),
+        )
 
 
 class SimulationPlan(Value):
@@ -189,7 +214,10 @@ class SimulationPlan(Value):
 
     `haste` is how often time may go on, from 0 to 1, while an actor still has something to do.
     `most_children` is how many sessions a run may have beside the first. `watch` sees who takes which
-    message, `tables` may exchange the routing tables of a session before it starts.
+    message, `tables` may exchange the routing tables of a session before it starts. `ports_type` makes
+    the ports of each session, `tool_policy` what it may do with tools. `run` is the workflow of the
+    first session, none for an agent's, and `included` finds those that its steps name: by their name,
+    the workflow above, and the task.
     """
 
     policy: Policy = field(default_factory=Policy)
@@ -207,6 +235,10 @@ class SimulationPlan(Value):
     goals: GoalPolicy = field(default_factory=GoalPolicy)
     watch: Watch | None = None
     tables: Callable[[Environment], None] | None = None
+    ports_type: Callable[..., SimulatedPorts] = SimulatedPorts
+    tool_policy: Callable[[], ToolPolicy] = SimulatedToolPolicy
+    run: SimulatedRun | None = None
+    included: Callable[[str, WorkflowSpec, str], SimulatedRun] | None = None
 
 
 class World:
@@ -232,6 +264,7 @@ class World:
         self.chronicle = chronicle
         self.dispatcher = dispatcher
         self.open: dict[str, SimulatedSession] = {}
+        self.decisions = 0
         self.commits = Commits(lambda commit, token: self.writer.submit(commit, token))
         self.writer: SimulatedWriter = SimulatedWriter(
             self.store, self.dice, self.commits.answered, self._written
@@ -245,6 +278,11 @@ class World:
         if live is not None:
             live.durable = seq
 
+    def count(self) -> None:
+        """Count a decision of this step of the program. Raises `AssertionError` where there is no end."""
+        self.decisions += 1
+        assert self.decisions <= MOST_DECISIONS, "an actor decides again and again, without an end"
+
     def settle(self) -> None:
         """Write everything that was decided; the sessions learn of it later."""
         self.commits.flush()
@@ -256,10 +294,18 @@ class World:
 
 
 class SimulatedSession:
-    """A session that the program owns; `parent` is the session above it, if it is a child."""
+    """A session that the program owns; `parent` is the session above it, if it is a child.
+
+    `run` is the workflow that it runs, if it does.
+    """
 
     def __init__(
-        self, world: World, session: str, parent: SimulatedSession | None = None, name: str = ""
+        self,
+        world: World,
+        session: str,
+        parent: SimulatedSession | None = None,
+        name: str = "",
+        run: SimulatedRun | None = None,
     ) -> None:
         lease = world.store.claim(session, NODE)
         assert lease is not None, f"{session} is owned already"
@@ -270,7 +316,8 @@ class SimulatedSession:
         self._lease = lease
         self._listener: ActorRef[Any] | None = None
         plan = world.plan
-        self.ports = SimulatedPorts(
+        self.run = run
+        self.ports = plan.ports_type(
             timeline=world.timeline,
             dice=world.dice,
             chances=plan.chances,
@@ -285,7 +332,7 @@ class SimulatedSession:
             journal=world.commits,
             perform=self.ports,
             observers=observers,
-            tool_policy=SimulatedToolPolicy(),
+            tool_policy=plan.tool_policy(),
             policy=plan.policy,
             max_steps=plan.max_steps,
             delegation=plan.delegation,
@@ -294,6 +341,10 @@ class SimulatedSession:
             goals=plan.goals,
             agent=AGENTS[0],
         )
+        if run is not None:
+            from ..actors.runs.run import Run  # templates take their time to import
+
+            environment.workflow, environment.turn_type = run.spec, Run
         if plan.tables is not None:
             plan.tables(environment)
         self.ledger = self._take_up(environment)
@@ -316,7 +367,8 @@ class SimulatedSession:
         self.durable = record.seq
         self._note(Started(seq=record.seq))
         self._world.commits.own(self._lease, lambda message: reply(self.ref, message), record.seq)
-        return WatchedLedger(record, environment, self._world.timeline.read, self._note)
+        world = self._world
+        return WatchedLedger(record, environment, world.timeline.read, self._note, world.count)
 
     def start(self, opened: e.SessionOpened | None = None) -> ActorRef[Any]:
         """Start the session's actor; from the second time on from what the store holds.
@@ -358,9 +410,9 @@ class SimulatedSession:
             child.ref = None
         child._listener = supervisor
         record = child.record
-        entry = None if record.seq else OpenSession(entry=self._opening(order))
+        entry = None if record.seq else OpenSession(entry=self._opening(order, child.run))
         last = last_report(order.name, record) if record.seq else None
-        has_task = "task" in record.queue.clients
+        has_task = "task" in record.queue.clients or bool(record.goals.goals)
         is_over = record.state == "finalized"
         return ChildOpened(
             number=order.number,
@@ -379,7 +431,7 @@ class SimulatedSession:
             world.store.load(order.session)
         except UnknownSession:
             world.store.create(SessionRow(session=order.session, folder=FOLDER, parent=self.id))
-        child = SimulatedSession(world, order.session, self, order.name)
+        child = SimulatedSession(world, order.session, self, order.name, self._included(order))
         here = child.environment
         here.delegation = replace(above.delegation, depth=above.delegation.depth + 1)
         here.path = f"{above.path}{order.name}-"
@@ -390,10 +442,19 @@ class SimulatedSession:
         here.ancestors = Ancestors(lambda: self.ledger, order.name, order.session, above.ancestors)
         is_talk = order.relation == Relation.SIDE_TALK
         is_deepest = here.delegation.depth >= here.delegation.max_depth
-        here.tool_policy = SimulatedToolPolicy(only_looks=is_talk, may_delegate=not is_deepest)
+        if isinstance(here.tool_policy, SimulatedToolPolicy):
+            here.tool_policy.only_looks = is_talk
+            here.tool_policy.may_delegate = not is_deepest
         return child
 
-    def _opening(self, order: OpenChild) -> e.SessionOpened:
+    def _included(self, order: OpenChild) -> SimulatedRun | None:
+        """Return the workflow that a child runs; none for an agent's session."""
+        above, find = self.environment.workflow, self._world.plan.included
+        if above is None or find is None or not order.agent.startswith(WORKFLOW):
+            return None
+        return find(order.agent.removeprefix(WORKFLOW), above, order.task)
+
+    def _opening(self, order: OpenChild, run: SimulatedRun | None) -> e.SessionOpened:
         return e.SessionOpened(
             session=order.session,
             folder=FOLDER,
@@ -402,6 +463,7 @@ class SimulatedSession:
             system="be good",
             parent=self.id,
             messages=order.seed,
+            workflow=run.copy() if run is not None else None,
         )
 
     def close_child(self, session: str) -> None:

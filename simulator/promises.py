@@ -14,10 +14,29 @@ from typing import Any
 
 from pykka.messages import _ActorStop  # pyright: ignore[reportPrivateUsage]
 
-from steersman.actors.actor import Actor
-from steersman.actors.decisions.rearrangement import NOTHING_RUNS
-from steersman.actors.mailbox import BOUND
-from steersman.actors.simulated.happening import (
+from ..actors.actor import Actor
+from ..actors.decisions.rearrangement import NOTHING_RUNS
+from ..actors.mailbox import BOUND
+from ..journal import entries as e
+from ..journal.log import Log
+from ..journal.queue_record import QueueRecord
+from ..journal.record import SessionRecord, apply, grown
+from ..journal.recovery import load_record
+from ..machines.conversation import ChatMessage
+from ..machines.effects import CallModel, CancelModel, RestoreFiles, RunTool, StopTool
+from ..machines.goal_messages import ChangeGoal, SetGoal, StopJudging
+from ..machines.lifecycles import ITEM, TURN
+from ..machines.messages import (
+    Compact,
+    Finalize,
+    QueueChange,
+    ResumeQueue,
+    TakeBack,
+    UserMessage,
+)
+from ..machines.transient_events import MessageKnown, MessageRejected, StoreLost
+from ..machines.workflow_messages import TryAgain
+from .happening import (
     Appended,
     Crashed,
     Durable,
@@ -31,39 +50,14 @@ from steersman.actors.simulated.happening import (
     Told,
     Uttered,
 )
-from steersman.actors.simulated.ports import Chances
-from steersman.actors.simulated.program import ROOT, SimulatedProgram
-from steersman.actors.simulated.simulation import waiting_in
-from steersman.journal import entries as e
-from steersman.journal.log import Log
-from steersman.journal.queue_record import QueueRecord
-from steersman.journal.record import SessionRecord, apply, grown
-from steersman.journal.recovery import load_record
-from steersman.machines.conversation import ChatMessage
-from steersman.machines.effects import CallModel, CancelModel, RestoreFiles, RunTool, StopTool
-from steersman.machines.goal_messages import ChangeGoal, SetGoal, StopJudging
-from steersman.machines.lifecycles import ITEM, TURN
-from steersman.machines.messages import (
-    Compact,
-    Finalize,
-    QueueChange,
-    ResumeQueue,
-    TakeBack,
-    UserMessage,
-)
-from steersman.machines.transient_events import MessageKnown, MessageRejected, StoreLost
-
-__all__ = [
-    "HISTORY",
-    "check_history",
-    "check_liveness",
-    "check_replay",
-    "check_state",
-    "check_stops_are_prompt",
-]
+from .ports import Chances
+from .program import ROOT, SimulatedProgram
+from .schedule import waiting_in
 
 ENDED = TURN.final
-WORDS = UserMessage | ResumeQueue | QueueChange | TakeBack | Compact | SetGoal | ChangeGoal
+WORDS = (
+    UserMessage | ResumeQueue | QueueChange | TakeBack | Compact | SetGoal | ChangeGoal | TryAgain
+)
 """What people say that may let something run."""
 Cancel = e.InterruptPlanned | e.InterruptRequested
 History = Sequence[Happening]
@@ -217,7 +211,7 @@ def calls_are_performed_once(history: History) -> None:
                 durable = max(durable, seq)
             case Appended(seq=seq, entry=e.ModelCalled(turn=turn, step=step)):
                 asked[turn, step] = seq
-            case Appended(seq=seq, entry=e.ToolIntended(call=call)):
+            case Appended(seq=seq, entry=e.ToolIntended(call=call) | e.ItemStarted(call=call)):
                 asked[call] = seq
             case Appended(seq=seq, entry=e.CompactionBegun(turn=turn)):
                 asked["summary", turn] = seq
@@ -248,8 +242,10 @@ def every_message_is_answered(history: History) -> None:
     answered = set[str]()
     for one in history:
         match one:
-            case Appended(seq=_, entry=e.Queued() | e.InterruptPlanned() | e.InterruptRequested()):
-                answered.add(one.entry.client_id)
+            case Appended(
+                seq=_, entry=e.Queued() | e.InterruptPlanned() | e.InterruptRequested() as entry
+            ):
+                answered.add(entry.client_id)
             case Passed(fact=MessageRejected(client_id=key) | MessageKnown(client_id=key)):
                 answered.add(key)
             case _:
@@ -314,7 +310,7 @@ def aside(queue: QueueRecord) -> list[str]:
 
 def one_client_id_one_run(history: History) -> None:
     """The same message sent again is the same item, and interrupts once."""
-    seen = Counter[tuple[str, str]]()
+    seen = Counter[tuple[bool, str]]()
     for entry in durable_entries(history):
         if isinstance(entry, e.Queued | Cancel) and entry.client_id:
             key = isinstance(entry, e.Queued), entry.client_id
@@ -611,8 +607,13 @@ def no_step_after_an_interrupt(history: History) -> None:
 def a_cancelled_turn_leaves_nothing_running(history: History) -> None:
     """An interrupt cancels the model call and stops each tool that was begun and has not ended."""
     models, tools, told = set[str](), dict[str, str](), set[str]()
+    work = dict[tuple[str, int], str]()
     for one in history:
         match one:
+            case Appended(seq=_, entry=e.ItemStarted(step=step, index=index, call=call)):
+                work[step, index] = call
+            case Appended(seq=_, entry=e.ItemEnded(step=step, index=index)):
+                tools.pop(work.get((step, index), ""), None)
             case Performed(effect=CallModel(turn=turn)):
                 models.add(turn)
             case Performed(effect=RunTool(turn=turn, call=call)):
@@ -758,7 +759,7 @@ def nothing_runs_before_a_person_says_so(history: History) -> None:
                 | Compact()
             ):
                 may_run = True
-            case Uttered(message=SetGoal() | ChangeGoal(op="resume")):
+            case Uttered(message=SetGoal() | ChangeGoal(op="resume") | TryAgain()):
                 may_run = True
             case Performed(effect=CallModel() | RunTool()):
                 assert may_run, f"{one} after a restart"
@@ -844,10 +845,14 @@ OF_PEOPLE = (
 )
 
 
-def check_history(history: History, is_child: bool = False) -> None:
+OF_MODELS = (conversation_is_well_formed,)
+"""What is promised of a conversation that a model sees; none sees that of a workflow's run."""
+
+
+def check_history(history: History, is_child: bool = False, is_run: bool = False) -> None:
     """Every promise that can be read off what happened; to a child no person speaks."""
     for check in HISTORY:
-        if not is_child or check not in OF_PEOPLE:
+        if not (is_child and check in OF_PEOPLE) and not (is_run and check in OF_MODELS):
             check(history)
 
 

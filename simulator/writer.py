@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Literal
 
-from ...journal.memory import MemoryStore
-from ...journal.store import Commit
-from ...journal.writer import Result
-from ...machines.errors import MachineError, StoreError
-from ..commits import Token
-from .simulation import Dice
+from ..actors.commits import Token
+from ..journal.memory import MemoryStore
+from ..journal.store import Commit
+from ..journal.writer import Result
+from ..machines.errors import MachineError, StoreError
+from .schedule import Dice
 
 Failure = Literal["full", "lost", "wrong"]
 """Why nothing of a session is written any more: no room, no lease, or a commit that contradicts."""

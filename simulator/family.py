@@ -9,9 +9,26 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from simulation.invariants import durable_entries
-
-from steersman.actors.simulated.happening import (
+from ..journal import entries as e
+from ..journal.child_record import ChildRecord, apply_to_children, at_work, names_for
+from ..journal.record import SessionRecord, apply
+from ..machines.delegation_messages import CloseChild, SideTalk
+from ..machines.delivery import DEFAULT_DELIVERIES, Delivery, deliver
+from ..machines.effects import CallModel, RunTool
+from ..machines.goal_messages import (
+    AskJudge,
+    AwaitCondition,
+    CountChanges,
+    GoalTimer,
+    RunGate,
+)
+from ..machines.lifecycles import SUBAGENT
+from ..machines.messages import QueueChange, ResumeQueue, TakeBack, UserMessage
+from ..machines.port_results import AnswerAgent
+from ..machines.routing import Table
+from ..machines.transient_events import StoreLost
+from ..machines.workflow_messages import LookBefore, TryAgain
+from .happening import (
     Appended,
     Chronicle,
     Crashed,
@@ -24,38 +41,19 @@ from steersman.actors.simulated.happening import (
     Told,
     Uttered,
 )
-from steersman.actors.simulated.program import ROOT, SimulatedProgram
-from steersman.journal import entries as e
-from steersman.journal.child_record import ChildRecord, apply_to_children, at_work, names_for
-from steersman.journal.record import SessionRecord, apply
-from steersman.machines.delegation_messages import CloseChild, SideTalk
-from steersman.machines.delivery import DEFAULT_DELIVERIES, Delivery, deliver
-from steersman.machines.effects import CallModel, RunTool
-from steersman.machines.goal_messages import (
-    AskJudge,
-    AwaitCondition,
-    CountChanges,
-    GoalTimer,
-    RunGate,
-)
-from steersman.machines.lifecycles import SUBAGENT
-from steersman.machines.messages import QueueChange, ResumeQueue, TakeBack, UserMessage
-from steersman.machines.port_results import AnswerAgent
-from steersman.machines.transient_events import StoreLost
-from steersman.machines.workflow_messages import LookBefore
-
-__all__ = ["check_families", "check_family_at_rest", "check_talk"]
+from .program import ROOT, SimulatedProgram
+from .promises import durable_entries
 
 STOPS = {"stop", "new", "bare_word", "signal", "parent", "budget", "timeout"}
 LEAVING = {"exit", "suspend", "signal"}
 ENDS = {"user", "finalize", "completed", "failed", "cancelled", "disconnected"}
 CAUSES = STOPS | LEAVING | ENDS
-PEOPLE = UserMessage | ResumeQueue | TakeBack | SideTalk
+PEOPLE = UserMessage | ResumeQueue | TakeBack | SideTalk | TryAgain
 
 
-def is_reached(cause: str, relation: str) -> bool:
-    """Whether a cause stops who stands so, by the shipped table."""
-    what = deliver(DEFAULT_DELIVERIES, cause, relation).action
+def is_reached(deliveries: Table[Any], cause: str, relation: str) -> bool:
+    """Whether a cause stops who stands so, by the table that is played."""
+    what = deliver(deliveries, cause, relation).action
     return what in (Delivery.CANCEL, Delivery.FINALIZE)
 
 
@@ -79,7 +77,7 @@ Begins = (
 
 
 @dataclass
-class Home:
+class SeenSession:
     """One session as its journal shows it; `reached` are those that its newest cancel must stop.
 
     `is_awake`: it has journalled something since it was taken up. `left` is the entry with which it was
@@ -98,6 +96,7 @@ class Home:
     planned: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
     spared: set[str] = field(default_factory=set[str])
     detached: tuple[str, ...] = ()
+    deliveries: Table[Any] = DEFAULT_DELIVERIES
 
     @property
     def children(self) -> Mapping[str, ChildRecord]:
@@ -113,8 +112,9 @@ class Home:
         """Take in one entry."""
         self.journal.append(entry)
         self.is_awake = True
-        is_cancel = isinstance(entry, e.InterruptPlanned | e.InterruptRequested)
-        reached = self._reached(entry.cause) if is_cancel else set[str]()
+        reached = set[str]()
+        if isinstance(entry, e.InterruptPlanned | e.InterruptRequested):
+            reached = self._reached(entry.cause)
         apply(self.record, entry, self.record.seq + 1, 0.0)
         match entry:
             case e.InterruptRequested(receipt=receipt, turn=turn):
@@ -148,7 +148,7 @@ class Home:
         return {
             one.session
             for one in at_work(self.children)
-            if is_reached(cause, one.relation)
+            if is_reached(self.deliveries, cause, one.relation)
             and not self._is_spared(one)
             and one.session not in self.spared
         }
@@ -166,23 +166,29 @@ class Family:
     ordered again nothing begins there, nor beneath them.
     """
 
-    def __init__(self, detached: tuple[str, ...]) -> None:
+    def __init__(
+        self, detached: tuple[str, ...], deliveries: Table[Any] = DEFAULT_DELIVERIES
+    ) -> None:
         self.detached = detached
-        self.homes: dict[str, Home] = {}
+        self.deliveries = deliveries
+        self.homes: dict[str, SeenSession] = {}
         self.parents: dict[str, tuple[str, str]] = {}
         self.void: set[str] = set()
         self.owned: set[str] = set()
         self.closing: set[str] = set()
         self.may_run = True
 
+    def _fresh(self) -> SeenSession:
+        return SeenSession(detached=self.detached, deliveries=self.deliveries)
+
     def see(self, session: str, happening: Happening) -> None:
         """Check one happening."""
-        home = self.homes.setdefault(session, Home(detached=self.detached))
+        home = self.homes.setdefault(session, self._fresh())
         match happening:
             case Started(seq=seq):
                 self.owned.add(session)
                 self.closing.discard(session)
-                fresh = Home(detached=self.detached)
+                fresh = self._fresh()
                 for entry in home.journal[:seq]:
                     fresh.fold(entry)
                 fresh.is_awake = False
@@ -211,7 +217,7 @@ class Family:
             case _:
                 pass
 
-    def _left(self, session: str, home: Home) -> None:
+    def _left(self, session: str, home: SeenSession) -> None:
         """Check that no child is left when a session is reported as suspended or finalized."""
         for child in home.children.values():
             below = self.homes.get(child.session)
@@ -219,7 +225,7 @@ class Family:
             is_gone = is_gone or child.session not in self.owned - self.closing
             assert is_gone, f"{child.session} is left by {session}: {home.record.state}"
 
-    def _lose_beneath(self, home: Home) -> None:
+    def _lose_beneath(self, home: SeenSession) -> None:
         """Note that the actors beneath a session whose actor failed went with it."""
         for child in home.children.values():
             self._lose(child.session)
@@ -230,7 +236,7 @@ class Family:
             home.is_awake = False
             self._lose_beneath(home)
 
-    def _entry(self, session: str, home: Home, entry: e.Entry) -> None:
+    def _entry(self, session: str, home: SeenSession, entry: e.Entry) -> None:
         match entry:
             case e.ChildCancelled(cause=cause):
                 assert cause in CAUSES, f"{session}: {entry} for no good reason"
@@ -257,7 +263,7 @@ class Family:
             case _:
                 pass
 
-    def _overtake(self, home: Home, entry: e.Entry) -> None:
+    def _overtake(self, home: SeenSession, entry: e.Entry) -> None:
         """Note whose orders are void from this entry on: of the children, and of all beneath them."""
         match entry:
             case e.Recovered():
@@ -296,11 +302,11 @@ class Family:
             session, _ = self.parents.get(session, ("", ""))
         return ""
 
-    def _start(self, session: str, home: Home, entry: e.ChildStarted) -> None:
+    def _start(self, session: str, home: SeenSession, entry: e.ChildStarted) -> None:
         self.parents[entry.session] = session, entry.child
         self.void.discard(entry.session)
         is_late = any(
-            entry.epoch < epoch and is_reached(cause, entry.relation)
+            entry.epoch < epoch and is_reached(self.deliveries, cause, entry.relation)
             for epoch, cause in home.stops.values()
         )
         if is_late or self._stopped_above(session):
@@ -329,9 +335,13 @@ def is_word(message: Any) -> bool:
     return is_change or isinstance(message, PEOPLE)
 
 
-def check_families(chronicle: Chronicle, detached: tuple[str, ...] = ()) -> None:
-    """Every promise about children that can be read off what happened."""
-    family = Family(detached)
+def check_families(
+    chronicle: Chronicle,
+    detached: tuple[str, ...] = (),
+    deliveries: Table[Any] = DEFAULT_DELIVERIES,
+) -> None:
+    """A child is stopped for a good reason only, and nothing begins beneath what was stopped."""
+    family = Family(detached, deliveries)
     for session, happening in chronicle.all:
         family.see(session, happening)
     for session, history in chronicle.of.items():
@@ -428,7 +438,7 @@ def check_family_at_rest(program: SimulatedProgram) -> None:
 def _require_results(program: SimulatedProgram) -> None:
     """Every ended child has delivered its result to its recipient."""
     record = program.record
-    if record.state != "idle":
+    if record.state != "idle" or record.run is not None:  # a run's steps take them
         return
     for child in record.children.values():
         is_over = child.state in SUBAGENT.final

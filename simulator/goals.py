@@ -3,20 +3,23 @@
 from random import Random
 from typing import Any
 
-from simulation.coverage import count_tables
-from simulation.invariants import (
-    WORDS,
-    check_history,
-    check_liveness,
-    check_replay,
-    check_state,
-    check_stops_are_prompt,
-)
-from simulation.lanes import WATCH
-from simulation.user import POISON
+from msgspec.structs import replace
 
-from steersman.actors.session import Session
-from steersman.actors.simulated.happening import (
+from ..journal import entries as e
+from ..journal.record import SessionRecord, apply
+from ..machines.disposition import Intent
+from ..machines.effects import CallModel
+from ..machines.goal_messages import AskJudge, AwaitCondition, ChangeGoal, RunGate, SetGoal
+from ..machines.messages import (
+    Finalize,
+    Interrupt,
+    QueueChange,
+    ResumeQueue,
+    Suspend,
+    UserMessage,
+)
+from ..machines.policy import GoalPolicy, Policy
+from .happening import (
     Appended,
     Crashed,
     Failed,
@@ -26,26 +29,20 @@ from steersman.actors.simulated.happening import (
     Started,
     Uttered,
 )
-from steersman.actors.simulated.ports import Chances, Verdicts
-from steersman.actors.simulated.program import ROOT, SimulatedProgram
-from steersman.actors.simulated.session import SimulationPlan
-from steersman.actors.simulated.simulation import PriorityChooser, UniformChooser
-from steersman.journal import entries as e
-from steersman.journal.record import SessionRecord, apply
-from steersman.machines.disposition import Intent
-from steersman.machines.effects import CallModel
-from steersman.machines.goal_messages import AskJudge, AwaitCondition, ChangeGoal, RunGate, SetGoal
-from steersman.machines.messages import (
-    Finalize,
-    Interrupt,
-    QueueChange,
-    ResumeQueue,
-    Suspend,
-    UserMessage,
+from .lanes import LaneWatch
+from .person import POISON
+from .ports import Chances, Verdicts
+from .program import ROOT, SimulatedProgram
+from .promises import (
+    WORDS,
+    check_history,
+    check_liveness,
+    check_replay,
+    check_state,
+    check_stops_are_prompt,
 )
-from steersman.machines.policy import GoalPolicy, Policy
-
-__all__ = ["GoalScenario", "check_goals"]
+from .schedule import PriorityChooser, UniformChooser
+from .session import SimulationPlan
 
 MOST_STEPS = 6_000
 GATE = (("make", "check"),)
@@ -59,9 +56,9 @@ SAYS = (
 
 
 class GoalScenario:
-    """Everything about a run follows from `seed`."""
+    """A run with goals. Everything about it follows from `seed`; `changes` are fields of its plan."""
 
-    def __init__(self, seed: int, session_type: type[Session] = Session) -> None:
+    def __init__(self, seed: int, **changes: Any) -> None:
         self.dice = dice = Random(seed)
         is_calm = dice.random() < 0.4  # a person looks on while an agent says and does the same
         chooser = PriorityChooser(dice) if seed % 2 else UniformChooser(dice)
@@ -87,7 +84,7 @@ class GoalScenario:
             gate_fails=dice.choice((0.0, 0.5)),
             longest=dice.choice((0.1, 3.0)),
         )
-        self.plan = SimulationPlan(
+        plan = SimulationPlan(
             policy=policy,
             chances=Chances(
                 calls=0.6 if is_calm else dice.choice((0.0, 0.4)),
@@ -101,11 +98,10 @@ class GoalScenario:
             max_steps=20 if is_calm else 3,
             longest_batch=dice.choice((1, 8)),
             haste=dice.choice((0.05, 1.0)),
-            session_type=session_type,
             goals=goals,
-            watch=WATCH,
-            tables=count_tables,
+            watch=LaneWatch(),
         )
+        self.plan = replace(plan, **changes)
         self.program = SimulatedProgram(self.plan, dice, chooser)
         self.left = 6 if is_calm else dice.choice((2, 6, 14))
         self.pauses = (10.0, 30.0, 100.0) if is_calm else (0.0, 1.0, 5.0, 40.0)

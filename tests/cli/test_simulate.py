@@ -1,0 +1,140 @@
+"""`steersman simulate`: what it plays, what it reports, and that it runs nothing."""
+
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from steersman.workflows.suggestions import TABLES
+
+HARMFUL = """
+[workflow]
+name = "harmful"
+[[step]]
+id = "run"
+run = ["touch", "run.txt"]
+[[step]]
+id = "shell"
+shell = "touch shell.txt"
+[[step]]
+id = "call"
+call = "harm:touch"
+schema = { type = "string" }
+[[step]]
+id = "agent"
+needs = ["run", "shell", "call"]
+prompt = "touch agent.txt"
+retry = { max = 1 }
+goal = { text = "it is there", gates = [["touch", "gate.txt"]] }
+[[step]]
+id = "ask"
+ask = { text = "Really?", options = ["yes", "no"], default = "no", timeout = 20.0 }
+[[step]]
+id = "last"
+finally = true
+shell = "touch last.txt"
+"""
+HARM = """
+import pathlib
+pathlib.Path("import.txt").touch()
+def touch(): pathlib.Path("call.txt").touch()
+"""
+FRAGILE = """
+[workflow]
+name = "fragile"
+[[step]]
+id = "list"
+run = ["ls"]
+output = "lines"
+[[step]]
+id = "first"
+needs = ["list"]
+run = ["cat", "{{ steps.list.output[0] }}"]
+"""
+
+
+def test_a_workflow_is_played_and_nothing_of_it_is_run(command: Any, folder: Path) -> None:
+    """Commands, functions, agents and gates are made up: no file appears, not even by an import."""
+    (folder / "harmful.toml").write_text(HARMFUL)
+    (folder / "harm.py").write_text(HARM)
+    done = command("simulate", "harmful.toml", "--seeds", "30")
+    assert (done.code, done.err) == (0, "")
+    figures = r"30 seeds kept every promise: [\d,]+ steps, [\d.]+ simulated hours, in [\d.]+ s\n"
+    assert re.fullmatch(figures, done.out)
+    assert {path.name for path in folder.iterdir()} <= {"harmful.toml", "harm.py"}
+
+
+def test_a_step_that_cannot_begin_is_found_and_played_again(command: Any, folder: Path) -> None:
+    """A broken promise is one line that plays it again; the exit code is 1."""
+    (folder / "my job.toml").write_text(FRAGILE)
+    done = command("simulate", "my job.toml", "--seeds", "20", "--seed", "7")
+    assert done.code == 1
+    *lines, figures = done.out.splitlines()
+    assert figures.startswith(f"{len(lines)} of 20 seeds broke a promise: ")
+    found = re.fullmatch(r"seed (\d+): No step fails .* Replay it: (.*)", lines[0])
+    assert found is not None, lines[0]
+    assert "But step `first` cannot begin: uses an undefined value: " in lines[0]
+    assert found[2] == f"steersman simulate 'my job.toml' --seed {found[1]} --seeds 1"
+    again = command(*shlex.split(found[2])[1:])
+    assert again.out.splitlines()[0] == lines[0]
+
+
+def test_sessions_are_played_without_a_file(command: Any) -> None:
+    """Without a file sessions are played, with goals and without."""
+    done = command("simulate", "--seeds", "5")
+    assert done.code == 0
+    assert done.out.startswith("5 seeds kept every promise: ")
+
+
+def test_a_table_that_cancels_by_talk_is_found(command: Any) -> None:
+    """A routing table that breaks a promise is found within so many seeds; a safe one is not."""
+    done = command("simulate", "cancel-on-message", "--seed", "30", "--seeds", "10")
+    assert done.code == 1
+    assert "ChildCancelled" in done.out
+    assert command("simulate", "never-cancel", "--seed", "30", "--seeds", "10").code == 0
+
+
+def test_own_routes_are_played_by_their_file(command: Any, folder: Path) -> None:
+    """A file with a row by which talk stops a subagent is found out."""
+    text = (TABLES / "cancel-on-message.toml").read_text()
+    (folder / "routes.toml").write_text(text.replace("cancel-on-message", "mine"))
+    done = command("simulate", "routes.toml", "--seed", "30", "--seeds", "10")
+    assert done.code == 1, done.err
+    assert "Replay it: steersman simulate routes.toml --seed" in done.out
+
+
+def test_time_ends_it(command: Any) -> None:
+    """With minutes as many seeds are played as fit, at least one."""
+    done = command("simulate", "--minutes", "0.01")
+    assert done.code == 0
+    assert re.match(r"[1-9]\d* seeds? kept every promise", done.out)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (("missing.toml",), "there is no file `missing.toml`"),
+        (("fix-test",), "did you mean `fix-tests`?"),
+        (("notes.toml",), "`notes.toml` is neither a workflow nor a routing table"),
+        (("broken.toml",), "broken.toml:3"),
+        (("lost.toml",), "there is no workflow `elsewhere`"),
+        (("--seeds", "0"), "--seeds"),
+        (("--seed", "-1"), "--seed"),
+        (("--minutes", "0"), "--minutes"),
+    ],
+)
+def test_bad_input_is_explained(
+    command: Any, folder: Path, arguments: tuple[str, ...], text: str
+) -> None:
+    """What cannot be played is named, and nothing is played."""
+    (folder / "notes.toml").write_text('title = "notes"\n')
+    (folder / "broken.toml").write_text('[workflow]\nname = "x"\n[[step]\n')
+    (folder / "lost.toml").write_text(
+        '[workflow]\nname = "x"\n[[step]]\nid = "a"\nworkflow = "elsewhere"\n'
+    )
+    done = command("simulate", *arguments)
+    assert done.code == 2
+    assert text in done.err
+    assert "kept every promise" not in done.out
