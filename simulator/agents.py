@@ -143,18 +143,17 @@ class AgentPorts(SimulatedPorts):
 
 def called(tool: FunctionTool[..., Any], effect: RunTool) -> ToolResult:
     """Call a tool's function here and now; what it raises is its result."""
-    from pydantic_core import to_json
-
     from .play import attempt
 
+    def fail(why: str) -> None:
+        raise ToolError(why)
+
     about = {"call": effect.call, "session": "simulated", "folder": FOLDER}
-    value, error = attempt(lambda: tool.called_apart(effect.arguments, about, lambda _: None))
+    text, error = attempt(lambda: tool.called_apart(effect.arguments, about, lambda _: None, fail))
     if error is not None:
         kind = "" if isinstance(error, ToolError) else f"{type(error).__name__}: "
         return ToolResult(status="failed", text=f"{kind}{error}")
-    data = (
-        value.encode() if isinstance(value, str) else b"Done." if value is None else to_json(value)
-    )
+    data = str(text).encode()
     return ToolResult(status="ok", text=readable(data), bytes=len(data))
 
 

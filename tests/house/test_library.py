@@ -1,4 +1,7 @@
-"""docs/library.md has everything that a program may use of the package, and the package nothing else."""
+"""The library's pages have everything that a program may use of the package, and the package no more.
+
+docs/library.md is for programs; docs/plugins.md and docs/simulation.md, which it names, say the rest.
+"""
 
 import inspect
 import re
@@ -19,8 +22,9 @@ FOR_THE_RUNTIME = {"FunctionTool": {"begin", "called_apart", "fault", "on", "sta
 
 @pytest.fixture
 def page(root: Path) -> str:
-    """What stands in backticks or in a block of the page."""
-    text = (root / "docs" / "library.md").read_text(encoding="utf-8")
+    """What stands in backticks or in a block of the pages."""
+    names = ("library", "plugins", "simulation")
+    text = "\n".join((root / "docs" / f"{name}.md").read_text("utf-8") for name in names)
     blocks = re.findall(r"^```\w*\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
     quoted = re.findall(r"`([^`\n]+)`", re.sub(r"^```.*?^```$", "", text, flags=re.M | re.S))
     return "\n".join((*blocks, *quoted))

@@ -87,7 +87,7 @@ def test_machines_are_pure_and_actors_only_decide(modules: list[Any]) -> None:
 
 
 def test_no_broad_except(modules: list[Any]) -> None:
-    """Only the actor loop, main, the simulator and calls of others' code catch all; none passes it over."""
+    """Only the edges catch everything; none of them passes it over."""
     for module in modules:
         for node in ast.walk(module.tree):
             if not isinstance(node, ast.ExceptHandler):
