@@ -8,41 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import asdict
 
+from ..machines.catalogue import MACHINES
 from ..machines.errors import UsageError
-from ..machines.lifecycles import (
-    CALL,
-    CHILD,
-    GOAL,
-    INTERRUPT,
-    ITEM,
-    JUDGE,
-    QUEUE,
-    RESTORE,
-    REVERT,
-    RUN,
-    SESSION,
-    SUBAGENT,
-    TURN,
-)
 from ..machines.machine import Machine
-from ..machines.workflow_messages import STEP, WORK
 from .output import show, show_document, warn
 
 if TYPE_CHECKING:
     from ..machines.machine_check import MachineFault
 
 
-OF_A_SESSION = (SESSION, QUEUE, ITEM, TURN, CALL, INTERRUPT, GOAL, JUDGE)
 FORMATS = ("mermaid", "svg", "toml")
-
-MACHINES: Mapping[str, Machine] = {
-    machine.name: machine
-    for machine in (
-        *(SESSION, QUEUE, ITEM, TURN, CALL, INTERRUPT, GOAL, JUDGE),
-        *(SUBAGENT, CHILD, RUN, STEP, WORK, REVERT, RESTORE),
-    )
-}
-"""All machines by name, from the largest part of a session to the smallest."""
 
 
 def list_machines(*, as_json: bool) -> int:

@@ -15,11 +15,11 @@ import tomli_w
 from event_table import event_tables
 from example import example_session, run_examples
 
-from steersman.cli.machines import MACHINES
 from steersman.cli.screen.bindings import KEYS
 from steersman.gateway.commands.command import GROUPS, Command, Parameter
 from steersman.gateway.commands.registry import COMMANDS
 from steersman.gateway.dumps.tree import tree_of, tree_picture
+from steersman.machines.catalogue import MACHINES
 from steersman.machines.delivery import DEFAULT_DELIVERIES
 from steersman.machines.disposition import ACKS, DEFAULT_DISPOSITIONS, DispositionRow
 from steersman.machines.machine import Machine, State, Transition

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from steersman.cli.machines import MACHINES
 from steersman.cli.models import ProgressLine
 from steersman.cli.output import draw_table
 from steersman.gateway.formats import size_text
 from steersman.gateway.redaction import Redactor
+from steersman.machines.catalogue import MACHINES
 from steersman.machines.machine import Machine, State, Transition
 
 

@@ -15,7 +15,7 @@ from typing import Any
 from simulation.goal_moves import rows
 
 from steersman.actors.environment import Environment
-from steersman.cli.machines import MACHINES
+from steersman.machines.catalogue import MACHINES
 from steersman.machines.delivery import DEFAULT_DELIVERIES
 from steersman.machines.disposition import DEFAULT_DISPOSITIONS
 from steersman.machines.machine import Machine, Step, _engine  # pyright: ignore[reportPrivateUsage]
