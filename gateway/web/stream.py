@@ -15,10 +15,15 @@ from contextlib import aclosing, suppress
 from itertools import groupby
 from typing import Any, cast
 
+from ...journal import entries as e
+from ...journal.codec import decode_entry
 from ...journal.lock import Owner
+from ...journal.record import messages_of
+from ...journal.store import Store
 from ...machines.errors import SteersmanError
 from ..event_feed import Pages
 from ..events.contract import Event
+from ..formats import iso
 from ..host import Host
 from ..hosts import Hosts
 from ..remote import Remote
@@ -30,8 +35,35 @@ LOOK = 0.5
 PAUSE = 0.05
 """Seconds before a client that lost its place finds a new one."""
 
+_ANSWERS = ("answered", "answer_cut")
+
 Batch = tuple[int, list[Event]]
 """Events, and the number of the newest journal entry all of whose events were sent with them."""
+
+
+def with_answers(
+    store: Store, session: str, after: int, upto: int, events: list[Event]
+) -> list[Event]:
+    """Return events of the entries after one up to another, with the model's answers among them.
+
+    An `answer` has the whole text of one answer: the pieces of it (`text`) are not in the journal.
+    """
+    found: list[Event] = []
+    rest = deque(events)
+    for stored in store.entries(session, after, upto):
+        if stored.data["kind"] not in _ANSWERS:
+            continue
+        entry = decode_entry(stored.data)
+        assert isinstance(entry, e.Answered | e.AnswerCut)
+        text = "".join(said.text for said in messages_of(entry) if said.role == "assistant")
+        if not text:
+            continue
+        while rest and (rest[0]["seq"] is None or rest[0]["seq"] < stored.seq):
+            found.append(rest.popleft())
+        stamp = {"seq": stored.seq, "time": iso(stored.time), "session": session}
+        answer = {"type": "answer", **stamp, "turn": entry.turn, "step": entry.step, "text": text}
+        found.append(cast("Event", answer))
+    return [*found, *rest]
 
 
 class Feed:
@@ -145,6 +177,7 @@ class Stream:
                     elif not found:
                         break
                     elif fresh := [event for event in found if not self._is_known(event)]:
+                        fresh = await asyncio.to_thread(self._with_answers, self.after, fresh)
                         yield self._confirmed(fresh, is_whole=owner is None), fresh
             finally:
                 leave()
@@ -154,9 +187,15 @@ class Stream:
         """Yield what is in the journal."""
         pages = Pages(self._hosts.store, self._session, self.after)
         while page := await asyncio.to_thread(pages.next):
-            self.after = pages.after
-            yield self.after, [cast("Event", event.data) for event in page]
+            before, self.after = self.after, pages.after
+            events = [cast("Event", event.data) for event in page]
+            yield self.after, await asyncio.to_thread(self._with_answers, before, events)
         self.after = max(self.after, pages.after)
+
+    def _with_answers(self, after: int, events: list[Event]) -> list[Event]:
+        newest = max((event["seq"] or 0 for event in events), default=0)
+        store = self._hosts.store
+        return with_answers(store, self._session, after, max(self.after, newest), events)
 
     def _is_known(self, event: Event) -> bool:
         return event["seq"] is not None and event["seq"] <= self.after
