@@ -17,6 +17,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Mount, Route
 
+from ...machines.catalogue import MACHINES
 from ...machines.errors import SteersmanError, StoreBusy, UnknownSession
 from .access import Access, Scope
 from .desk import Desk
@@ -113,6 +114,8 @@ class Api:
             Entry("POST", f"{session}/stop", "speak", self.stop),
             Entry("GET", f"{session}/inspect", "look", self.inspect),
             Entry("GET", f"{session}/sequence", "look", self.sequence),
+            Entry("GET", f"{session}/why", "look", self.why),
+            Entry("GET", "/machines", "look", self.machines),
             Entry("POST", f"{session}/questions/{{question}}", "approve", self.answer, GivenAnswer),
         ]
 
@@ -230,6 +233,19 @@ class Api:
         """Return the messages of the last turn up to an entry, as Mermaid text."""
         at = request.query_params.get("at", "0")
         return PlainTextResponse(await self._desk.sequence(_session(request), int(at)))
+
+    async def why(self, request: Request) -> Response:
+        """Return the history of a message, by its number, id or client id, and where it stands."""
+        message = request.query_params.get("message", "last")
+        return JSONResponse(await self._desk.why(_session(request), message))
+
+    async def machines(self, request: Request) -> Response:
+        """Return the states of each machine by its name, in order."""
+        known = {
+            name: [{"name": state.name, "doc": state.doc} for state in machine.states]
+            for name, machine in MACHINES.items()
+        }
+        return JSONResponse({"machines": known})
 
     async def answer(self, request: Request) -> Response:
         """Answer a question."""

@@ -11,7 +11,7 @@ import os
 from collections.abc import AsyncGenerator
 from contextlib import aclosing, closing
 from datetime import datetime
-from typing import Any
+from typing import Any, cast
 
 from ...journal.recovery import load_record
 from ...journal.store import SessionRow
@@ -20,12 +20,14 @@ from ..control import Requests
 from ..dumps.dump import dump_session
 from ..dumps.moment import seq_of
 from ..dumps.sequence import last_turn
+from ..dumps.story import story_of
 from ..event_feed import Pages
+from ..events.contract import Event
 from ..events.translation import queue_view
 from ..hosts import Hosts
 from ..redaction import Redactor
 from ..remote import Remote
-from .stream import Batch, Broadcast, Stream
+from .stream import Batch, Broadcast, Stream, with_answers
 
 PATIENCE = 15.0
 """Seconds that another process may take to answer."""
@@ -154,16 +156,27 @@ class Desk:
 
         return await asyncio.to_thread(draw)
 
+    async def why(self, session: str, message: str) -> dict[str, Any]:
+        """Return the history of a message and where it stands; see `story_of`."""
+
+        def tell() -> dict[str, Any]:
+            row, store, redactor = self._row(session), self._hosts.store, Redactor(os.environ)
+            is_owned = store.is_owned(row.session)
+            story = story_of(store, row, message, redactor, is_owned=is_owned)
+            data: dict[str, Any] = redactor.data(story.view())
+            return data
+
+        return await asyncio.to_thread(tell)
+
     async def page(self, session: str, after: int, upto: int) -> list[dict[str, Any]]:
         """Return the events of the journal after one entry, up to another one."""
 
         def read() -> list[dict[str, Any]]:
-            row = self._row(session)
-            pages = Pages(self._hosts.store, row.session, after)
-            found: list[dict[str, Any]] = []
+            row, store = self._row(session), self._hosts.store
+            pages, found = Pages(store, row.session, after), list[Event]()
             while pages.after < min(upto, row.seq) and (page := pages.next()):
-                found += [dict(event.data) for event in page if (event.seq or 0) <= upto]
-            return found
+                found += [cast("Event", event.data) for event in page if (event.seq or 0) <= upto]
+            return [dict(event) for event in with_answers(store, row.session, after, upto, found)]
 
         return await asyncio.to_thread(read)
 
