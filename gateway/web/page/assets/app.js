@@ -1,0 +1,189 @@
+// The page: pairing, the list of sessions, and the view that the address names.
+
+import { access, get, leave, maySpeak, me, pair, send, whoAmI } from "./api.js";
+import { ago, chip, counted, el, fill, icon, toast } from "./dom.js";
+import { InsideView } from "./inside.js";
+import { complain } from "./queue.js";
+import { SessionView, nameOf } from "./session.js";
+
+const LOOK = 4000; // milliseconds between two looks at the list of sessions
+const app = document.getElementById("app");
+
+let view = null;
+
+// Pairing ------------------------------------------------------------------------------------------
+
+function showPairing(why = "") {
+  view?.close();
+  view = null;
+  list.stop();
+  document.title = "steersman";
+  const input = el("input", { id: "code", type: "text", autocomplete: "one-time-code", autocapitalize: "characters", spellcheck: "false", placeholder: "ABCD-EFGH", required: true });
+  const problem = el("p.problem", { role: "alert" }, why);
+  const form = el("form.pairing", { onsubmit: (event) => {
+    event.preventDefault();
+    tryCode(input.value, problem);
+  } }, el("h1", "steersman"), el("p", "This browser is not paired. At the machine that serves this page:"),
+    el("pre", { tabindex: "0", role: "region", "aria-label": "Command" }, el("code", "steersman devices pair NAME")),
+    el("label", { for: "code" }, "Code"), input, el("button.accent", { type: "submit" }, "Pair"), problem);
+  document.body.className = "at-pairing";
+  fill(app, el("main.pairing-place", form));
+  input.focus();
+}
+
+async function tryCode(code, problem) {
+  try {
+    await pair(code);
+    begin();
+  } catch (error) {
+    if (problem) problem.textContent = error.message;
+    else showPairing(error.message);
+  }
+}
+
+// The list of sessions -----------------------------------------------------------------------------
+
+const list = {
+  rows: [],
+  place: el("ul.sessions"),
+  filter: el("input.filter", { type: "search", placeholder: "Find a session", "aria-label": "Find a session" }),
+
+  start() {
+    this.stop();
+    this.load();
+    this.timer = setInterval(() => !document.hidden && this.load(), LOOK);
+  },
+
+  stop() {
+    clearInterval(this.timer);
+  },
+
+  async load() {
+    try {
+      this.rows = (await get("/sessions")).sessions;
+      this.isLoaded = true;
+      this.draw();
+    } catch (error) {
+      if (error.status) complain(error);
+    }
+  },
+
+  draw() {
+    const words = this.filter.value.toLowerCase();
+    const current = address().session;
+    const found = this.rows.filter((row) => `${row.name} ${row.folder} ${row.id} ${row.agent} ${row.workflow}`.toLowerCase().includes(words));
+    const drawn = JSON.stringify([found, current, Math.floor(Date.now() / 60000)]);
+    if (drawn === this.drawn) return;
+    this.drawn = drawn;
+    const focused = this.place.contains(document.activeElement) ? document.activeElement.getAttribute("href") : "";
+    fill(this.place, found.slice(0, 200).map((row) => el("li", el("a.session-link", { href: `#/s/${row.id}`, "aria-current": row.id === current ? "page" : null },
+      el("span.session-name", nameOf(row)), stateOf(row), el("span.session-about", row.folder.replace(/^\/(home|Users)\/[^/]+/, "~")),
+      el("span.session-when", ago(row.updated))))),
+      !found.length && el("li.muted", words ? "None is called so." : this.isLoaded ? "There is no session yet." : "…"));
+    this.filter.hidden = this.rows.length < 6;
+    if (focused) [...this.place.querySelectorAll("a")].find((link) => link.getAttribute("href") === focused)?.focus();
+  },
+};
+list.filter.addEventListener("input", () => list.draw());
+
+function stateOf(row) {
+  if (row.state === "finalized") return chip("finalized", "ended");
+  if (row.open !== "no" && ["busy", "interrupting"].includes(row.state)) return chip("running", row.waiting ? `working, ${row.waiting} waiting` : "working");
+  if (row.interrupted) return chip("interrupted");
+  if (row.waiting) return chip("pending", `${row.waiting} waiting`);
+  return row.open === "no" ? chip("suspended", "closed") : chip("idle", "ready");
+}
+
+function newSession() {
+  const folders = [...new Set(list.rows.map((row) => row.folder))].slice(0, 20);
+  const folder = el("input", { id: "folder", type: "text", list: "folders", required: true, placeholder: "/home/ann/project", value: folders[0] || "" });
+  const agent = el("input", { id: "agent", type: "text", placeholder: "as configured" });
+  const begin = el("button.accent", { type: "submit" }, "Begin");
+  return el("form.new-session", { onsubmit: async (event) => {
+    event.preventDefault();
+    begin.disabled = true;
+    try {
+      const row = await send("POST", "/sessions", { folder: folder.value, agent: agent.value });
+      location.hash = `#/s/${row.id}`;
+      list.load();
+    } catch (error) {
+      complain(error);
+    }
+    begin.disabled = false;
+  } }, el("h2", "New session"), el("label", { for: "folder" }, "Folder"), folder, el("datalist", { id: "folders" }, folders.map((one) => el("option", { value: one }))),
+    el("label", { for: "agent" }, "Agent"), agent, begin);
+}
+
+// The frame ----------------------------------------------------------------------------------------
+
+const viewPlace = el("div.view");
+
+function drawFrame() {
+  const who = el("footer.who", el("span", `${me.name} may ${me.scope}`),
+    el("button.quiet", { type: "button", onclick: () => leave().catch(complain) }, "Forget this device"));
+  const nav = el("nav.side", { "aria-label": "Sessions" }, el("header.side-head", el("a.brand", { href: "#/" }, "steersman"),
+    maySpeak() && el("a.icon-button", { href: "#/new", "aria-label": "New session", title: "New session" }, icon("plus"))), list.filter, list.place, who);
+  fill(app, nav, viewPlace);
+}
+
+function address() {
+  const [, session = "", inside = ""] = /^#\/s\/([\w-]+)(\/inside)?$/.exec(location.hash) || [];
+  return { session, isInside: inside !== "", isNew: location.hash === "#/new" };
+}
+
+function welcome(isNew) {
+  const node = el("main.welcome", isNew ? el("a.icon-button.only-narrow", { href: "#/", "aria-label": "All sessions" }, icon("back")) : null,
+    el("h1", isNew ? "New session" : "Sessions"), !isNew && el("p.muted", "Choose a session, or begin one."), maySpeak() && newSession());
+  return { node, open() {
+    document.title = "steersman";
+    if (isNew) node.querySelector("input")?.focus();
+  }, close() {} };
+}
+
+function route() {
+  if (!me) return;
+  const code = codeIn(location.hash);
+  if (code) return void pairBy(code);
+  const where = address();
+  view?.close();
+  view = where.session ? (where.isInside ? new InsideView(where.session) : new SessionView(where.session)) : welcome(where.isNew);
+  document.body.className = where.session || where.isNew ? "at-view" : "at-list";
+  fill(viewPlace, view.node);
+  view.open();
+  list.draw();
+}
+
+const codeIn = (hash) => /^#pair=([\w-]+)$/.exec(hash)?.[1] || "";
+
+function pairBy(code) {
+  history.replaceState(null, "", location.pathname);
+  return tryCode(code, null);
+}
+
+function begin() {
+  drawFrame();
+  list.start();
+  route();
+}
+
+access.onlost = () => showPairing("This device was shut out.");
+addEventListener("hashchange", route);
+addEventListener("unhandledrejection", (event) => {
+  if (event.reason?.name !== "AbortError") toast(`Something failed: ${event.reason?.message || event.reason}`, true);
+});
+
+async function start() {
+  const code = codeIn(location.hash);
+  try {
+    await whoAmI();
+  } catch (error) {
+    fill(app, el("main.pairing-place", el("p", `${error.message}; trying again…`)));
+    setTimeout(start, 2000);
+    return;
+  }
+  if (code) await pairBy(code);
+  else if (me) begin();
+  else showPairing();
+}
+
+start();

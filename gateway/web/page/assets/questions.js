@@ -1,0 +1,79 @@
+// Questions that wait for a person, above the input: with the tool and its arguments, whole.
+
+import { mayApprove, newKey, send } from "./api.js";
+import { announce, chip, el, fill, shown } from "./dom.js";
+import { complain } from "./queue.js";
+import { argumentsOf } from "./transcript.js";
+
+export class Questions {
+  constructor(session) {
+    this.session = session;
+    this.cards = new Map();
+    this.node = el("section.questions", { "aria-label": "Questions" });
+    this.node.hidden = true;
+  }
+
+  get count() {
+    return this.cards.size;
+  }
+
+  ask(event, isQuiet = false) {
+    if (this.cards.has(event.id)) return;
+    const isStep = event.kind === "ask";
+    const title = el("h2", { id: `question-${this.cards.size}-${event.id.replace(/\W/g, "")}` },
+      isStep ? "The workflow asks" : ["May ", el("code", shown(event.tool, true)), " run?"]);
+    const body = isStep ? el("p.question-text", event.arguments.text) : argumentsOf(event.arguments);
+    const rule = event.rule && el("p.muted", "asked by the rule ", el("code", event.rule), event.source && ` of ${event.source}`);
+    const card = el("article.question", { "aria-labelledby": title.id }, title, event.outside && chip("failed", "leaves the folder"),
+      body, rule, this.actions(event, isStep));
+    this.cards.set(event.id, card);
+    this.node.append(card);
+    this.node.hidden = false;
+    if (!isQuiet) announce(isStep ? `Question: ${event.arguments.text}` : `Question: may ${event.tool} run?`, true);
+  }
+
+  actions(event, isStep) {
+    if (!mayApprove()) return el("p.muted", "This device may not answer questions.");
+    const reason = el("input", { type: "text", "aria-label": "Reason", placeholder: "Reason, if you deny (optional)", maxlength: "2000" });
+    const row = el("div.question-actions");
+    const button = (choice, word, kind) =>
+      el(`button.${kind}`, { type: "button", onclick: () => this.answer(event, choice, choice === "deny" ? reason.value : "", row) }, word);
+    if (isStep) {
+      const free = el("input", { type: "text", "aria-label": "Answer", placeholder: event.default ? `Answer (${event.default})` : "Answer" });
+      fill(row, event.options.map((choice) => button(choice, choice, "plain")),
+        !event.options.length && [free, el("button.accent", { type: "button", onclick: () => this.answer(event, free.value, "", row) }, "Answer")]);
+      return row;
+    }
+    fill(row, button("allow", "Allow", "accent"), button("always", "Always allow", "plain"), button("deny", "Deny", "danger"));
+    return [row, reason];
+  }
+
+  async answer(event, choice, reason, row) {
+    const buttons = [...row.querySelectorAll("button")];
+    buttons.forEach((button) => (button.disabled = true));
+    try {
+      const path = `/sessions/${encodeURIComponent(this.session)}/questions/${encodeURIComponent(event.id)}`;
+      await send("POST", path, { choice, reason }, newKey("button"));
+      this.close(event.id, "");
+    } catch (error) {
+      buttons.forEach((button) => (button.disabled = false));
+      if (error.status === 409) this.close(event.id, "");
+      complain(error);
+    }
+  }
+
+  close(id, how) {
+    const card = this.cards.get(id);
+    if (!card) return;
+    const hadFocus = card.contains(document.activeElement);
+    card.remove();
+    this.cards.delete(id);
+    this.node.hidden = this.cards.size === 0;
+    if (how) announce(`The question was ${how}`);
+    if (hadFocus) (this.node.querySelector("button") || document.getElementById("input"))?.focus();
+  }
+
+  clear() {
+    for (const id of [...this.cards.keys()]) this.close(id, "");
+  }
+}

@@ -1,0 +1,272 @@
+// The queue: what runs and what waits, to be edited, moved by drag or by keys, steered and dropped.
+
+import { Refused, command, maySpeak, send } from "./api.js";
+import { announce, chip, el, fill, icon, iconButton, set, toast } from "./dom.js";
+
+const isWaiting = (item) => item.state === "pending";
+
+/** Tell a person why something was refused. */
+export function complain(error) {
+  if (!(error instanceof Refused)) throw error;
+  const text = error.message + (error.hint ? ` – ${error.hint}` : "");
+  toast(text, true);
+}
+
+export class QueueView {
+  constructor(session, onwhy) {
+    this.session = session;
+    this.onwhy = onwhy;
+    this.rows = new Map();
+    this.items = [];
+    this.state = "open";
+    this.drag = null;
+    this.late = null; // a queue that came during a drag
+    this.heading = el("h2", { id: "queue-title" }, "Queue");
+    this.list = el("ol.queue", { "aria-labelledby": "queue-title" });
+    this.banner = el("div.held");
+    this.empty = el("p.muted", "Nothing waits.");
+    this.node = el("section.queue-panel", { "aria-labelledby": "queue-title" }, el("header.panel-head", this.heading), this.banner, this.list, this.empty);
+  }
+
+  get waiting() {
+    return this.items.filter(isWaiting);
+  }
+
+  path(number) {
+    return `/sessions/${encodeURIComponent(this.session)}/queue/${number}`;
+  }
+
+  /** Show a queue. Rows that stay keep their element, so that nothing loses the focus. */
+  show(queue) {
+    if (this.drag) {
+      this.late = queue;
+      return;
+    }
+    const focused = this.list.contains(document.activeElement) ? document.activeElement : null;
+    [this.items, this.state] = [queue.items, queue.state];
+    const gone = new Set(this.rows.keys());
+    this.items.forEach((item, at) => {
+      gone.delete(item.id);
+      let row = this.rows.get(item.id);
+      if (!row) this.rows.set(item.id, (row = this.makeRow(item)));
+      this.drawRow(row, item);
+      if (this.list.children[at] !== row.node) this.list.insertBefore(row.node, this.list.children[at] || null);
+    });
+    for (const id of gone) {
+      const { node } = this.rows.get(id);
+      if (focused && node.contains(focused)) this.focusNear(node);
+      node.remove();
+      this.rows.delete(id);
+    }
+    if (focused?.isConnected && document.activeElement !== focused) focused.focus();
+    const waiting = this.waiting.length;
+    fill(this.heading, "Queue", waiting ? el("span.count", `${waiting} waiting`) : null);
+    this.empty.hidden = this.items.length > 0;
+    this.list.hidden = this.items.length === 0;
+    const isHeld = this.state === "held" || this.items.some((item) => item.held || item.state === "interrupted");
+    fill(this.banner, isHeld && [el("span", "Held: nothing runs until you resume it."),
+      maySpeak() && el("button.accent", { type: "button", onclick: () => this.resume() }, "Resume")]);
+    this.banner.hidden = !isHeld;
+  }
+
+  focusNear(node) {
+    const near = node.nextElementSibling || node.previousElementSibling;
+    const button = near?.querySelector("button");
+    if (button) button.focus();
+    else {
+      this.heading.tabIndex = -1;
+      this.heading.focus();
+    }
+  }
+
+  makeRow(item) {
+    const row = { item, isEditing: false, isDrawn: "" };
+    row.grip = el("button.grip", { type: "button" }, icon("grip"));
+    row.text = el("p.item-text");
+    row.about = el("p.item-about");
+    row.tools = el("div.item-tools");
+    row.node = el("li.item", row.grip, el("div.item-body", row.about, row.text, row.tools));
+    row.grip.addEventListener("keydown", (event) => {
+      const step = { ArrowUp: -1, ArrowDown: 1 }[event.key];
+      if (!step) return;
+      event.preventDefault();
+      this.move(row.item, step);
+    });
+    row.grip.addEventListener("pointerdown", (event) => this.beginDrag(event, row));
+    return row;
+  }
+
+  drawRow(row, item) {
+    row.item = item;
+    const at = this.waiting.findIndex((other) => other.id === item.id);
+    const drawn = JSON.stringify([item, at, this.waiting.length]);
+    if (row.isEditing || row.isDrawn === drawn) return;
+    row.isDrawn = drawn;
+    const isMovable = isWaiting(item) && maySpeak();
+    row.node.className = `item is-${item.state}`;
+    row.grip.hidden = !isMovable;
+    set(row.grip, { "aria-label": `Move #${item.number}: ${item.text.slice(0, 60)}. Place ${at + 1} of ${this.waiting.length}; use the arrow keys` });
+    fill(row.about, el("span.number", `#${item.number}`), item.user && el("span", item.user),
+      !isWaiting(item) && chip(item.state), item.turn && chip("steered", "steers soon"), item.held && chip("held"),
+      item.edited && chip("held", "being edited"), item.children?.length && el("span", `for ${item.children.join(", ")}`),
+      item.progress && el("span", `${item.progress.done}/${item.progress.total} ${item.progress.unit}`));
+    fill(row.text, item.text, item.answer && item.answer !== item.text && el("span.item-answer", item.answer));
+    const focused = row.tools.contains(document.activeElement) ? document.activeElement.dataset.does : "";
+    fill(row.tools, this.tools(row, item, at));
+    if (focused) (row.tools.querySelector(`[data-does=${focused}]:not([disabled])`) || row.tools.querySelector("button:not([disabled])"))?.focus();
+  }
+
+  tools(row, item, at) {
+    const button = (name, label, does, word, more = {}) =>
+      iconButton(name, `${label} #${item.number}`, does, word, { "data-does": label.toLowerCase(), ...more });
+    const why = button("why", "Why", () => this.onwhy(item.id), "");
+    if (!maySpeak()) return [why];
+    if (item.state === "offered") {
+      return [button("check", "Keep", () => this.run("queue keep", item), "Keep"), button("steer", "Steer", () => this.run("queue steer", item), "Steer"),
+        button("close", "Drop", () => this.drop(item), ""), why];
+    }
+    if (!isWaiting(item)) return item.state === "running" ? [why] : [why, button("close", "Drop", () => this.drop(item), "")];
+    return [button("up", "Up", () => this.move(item, -1), "", { disabled: at <= 0 }),
+      button("down", "Down", () => this.move(item, 1), "", { disabled: at >= this.waiting.length - 1 }),
+      button("edit", "Edit", () => this.edit(row), ""), button("steer", "Steer", () => this.steer(item), ""),
+      why, button("close", "Drop", () => this.drop(item), "")];
+  }
+
+  // What a person does -----------------------------------------------------------------------------
+
+  async attempt(doing, said) {
+    try {
+      await doing();
+      if (said) announce(said);
+    } catch (error) {
+      complain(error);
+    }
+  }
+
+  run(name, item) {
+    return this.attempt(() => command(this.session, name, { number: item.number }));
+  }
+
+  resume() {
+    return this.attempt(() => send("POST", `/sessions/${encodeURIComponent(this.session)}/queue/resume`), "The queue runs again");
+  }
+
+  steer(item) {
+    return this.attempt(() => send("POST", `${this.path(item.number)}/steer`), `#${item.number} steers`);
+  }
+
+  drop(item) {
+    return this.attempt(() => send("DELETE", this.path(item.number)), `#${item.number} was dropped`);
+  }
+
+  move(item, step) {
+    return this.place(item, this.waiting.findIndex((other) => other.id === item.id) + step);
+  }
+
+  /** Move a message to a place among those that wait, from 0; what is shown moves at once. */
+  place(item, at) {
+    const waiting = this.waiting;
+    const from = waiting.findIndex((other) => other.id === item.id);
+    if (at < 0 || at >= waiting.length || from < 0 || at === from) return Promise.resolve();
+    const before = { items: this.items, state: this.state };
+    waiting.splice(at, 0, ...waiting.splice(from, 1));
+    this.show({ state: this.state, items: [...this.items.filter((other) => !isWaiting(other)), ...waiting] });
+    return this.attempt(async () => {
+      try {
+        await send("PATCH", this.path(item.number), { position: at + 1 });
+      } catch (error) {
+        this.show(before);
+        throw error;
+      }
+    }, `#${item.number} is now at place ${at + 1} of ${waiting.length}`);
+  }
+
+  edit(row) {
+    row.isEditing = true;
+    const { item } = row;
+    const area = el("textarea", { "aria-label": `Text of #${item.number}`, rows: "3" });
+    area.value = item.text;
+    const done = (isFocus = true) => {
+      row.isEditing = false;
+      row.isDrawn = "";
+      row.text.hidden = false;
+      area.remove();
+      this.drawRow(row, row.item);
+      if (isFocus) row.tools.querySelector("[data-does=edit]")?.focus();
+    };
+    const save = async () => {
+      const text = area.value.trim();
+      if (!text || text === item.text) return done();
+      try {
+        await send("PATCH", this.path(item.number), { text });
+        row.item = { ...row.item, text };
+        announce(`#${item.number} was changed`);
+        done();
+      } catch (error) {
+        complain(error);
+      }
+    };
+    area.addEventListener("keydown", (event) => {
+      if (event.key === "Escape") {
+        event.stopPropagation();
+        done();
+      }
+      if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
+        event.preventDefault();
+        save();
+      }
+    });
+    row.text.hidden = true;
+    row.text.after(area);
+    fill(row.tools, el("button.accent", { type: "button", onclick: save }, "Save"), el("button.quiet", { type: "button", onclick: () => done() }, "Cancel"));
+    area.focus();
+  }
+
+  // Dragging ---------------------------------------------------------------------------------------
+
+  beginDrag(event, row) {
+    if (event.button !== 0 || this.drag) return;
+    event.preventDefault();
+    row.grip.focus();
+    const rows = this.waiting.map((item) => this.rows.get(item.id));
+    const from = rows.indexOf(row);
+    const boxes = rows.map((other) => other.node.getBoundingClientRect());
+    this.drag = { row, rows, boxes, from, at: from, start: event.clientY };
+    row.grip.setPointerCapture(event.pointerId);
+    row.node.classList.add("is-dragged");
+    const follow = (moved) => this.followDrag(moved);
+    const end = (ended) => {
+      row.grip.removeEventListener("pointermove", follow);
+      row.grip.removeEventListener("pointerup", end);
+      row.grip.removeEventListener("pointercancel", end);
+      this.endDrag(ended.type === "pointerup");
+    };
+    row.grip.addEventListener("pointermove", follow);
+    row.grip.addEventListener("pointerup", end);
+    row.grip.addEventListener("pointercancel", end);
+  }
+
+  followDrag(event) {
+    const { row, rows, boxes, from, start } = this.drag;
+    const by = event.clientY - start;
+    const middle = boxes[from].top + boxes[from].height / 2 + by;
+    const at = boxes.filter((box, index) => index !== from && box.top + box.height / 2 < middle).length;
+    this.drag.at = at;
+    row.node.style.transform = `translateY(${by}px)`;
+    rows.forEach((other, index) => {
+      if (index === from) return;
+      const shift = index > from && index <= at ? -1 : index < from && index >= at ? 1 : 0;
+      other.node.style.transform = shift ? `translateY(${shift * (boxes[from].height + 8)}px)` : "";
+    });
+  }
+
+  endDrag(isDropped) {
+    const { row, rows, from, at } = this.drag;
+    for (const other of rows) other.node.style.transform = "";
+    row.node.classList.remove("is-dragged");
+    const late = this.late;
+    [this.drag, this.late] = [null, null];
+    if (late) this.show(late);
+    if (isDropped && at !== from) this.place(row.item, at);
+  }
+}

@@ -1,0 +1,461 @@
+// One session: its conversation, the input, and beside them its queue, goal and subagents.
+
+import { Refused, command, get, maySpeak, newKey, send } from "./api.js";
+import { announce, chip, dialog, el, fill, icon, iconButton, plain, shown, toast } from "./dom.js";
+import { Questions } from "./questions.js";
+import { QueueView, complain } from "./queue.js";
+import { ChildrenView, GoalView, UsageView } from "./state.js";
+import { EventStream } from "./stream.js";
+import { Transcript } from "./transcript.js";
+import { showWhy } from "./inside.js";
+
+const NEAR = 80; // pixels from the end at which the newest stays in view
+const WAYS = [["auto", "Auto", "The session decides by its rules"], ["steer", "Steer", "Into the running turn"],
+  ["queue", "Queue", "After what runs"], ["interrupt", "Interrupt", "Stop what runs, then this"]];
+
+export const nameOf = (row) => row.name || row.folder.split("/").filter(Boolean).pop() || row.id;
+
+export class SessionView {
+  constructor(id) {
+    this.id = id;
+    this.path = `/sessions/${encodeURIComponent(id)}`;
+    this.row = null;
+    this.turn = "";
+    this.isBusy = false;
+    this.isCaughtUp = false;
+    this.outbox = new Map(); // messages on their way: key to bubble
+    this.typed = new Set(); // keys of what was typed here
+    this.way = "auto";
+    this.build();
+  }
+
+  build() {
+    this.title = el("h1", "…");
+    this.state = el("span.state");
+    this.panelButton = iconButton("panel", "Queue, goal and subagents", () => this.togglePanel(), "", { "aria-expanded": "false", "aria-controls": "panel" });
+    this.panelCount = el("span.badge");
+    this.panelButton.append(this.panelCount);
+    this.inside = el("a.icon-button", { href: `#/s/${this.id}/inside`, title: "Inside: actors, messages, history", "aria-label": "Inside: actors, messages, history" }, icon("inside"));
+    this.header = el("header.top", el("a.icon-button.only-narrow", { href: "#/", "aria-label": "All sessions" }, icon("back")),
+      el("div.top-title", this.title, this.state), this.inside, this.panelButton);
+    this.connection = el("p.connection", { role: "status" });
+    this.connection.hidden = true;
+    this.progress = el("div.progress");
+    this.progress.hidden = true;
+    this.more = el("button.quiet.more", { type: "button", onclick: () => this.loadOlder() }, "Earlier messages");
+    this.entries = el("div.entries");
+    this.pending = el("div.entries.pending");
+    this.scroller = el("div.scroller", { tabindex: "0", role: "region", "aria-label": "Conversation" }, el("div.column", this.more, this.entries, this.pending));
+    this.latest = el("button.latest", { type: "button", onclick: () => this.toEnd() }, icon("down"), "Newest");
+    this.latest.hidden = true;
+    this.questions = new Questions(this.id);
+    this.strip = el("button.strip", { type: "button", onclick: () => this.togglePanel(true) });
+    this.strip.hidden = true;
+    this.notOpen = el("div.not-open");
+    this.notOpen.hidden = true;
+    this.queue = new QueueView(this.id, (message) => this.why(message));
+    this.goal = new GoalView(this.id, (text) => this.say(text));
+    this.children = new ChildrenView(this.id);
+    this.usage = new UsageView();
+    this.panel = el("aside.panel", { id: "panel", "aria-label": "Queue, goal and subagents" },
+      el("div.panel-close", iconButton("close", "Close", () => this.togglePanel(false))),
+      this.queue.node, this.goal.node, this.children.node, this.usage.node);
+    this.dock = el("div.dock", el("div.column", this.latest, this.questions.node, this.strip, this.notOpen, maySpeak() && this.composer()));
+    this.node = el("main.session", this.header, el("div.session-body", el("div.talk", this.connection, this.progress, this.scroller, this.dock), this.panel));
+    this.transcript = new Transcript(this.entries, this);
+    this.scroller.addEventListener("scroll", () => this.onscroll(), { passive: true });
+    this.node.addEventListener("keydown", (event) => event.key === "Escape" && this.togglePanel(false));
+  }
+
+  composer() {
+    this.input = el("textarea", { id: "input", rows: "1", "aria-label": "Message", placeholder: "Message, or /command", enterkeyhint: "send" });
+    this.input.value = sessionStorage.getItem(`draft-${this.id}`) || "";
+    this.sendButton = el("button.send", { type: "submit", "aria-label": "Send", title: "Send" }, icon("send"));
+    this.stopButton = el("button.stop", { type: "button", "aria-label": "Stop", title: "Stop what runs, and all that it started", onclick: () => this.stop() }, icon("stop"), el("span", "Stop"));
+    this.stopButton.hidden = true;
+    const name = `way-${this.id}`;
+    this.ways = el("fieldset.ways", el("legend.unseen", "What the message does to the running turn"),
+      WAYS.map(([value, word, about]) => el("label", { title: about },
+        el("input", { type: "radio", name, value, checked: value === "auto", onchange: () => (this.way = value) }), el("span", word))));
+    this.ways.hidden = true;
+    const form = el("form.composer", { onsubmit: (event) => {
+      event.preventDefault();
+      this.submit();
+    } }, this.ways, el("div.composer-row", this.input, this.stopButton, this.sendButton));
+    this.input.addEventListener("input", () => {
+      this.grow();
+      sessionStorage.setItem(`draft-${this.id}`, this.input.value);
+    });
+    this.input.addEventListener("keydown", (event) => {
+      if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
+        event.preventDefault();
+        this.submit();
+      }
+    });
+    return form;
+  }
+
+  grow() {
+    this.input.style.height = "auto";
+    this.input.style.height = `${Math.min(this.input.scrollHeight, 220)}px`;
+  }
+
+  // Opening ----------------------------------------------------------------------------------------
+
+  async open() {
+    try {
+      this.row = await get(this.path);
+    } catch (error) {
+      fill(this.title, "No such session");
+      complain(error);
+      return;
+    }
+    this.id = this.row.id;
+    fill(this.title, nameOf(this.row));
+    document.title = `${plain(nameOf(this.row))} – steersman`;
+    this.isBusy = this.row.open !== "no" && ["busy", "interrupting"].includes(this.row.state);
+    this.stream = new EventStream(this.id, {
+      ontake: (event) => this.take(event),
+      onstate: (isConnected) => this.showConnection(isConnected),
+      ongap: () => this.transcript.interrupt(),
+      onlost: () => {},
+    });
+    if (this.isClosed) return this.stream.close();
+    const first = await this.stream.begin(this.row.seq);
+    this.transcript.isOld = true;
+    for (const event of first) this.transcript.take(event);
+    this.transcript.isOld = false;
+    this.showMore();
+    this.toEnd();
+    this.isFirst = true;
+    this.stream.connect();
+    this.drawState();
+    if (this.row.parent) this.ofParent();
+    const known = await Promise.allSettled([get(`${this.path}/queue`), this.loadDump()]);
+    if (known[0].status === "fulfilled" && !this.hasQueue) this.onqueue(known[0].value);
+    for (let pages = 0; this.scroller.scrollHeight <= this.scroller.clientHeight && this.stream.oldest > 0 && pages < 5; pages += 1) await this.loadOlder();
+    if (this.input) this.grow();
+    if (this.input && matchMedia("(pointer: fine)").matches) this.input.focus();
+  }
+
+  async loadDump() {
+    const dump = await get(`${this.path}/inspect`);
+    if (this.isClosed) return;
+    this.usage.show(dump);
+    this.children.load(dump.children || {});
+    const goal = dump.goals?.goals?.[dump.goals.current];
+    if (goal && !this.goal.goal) this.goal.show({ ...goal, turns_used: goal.turns_total - (goal.base_turns || 0) });
+    const turn = dump.turns?.[dump.turn];
+    const isLive = this.row.open !== "no";
+    for (const call of Object.values(turn?.calls || {})) {
+      if (call.state === "asking" && isLive) this.questions.ask({ id: call.question, kind: "permission", tool: call.tool, arguments: call.arguments, outside: call.is_outside }, true);
+    }
+    this.drawState();
+  }
+
+  ofParent() {
+    fill(this.notOpen, el("span", "A subagent of "), el("a", { href: `#/s/${this.row.parent}` }, "its session"), ".");
+    this.notOpen.hidden = false;
+    this.node.querySelector(".composer")?.remove();
+    this.input = null;
+  }
+
+  async loadOlder() {
+    if (this.isLoading || this.stream.oldest === 0) return;
+    this.isLoading = true;
+    try {
+      const events = await this.stream.older();
+      const { scrollHeight, scrollTop } = this.scroller;
+      this.transcript.prepend(events);
+      this.scroller.scrollTop = scrollTop + this.scroller.scrollHeight - scrollHeight;
+    } catch (error) {
+      complain(error);
+    }
+    this.isLoading = false;
+    this.showMore();
+  }
+
+  showMore() {
+    this.more.hidden = this.stream.oldest === 0;
+  }
+
+  close() {
+    this.isClosed = true;
+    this.stream?.close();
+    clearTimeout(this.retry);
+  }
+
+  // Events -----------------------------------------------------------------------------------------
+
+  take(event) {
+    const wasAtEnd = this.isAtEnd();
+    this.transcript.take(event);
+    if (wasAtEnd) this.toEnd();
+    else if (event.type === "text" || event.type === "answer" || event.type === "turn_started") this.latest.hidden = false;
+  }
+
+  isAtEnd() {
+    const { scrollHeight, scrollTop, clientHeight } = this.scroller;
+    return scrollHeight - scrollTop - clientHeight < NEAR;
+  }
+
+  toEnd() {
+    this.latest.hidden = true;
+    requestAnimationFrame(() => (this.scroller.scrollTop = this.scroller.scrollHeight));
+  }
+
+  onscroll() {
+    if (this.isAtEnd()) this.latest.hidden = true;
+    if (this.scroller.scrollTop < 300 && this.stream?.oldest > 0 && this.isFirst) this.loadOlder();
+  }
+
+  showConnection(isConnected) {
+    this.connection.hidden = isConnected;
+    if (!isConnected) {
+      this.connection.textContent = "Not connected. Trying again…";
+      return;
+    }
+    if (this.wasLost) this.refresh();
+    this.wasLost = false;
+    this.flush();
+  }
+
+  /** After an interruption: who has the session open now? */
+  async refresh() {
+    try {
+      this.row = await get(this.path);
+      if (this.row.open === "no") this.onlife("no");
+      else this.drawState();
+    } catch (error) {
+      if (error.status) complain(error);
+    }
+  }
+
+  onqueue(queue) {
+    this.hasQueue = true;
+    this.queue.show(queue);
+    const waiting = this.queue.waiting;
+    const isHeld = queue.state === "held" || queue.items.some((item) => item.held || item.state === "interrupted");
+    this.panelCount.textContent = waiting.length || "";
+    this.strip.hidden = !waiting.length && !isHeld;
+    fill(this.strip, isHeld ? chip("held") : el("b", `${waiting.length} waiting`), el("span", waiting[0] ? waiting[0].text : "resume to go on"), icon("chevron"));
+    this.drawState();
+  }
+
+  onquestion(event) {
+    if (this.transcript.isOld || !this.row) {
+      this.questions.ask(event, true);
+      return;
+    }
+    this.questions.ask(event);
+    this.drawState();
+    if (this.isAtEnd()) this.toEnd();
+  }
+
+  onanswered(id, how) {
+    this.questions.close(id, this.transcript.isOld ? "" : how);
+    this.drawState();
+  }
+
+  onanswer(event) {
+    announce(`Answer: ${event.text.slice(0, 300)}`);
+  }
+
+  onturn(turn, isBegun, status) {
+    this.isBusy = isBegun;
+    this.turn = isBegun ? turn : "";
+    if (this.row && this.row.open === "no") this.row.open = "here";
+    if (!isBegun) {
+      this.progress.hidden = true;
+      this.questions.clear();
+      if (status === "failed") announce("The turn failed", true);
+      clearTimeout(this.dumping);
+      this.dumping = setTimeout(() => this.loadDump().catch(() => {}), 300);
+    }
+    this.drawState();
+  }
+
+  onlife(how) {
+    if (!this.row) return;
+    if (how === "finalized") this.row.state = "finalized";
+    else this.row.open = how === "open" ? "here" : "no";
+    if (how !== "open") {
+      this.isBusy = false;
+      this.questions.clear();
+    }
+    this.drawState();
+  }
+
+  ongoal(event) {
+    this.goal.show(event);
+  }
+
+  onverdict(event) {
+    this.goal.judged(event);
+  }
+
+  onchild(event) {
+    this.children.show(event);
+  }
+
+  onprogress(event) {
+    this.progress.hidden = false;
+    const words = `${event.done} of ${event.total} ${event.unit}`.trim();
+    fill(this.progress, el("progress", { value: event.done, max: event.total || 1, "aria-label": "Progress" }), el("span", words));
+  }
+
+  drawState() {
+    const { row } = this;
+    if (!row) return;
+    const isOver = row.state === "finalized";
+    const isOpen = row.open !== "no";
+    const asks = this.questions.count > 0;
+    const state = isOver ? ["finalized", "ended"] : asks ? ["asking", "asks"] : this.isBusy ? ["running", "working"] : isOpen ? ["idle", "ready"] : ["suspended", "closed"];
+    fill(this.state, chip(...state), el("span.where-it-is", plain(row.folder)));
+    document.title = `${asks ? "(?) " : this.isBusy ? "● " : ""}${plain(nameOf(row))} – steersman`;
+    if (this.stopButton && this.input) {
+      this.stopButton.hidden = this.ways.hidden = !this.isBusy;
+    }
+    if (row.parent) return;
+    this.notOpen.hidden = isOpen && !isOver;
+    if (isOver) fill(this.notOpen, el("span", "This session has ended."));
+    else if (!isOpen) {
+      fill(this.notOpen, el("span", "No program has this session open; a message opens it."),
+        maySpeak() && el("button.plain", { type: "button", onclick: () => this.takeUp() }, "Open it"));
+    }
+  }
+
+  togglePanel(isOpen = !this.node.classList.contains("has-panel")) {
+    const was = this.node.classList.contains("has-panel");
+    this.node.classList.toggle("has-panel", isOpen);
+    this.panelButton.setAttribute("aria-expanded", String(isOpen));
+    if (isOpen && !was) this.panel.querySelector("button")?.focus();
+    if (!isOpen && was && this.panel.contains(document.activeElement)) this.panelButton.focus();
+  }
+
+  // What a person does -----------------------------------------------------------------------------
+
+  isMine(key) {
+    return this.typed.has(key);
+  }
+
+  submit() {
+    const text = this.input.value.trim();
+    if (!text) return;
+    const way = this.isBusy && !text.startsWith("/") ? this.way : "auto";
+    this.input.value = "";
+    sessionStorage.removeItem(`draft-${this.id}`);
+    this.grow();
+    this.say(text, way);
+    this.ways.querySelector("input").checked = true;
+    this.way = "auto";
+  }
+
+  say(text, way = "auto") {
+    const key = newKey("typed");
+    this.typed.add(key);
+    const bubble = el("article.entry.said.is-sending", { "aria-label": "Message on its way" }, el("header", el("b", "sending…")), el("div.words", shown(text)));
+    this.outbox.set(key, { text, way, bubble });
+    this.pending.append(bubble);
+    this.toEnd();
+    return this.deliver(key);
+  }
+
+  /** Send a message until the server has it: its key makes a repetition harmless. */
+  async deliver(key) {
+    const message = this.outbox.get(key);
+    if (!message || message.isUnderWay) return;
+    message.isUnderWay = true;
+    try {
+      const receipt = await send("POST", `${this.path}/messages`, { text: message.text, as: message.way }, key);
+      this.arrived(key);
+      this.confirm(receipt);
+    } catch (error) {
+      const isCommand = message.text.startsWith("/");
+      if (error instanceof Refused && !isCommand && (error.status === 0 || error.status >= 502)) {
+        message.bubble.querySelector("b").textContent = "waits for the connection…";
+        clearTimeout(this.retry);
+        this.retry = setTimeout(() => this.flush(), 2000);
+      } else {
+        this.arrived(key);
+        if (this.input && !this.input.value) {
+          this.input.value = message.text;
+          this.grow();
+        }
+        complain(error);
+      }
+    }
+    message.isUnderWay = false;
+  }
+
+  flush() {
+    for (const key of this.outbox.keys()) this.deliver(key);
+  }
+
+  arrived(key) {
+    this.outbox.get(key)?.bubble.remove();
+    this.outbox.delete(key);
+  }
+
+  onmine(event) {
+    if (event.client_id && this.outbox.has(event.client_id)) this.arrived(event.client_id);
+  }
+
+  confirm(receipt) {
+    if (receipt.type !== "accepted") return;
+    if (receipt.as === "queue") toast(receipt.ack_text || `Queued as #${receipt.number}`);
+    if (receipt.as === "steer") toast(receipt.ack_text || "It steers at the next step");
+  }
+
+  async attempt(doing) {
+    try {
+      return await doing();
+    } catch (error) {
+      complain(error);
+      return null;
+    }
+  }
+
+  async stop() {
+    this.stopButton.disabled = true;
+    await this.attempt(() => send("POST", `${this.path}/stop`));
+    this.stopButton.disabled = false;
+  }
+
+  takeUp() {
+    return this.attempt(async () => {
+      this.row = await send("POST", "/sessions", { resume: this.id });
+      this.drawState();
+    });
+  }
+
+  why(message) {
+    return this.attempt(() => showWhy(this.path, message));
+  }
+
+  /** Show which files would be restored, and restore them once a person says so. */
+  async onrevert(turn) {
+    const plan = await this.attempt(() => command(this.id, "revert", { since: turn, is_dry_run: true }));
+    if (!plan) return;
+    const box = dialog("Revert files", el("p", "The files as they were before this turn. Changes by others stay."),
+      el("pre", { tabindex: "0", role: "region", "aria-label": "What would be restored" }, plan.text),
+      el("div.row", el("button.danger", { type: "button", onclick: async () => {
+        box.close();
+        const done = await this.attempt(() => command(this.id, "revert", { since: turn }));
+        if (done) toast(done.text.split("\n")[0]);
+      } }, "Revert"), el("button.quiet", { type: "button", onclick: () => box.close() }, "Cancel")));
+  }
+
+  async onundo() {
+    const done = await this.attempt(() => command(this.id, "revert", { what: ["undo"] }));
+    if (done) toast(done.text.split("\n")[0]);
+  }
+
+  onwhy(message) {
+    this.why(message);
+  }
+
+  get maySpeak() {
+    return maySpeak();
+  }
+}

@@ -1,0 +1,445 @@
+// The conversation: events of docs/events.md become entries on the page, new ones at its end, old ones above.
+
+import { mayApprove } from "./api.js";
+import { add, amount, announce, chip, clock, counted, el, fill, iconButton, icon, seconds, shown } from "./dom.js";
+import { Growing, markdown } from "./markdown.js";
+
+const PHRASES = {
+  ok: "done", failed: "failed", timed_out: "timed out", killed: "stopped", denied: "denied", skipped: "skipped",
+};
+
+/** The arguments of a call, each whole and with everything visible that acts or hides. */
+export function argumentsOf(given) {
+  const list = el("dl.arguments");
+  for (const [name, value] of Object.entries(given)) {
+    const text = typeof value === "string" ? value : JSON.stringify(value, null, 2);
+    const pre = el("pre", { tabindex: "0", role: "region" });
+    pre.setAttribute("aria-label", "argument");
+    pre.append(shown(text, true));
+    list.append(el("dt", shown(name, true)), el("dd", pre));
+  }
+  return Object.keys(given).length ? list : el("p.muted", "no arguments");
+}
+
+/** The argument that says most, for one line. */
+function gist(given) {
+  const values = Object.values(given || {}).filter((value) => value !== null && value !== "");
+  const first = values.find((value) => typeof value === "string") ?? values[0];
+  if (first === undefined) return "";
+  const text = typeof first === "string" ? first : JSON.stringify(first);
+  return text.replace(/\s+/g, " ").slice(0, 200);
+}
+
+/** One tool call. What it holds is built when a person opens it. */
+class Call {
+  constructor(event) {
+    this.event = event;
+    this.ended = null;
+    this.output = "";
+    this.summary = el("summary");
+    this.body = el("div.tool-body");
+    this.node = el("details.entry.tool", this.summary, this.body);
+    this.node.addEventListener("toggle", () => this.node.open && this.build());
+    this.draw();
+  }
+
+  begin(event) {
+    this.event = event;
+    this.draw();
+  }
+
+  end(event) {
+    this.ended = event;
+    this.draw();
+  }
+
+  show(output) {
+    this.output = output;
+    this.node.open ||= !this.wasClosed;
+    this.build();
+  }
+
+  draw() {
+    const state = this.ended ? this.ended.status : "running";
+    const facts = [];
+    if (this.ended) {
+      if (this.ended.exit_code) facts.push(`exit ${this.ended.exit_code}`);
+      if (state !== "ok") facts.push(PHRASES[state] || state);
+      else if (this.ended.lines) facts.push(counted(this.ended.lines, "line"));
+    }
+    fill(this.summary, el(`span.dot.is-${state.replace(/[^a-z_]/g, "")}`, { role: "img", "aria-label": PHRASES[state] || state }),
+      el("b", this.event.tool), el("code", gist(this.event.arguments)), el("span.facts", facts.join(", ")), icon("chevron"));
+    if (this.ended && this.output && this.node.open) this.node.open = false;
+    if (this.node.open) this.build();
+  }
+
+  build() {
+    const output = this.ended ? this.ended.output : this.output;
+    fill(this.body, this.event.arguments && argumentsOf(this.event.arguments),
+      this.ended?.reason && el("p.muted", this.ended.reason),
+      output && el("pre.output", { tabindex: "0", role: "region", "aria-label": "Output" }, output));
+  }
+}
+
+/**
+ * Takes events and shows them. `listener` hears what else is to be known: `onqueue`, `onquestion`,
+ * `onanswered`, `onturn`, `ongoal`, `onchild`, `onprogress`, `onwhy`, `onrevert`, `onmine`.
+ */
+export class Transcript {
+  constructor(place, listener) {
+    this.place = place;
+    this.listener = listener;
+    this.items = new Map();
+    this.bubbles = new Map(); // of messages whose text is not known yet
+    this.calls = new Map();
+    this.closed = new Set(); // questions that were answered
+    this.asked = new Map();
+    this.live = null; // the answer that grows
+    this.thought = null;
+    this.speaker = "";
+    this.isOld = false;
+  }
+
+  /** Show the events of one page of the journal above everything. */
+  prepend(events) {
+    const kept = [this.place, this.live, this.thought, this.speaker];
+    const above = document.createDocumentFragment();
+    [this.place, this.live, this.thought, this.speaker, this.isOld] = [above, null, null, "", true];
+    for (const event of events) this.take(event);
+    [this.place, this.live, this.thought, this.speaker] = kept;
+    this.isOld = false;
+    this.place.prepend(above);
+  }
+
+  /** Show an event, and tell the listener what it means for the rest of the page. */
+  take(event) {
+    const show = this[`on_${event.type}`];
+    if (show) show.call(this, event);
+  }
+
+  append(...nodes) {
+    for (const node of nodes) this.place.append(node);
+    return nodes[0];
+  }
+
+  tell(name, ...values) {
+    if (!this.isOld) this.listener[name]?.(...values);
+  }
+
+  note(event, words, kind = "") {
+    this.endLive();
+    this.speaker = "";
+    return this.append(el(`p.entry.note${kind}`, el("span", words), event.time && el("time", { datetime: event.time }, clock(event.time))));
+  }
+
+  // Messages of people -----------------------------------------------------------------------------
+
+  on_accepted(event) {
+    if (event.text) this.items.set(event.id, { ...this.items.get(event.id), text: event.text, user: event.user || "", number: event.number });
+    if (event.as === "interrupt") this.said(event, event, "stop");
+    if (event.as === "side_talk") this.said(event, event, "aside");
+    this.tell("onmine", event);
+  }
+
+  said(event, item, tag = "") {
+    this.endLive();
+    this.speaker = "";
+    const text = el("div.words");
+    const head = el("header", el("b", item?.user || "you"), tag && el("span.tag", tag), el("time", { datetime: event.time }, clock(event.time)),
+      event.id || event.item ? iconButton("why", `Why: ${(item?.text || "").slice(0, 40)}`, () => this.listener.onwhy(event.item || event.id)) : null);
+    const bubble = this.append(el(`article.entry.said${tag ? `.is-${tag}` : ""}`, { "aria-label": `Message from ${item?.user || "a person"}` }, head, text));
+    if (item) text.append(shown(item.text));
+    return { bubble, head, text };
+  }
+
+  on_queue(event) {
+    for (const item of event.items) {
+      this.items.set(item.id, { ...this.items.get(item.id), ...item });
+      const waiting = this.bubbles.get(item.id);
+      if (waiting) {
+        this.bubbles.delete(item.id);
+        this.name(waiting, item);
+      }
+    }
+    this.tell("onqueue", event);
+  }
+
+  name({ bubble, head, text }, item) {
+    fill(text, item.text);
+    head.querySelector("b").replaceChildren(shown(item.user || "you"));
+    bubble.setAttribute("aria-label", `Message from ${item.user || "a person"}`);
+    if (item.goal) {
+      bubble.classList.add("is-goal");
+      head.querySelector("b").textContent = "goal";
+    }
+  }
+
+  on_turn_started(event) {
+    if (event.seq === null) return; // how it is for one who attaches: the journal has told it
+    const item = this.items.get(event.item);
+    const made = this.said({ ...event, id: event.item }, item);
+    if (item) this.name(made, item);
+    else this.bubbles.set(event.item, made);
+    this.tell("onturn", event.turn, true);
+  }
+
+  on_steered(event) {
+    const item = { text: event.text, user: this.items.get(event.id)?.user || "" };
+    this.said(event, item, "steer");
+  }
+
+  on_requeued(event) {
+    this.note(event, `#${event.number} waits again: ${event.why}`);
+  }
+
+  on_rejected(event) {
+    this.tell("onmine", event);
+  }
+
+  // The agent --------------------------------------------------------------------------------------
+
+  speak(event) {
+    if (this.speaker === event.turn) return;
+    this.speaker = event.turn;
+    this.append(el("p.entry.speaker", "agent"));
+  }
+
+  on_text(event) {
+    if (this.live && this.live.turn !== event.turn) this.endLive();
+    if (!this.live) {
+      this.speak(event);
+      const words = el("div.words");
+      const node = this.append(el("article.entry.answer.is-live", { "aria-label": "Answer", "aria-busy": "true" }, words));
+      this.live = { turn: event.turn, node, words, growing: new Growing(words), hasGap: false };
+    }
+    if (this.live.hasGap) {
+      this.live.growing.grow(" … ");
+      this.live.hasGap = false;
+    }
+    this.live.growing.grow(event.delta);
+    this.thought = null;
+  }
+
+  on_answer(event) {
+    let node;
+    if (this.live && this.live.turn === event.turn) {
+      node = this.live.node;
+      this.live = null;
+    } else {
+      this.endLive();
+      this.speak(event);
+      node = this.append(el("article.entry.answer", { "aria-label": "Answer" }));
+    }
+    node.classList.remove("is-live");
+    node.removeAttribute("aria-busy");
+    fill(node, el("div.words", markdown(event.text)));
+    if (!this.isOld) this.listener.onanswer?.(event);
+    this.thought = null;
+  }
+
+  /** The answer that grew gets no more: it stays as far as it came. */
+  endLive() {
+    if (!this.live) return;
+    this.live.growing.draw();
+    this.live.node.classList.remove("is-live");
+    this.live.node.removeAttribute("aria-busy");
+    this.live = null;
+  }
+
+  /** The connection was lost: pieces of a growing answer may be missing until it is whole. */
+  interrupt() {
+    if (this.live) this.live.hasGap = true;
+  }
+
+  /** An answer that nobody will finish is none: the journal does not have it. */
+  drop() {
+    this.live?.node.remove();
+    this.live = null;
+  }
+
+  on_thinking(event) {
+    if (!this.thought) {
+      this.speak(event);
+      const words = el("div.words");
+      this.thought = { words, node: this.append(el("details.entry.thinking", el("summary", "Thinking", icon("chevron")), words)) };
+    }
+    this.thought.words.append(shown(event.delta));
+  }
+
+  on_tool_started(event) {
+    const known = this.calls.get(event.call);
+    if (known) {
+      known.begin(event); // asked about before, or its end is on a newer page
+      return;
+    }
+    this.makeCall(event);
+  }
+
+  makeCall(event) {
+    this.endLive();
+    this.speak(event);
+    const call = new Call(event);
+    this.calls.set(event.call, call);
+    this.append(call.node);
+    return call;
+  }
+
+  on_output(event) {
+    this.calls.get(event.call)?.show(event.text);
+  }
+
+  on_tool_ended(event) {
+    (this.calls.get(event.call) || this.makeCall(event)).end(event);
+  }
+
+  on_progress(event) {
+    this.tell("onprogress", event);
+  }
+
+  // Questions --------------------------------------------------------------------------------------
+
+  on_question(event) {
+    this.endLive();
+    const what = event.kind === "ask" ? event.arguments.text : event.tool;
+    const state = chip("asking", "asks");
+    const row = el("p.entry.asked", state, el("span", event.kind === "ask" ? what : ["May ", el("b", what), " run?"]));
+    this.append(row);
+    this.asked.set(event.id, state);
+    if (this.closed.has(event.id)) state.replaceWith(chip("done", "closed"));
+    else if (!this.isOld || !event.isPast) this.listener.onquestion?.(event);
+  }
+
+  on_answered(event) {
+    this.closed.add(event.id);
+    const words = { allow: "allowed", always: "always allowed", deny: "denied", withdrawn: "withdrawn" };
+    const state = this.asked.get(event.id);
+    if (state) {
+      state.replaceWith(chip(event.choice === "deny" ? "denied" : "done", words[event.choice] || event.choice));
+      this.asked.delete(event.id);
+    }
+    this.listener.onanswered?.(event.id, words[event.choice] || event.choice);
+  }
+
+  // Turns ------------------------------------------------------------------------------------------
+
+  on_interrupting(event) {
+    this.note(event, `Stopping (${event.cause.replace(/_/g, " ")})…`);
+  }
+
+  on_interrupted() {}
+
+  on_turn_ended(event) {
+    this.endLive();
+    this.speaker = "";
+    const { usage } = event;
+    const facts = [seconds(usage.seconds), `${amount(usage.input + usage.output)} tokens`];
+    if (usage.cost) facts.push(`$${usage.cost.toFixed(usage.cost < 0.1 ? 4 : 2)}`);
+    const status = event.status === "completed" ? null : chip(event.status);
+    const undo = mayApprove() || this.listener.maySpeak ? el("button.quiet", { type: "button", onclick: () => this.listener.onrevert(event.turn) }, "Revert files…") : null;
+    this.append(el("footer.entry.turn-end", status, event.reason && el("span.reason", event.reason), el("span", facts.join(" · ")), undo));
+    this.tell("onturn", event.turn, false, event.status);
+  }
+
+  on_stopped(event) {
+    const parts = [event.killed.length && `${counted(event.killed.length, "process").replace("processs", "processes")} ended`,
+      event.survivors.length && `${event.survivors.length} still alive!`].filter(Boolean);
+    this.note(event, `Stopped${parts.length ? `: ${parts.join(", ")}` : ""}`);
+  }
+
+  // The session ------------------------------------------------------------------------------------
+
+  on_session_started(event) {
+    if (event.seq === null) return;
+    this.drop();
+    this.note(event, event.resumed ? "The session was resumed" : `The session began in ${event.folder}`);
+    this.tell("onlife", "open");
+  }
+
+  on_session_suspended(event) {
+    this.note(event, "The session was left; everything is kept");
+    this.tell("onlife", "no");
+  }
+
+  on_session_finalized(event) {
+    this.note(event, `The session has ended (${event.cause})`);
+    this.tell("onlife", "finalized");
+  }
+
+  on_recovered(event) {
+    this.drop();
+    this.note(event, `Cut off by a ${event.cause}: ${counted(event.items.length, "message")} kept; nothing runs until you resume it`, ".is-warn");
+    this.tell("onturn", "", false, "interrupted");
+  }
+
+  on_notice(event) {
+    if (!event.client_id) this.note(event, event.text);
+  }
+
+  on_error(event) {
+    this.note(event, [el("b", event.code.replace(/_/g, " ")), ` ${event.text}`, event.hint && el("span.hint", ` ${event.hint}`)], ".is-bad");
+  }
+
+  on_result(event) {
+    if (!this.listener.isMine?.(event.client_id)) return;
+    this.endLive();
+    this.speaker = "";
+    this.append(el(`article.entry.result${event.ok ? "" : ".is-bad"}`, { "aria-label": `Result of /${event.name}` },
+      el("header", `/${event.name}`), el("pre", { tabindex: "0", role: "region", "aria-label": "Result" }, event.text)));
+    this.tell("onmine", event);
+  }
+
+  on_compacted(event) {
+    this.note(event, event.summary === null ? `Not summed up: ${event.reason}` : `Older turns were summed up: ${amount(event.before)} tokens became ${amount(event.after)}`);
+  }
+
+  on_reverted(event) {
+    const kept = event.kept.map((path) => el("li", el("code", path), ` ${event.why[path] || ""}`));
+    const undo = event.scope === "undo" || this.isOld ? null : el("button.quiet", { type: "button", onclick: () => this.listener.onundo?.() }, "Undo");
+    this.append(el("article.entry.card", el("header", el("b", event.scope === "undo" ? "Revert undone" : "Files reverted"), undo),
+      el("ul", event.restored.map((path) => el("li", el("code", path)))),
+      kept.length && [el("p.muted", "left as they are:"), el("ul", kept)], event.notes.map((note) => el("p.muted", note))));
+  }
+
+  // Goals, subagents, workflows --------------------------------------------------------------------
+
+  on_goal(event) {
+    this.tell("ongoal", event);
+  }
+
+  on_verdict(event) {
+    this.note(event, ["Goal judged ", chip(event.verdict), ` ${event.reason}`]);
+    this.tell("onverdict", event);
+  }
+
+  on_child_started(event) {
+    this.tell("onchild", event);
+    if (event.seq === null) return;
+    const state = chip("working", event.resumed ? "goes on" : event.waiting ? "waits" : "began");
+    this.append(el("article.entry.card.is-child", el("header", state, el("b", event.name),
+      event.id && el("a", { href: `#/s/${event.id}` }, "open")), el("p", event.task)));
+  }
+
+  on_child_ended(event) {
+    this.tell("onchild", event);
+    this.note(event, ["Subagent ", el("b", event.name), ` ${event.status}`, event.reason && `: ${event.reason}`]);
+  }
+
+  on_side_talk_ended(event) {
+    this.append(el("article.entry.answer.is-aside", { "aria-label": "Answer to the aside" }, el("header", "aside"), el("div.words", markdown(event.text))));
+  }
+
+  on_run_started(event) {
+    this.note(event, `Workflow ${event.workflow} ${event.resumed ? "goes on" : "began"}`);
+  }
+
+  on_step(event) {
+    if (event.index !== undefined) return;
+    const counts = event.total ? ` ${event.done || 0}/${event.total}` : "";
+    this.append(el("p.entry.asked", chip(event.state), el("span", el("b", event.step), counts, event.reason && ` ${event.reason}`)));
+  }
+
+  on_run_ended(event) {
+    this.note(event, `Workflow ${event.status}${event.reason ? `: ${event.reason}` : ""}`);
+    if (event.output) this.append(el("article.entry.answer", { "aria-label": "Output" }, el("div.words", markdown(event.output))));
+  }
+}
