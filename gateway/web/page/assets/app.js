@@ -37,7 +37,10 @@ async function tryCode(code, problem) {
     begin();
   } catch (error) {
     if (problem) problem.textContent = error.message;
-    else showPairing(error.message);
+    else if (me) {
+      begin();
+      complain(error);
+    } else showPairing(error.message);
   }
 }
 
@@ -141,9 +144,9 @@ function welcome(isNew) {
 }
 
 function route() {
-  if (!me) return;
   const code = codeIn(location.hash);
   if (code) return void pairBy(code);
+  if (!me) return;
   const where = address();
   view?.close();
   view = where.session ? (where.isInside ? new InsideView(where.session) : new SessionView(where.session)) : welcome(where.isNew);

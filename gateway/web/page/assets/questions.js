@@ -44,7 +44,7 @@ export class Questions {
         !event.options.length && [free, el("button.accent", { type: "button", onclick: () => this.answer(event, free.value, "", row) }, "Answer")]);
       return row;
     }
-    fill(row, button("allow", "Allow", "accent"), button("always", "Always allow", "plain"), button("deny", "Deny", "danger"));
+    fill(row, button("allow", "Allow", "accent"), button("always", "Always", "plain"), button("deny", "Deny", "danger"));
     return [row, reason];
   }
 

@@ -128,7 +128,7 @@ export class QueueView {
     if (!isWaiting(item)) return item.state === "running" ? [why] : [why, button("close", "Drop", () => this.drop(item), "")];
     return [button("up", "Up", () => this.move(item, -1), "", { disabled: at <= 0 }),
       button("down", "Down", () => this.move(item, 1), "", { disabled: at >= this.waiting.length - 1 }),
-      button("edit", "Edit", () => this.edit(row), ""), button("steer", "Steer", () => this.steer(item), ""),
+      button("edit", "Edit", () => this.edit(row), ""), button("steer", "Steer", () => this.steer(item), "Steer"),
       why, button("close", "Drop", () => this.drop(item), "")];
   }
 

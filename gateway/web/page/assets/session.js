@@ -63,6 +63,9 @@ export class SessionView {
     this.dock = el("div.dock", el("div.column", this.latest, this.questions.node, this.strip, this.notOpen, maySpeak() && this.composer()));
     this.node = el("main.session", this.header, el("div.session-body", el("div.talk", this.connection, this.progress, this.scroller, this.dock), this.panel));
     this.transcript = new Transcript(this.entries, this);
+    this.staysAtEnd = true;
+    const keep = new ResizeObserver(() => this.staysAtEnd && (this.scroller.scrollTop = this.scroller.scrollHeight));
+    for (const part of [this.scroller, this.entries, this.pending]) keep.observe(part);
     this.scroller.addEventListener("scroll", () => this.onscroll(), { passive: true });
     this.node.addEventListener("keydown", (event) => event.key === "Escape" && this.togglePanel(false));
   }
@@ -188,10 +191,8 @@ export class SessionView {
   // Events -----------------------------------------------------------------------------------------
 
   take(event) {
-    const wasAtEnd = this.isAtEnd();
     this.transcript.take(event);
-    if (wasAtEnd) this.toEnd();
-    else if (event.type === "text" || event.type === "answer" || event.type === "turn_started") this.latest.hidden = false;
+    if (!this.staysAtEnd && (event.type === "text" || event.type === "answer" || event.type === "turn_started")) this.latest.hidden = false;
   }
 
   isAtEnd() {
@@ -201,11 +202,17 @@ export class SessionView {
 
   toEnd() {
     this.latest.hidden = true;
-    requestAnimationFrame(() => (this.scroller.scrollTop = this.scroller.scrollHeight));
+    this.staysAtEnd = true;
+    this.scroller.scrollTop = this.scroller.scrollHeight;
   }
 
   onscroll() {
-    if (this.isAtEnd()) this.latest.hidden = true;
+    const { scrollTop } = this.scroller;
+    if (this.isAtEnd()) {
+      this.latest.hidden = true;
+      this.staysAtEnd = true;
+    } else if (scrollTop < this.lastTop) this.staysAtEnd = false;
+    this.lastTop = scrollTop;
     if (this.scroller.scrollTop < 300 && this.stream?.oldest > 0 && this.isFirst) this.loadOlder();
   }
 
@@ -249,7 +256,6 @@ export class SessionView {
     }
     this.questions.ask(event);
     this.drawState();
-    if (this.isAtEnd()) this.toEnd();
   }
 
   onanswered(id, how) {
