@@ -131,7 +131,9 @@ export function announce(text, isUrgent = false) {
 /** Show a message for some seconds. */
 export function toast(text, isBad = false) {
   const note = el(`div.toast${isBad ? ".is-bad" : ""}`, text);
-  document.getElementById("toasts").append(note);
+  const place = document.getElementById("toasts");
+  place.append(note);
+  if (place.children.length > 2) place.firstChild.remove();
   setTimeout(() => note.remove(), isBad ? 9000 : 4000);
 }
 

@@ -1,0 +1,72 @@
+"""A home that is served, and browsers that were paired with it."""
+
+import re
+from collections.abc import Callable, Generator
+from contextlib import ExitStack
+
+import pytest
+from blackbox.conftest import gate, place, serve
+from support.driver import Place
+from support.served import Served
+
+from .browser import MISSING, Browser, Driver
+
+__all__ = ["gate", "place", "serve"]
+
+Start = Callable[..., Served]
+Open = Callable[..., Browser]
+
+
+@pytest.fixture
+def served(place: Place) -> Generator[Start]:
+    """Start programs that serve the place, and end them; none of them may complain."""
+    with ExitStack() as after:
+
+        def start(*options: str, name: str = "desk") -> Served:
+            one = Served(place, *options)
+            one.pair(name)
+
+            def close() -> None:
+                said = one.close()
+                assert "Traceback" not in said, said
+
+            after.callback(close)
+            return one
+
+        yield start
+
+
+@pytest.fixture(scope="session")
+def driver() -> Generator[Driver]:
+    """Start the program that drives browsers."""
+    if MISSING:
+        pytest.skip(f"not installed here: {', '.join(MISSING)}")
+    found = Driver()
+    yield found
+    found.close()
+
+
+@pytest.fixture
+def browser(driver: Driver, place: Place) -> Generator[Open]:
+    """Open browsers of a size, paired under a name unless that is empty, and close them."""
+    with ExitStack() as after:
+
+        def start(
+            web: Served, name: str = "phone", scope: str = "approve", width: int = 1440
+        ) -> Browser:
+            one = Browser(driver, width, 900 if width > 500 else 844)
+            after.callback(one.close)
+            one.go(f"http://{web.address}/#pair={code_for(place, name, scope)}")
+            one.wait("document.querySelector('.sessions')")
+            one.complaints()
+            return one
+
+        yield start
+
+
+def code_for(place: Place, name: str, scope: str = "approve") -> str:
+    """Return a code that pairs a device."""
+    ran = place.run("devices", "pair", name, "--scope", scope)
+    found = re.search(r"#pair=([\w-]+)", ran.stdout)
+    assert found, ran
+    return found[1]

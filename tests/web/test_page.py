@@ -1,0 +1,470 @@
+"""The page that `steersman serve` shows, in a real browser: what people see, and what they do."""
+
+import pytest
+from support.driver import Gate, Place
+from support.model_server import Door, Text, Tools
+from support.served import Served
+
+from .browser import ENTER, Browser
+from .conftest import Open, Start, code_for
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+
+DOWN, UP, ESCAPE, SPACE = "\ue015", "\ue013", "\ue00c", " "
+WAITING = ".item.is-pending .item-text"
+
+
+def shell(command: str) -> Tools:
+    """A model's wish to run a command."""
+    return Tools([{"tool": "shell", "arguments": {"command": command}}], match="begin", times=1)
+
+
+def open_session(one: Browser, web: Served, session: str, part: str = "") -> None:
+    """Show a session, or a part of its view."""
+    one.go(f"http://{web.address}/#/s/{session}{part}")
+
+
+def say(web: Served, session: str, text: str, said_as: str = "auto") -> None:
+    """Send a message from the desk."""
+    answer = web.ask("POST", f"sessions/{session}/messages", {"text": text, "as": said_as})
+    assert answer.status == 202, answer
+
+
+def at_a_gate(web: Served, session: str, one: Browser, gate: Gate) -> None:
+    """Begin a turn, allow its command with a tap, and wait until that runs."""
+    say(web, session, "begin")
+    one.wait_text("May shell run?", ".question")
+    one.click(".question button.accent")
+    gate.wait()
+    one.wait("!document.querySelector('.question')")
+
+
+def test_from_the_sofa(place: Place, serve, served: Start, browser: Open, gate: Gate) -> None:
+    """A phone answers with a tap, drags the queue, and steers; both it and the desk see who said what."""
+    door = Door()
+    serve(
+        shell(gate.command),
+        Text("The **first** words", match="begin", door=door),
+        Text("As you like.", times=0, match="streaming"),
+        Text("Done."),
+    )
+    web = served()
+    phone = browser(web, "phone", width=390)
+    desk = browser(web, "laptop")
+    session = web.begin()
+    for one in (phone, desk):
+        open_session(one, web, session)
+        one.wait("document.querySelector('#input')")
+    at_a_gate(web, session, phone, gate)
+    desk.wait_text("allowed", ".entries")
+
+    for text in ("docs", "tests", "changelog"):
+        phone.type("#input", text)
+        phone.click(".ways label:nth-of-type(3)")
+        phone.click(".send")
+        phone.wait_text(text, ".queue")
+    assert phone.texts(WAITING) == desk.texts(WAITING) == ["docs", "tests", "changelog"]
+    phone.click(".strip")
+    phone.wait("document.querySelector('.panel').getBoundingClientRect().right <= innerWidth")
+    phone.drag(".item:nth-child(4) .grip", ".item:nth-child(2) .grip")
+    for one in (phone, desk):
+        one.wait(
+            "[...document.querySelectorAll(arguments[0])].map((one) => one.textContent).join()"
+            " === 'changelog,docs,tests'",
+            WAITING,
+        )
+    desk.drag(".item:nth-child(2) .grip", ".item:nth-child(4) .grip", kind="mouse")
+    phone.wait("document.querySelector(arguments[0]).textContent === 'docs'", WAITING)
+    stored = web.ask("GET", f"sessions/{session}/queue").data["items"]
+    assert [item["text"] for item in stored if item["state"] == "pending"] == phone.texts(WAITING)
+    phone.click(".panel-close button")
+
+    phone.type("#input", "prefer the streaming parser")
+    phone.click(".ways label:nth-of-type(2)")
+    phone.click(".send")
+    desk.wait_text("steers soon", ".queue")
+    gate.open()
+    for one in (phone, desk):
+        one.wait_text("prefer the streaming parser", ".said.is-steer")
+        assert "phone" in one.texts(".said.is-steer header")[0]
+        assert "desk" in one.texts(".said header")[0]
+    web.until(session, "turn_ended")
+    for one in (phone, desk):
+        one.wait("document.querySelectorAll('.turn-end').length === 4")
+        assert one.texts(".said .words") == [
+            "begin",
+            "prefer the streaming parser",
+            "docs",
+            "tests",
+            "changelog",
+        ]
+        assert one.complaints() == []
+    door.close()
+
+
+def test_an_answer_streams_and_is_drawn(serve, served: Start, browser: Open) -> None:
+    """Its pieces are there before it ends; tables, code and links become elements, once."""
+    door = Door()
+    table = "| a | b |\n|---|--:|\n| 1 | 2 |\n"
+    code = "```python\ndef f():  # why\n    return 'x'\n```\n"
+    links = "[docs](https://example.org/x) [bad](javascript:alert(1)) ![pic](https://example.org/p)"
+    serve(Text(f"## Title\n\n{table}\n{code}\n{links}\n\n- [x] done\n\nlast", door=door))
+    web = served()
+    one = browser(web)
+    session = web.begin()
+    open_session(one, web, session)
+    one.type("#input", f"go on{ENTER}")
+    one.wait_text("last", ".answer.is-live")
+    one.wait("document.querySelector('.stop').checkVisibility()")
+    door.open()
+    one.wait("document.querySelector('.turn-end')")
+    assert not one.run("return document.querySelector('.is-live')")
+    assert one.texts(".answer h4") == ["Title"]
+    assert one.texts(".answer td") == ["1", "2"]
+    assert one.texts(".answer .code-word") == ["def", "return"]
+    assert one.texts(".answer .code-comment") == ["# why"]
+    targets = "return [...document.querySelectorAll('.answer a')].map((one) => one.href)"
+    assert one.run(targets) == ["https://example.org/x", "https://example.org/p"]
+    assert not one.run("return document.querySelector('.answer img')")
+    assert one.complaints() == []
+    door.close()
+
+
+def test_a_stop_and_a_held_queue(serve, served: Start, browser: Open, gate: Gate) -> None:
+    """Stop ends the turn; what waited is held, and goes on when a person says so."""
+    serve(shell(gate.command), Text("Done."))
+    web = served()
+    one = browser(web)
+    session = web.begin()
+    open_session(one, web, session)
+    at_a_gate(web, session, one, gate)
+    say(web, session, "and then", "queue")
+    one.wait_text("and then", ".queue")
+    one.click(".stop")
+    one.wait_text("interrupted", ".turn-end")
+    one.wait_text("Held", ".held")
+    one.click(".held button")
+    web.until(session, "turn_started", after=web.ask("GET", f"sessions/{session}").data["seq"] - 2)
+    one.wait("!document.querySelector('.item')")
+    one.wait_text("Done.", ".entries")
+
+
+def test_files_are_reverted_after_a_look(place: Place, serve, served: Start, browser: Open) -> None:
+    """The dialog shows what would be restored, and nothing is until a person says so."""
+    write = {"tool": "write", "arguments": {"path": "new.txt", "content": "made"}}
+    serve(Tools([write], match="begin", times=1), Text("Done."))
+    web = served()
+    one = browser(web)
+    session = web.begin()
+    open_session(one, web, session)
+    say(web, session, "begin")
+    one.click(".question button.accent")
+    one.wait("document.querySelector('.turn-end')")
+    assert (place.folder / "new.txt").read_text() == "made"
+    one.click(".turn-end button")
+    one.wait_text("new.txt", "dialog pre")
+    assert (place.folder / "new.txt").exists()
+    one.click("dialog button.danger")
+    one.wait_text("new.txt", ".card")
+    assert not (place.folder / "new.txt").exists()
+
+
+def test_by_keyboard_alone(serve, served: Start, browser: Open, gate: Gate) -> None:
+    """Questions are answered, messages moved, edited and dropped without a pointer; the focus stays."""
+    serve(shell(gate.command), Text("Done."))
+    web = served()
+    one = browser(web)
+    session = web.begin()
+    open_session(one, web, session)
+    say(web, session, "begin")
+    one.wait_text("May shell run?", ".question")
+    one.tab_to("Allow")
+    one.press(ENTER)
+    gate.wait()
+    one.wait("!document.querySelector('.question')")
+    assert one.focus() == "Message"
+    for text in ("docs", "tests", "changelog"):
+        say(web, session, text, "queue")
+        one.wait_text(text, ".queue")
+    one.tab_to("Move #2")
+    one.press(DOWN)
+    one.wait("document.querySelector(arguments[0]).textContent === 'tests'", WAITING)
+    assert one.focus().startswith("Move #2: docs. Place 2 of 3")
+    one.press(DOWN)
+    one.wait_text("place 3 of 3", "#polite")
+    one.press(UP)
+    one.wait_text("place 2 of 3", "#polite")
+    one.tab_to("Edit #2")
+    one.press(ENTER)
+    one.press("\ue009", "a")  # the text is replaced: select all, then type
+    one.press(*" and more", ENTER)
+    one.wait_text("and more", ".queue")
+    assert one.focus() == "Edit #2"
+    one.tab_to("Drop #2")
+    one.press(SPACE)
+    one.wait("document.querySelectorAll(arguments[0]).length === 2", WAITING)
+    assert one.focus().endswith("#4")
+    stored = web.ask("GET", f"sessions/{session}/queue").data["items"]
+    assert [item["text"] for item in stored] == ["begin", "tests", "changelog"]
+    gate.open()
+
+
+def test_a_device_that_may_only_look(serve, served: Start, browser: Open, gate: Gate) -> None:
+    """It sees everything, and is offered nothing that would be refused."""
+    serve(shell(gate.command), Text("Done."))
+    web = served()
+    one = browser(web, "wall", "look")
+    session = web.begin()
+    open_session(one, web, session)
+    say(web, session, "begin")
+    one.wait_text("May shell run?", ".question")
+    assert one.texts(".question button, .send, .stop, .new-session") == []
+    one.wait_text("may not answer", ".question")
+
+
+def test_a_revoked_device_is_shut_out(place: Place, serve, served: Start, browser: Open) -> None:
+    """In the middle of a stream nothing of the session stays on the page; a new code lets it in again."""
+    door = Door()
+    serve(Text("The secret plan", door=door))
+    web = served()
+    one = browser(web)
+    session = web.begin()
+    open_session(one, web, session)
+    say(web, session, "begin")
+    one.wait_text("secret plan", ".answer.is-live")
+    assert place.run("devices", "revoke", "phone").returncode == 0
+    one.wait("document.querySelector('#code')")
+    assert "secret" not in one.run("return document.documentElement.textContent")
+    door.open()
+    one.type("#code", "nonsense" + ENTER)
+    one.wait_text("wrong", ".problem")
+    one.run("document.querySelector('#code').value = ''")
+    one.type("#code", code_for(place, "phone again") + ENTER)
+    one.wait_text("secret plan", ".answer")
+    door.close()
+
+
+def test_a_power_cut(serve, served: Start, browser: Open, gate: Gate) -> None:
+    """The page finds the new program; nothing is doubled or lost, and what was typed arrives."""
+    serve(
+        Text("An answer of old.", match="^old", times=0),
+        shell(gate.command),
+        Text("An answer of new.", times=0, match="^new"),
+        Text("Done."),
+    )
+    web = served()
+    port = web.address.rpartition(":")[2]
+    one = browser(web)
+    session = web.begin()
+    open_session(one, web, session)
+    say(web, session, "old one")
+    one.wait_text("An answer of old.", ".answer")
+    at_a_gate(web, session, one, gate)
+    say(web, session, "later", "queue")
+    one.wait_text("later", ".queue")
+    web.kill()
+    one.wait("document.querySelector('.connection')?.checkVisibility()")
+    one.type("#input", f"new one{ENTER}")
+    one.wait_text("waits for the connection", ".pending")
+    again = served("--port", port, name="desk2")
+    one.wait("!document.querySelector('.connection').checkVisibility()")
+    one.wait_text("new one", ".entries")
+    one.wait("!document.querySelector('.pending .entry')")
+    one.wait_text("An answer of new.", ".entries")
+    shown = one.texts(".said .words")
+    assert shown == ["old one", "begin", "new one"]
+    assert one.texts(WAITING) == ["later"]
+    seen = one.texts(".entries > .entry:not(.speaker)")
+    open_session(one, again, "")
+    one.wait("!document.querySelector('.session')")
+    open_session(one, again, session)
+    one.wait_text("An answer of new.", ".entries")
+    afresh = one.texts(".entries > .entry:not(.speaker)")
+    assert [text for text in seen if "answer of" in text or "one" in text] == [
+        text for text in afresh if "answer of" in text or "one" in text
+    ]
+    assert sum("An answer of old." in text for text in afresh) == 1
+
+
+def test_the_lid_was_closed(serve, served: Start, browser: Open) -> None:
+    """A session that ran without anybody is in the list by its name; the page shows what happened."""
+    serve(Text("It went well."))
+    web = served()
+    session = web.begin()
+    say(web, session, "a long job")
+    web.until(session, "turn_ended")
+    rename = {"name": "rename", "arguments": {"called": "The long job"}}
+    web.ask("POST", f"sessions/{session}/commands", rename)
+    one = browser(web, width=390)
+    one.wait_text("The long job", ".sessions")
+    one.click(".session-link")
+    one.wait_text("It went well.", ".answer")
+    assert one.texts(".said .words") == ["a long job"]
+    assert "The long job" in one.texts("h1")
+    assert one.texts(".said b") == ["desk"]
+
+
+def test_a_long_journal_comes_in_pages(serve, served: Start, browser: Open) -> None:
+    """The newest is there first, the oldest when a person goes up, and each message once."""
+    serve(Text("Yes."))
+    web = served()
+    session = web.begin()
+    for number in range(1, 61):
+        say(web, session, f"message {number}.", "queue")
+    while web.ask("GET", f"sessions/{session}/queue").data["items"]:
+        web.until(session, "turn_ended", after=web.ask("GET", f"sessions/{session}").data["seq"])
+    one = browser(web)
+    open_session(one, web, session)
+    one.wait_text("message 60.", ".entries")
+    assert "message 1." not in one.texts(".said .words")
+    while one.run("return document.querySelector('.more').checkVisibility()"):
+        one.run("document.querySelector('.more').click()")
+    one.wait("document.querySelectorAll('.said').length === 60")
+    assert one.texts(".said .words") == [f"message {number}." for number in range(1, 61)]
+    assert one.texts(".answer .words") == ["Yes."] * 60
+
+
+def test_inside(serve, served: Start, browser: Open, gate: Gate) -> None:
+    """Each part shows its states with one lit; the slider shows them at any entry, with the messages."""
+    serve(shell(gate.command), Text("Done."))
+    web = served()
+    one = browser(web)
+    session = web.begin()
+    open_session(one, web, session)
+    at_a_gate(web, session, one, gate)
+    say(web, session, "then", "queue")
+    one.click(".said .icon-button")
+    one.wait_text("turn t1 began with it", "dialog")
+    one.press(ESCAPE)
+    one.wait("!document.querySelector('dialog')")
+    open_session(one, web, session, "/inside")
+    lit = (
+        "[...document.querySelectorAll('.part')].find((one) => one.querySelector('b').textContent"
+        ".startsWith(arguments[0]))?.querySelector('[aria-current]')?.textContent === arguments[1]"
+    )
+    for part, state in (("session", "busy"), ("turn", "acting"), ("shell", "running")):
+        one.wait(lit, part, state)
+    one.wait(lit, "#2", "pending")
+    one.wait_text("may shell run?", ".sequence")
+    one.run(
+        "const slider = document.querySelector('[type=range]'); slider.value = 1;"
+        "slider.dispatchEvent(new Event('input'))"
+    )
+    one.wait(lit, "session", "idle")
+    one.wait_text("entry 1 of", ".moment")
+    one.wait_text("No turn yet", ".sequence-place")
+    assert "#2" not in one.texts(".part b")
+    one.click(".time button.plain")
+    one.wait(lit, "session", "busy")
+    gate.open()
+    web.until(session, "turn_ended")
+    one.wait(lit, "session", "idle")
+    assert one.complaints() == []
+
+
+HOSTILE = "<img src=x onerror=alert(1)><script>alert(2)</script>&lt;b&gt; \u202egnp.exe\u202c \u200b\x1b[31m"
+
+
+def test_hostile_text_is_only_text(place: Place, serve, served: Start, browser: Open) -> None:
+    """In every field that an outsider fills: nothing becomes markup, nothing hides, nothing runs."""
+    name = "<b onclick=alert(3)>\u202etxt"
+    (place.folder / name).write_text(HOSTILE, "utf-8")
+    serve(
+        Tools(
+            [
+                {"tool": "read", "arguments": {"path": name}},
+                {"tool": HOSTILE, "arguments": {HOSTILE: HOSTILE}},
+                {"tool": "shell", "arguments": {"command": f"echo '{HOSTILE}'", HOSTILE: HOSTILE}},
+                {"tool": "shell", "arguments": {"command": f"echo \xad'{HOSTILE}'"}},
+            ],
+            text=HOSTILE,
+            match="begin",
+            times=1,
+        ),
+        Text(f"{HOSTILE}\n\n```html\n{HOSTILE}\n```\n\n| {HOSTILE} |\n|---|\n| {HOSTILE} |\n"),
+    )
+    web = served()
+    one = browser(web)
+    one.run("window.alert = () => (document.body.dataset.ran = 'yes')")
+    session = web.begin()
+    rename = {"name": "rename", "arguments": {"called": HOSTILE}}
+    web.ask("POST", f"sessions/{session}/commands", rename)
+    open_session(one, web, session)
+    say(web, session, f"begin {HOSTILE}")
+    one.wait("document.querySelector('.question')")
+    pre = one.run("return document.querySelector('.question pre').innerHTML")
+    assert "\\u00ad" in pre or "\\xad" in pre or "\\u202e" in pre
+    assert "\u202e" not in pre
+    assert "<script" not in pre
+    say(web, session, HOSTILE, "queue")
+    one.wait_text("\\u202egnp.exe", ".queue")
+    for _ in range(2):
+        if one.run("return document.querySelector('.question') !== null"):
+            one.click(".question button.accent")
+    one.wait("document.querySelectorAll('.turn-end').length === 2")
+    one.run("document.querySelectorAll('details').forEach((one) => (one.open = true))")
+    one.wait_text("onerror=alert(1)", ".tool-body")
+    one.click(".said .icon-button")
+    one.wait("document.querySelector('dialog')")
+    for view in ("", "/inside"):
+        open_session(one, web, session, view)
+        one.wait("document.querySelector('.answer, .sequence')")
+        made = "img, b[onclick], #app script, [onerror]"
+        assert one.run("return document.querySelectorAll(arguments[0]).length", made) == 0
+        source = one.run("return document.documentElement.outerHTML")
+        assert not [char for char in "\u202e\u200b\x1b" if char in source]
+        assert "yes" not in str(one.run("return document.body.dataset.ran"))
+    assert "\\u202e" in one.run("return document.title") + "".join(one.texts("h1"))
+    assert one.complaints() == []
+
+
+@pytest.mark.parametrize("width", [390, 1440])
+def test_nobody_is_kept_out(
+    width: int, place: Place, serve, served: Start, browser: Open, gate: Gate
+) -> None:
+    """Axe finds nothing serious in any view, dark or light."""
+    table = "# A\n\n| a | b |\n|---|--:|\n| 1 | 2 |\n\n```python\ndef f(): return 'x' # y\n```\n"
+    serve(Text(table, match="explain", times=0), shell(gate.command), Text("Done."))
+    web = served()
+    one = browser(web, width=width)
+    session = web.begin()
+    found: dict[str, list[str]] = {}
+
+    def look(view: str) -> None:
+        for scheme in ("light", "dark"):
+            one.prefer(scheme)
+            if barriers := one.barriers():
+                found[f"{view}, {scheme}"] = barriers
+
+    look("list")
+    one.go(f"http://{web.address}/#/new")
+    one.wait("document.querySelector('#folder')")
+    look("new session")
+    open_session(one, web, session)
+    say(web, session, "explain")
+    one.wait("document.querySelector('.turn-end')")
+    say(web, session, "begin")
+    one.wait("document.querySelector('.question')")
+    say(web, session, "then", "queue")
+    one.wait_text("then", ".queue")
+    look("question")
+    one.click(".question button.accent")
+    gate.wait()
+    one.run("document.querySelectorAll('details').forEach((one) => (one.open = true))")
+    look("conversation")
+    if width < 500:
+        one.click(".strip")
+        one.wait("document.querySelector('.panel').getBoundingClientRect().right <= innerWidth")
+        look("panel")
+        one.click(".panel-close button")
+    one.run("document.querySelector('.said .icon-button').click()")
+    one.wait("document.querySelector('dialog')")
+    look("why")
+    open_session(one, web, session, "/inside")
+    one.wait("document.querySelector('.sequence')")
+    look("inside")
+    place.run("devices", "revoke", "phone")
+    one.wait("document.querySelector('#code')")
+    look("pairing")
+    assert not found
+    gate.open()
