@@ -146,9 +146,10 @@ class Browser:
         return found
 
     def complaints(self) -> list[str]:
-        """Return what the console had to complain about since the last time."""
+        """Return what scripts and the policy had to complain about since the last time."""
         log = self.call("POST", "/se/log", {"type": "browser"})
-        return [line["message"] for line in log if line["level"] == "SEVERE"]
+        severe = [line for line in log if line["level"] == "SEVERE"]
+        return [line["message"] for line in severe if line["source"] != "network"]
 
     # What a person does -----------------------------------------------------------------------------
 

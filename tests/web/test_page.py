@@ -20,8 +20,10 @@ def shell(command: str) -> Tools:
 
 
 def open_session(one: Browser, web: Served, session: str, part: str = "") -> None:
-    """Show a session, or a part of its view."""
+    """Show a session, or a part of its view; when it is there, events come."""
     one.go(f"http://{web.address}/#/s/{session}{part}")
+    if session and not part:
+        one.wait("document.querySelector('.session[data-follows]')")
 
 
 def say(web: Served, session: str, text: str, said_as: str = "auto") -> None:
@@ -203,7 +205,7 @@ def test_by_keyboard_alone(serve, served: Start, browser: Open, gate: Gate) -> N
     one.tab_to("Drop #2")
     one.press(SPACE)
     one.wait("document.querySelectorAll(arguments[0]).length === 2", WAITING)
-    assert one.focus().endswith("#4")
+    assert "#4" in one.focus()
     stored = web.ask("GET", f"sessions/{session}/queue").data["items"]
     assert [item["text"] for item in stored] == ["begin", "tests", "changelog"]
     gate.open()
@@ -247,9 +249,9 @@ def test_a_revoked_device_is_shut_out(place: Place, serve, served: Start, browse
 def test_a_power_cut(serve, served: Start, browser: Open, gate: Gate) -> None:
     """The page finds the new program; nothing is doubled or lost, and what was typed arrives."""
     serve(
-        Text("An answer of old.", match="^old", times=0),
+        Text("An answer of old.", match="old one", times=0),
         shell(gate.command),
-        Text("An answer of new.", times=0, match="^new"),
+        Text("An answer of new.", times=0, match="new one"),
         Text("Done."),
     )
     web = served()
@@ -362,7 +364,8 @@ def test_inside(serve, served: Start, browser: Open, gate: Gate) -> None:
     assert one.complaints() == []
 
 
-HOSTILE = "<img src=x onerror=alert(1)><script>alert(2)</script>&lt;b&gt; \u202egnp.exe\u202c \u200b\x1b[31m"
+MARKUP = "<img src=x onerror=alert(1)><script>alert(2)</script>&lt;b&gt;"
+HOSTILE = f"{MARKUP} \u202egnp.exe\u202c \u200b\x1b[31m"
 
 
 def test_hostile_text_is_only_text(place: Place, serve, served: Start, browser: Open) -> None:
@@ -414,7 +417,7 @@ def test_hostile_text_is_only_text(place: Place, serve, served: Start, browser: 
         source = one.run("return document.documentElement.outerHTML")
         assert not [char for char in "\u202e\u200b\x1b" if char in source]
         assert "yes" not in str(one.run("return document.body.dataset.ran"))
-    assert "\\u202e" in one.run("return document.title") + "".join(one.texts("h1"))
+    assert MARKUP in one.run("return document.title")
     assert one.complaints() == []
 
 

@@ -49,6 +49,7 @@ export class Questions {
   }
 
   async answer(event, choice, reason, row) {
+    this.hadFocus = this.cards.get(event.id)?.contains(document.activeElement);
     const buttons = [...row.querySelectorAll("button")];
     buttons.forEach((button) => (button.disabled = true));
     try {
@@ -65,7 +66,8 @@ export class Questions {
   close(id, how) {
     const card = this.cards.get(id);
     if (!card) return;
-    const hadFocus = card.contains(document.activeElement);
+    const hadFocus = card.contains(document.activeElement) || this.hadFocus; // a disabled button loses it
+    this.hadFocus = false;
     card.remove();
     this.cards.delete(id);
     this.node.hidden = this.cards.size === 0;

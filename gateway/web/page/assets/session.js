@@ -131,6 +131,7 @@ export class SessionView {
     this.showMore();
     this.toEnd();
     this.isFirst = true;
+    if (this.isBusy) this.transcript.interrupt();
     this.stream.connect();
     this.drawState();
     if (this.row.parent) this.ofParent();
@@ -218,6 +219,7 @@ export class SessionView {
 
   showConnection(isConnected) {
     this.connection.hidden = isConnected;
+    this.node.toggleAttribute("data-follows", isConnected);
     if (!isConnected) {
       this.connection.textContent = "Not connected. Trying again…";
       return;
@@ -244,6 +246,8 @@ export class SessionView {
     const waiting = this.queue.waiting;
     const isHeld = queue.state === "held" || queue.items.some((item) => item.held || item.state === "interrupted");
     this.panelCount.textContent = waiting.length || "";
+    const label = "Queue, goal and subagents";
+    this.panelButton.setAttribute("aria-label", waiting.length ? `${waiting.length} waiting: ${label}` : label);
     this.strip.hidden = !waiting.length && !isHeld;
     fill(this.strip, isHeld ? chip("held") : el("b", `${waiting.length} waiting`), el("span", waiting[0] ? waiting[0].text : "resume to go on"), icon("chevron"));
     this.drawState();

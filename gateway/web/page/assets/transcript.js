@@ -98,6 +98,7 @@ export class Transcript {
     this.thought = null;
     this.speaker = "";
     this.isOld = false;
+    this.hasGap = false; // whether pieces of the answer that grows may be missing
   }
 
   /** Show the events of one page of the journal above everything. */
@@ -210,17 +211,16 @@ export class Transcript {
       this.speak(event);
       const words = el("div.words");
       const node = this.append(el("article.entry.answer.is-live", { "aria-label": "Answer", "aria-busy": "true" }, words));
-      this.live = { turn: event.turn, node, words, growing: new Growing(words), hasGap: false };
+      this.live = { turn: event.turn, node, words, growing: new Growing(words) };
     }
-    if (this.live.hasGap) {
-      this.live.growing.grow(" … ");
-      this.live.hasGap = false;
-    }
+    if (this.hasGap) this.live.growing.grow("… ");
+    this.hasGap = false;
     this.live.growing.grow(event.delta);
     this.thought = null;
   }
 
   on_answer(event) {
+    if (!this.isOld) this.hasGap = false;
     let node;
     if (this.live && this.live.turn === event.turn) {
       node = this.live.node;
@@ -248,7 +248,7 @@ export class Transcript {
 
   /** The connection was lost: pieces of a growing answer may be missing until it is whole. */
   interrupt() {
-    if (this.live) this.live.hasGap = true;
+    this.hasGap = true;
   }
 
   /** An answer that nobody will finish is none: the journal does not have it. */
