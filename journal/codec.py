@@ -8,6 +8,7 @@ their defaults: a journal outlives the version that wrote it.
 import re
 from collections.abc import Mapping, Sequence
 from functools import cache
+from threading import RLock
 from types import GenericAlias
 from typing import Any, TypeVar, cast, get_args, get_origin
 
@@ -86,18 +87,36 @@ def _defaults(cls: type[Struct]) -> tuple[tuple[str, Any], ...]:
 def decode(cls: type[T], data: dict[str, Any]) -> T:
     """Build a value from JSON data. Raises `StoreDamaged` when a field is missing or of another type."""
     try:
-        return convert(data, cls, dec_hook=_decode_ours)
+        return cast("T", _converted(data, cls))
     except ValidationError as error:
         raise StoreDamaged(f"a journal entry does not fit `{cls.__name__}`: {error}") from error
+
+
+_known_hints = set[Any]()
+_first_time = RLock()
+
+
+def _converted(data: Any, hint: Any) -> Any:
+    """Convert data, for the first time by one thread alone.
+
+    msgspec then works out the fields of the classes, and a second thread that comes upon a class whose
+    fields are not worked out yet ends the process (msgspec 0.20: `StructInfo_Convert`).
+    """
+    if hint in _known_hints:
+        return convert(data, hint, dec_hook=_decode_ours)
+    with _first_time:
+        value = convert(data, hint, dec_hook=_decode_ours)
+    _known_hints.add(hint)
+    return value
 
 
 def _decode_ours(hint: Any, data: Any) -> Any:
     """Build a log or an index map, which msgspec does not know."""
     kind, inner = get_origin(hint), get_args(hint)[0]
     if kind is Log:
-        return Log(convert(data, GenericAlias(list, (inner,)), dec_hook=_decode_ours))
+        return Log(_converted(data, GenericAlias(list, (inner,))))
     if kind is IndexMap:
-        return IndexMap(convert(data, GenericAlias(dict, (str, inner)), dec_hook=_decode_ours))
+        return IndexMap(_converted(data, GenericAlias(dict, (str, inner))))
     raise NotImplementedError(f"no way to decode {hint}")
 
 
