@@ -310,12 +310,15 @@ def test_a_long_journal_comes_in_pages(serve, served: Start, browser: Open) -> N
     """The newest is there first, the oldest when a person goes up, and each message once."""
     serve(Text("Yes."))
     web = served()
+    one = browser(web)
     session = web.begin()
+    open_session(one, web, session)
     for number in range(1, 61):
         say(web, session, f"message {number}.", "queue")
-    while web.ask("GET", f"sessions/{session}/queue").data["items"]:
-        web.until(session, "turn_ended", after=web.ask("GET", f"sessions/{session}").data["seq"])
-    one = browser(web)
+        if number % 10 == 0:
+            one.wait("document.querySelectorAll('.turn-end').length >= arguments[0]", number)
+    open_session(one, web, "")
+    one.wait("!document.querySelector('.session')")
     open_session(one, web, session)
     one.wait_text("message 60.", ".entries")
     assert "message 1." not in one.texts(".said .words")
@@ -396,14 +399,12 @@ def test_hostile_text_is_only_text(place: Place, serve, served: Start, browser: 
     say(web, session, f"begin {HOSTILE}")
     one.wait("document.querySelector('.question')")
     pre = one.run("return document.querySelector('.question pre').innerHTML")
-    assert "\\u00ad" in pre or "\\xad" in pre or "\\u202e" in pre
+    assert "\\xad" in pre
     assert "\u202e" not in pre
     assert "<script" not in pre
     say(web, session, HOSTILE, "queue")
     one.wait_text("\\u202egnp.exe", ".queue")
-    for _ in range(2):
-        if one.run("return document.querySelector('.question') !== null"):
-            one.click(".question button.accent")
+    one.click(".question button.accent")
     one.wait("document.querySelectorAll('.turn-end').length === 2")
     one.run("document.querySelectorAll('details').forEach((one) => (one.open = true))")
     one.wait_text("onerror=alert(1)", ".tool-body")
