@@ -13,7 +13,10 @@ let view = null;
 
 // Pairing ------------------------------------------------------------------------------------------
 
+const closeDialogs = () => document.querySelectorAll("dialog").forEach((box) => box.close());
+
 function showPairing(why = "") {
+  closeDialogs();
   view?.close();
   view = null;
   list.stop();
@@ -148,6 +151,7 @@ function route() {
   if (code) return void pairBy(code);
   if (!me) return;
   const where = address();
+  closeDialogs();
   view?.close();
   view = where.session ? (where.isInside ? new InsideView(where.session) : new SessionView(where.session)) : welcome(where.isNew);
   document.body.className = where.session || where.isNew ? "at-view" : "at-list";

@@ -142,7 +142,7 @@ export function dialog(title, ...content) {
   const heading = el("h2", { id: "dialog-title" }, title);
   const box = el("dialog", { "aria-labelledby": "dialog-title" },
     el("header.dialog-head", heading, iconButton("close", "Close", () => box.close())),
-    el("div.dialog-body", { tabindex: "-1" }, content));
+    el("div.dialog-body", { tabindex: "0", role: "region", "aria-labelledby": "dialog-title" }, content));
   box.addEventListener("close", () => box.remove());
   box.addEventListener("click", (event) => event.target === box && box.close());
   document.body.append(box);
