@@ -465,9 +465,9 @@ def classify(
     that begins with `/server:prompt` has no words that decide: they are arguments.
     """
     choice = _EXPLICIT.get(explicit)
-    if choice is None and (slash := _COMMAND.match(text)) and slash[1].lower() in commands:
-        argument = text[slash.end() :].rstrip()
-        return Classification(intent=Intent.COMMAND, command=slash[1].lower(), argument=argument)
+    if choice is None and (command := slash_command(text, commands)) is not None:
+        name, argument = command
+        return Classification(intent=Intent.COMMAND, command=name, argument=argument)
     if choice is None and _PROMPT.match(text):
         return Classification(intent=Intent.CONVERSE)
     reading = _read(words.tokens(text), words)
@@ -478,6 +478,17 @@ def classify(
             intent=choice, says_more=reading.says_more or not is_stop, revert=revert
         )
     return _by_words(reading)
+
+
+def slash_command(text: str, commands: Collection[str]) -> tuple[str, str] | None:
+    """Split a slash command into its name and the rest; none if the text is something else.
+
+    `commands` are the known ones, as for `classify`, which goes by this.
+    """
+    slash = _COMMAND.match(text)
+    if slash is None or slash[1].lower() not in commands:
+        return None
+    return slash[1].lower(), text[slash.end() :].rstrip()
 
 
 def addressee(text: str) -> tuple[str, str]:

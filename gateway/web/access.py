@@ -16,7 +16,7 @@ import os
 import secrets
 import time
 from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -29,9 +29,11 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Send
 from starlette.types import Scope as AsgiScope
 
+from ...machines.classification import slash_command
 from ...machines.errors import UsageError
 from ...workflows.paths import make_private, write_private
-from ..commands.registry import NAMES
+from ..commands.command import CommandCall
+from ..commands.registry import NAMES, parse
 
 Scope = Literal["look", "speak", "approve"]
 SCOPES: tuple[Scope, ...] = get_args(Scope)
@@ -44,8 +46,27 @@ ATTEMPTS, ATTEMPT_SECONDS = 10, 60.0
 """Wrong codes in so many seconds; after that no code is taken for a while."""
 LARGEST = 1 << 20
 """Largest body of a request in bytes."""
-APPROVING = frozenset({"permissions", "limits", "mode", "finalize", "routes", "model"})
-"""Commands that change what the agent may do: they need the scope `approve`."""
+SPEAKING = frozenset(
+    {
+        *("stop", "steer", "smalltalk", "undo", "receipts", "busy", "queue", "agents", "goal"),
+        *(
+            "revert",
+            "diff",
+            "show",
+            "tools",
+            "mcp",
+            "compact",
+            "usage",
+            "help",
+            "history",
+            "rename",
+        ),
+        *("inspect", "exit", "detach"),
+    }
+)
+"""Commands that the scope `speak` may give; every other one needs `approve`."""
+APPROVING = frozenset({"queue export", "queue import", "mcp restart"})
+"""Verbs of these that need `approve`: they touch files, or start programs."""
 _LETTERS = "23456789ABCDEFGHJKLMNPQRSTUVWXYZ"
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; "
@@ -242,14 +263,18 @@ class Access:
 
     def check_words(self, device: Device, text: str) -> None:
         """Refuse a typed command that a device may not give. Raises `HTTPException`."""
-        if text.startswith("/"):
-            self.check_command(device, text[1:].partition(" ")[0])
+        found = slash_command(text, NAMES)
+        if found is not None:
+            with suppress(UsageError):  # it is answered with what is wrong, and does nothing
+                self.check_command(device, parse(*found))
 
-    def check_command(self, device: Device, name: str) -> None:
+    def check_command(self, device: Device, call: CommandCall) -> None:
         """Refuse a command that a device may not give. Raises `HTTPException`."""
-        found = NAMES.get(name.partition(" ")[0])
-        named = found.name if found is not None else name
-        if named.partition(" ")[0] in APPROVING and device.scope != "approve":
+        name = call.command.name
+        is_spoken = name.partition(" ")[0] in SPEAKING and name not in APPROVING
+        if call.arguments.get("gates"):  # commands that are run without a question
+            name, is_spoken = f"{name} --gate", False
+        if not is_spoken and device.scope != "approve":
             raise HTTPException(
                 403, f"`{device.name}` may only {device.scope}: /{name} needs approve"
             )

@@ -19,6 +19,7 @@ from starlette.routing import Mount, Route
 
 from ...machines.catalogue import MACHINES
 from ...machines.errors import SteersmanError, StoreBusy, UnknownSession
+from ..commands.registry import call
 from .access import Access, Scope
 from .desk import Desk
 from .stream import frames
@@ -153,6 +154,8 @@ class Api:
         body: NewSession = request.state.body
         if bool(body.folder) == bool(body.resume):
             raise HTTPException(422, "give either a `folder` or a session to `resume`")
+        if body.resume and (body.agent or body.model):
+            raise HTTPException(422, "a session keeps its agent; `/model` changes its model")
         return JSONResponse(await self._desk.open(body.model_dump()), 201)
 
     async def show_session(self, request: Request) -> Response:
@@ -162,14 +165,15 @@ class Api:
     async def say(self, request: Request) -> Response:
         """Send a message; the answer is its receipt, and the message is durable then."""
         body: NewMessage = request.state.body
-        self._access.check_words(request.state.device, body.text)
+        if body.said_as == "auto":
+            self._access.check_words(request.state.device, body.text)
         said = {"text": body.text, "as": body.said_as}
         return await self._receipt(request, "say", said)
 
     async def command(self, request: Request) -> Response:
         """Carry out a slash command that is sent as data."""
         body: NewCommand = request.state.body
-        self._access.check_command(request.state.device, body.name)
+        self._access.check_command(request.state.device, call(body.name, body.arguments))
         return await self._command(request, body.name, **body.arguments)
 
     async def events(self, request: Request) -> Response:

@@ -11,7 +11,7 @@ from support.served import Served
 
 from .browser import MISSING, Browser, Driver
 
-__all__ = ["gate", "place", "serve"]
+__all__ = ["Open", "Start", "gate", "place", "serve", "served"]
 
 Start = Callable[..., Served]
 Open = Callable[..., Browser]
@@ -22,9 +22,9 @@ def served(place: Place) -> Generator[Start]:
     """Start programs that serve the place, and end them; none of them may complain."""
     with ExitStack() as after:
 
-        def start(*options: str, name: str = "desk") -> Served:
+        def start(*options: str, name: str = "") -> Served:
             one = Served(place, *options)
-            one.pair(name)
+            one.pair(name or f"desk-{one.program.pid}")
 
             def close() -> None:
                 said = one.close()
