@@ -69,7 +69,9 @@ def serve_in_background(host: str, port: int) -> int:
         )
     log = make_private(paths.state) / "serve.log"
     command = [sys.executable, "-P", "-m", "steersman", "serve", "--foreground"]
-    with log.open("wb") as file:
+    with suppress(FileNotFoundError):
+        log.unlink()  # a link in its place is not followed
+    with open(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
         program = subprocess.Popen(
             [*command, "--host", host, "--port", str(port)],
             stdin=subprocess.DEVNULL,

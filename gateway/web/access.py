@@ -14,6 +14,7 @@ import hmac
 import json
 import os
 import secrets
+import stat
 import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, suppress
@@ -68,6 +69,7 @@ SPEAKING = frozenset(
 APPROVING = frozenset({"queue export", "queue import", "mcp restart"})
 """Verbs of these that need `approve`: they touch files, or start programs."""
 _LETTERS = "23456789ABCDEFGHJKLMNPQRSTUVWXYZ"
+_SAFELY = os.O_NOFOLLOW | os.O_CLOEXEC
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; "
     "connect-src 'self'; manifest-src 'self'; worker-src 'self'; form-action 'none'; base-uri 'none'; "
@@ -124,7 +126,7 @@ class DeviceFile:
     def known(self) -> Known:
         """Return the devices as the file has them now. Raises `UsageError` if it cannot be read."""
         try:
-            found = os.stat(self._path)
+            found = os.lstat(self._path)
         except FileNotFoundError:
             self._seen, self._known = None, Known()
             return self._known
@@ -135,22 +137,35 @@ class DeviceFile:
 
     def _read(self) -> Known:
         try:
-            return Known.model_validate_json(self._path.read_bytes())
+            return Known.model_validate_json(self._content())
         except (OSError, ValidationError) as error:
             raise UsageError(
                 f"`{self._path}` cannot be read: {error}", "remove it, and pair the devices again"
             ) from error
 
     @contextmanager
+    def _content(self) -> bytes:
+        """Read the file, which must be this user's own; never through a link. Raises `OSError`."""
+        descriptor = os.open(self._path, os.O_RDONLY | os.O_NONBLOCK | _SAFELY)
+        with open(descriptor, "rb") as file:
+            found = os.fstat(file.fileno())
+            if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid():
+                raise OSError("it is not a file of yours")
+            return file.read()
+
     def _changed(self) -> Generator[Known]:
         """Read the file, let it be changed, and write it; one process at a time."""
         make_private(self._path.parent)
-        lock = os.open(
-            self._path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600
-        )
+        place = self._path.with_suffix(".lock")
+        try:
+            lock = os.open(place, os.O_RDWR | os.O_CREAT | _SAFELY, 0o600)
+        except OSError as error:
+            raise UsageError(
+                f"`{place}` cannot be opened: {error.strerror}", "remove it"
+            ) from error
         try:
             fcntl.flock(lock, fcntl.LOCK_EX)
-            known = self._read() if self._path.exists() else Known()
+            known = self._read() if os.path.lexists(self._path) else Known()
             yield known
             write_private(self._path, known.model_dump_json(indent=1).encode())
         finally:
@@ -174,6 +189,8 @@ class DeviceFile:
                 if hmac.compare_digest(found.hash, wanted) and now < found.expires:
                     known.codes.remove(found)
                     return _add(known, found.name, found.scope, now)
+                    if any(device.name == found.name for device in known.devices):
+                        return None
         return None
 
     def grant(self, name: str, scope: Scope, now: float) -> str:
