@@ -23,7 +23,6 @@ from typing import Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from starlette.exceptions import HTTPException
-from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
@@ -45,8 +44,10 @@ CODE_SECONDS = 600.0
 """Seconds for which a pairing code is valid."""
 ATTEMPTS, ATTEMPT_SECONDS = 10, 60.0
 """Wrong codes in so many seconds; after that no code is taken for a while."""
-LARGEST = 1 << 20
-"""Largest body of a request in bytes."""
+LARGEST, LARGEST_HEADER = 1 << 20, 16 << 10
+"""Bytes that the body of a request may have, and what stands before it."""
+REQUESTS = 1_000
+"""Requests that are answered at a time, streams among them."""
 SPEAKING = frozenset(
     {
         *("stop", "steer", "smalltalk", "undo", "receipts", "busy", "queue", "agents", "goal"),
@@ -68,8 +69,8 @@ SPEAKING = frozenset(
 """Commands that the scope `speak` may give; every other one needs `approve`."""
 APPROVING = frozenset({"queue export", "queue import", "mcp restart"})
 """Verbs of these that need `approve`: they touch files, or start programs."""
-_LETTERS = "23456789ABCDEFGHJKLMNPQRSTUVWXYZ"
 _SAFELY = os.O_NOFOLLOW | os.O_CLOEXEC
+_LETTERS = "23456789ABCDEFGHJKLMNPQRSTUVWXYZ"
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; "
     "connect-src 'self'; manifest-src 'self'; worker-src 'self'; form-action 'none'; base-uri 'none'; "
@@ -143,7 +144,6 @@ class DeviceFile:
                 f"`{self._path}` cannot be read: {error}", "remove it, and pair the devices again"
             ) from error
 
-    @contextmanager
     def _content(self) -> bytes:
         """Read the file, which must be this user's own; never through a link. Raises `OSError`."""
         descriptor = os.open(self._path, os.O_RDONLY | os.O_NONBLOCK | _SAFELY)
@@ -153,6 +153,7 @@ class DeviceFile:
                 raise OSError("it is not a file of yours")
             return file.read()
 
+    @contextmanager
     def _changed(self) -> Generator[Known]:
         """Read the file, let it be changed, and write it; one process at a time."""
         make_private(self._path.parent)
@@ -188,9 +189,9 @@ class DeviceFile:
             for found in known.codes:
                 if hmac.compare_digest(found.hash, wanted) and now < found.expires:
                     known.codes.remove(found)
-                    return _add(known, found.name, found.scope, now)
                     if any(device.name == found.name for device in known.devices):
                         return None
+                    return _add(known, found.name, found.scope, now)
         return None
 
     def grant(self, name: str, scope: Scope, now: float) -> str:
@@ -272,6 +273,7 @@ class Access:
                 )
         if SCOPES.index(device.scope) < SCOPES.index(scope):
             raise HTTPException(403, f"`{device.name}` may only {device.scope}: this needs {scope}")
+        request.state.admitted()
         return device
 
     def is_admitted(self, device: Device) -> bool:
@@ -328,7 +330,7 @@ class Access:
         try:
             body = json.loads(await request.body())
             code = str(body["code"])
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, RecursionError):
             raise HTTPException(422, 'send {"code": "…"}') from None
         paired = self._devices.redeem(code, now)
         if paired is None:
@@ -362,9 +364,9 @@ class Access:
 
     # Every request --------------------------------------------------------------------------------
 
-    def middleware(self) -> list[Middleware]:
-        """Return what every request passes through."""
-        return [Middleware(Door, hosts=self._hosts, is_secure=self._is_secure)]
+    def guarded(self, app: ASGIApp) -> ASGIApp:
+        """Return the application behind what every request passes through."""
+        return Door(app, self._hosts, is_secure=self._is_secure)
 
 
 def _view(device: Device, token: str) -> dict[str, Any]:
@@ -384,12 +386,17 @@ class Door:
         self._app = app
         self._hosts = hosts
         self._scheme = "https" if is_secure else "http"
+        self._open = 0
 
     async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
         """Pass a request on, or answer it."""
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
+        self._open += 1
+        try:
+            await self._answer(scope, receive, send)
+        finally:
+            self._open -= 1
+
+    async def _answer(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
         request = Request(scope)
         refused = self._refusal(request)
         if refused is not None:
@@ -422,6 +429,12 @@ class Door:
 
     def _refusal(self, request: Request) -> Response | None:
         hosts = self._hosts()
+        if self._open > REQUESTS:
+            return _refused(503, "too many requests and streams are open: close some")
+        if sum(len(name) + len(value) for name, value in request.headers.raw) > LARGEST_HEADER:
+            return _refused(431, f"the header of a request has at most {LARGEST_HEADER} bytes")
+        if "transfer-encoding" in request.headers and "content-length" in request.headers:
+            return _refused(400, "a request has one length")
         if len(request.headers.getlist("host")) != 1 or request.headers["host"] not in hosts:
             return _refused(403, "this is not the host that was asked for")
         origin = request.headers.get("origin")
@@ -449,4 +462,5 @@ class Door:
 
 def _refused(status: int, detail: str) -> Response:
     body = {"type": "about:blank", "status": status, "detail": detail}
-    return JSONResponse(body, status, media_type="application/problem+json")
+    closing = {"Connection": "close"} if status in (400, 503) else None
+    return JSONResponse(body, status, closing, media_type="application/problem+json")

@@ -16,6 +16,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Mount, Route
+from starlette.types import ASGIApp
 
 from ...machines.catalogue import MACHINES
 from ...machines.errors import SteersmanError, StoreBusy, UnknownSession
@@ -27,6 +28,8 @@ from .stream import frames
 BEAT = 15
 """Seconds after which an idle stream sends a sign of life."""
 PREFIX = "/api/v1"
+LONGEST_NUMBER = 18
+"""Digits that the number of an entry has at most."""
 LARGEST_PAGE = 2_000
 """Entries that one page of events may cover."""
 
@@ -179,9 +182,10 @@ class Api:
     async def events(self, request: Request) -> Response:
         """Stream the events after an entry, or return those of the journal as one page."""
         session, given = _session(request), request.query_params
-        await self._desk.session(session)
+        newest: int = (await self._desk.session(session))["seq"]
         last = request.headers.get("last-event-id") or given.get("after") or "0"
-        after = int(last) if last.isascii() and last.isdecimal() else 0
+        is_number = last.isascii() and last.isdecimal() and len(last) <= LONGEST_NUMBER
+        after = min(int(last), newest) if is_number else 0
         if "upto" in given:
             upto = min(int(given["upto"]), after + LARGEST_PAGE)
             return JSONResponse({"events": await self._desk.page(session, after, upto)})
@@ -303,6 +307,11 @@ async def _on_fault(request: Request, error: Exception) -> Response:
     return problem(504, "the session did not answer in time", "try again")
 
 
+async def _on_mistake(request: Request, error: Exception) -> Response:
+    """Answer where this program is wrong; the traceback is in its log."""
+    return problem(500, "a mistake in steersman", "its log says more")
+
+
 def openapi(api: Api) -> dict[str, Any]:
     """Describe the interface as OpenAPI 3.1 does."""
     paths: dict[str, dict[str, Any]] = {}
@@ -420,7 +429,7 @@ def _content(entry: Entry) -> dict[str, Any]:
     return {kind: {} for kind in kinds.get(entry.handler.__name__, ["application/json"])}
 
 
-def application(desk: Desk, access: Access, more: list[Route | Mount]) -> Starlette:
+def application(desk: Desk, access: Access, more: list[Route | Mount]) -> ASGIApp:
     """Return the whole application; `more` are the routes of the page."""
     api = Api(desk, access)
 
@@ -429,14 +438,15 @@ def application(desk: Desk, access: Access, more: list[Route | Mount]) -> Starle
         return JSONResponse(openapi(api))
 
     described = Route("/openapi.json", describe, methods=["GET"])
-    return Starlette(
+    app = Starlette(
         routes=[Mount(PREFIX, routes=api.routes()), *access.routes(), described, *more],
-        middleware=access.middleware(),
         exception_handlers={
             HTTPException: _on_http,
             SteersmanError: _on_fault,
             TimeoutError: _on_fault,
             pykka.Timeout: _on_fault,
             pykka.ActorDeadError: _on_fault,
+            Exception: _on_mistake,
         },
     )
+    return access.guarded(app)

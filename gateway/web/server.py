@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import signal
 import socket
 import time
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, cast
 
+import h11
 import uvicorn
+from sse_starlette.sse import AppStatus
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from ...journal.lock import Owner
@@ -21,43 +25,67 @@ from ...workflows.paths import Paths
 from ..hosts import Hosts
 from ..launch_options import LaunchOptions
 from ..serving import Serving, write_address
-from .access import Access, DeviceFile
+from .access import LARGEST_HEADER, Access, DeviceFile
 from .application import application
 from .desk import Desk
 from .page import page_routes
 from .stream import Broadcast
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
-HEADER_SECONDS = 10.0
-"""Seconds in which a new connection has to send a request."""
-STRANGERS = 64
-"""Connections at a time that have sent no request yet; of more, the oldest are closed."""
-CONNECTIONS = 1_000
-"""Connections at a time."""
-LARGEST_HEADER = 16 << 10
-"""Bytes that a request may have before its body."""
+REQUEST_SECONDS = 10.0
+"""Seconds in which a request has to come whole."""
+READING_SECONDS = 30.0
+"""Seconds in which a client has to take some more of what waits for it."""
+STRANGERS = 256
+"""Connections at a time that no paired device has used yet; of more, the oldest are closed."""
+WORKERS = 32
+"""Threads for what blocks: the journal, and the sessions of other programs."""
 PARTING = 2
 """Seconds that answers may take when the server ends; streams are cut."""
 
 
 class Protocol(H11Protocol):
-    """Closes connections that say nothing, so that they keep no others out."""
+    """Closes connections that say nothing, say it too slowly or do not read: none keeps others out.
+
+    A request finds `admitted` in its state, to be called when a device has shown its token.
+    """
 
     _strangers: dict[Protocol, None] = {}  # noqa: RUF012 - of all connections, the oldest first
 
     def connection_made(self, transport: Any) -> None:
         """Begin a connection."""
         super().connection_made(transport)
+        transport.set_write_buffer_limits(0)  # `pause_writing` whenever something waits
+        self.app_state = {**self.app_state, "admitted": self._admit}
+        self._deadline: asyncio.TimerHandle | None = None
+        self._look: asyncio.TimerHandle | None = None
         while len(self._strangers) >= STRANGERS:
             next(iter(self._strangers)).drop()
         self._strangers[self] = None
-        self._late = asyncio.get_running_loop().call_later(HEADER_SECONDS, self.drop)
+        self._expect()
 
-    def handle_events(self) -> None:
-        """Handle what has come; with a whole request the connection is no stranger's any more."""
-        super().handle_events()
-        if self.cycle:
-            self._forget()
+    def data_received(self, data: bytes) -> None:
+        """Handle what has come; the rest of a request has to come in time."""
+        super().data_received(data)
+        if self.is_expecting:
+            self._expect()
+        else:
+            self._cancel_deadline()
+
+    @property
+    def is_expecting(self) -> bool:
+        """Whether a request has not come whole."""
+        return self.conn.their_state in (h11.IDLE, h11.SEND_BODY)
+
+    def pause_writing(self) -> None:
+        """Remember how much waits for the client."""
+        super().pause_writing()
+        self._look_later()
+
+    def resume_writing(self) -> None:
+        """Forget it: the client has read everything."""
+        super().resume_writing()
+        self._cancel_look()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """End a connection."""
@@ -65,15 +93,44 @@ class Protocol(H11Protocol):
         super().connection_lost(exc)
 
     def drop(self) -> None:
-        """Close the connection of a stranger."""
+        """Close the connection at once."""
         self._forget()
         transport = cast("asyncio.Transport | None", self.transport)
         if transport is not None:
             transport.abort()
 
+    def _admit(self) -> None:
+        self._strangers.pop(self, None)
+
+    def _expect(self) -> None:
+        if self._deadline is None:
+            self._deadline = self.loop.call_later(REQUEST_SECONDS, self.drop)
+
+    def _cancel_deadline(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+    def _look_later(self) -> None:
+        waiting = self.transport.get_write_buffer_size()
+        self._cancel_look()
+        self._look = self.loop.call_later(READING_SECONDS, self._has_read, waiting)
+
+    def _has_read(self, before: int) -> None:
+        if self.transport.get_write_buffer_size() < before:
+            self._look_later()
+        else:
+            self.drop()
+
+    def _cancel_look(self) -> None:
+        if self._look is not None:
+            self._look.cancel()
+            self._look = None
+
     def _forget(self) -> None:
         self._strangers.pop(self, None)
-        self._late.cancel()
+        self._cancel_deadline()
+        self._cancel_look()
 
 
 class WebServer(uvicorn.Server):
@@ -107,6 +164,9 @@ async def serve(
             f"`--host {host}`: other machines are served only with encryption",
             "set serve.certificate and serve.key, or leave --host out and use a tunnel (`ssh -L`)",
         )
+    logging.getLogger("uvicorn.error").setLevel(logging.ERROR)  # strangers write no log
+    loop = asyncio.get_running_loop()
+    loop.set_default_executor(ThreadPoolExecutor(WORKERS, "web"))
     broadcast = Broadcast()
     hosts = Hosts(paths, environ, LaunchOptions(can_ask=True), broadcast.hear)
     serving = Serving(paths.state)
@@ -133,14 +193,12 @@ async def serve(
                 access_log=False,
                 server_header=False,
                 proxy_headers=False,
-                limit_concurrency=CONNECTIONS,
                 h11_max_incomplete_event_size=LARGEST_HEADER,
                 timeout_graceful_shutdown=PARTING,
                 ssl_certfile=certificate[0] if certificate else None,
                 ssl_keyfile=certificate[1] if certificate else None,
             )
         )
-        loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             loop.add_signal_handler(number, _end, server)
         write_address(paths.state, address)
@@ -152,6 +210,10 @@ async def serve(
 
 
 def _end(server: uvicorn.Server) -> None:
+    for connection in tuple(server.server_state.connections):
+        if isinstance(connection, Protocol) and connection.is_expecting:
+            connection.drop()
+    AppStatus.should_exit = True  # ends the streams
     server.should_exit = True
 
 

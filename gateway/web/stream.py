@@ -28,7 +28,7 @@ from ..host import Host
 from ..hosts import Hosts
 from ..remote import Remote
 
-UNREAD = 5_000
+UNREAD = 2_000
 """Events that wait for a client that does not read; then they are read from the journal."""
 LOOK = 0.5
 """Seconds without an event after which it is looked who has the session open."""
@@ -94,8 +94,12 @@ class Feed:
     def flush(self) -> None:
         """Let what was kept be read."""
         with self._mutex:
-            self._ready.extend(self._fresh)
+            if not self._is_over:
+                self._ready.extend(self._fresh)
             self._fresh.clear()
+            if len(self._ready) > UNREAD:
+                self._ready.clear()
+                self._is_over = True
         self._wake()
 
     def end(self) -> None:
@@ -121,7 +125,7 @@ class Feed:
         with self._mutex:
             found = list(self._ready)
             self._ready.clear()
-        return found if len(found) <= UNREAD else []
+        return found
 
 
 class Broadcast:

@@ -1,10 +1,378 @@
-"""Attacks on `steersman serve`: by pages, by programs without a token, and by devices with a small scope."""
+"""Attacks on `steersman serve`: by pages, by programs without a token, by devices of a small scope."""
 
 import json
+import os
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager, suppress
+from pathlib import Path
 
+import pytest
 from support.driver import Gate, Place
 from support.model_server import Text, Tools
+from support.patience import seconds
+from support.served import Served
 from web.conftest import Start
+
+# Requests by hand ---------------------------------------------------------------------------------
+
+
+def connect(web: Served) -> socket.socket:
+    """Connect, and wait for no answer longer than a test has."""
+    host, _, port = web.address.rpartition(":")
+    return socket.create_connection((host, int(port)), seconds(30))
+
+
+def raw(web: Served, head: str, body: bytes = b"", host: str | None = None) -> tuple[int, str]:
+    """Send lines of a request as they are; return the status and all of the answer."""
+    named = web.address if host is None else host
+    lines = [*head.splitlines(), f"Host: {named}", "Connection: close"]
+    with closing(connect(web)) as connection:
+        connection.sendall("\r\n".join(lines).encode() + b"\r\n\r\n" + body)
+        return answered(connection)
+
+
+def answered(connection: socket.socket) -> tuple[int, str]:
+    """Read up to the end; a connection that was cut has the status 0."""
+    said = b""
+    with suppress(ConnectionError):
+        while part := connection.recv(65536):
+            said += part
+    text = said.decode(errors="replace")
+    return int(text.split()[1]) if text else 0, text
+
+
+def memory(web: Served) -> int:
+    """Return the bytes that the server has in memory."""
+    pages = Path(f"/proc/{web.program.pid}/statm").read_text().split()[1]
+    return int(pages) * os.sysconf("SC_PAGE_SIZE")
+
+
+def count(web: Served, what: str) -> int:
+    """Count the server's descriptors (`fd`) or threads (`task`)."""
+    return len(os.listdir(f"/proc/{web.program.pid}/{what}"))
+
+
+def paired(web: Served, scope: str = "approve") -> dict[str, str]:
+    """Pair a browser; return the headers that it sends with changes."""
+    said = web.place.run("devices", "pair", f"browser-{scope}", "--scope", scope).stdout
+    token, web.token = web.token, ""
+    code = said.partition("#pair=")[2].split()[0]
+    answer = web.ask("POST", "/pair", {"code": code})
+    web.token = token
+    assert answer.status == 200, answer
+    cookie = answer.headers["set-cookie"]
+    assert "HttpOnly" in cookie
+    assert "SameSite=strict" in cookie
+    return {"Cookie": cookie.partition(";")[0], "X-CSRF-Token": answer.data["csrf"]}
+
+
+# Pages of elsewhere -------------------------------------------------------------------------------
+
+
+def test_pages_of_elsewhere_get_nothing(serve, served: Start) -> None:
+    """Neither under another name (DNS rebinding) nor from another origin, whatever they bear."""
+    serve(Text("Hello."))
+    web = served()
+    bearer = f"Authorization: Bearer {web.token}"
+    ask = f"GET /api/v1/sessions HTTP/1.1\n{bearer}"
+    port = web.address.rpartition(":")[2]
+    assert raw(web, ask)[0] == 200
+    assert raw(web, ask, host=f"localhost:{port}")[0] == 200
+    for host in ("evil.example", f"evil.example:{port}", "127.0.0.1", f"127.0.0.1.evil:{port}", ""):
+        assert raw(web, ask, host=host)[0] == 403, host
+    assert raw(web, f"{ask}\nHost: evil.example")[0] in (400, 403)
+    for origin in ("null", "http://evil.example", f"https://{web.address}", "http://127.0.0.1:1"):
+        assert raw(web, f"{ask}\nOrigin: {origin}")[0] == 403, origin
+    assert raw(web, f"{ask}\nOrigin: http://{web.address}")[0] == 200
+    for site in ("cross-site", "same-site", "nonsense"):
+        assert raw(web, f"{ask}\nSec-Fetch-Site: {site}")[0] == 403, site
+    assert raw(web, f"{ask}\nSec-Fetch-Site: same-origin")[0] == 200
+    visit = "Sec-Fetch-Site: cross-site\nSec-Fetch-Mode: navigate"
+    assert raw(web, f"GET / HTTP/1.1\n{visit}")[0] == 200
+    assert raw(web, f"POST /pair HTTP/1.1\n{visit}\nContent-Length: 0")[0] == 403
+    status, said = raw(web, f"OPTIONS /api/v1/sessions HTTP/1.1\nOrigin: http://{web.address}")
+    assert status == 405
+    assert "access-control" not in said.lower()
+
+
+def test_a_cookie_alone_changes_nothing(place: Place, serve, served: Start) -> None:
+    """A change needs the header that only the page of this very device knows."""
+    serve(Text("Hello."))
+    web = served()
+    mine, other = paired(web), paired(web, "speak")
+    web.token = ""
+    body = {"folder": str(place.folder)}
+    for header in ({}, {"X-CSRF-Token": ""}, {"X-CSRF-Token": other["X-CSRF-Token"]}):
+        given = {"Cookie": mine["Cookie"], **header}
+        assert web.ask("POST", "sessions", body, given).status == 403, header
+        assert web.ask("POST", "/leave", None, given).status == 403, header
+    assert web.ask("GET", "sessions", None, {"Cookie": mine["Cookie"]}).status == 200
+    assert web.ask("POST", "sessions", body, mine).status == 201
+    wrong = mine | {"Authorization": "Bearer wrong"}
+    assert web.ask("GET", "sessions", None, wrong).status == 401
+    assert web.ask("POST", "/leave", None, mine).status == 200
+    assert web.ask("GET", "sessions", None, mine).status == 401
+
+
+def test_codes_cannot_be_tried_out(place: Place, serve, served: Start) -> None:
+    """Ten wrong ones in a minute, over all clients, and then not even the right one is taken."""
+    serve(Text("Hello."))
+    web = served()
+    said = place.run("devices", "pair", "phone").stdout
+    code = said.partition("#pair=")[2].split()[0]
+    assert place.run("devices", "pair", "phone").returncode == 0  # the first code is void now
+    statuses = list[int]()
+    with ExitStack() as after:
+        open_ones = [after.enter_context(closing(connect(web))) for _ in range(30)]
+        for number, connection in enumerate(open_ones):
+            body = json.dumps({"code": code if number == 0 else f"AAAA-AA{number:02}"}).encode()
+            head = f"POST /pair HTTP/1.1\r\nHost: {web.address}\r\nConnection: close\r\n"
+            head += f"Content-Length: {len(body)}\r\n\r\n"
+            connection.sendall(head.encode() + body)
+        statuses = [answered(connection)[0] for connection in open_ones]
+    assert (statuses.count(403), statuses.count(429)) == (10, 20)
+    for body in (b"", b"[]", b"7", b"[" * 100_000, b'{"code": ["x"]}', b"\xff"):
+        head = f"POST /pair HTTP/1.1\nContent-Length: {len(body)}"
+        assert raw(web, head, body)[0] in (422, 429), body[:10]
+
+
+# Odd requests -------------------------------------------------------------------------------------
+
+
+def test_odd_requests_are_refused_in_a_sentence(serve, served: Start) -> None:
+    """Two lengths, huge headers and bodies, tricks with paths and methods."""
+    serve(Text("Hello."))
+    web = served()
+    session = web.begin()
+    bearer = f"Authorization: Bearer {web.token}"
+    smuggled = b"0\r\n\r\nGET /me HTTP/1.1\r\nHost: x\r\n\r\n"
+    for lengths in (
+        "Content-Length: 4\nTransfer-Encoding: chunked",
+        "Content-Length: 4\nContent-Length: 5",
+        "Transfer-Encoding: chunked, identity",
+        "Transfer-Encoding: xchunked",
+        "Content-Length: -1",
+        "Content-Length: +4",
+        "Content-Length: 4_0",
+    ):
+        status, said = raw(web, f"POST /pair HTTP/1.1\n{lengths}", smuggled)
+        assert status in (400, 413, 501), (lengths, said)
+        assert said.count("HTTP/1.1 ") == 1, said
+    for size in (20_000, 60_000, 300_000):
+        status, said = raw(web, f"GET / HTTP/1.1\nX-Big: {'a' * size}")
+        assert status in (0, 400, 431), (size, said[:200])
+    place = f"POST /api/v1/sessions/{session}/messages HTTP/1.1\n{bearer}"
+    assert raw(web, f"{place}\nContent-Length: {1 << 40}")[0] == 413
+    chunk = b"10000\r\n" + b" " * 65536 + b"\r\n"
+    status, said = raw(web, f"{place}\nTransfer-Encoding: chunked", chunk * 17 + b"0\r\n\r\n")
+    assert status in (0, 413), said[:200]
+    for path in (
+        *(
+            "/assets/../../access.py",
+            "/assets/%2e%2e/%2e%2e/access.py",
+            "/assets/..%2f..%2faccess.py",
+        ),
+        *(
+            "/assets/%00",
+            "/assets//etc/passwd",
+            "//",
+            "http://evil.example/",
+            "/api/v1/sessions/%00",
+        ),
+        *("/api/v1/sessions/..%2f..%2fx", "/api/v1/../../etc", "/assets/%c0%ae%c0%ae/access.py"),
+    ):
+        status, said = raw(web, f"GET {path} HTTP/1.1\n{bearer}")
+        assert status in (400, 404), (path, said)
+        assert "def " not in said
+    for method in ("TRACE", "CONNECT", "PUT", "PROPFIND", "GET\x01"):
+        status, said = raw(web, f"{method} /api/v1/sessions HTTP/1.1\n{bearer}")
+        assert status in (400, 404, 405), (method, said)
+    assert raw(web, f"HEAD /api/v1/sessions/{session}/events HTTP/1.1\n{bearer}")[0] == 200
+    assert web.ask("GET", f"sessions/{session}").status == 200
+
+
+@pytest.mark.parametrize("number", ["-1", "9" * 5000, "1e3", "\u0661", "soon", "9" * 30])
+def test_an_absurd_number_of_an_event_tells_all_or_nothing(
+    serve, served: Start, number: str
+) -> None:
+    """A stream begins at the beginning, or at the end of what is there; it never fails."""
+    serve(Text("Hello."))
+    web = served()
+    session = web.begin()
+    web.ask("POST", f"sessions/{session}/messages", {"text": "one"})
+    web.until(session, "turn_ended")
+    bearer = f"Authorization: Bearer {web.token}"
+    head = f"GET /api/v1/sessions/{session}/events HTTP/1.1\r\nHost: {web.address}\r\n{bearer}\r\n"
+    with closing(connect(web)) as connection:
+        connection.sendall(f"{head}Last-Event-ID: {number}\r\n\r\n".encode())
+        assert b" 200 " in connection.recv(65536)
+        web.ask("POST", f"sessions/{session}/messages", {"text": "two words"})
+        said = b""
+        while b"two words" not in said:
+            part = connection.recv(65536)
+            assert part, said
+            said += part
+
+
+def test_what_is_said_is_never_a_page(serve, served: Start) -> None:
+    """Script and markup come back as data with a type that no browser runs, whoever is asked."""
+    planted = "<script>alert(1)</script>\u2028</script>"
+    serve(Text(planted))
+    web = served()
+    session = web.begin()
+    web.ask("POST", f"sessions/{session}/messages", {"text": planted})
+    web.until(session, "turn_ended")
+    web.ask("POST", f"sessions/{session}/messages", {"text": f"/rename {planted}"})
+    kinds = ("application/json", "application/problem+json", "text/plain", "text/event-stream")
+    bearer = f"Authorization: Bearer {web.token}"
+    for path in (
+        *("sessions", f"sessions/{session}", f"sessions/{session}/queue"),
+        *(f"sessions/{session}/inspect", f"sessions/{session}/sequence", "sessions/%3Cscript%3E"),
+        *(f"sessions/{session}/inspect?at=%3Cscript%3E", f"sessions/{session}/events?upto=99"),
+        *("%3Cscript%3E", f"sessions/{session}/queue/%3Cscript%3E"),
+    ):
+        _, said = raw(web, f"GET /api/v1/{path} HTTP/1.1\n{bearer}")
+        head = said.partition("\r\n\r\n")[0].lower()
+        kind = head.partition("content-type: ")[2].split("\r\n")[0].split(";")[0]
+        assert kind in kinds, (path, head)
+        assert "x-content-type-options: nosniff" in head, path
+        assert "default-src 'none'" in head, path
+
+
+# Many and slow connections ------------------------------------------------------------------------
+
+
+@contextmanager
+def held(web: Served, number: int, said: bytes) -> Iterator[list[socket.socket]]:
+    """Hold connections open on which a part of a request was sent."""
+    with ExitStack() as after:
+        found = list[socket.socket]()
+        for _ in range(number):
+            connection = after.enter_context(closing(connect(web)))
+            found.append(connection)
+            with suppress(ConnectionError):
+                connection.sendall(said)
+        yield found
+
+
+def test_a_request_that_does_not_end_is_cut(serve, served: Start) -> None:
+    """Neither its header nor its body may trickle for ever, also behind a request that was whole."""
+    serve(Text("Hello."))
+    web = served()
+    host = f"Host: {web.address}\r\nAuthorization: Bearer {web.token}\r\n"
+    whole = f"GET /api/v1/sessions HTTP/1.1\r\n{host}\r\n"
+    with ExitStack() as after:
+        open_ones = list[socket.socket]()
+        for begun in (
+            "GET / HT",
+            f"POST /pair HTTP/1.1\r\n{host}Content-Length: 9000\r\n\r\n{{",
+            f"POST /pair HTTP/1.1\r\n{host}Transfer-Encoding: chunked\r\n\r\n1\r\n{{",
+            f"{whole}GET / HT",
+            f"{whole}POST /pair HTTP/1.1\r\n{host}Content-Length: 9000\r\n\r\n{{",
+        ):
+            connection = after.enter_context(closing(connect(web)))
+            connection.sendall(begun.encode())
+            connection.settimeout(0.2)
+            open_ones.append(connection)
+        deadline = time.monotonic() + seconds(30)
+        while open_ones:
+            assert time.monotonic() < deadline, f"{len(open_ones)} are still open"
+            for connection in tuple(open_ones):
+                try:
+                    connection.sendall(b"x")
+                    if not connection.recv(65536):
+                        open_ones.remove(connection)
+                except TimeoutError:
+                    continue
+                except ConnectionError:
+                    open_ones.remove(connection)
+    assert web.ask("GET", "sessions").status == 200
+
+
+def test_many_connections_of_strangers_keep_nobody_out(serve, served: Start) -> None:
+    """The next request is answered; what the server holds for the others stays bounded."""
+    serve(Text("Hello."))
+    web = served()
+    session = web.begin()
+    stream = web.events(session)
+    next(stream)  # a paired device, which is not cut
+    host = f"Host: {web.address}\r\n"
+    before = count(web, "fd")
+    begun = f"POST /pair HTTP/1.1\r\n{host}Content-Length: 99\r\n\r\n{{"
+    whole = f"GET /openapi.json HTTP/1.1\r\n{host}\r\n"
+    for said in ("", "GET / HTTP/1.1\r\n", begun, whole):
+        with held(web, 900, said.encode()):
+            assert web.ask("GET", "sessions").status == 200
+            assert count(web, "fd") < before + 300, said
+    assert count(web, "task") < 100
+    web.ask("POST", f"sessions/{session}/messages", {"text": "still here"})
+    assert any(event.get("text") == "still here" for _, event in stream)
+
+
+def test_one_who_does_not_read_costs_nobody_else(place: Place, serve, served: Start) -> None:
+    """A flood of events waits for no client; others get all of it, and memory stays bounded."""
+    serve(Text(" ".join(["word"] * 60_000)))
+    web = served()
+    session = web.begin()
+    asked = f"GET /api/v1/sessions/{session}/events HTTP/1.1\r\nHost: {web.address}\r\n"
+    asked += f"Authorization: Bearer {web.token}\r\n\r\n"
+    with held(web, 20, asked.encode()):
+        before = memory(web)
+        web.ask("POST", f"sessions/{session}/messages", {"text": "talk"})
+        said = web.until(session, "turn_ended")
+        assert said[-1]["status"] == "completed"
+        assert memory(web) - before < 150 << 20
+        assert web.ask("GET", "sessions").status == 200
+
+
+def test_a_revoked_device_is_cut_in_the_middle_of_a_stream(
+    place: Place, serve, served: Start
+) -> None:
+    """Also one that has hundreds of streams open; meanwhile others are answered."""
+    serve(Text("Hello."))
+    web = served()
+    session = web.begin()
+    own = web.token
+    web.pair("tabs", "look")
+    asked = f"GET /api/v1/sessions/{session}/events HTTP/1.1\r\nHost: {web.address}\r\n"
+    asked += f"Authorization: Bearer {web.token}\r\n\r\n"
+    web.token = own
+    with held(web, 200, asked.encode()) as tabs:
+        for tab in tabs:
+            assert b" 200 " in tab.recv(65536)
+        assert web.ask("GET", "sessions").status == 200
+        assert count(web, "task") < 150
+        assert place.run("devices", "revoke", "tabs").returncode == 0
+        for tab in tabs:
+            with suppress(ConnectionError):
+                while tab.recv(65536):
+                    pass  # it ends by itself
+
+
+# What is on disk ----------------------------------------------------------------------------------
+
+
+def test_a_token_is_nowhere_but_with_its_device(place: Place, serve, served: Start) -> None:
+    """Not in a file of the home, nor in the process list; files and folders are the owner's only."""
+    serve(Text("Hello."))
+    web = served()
+    browser = paired(web)
+    session = web.begin()
+    web.ask("POST", f"sessions/{session}/messages", {"text": "hi"})
+    web.until(session, "turn_ended")
+    cookie = browser["Cookie"].partition("=")[2]
+    dump = json.dumps(web.ask("GET", f"sessions/{session}/inspect").data)
+    listed = "\n".join(place.processes().values())
+    for token in (web.token, cookie, browser["X-CSRF-Token"]):
+        assert token not in dump + listed
+        for file in place.home.rglob("*"):
+            assert not file.is_file() or token.encode() not in file.read_bytes(), file
+    state = place.home / "state"
+    for file in (state, *state.rglob("*")):
+        assert file.lstat().st_mode & 0o077 == 0, file
+
 
 # Scopes -------------------------------------------------------------------------------------------
 
