@@ -12,7 +12,9 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing, closing
 from datetime import datetime
 from typing import Any, cast
+from weakref import WeakValueDictionary
 
+from ...journal.lock import Owner
 from ...journal.recovery import load_record
 from ...journal.store import SessionRow
 from ...machines.errors import StoreBusy, UnknownSession, UsageError
@@ -31,6 +33,8 @@ from .stream import Batch, Broadcast, Stream, with_answers
 
 PATIENCE = 15.0
 """Seconds that another process may take to answer."""
+AT_A_TIME = 4
+"""Requests to one other process at a time."""
 
 
 class Desk:
@@ -39,6 +43,7 @@ class Desk:
     def __init__(self, hosts: Hosts, broadcast: Broadcast) -> None:
         self._hosts = hosts
         self._broadcast = broadcast
+        self._turns = WeakValueDictionary[str, asyncio.Semaphore]()
 
     def _row(self, session: str) -> SessionRow:
         """Find a session. Raises `UnknownSession`."""
@@ -100,13 +105,27 @@ class Desk:
             owner = await asyncio.to_thread(self._hosts.owner, row.session)
             try:
                 if owner is not None:
-                    return await asyncio.to_thread(self._call_there, owner, method, wanted)
+                    return await self._ask_there(owner, method, wanted)
                 await asyncio.to_thread(self._hosts.resume, row.session)
             except UnknownSession:  # its owner has just left
                 continue
         raise StoreBusy(f"session `{row.session}` changes its owner just now", "try again")
 
-    def _call_there(self, owner: Any, method: str, params: dict[str, Any]) -> Any:
+    async def _ask_there(self, owner: Owner, method: str, params: dict[str, Any]) -> Any:
+        """Ask another process; one that does not answer takes few of the threads."""
+        turn = self._turns.setdefault(owner.node, asyncio.Semaphore(AT_A_TIME))
+        try:
+            await asyncio.wait_for(turn.acquire(), PATIENCE)
+        except TimeoutError:
+            raise StoreBusy(
+                f"process {owner.pid} does not answer", "wait a moment and try again, or end it"
+            ) from None
+        try:
+            return await asyncio.to_thread(self._call_there, owner, method, params)
+        finally:
+            turn.release()
+
+    def _call_there(self, owner: Owner, method: str, params: dict[str, Any]) -> Any:
         state, session = self._hosts.paths.state, params["session"]
         with closing(Remote.connect(state, session, owner, PATIENCE)) as remote:
             return remote.call(method, **{key: params[key] for key in params if key != "session"})
@@ -130,8 +149,7 @@ class Desk:
             return found
         owner = await asyncio.to_thread(self._hosts.owner, row.session)
         if owner is not None:
-            there = asyncio.to_thread(self._call_there, owner, method, {"session": row.session})
-            found = await there
+            found = await self._ask_there(owner, method, {"session": row.session})
             return found
         found = await asyncio.to_thread(stored, row)
         return found

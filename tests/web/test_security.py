@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import socket
 import time
 from collections.abc import Iterator
@@ -349,6 +350,29 @@ def test_a_revoked_device_is_cut_in_the_middle_of_a_stream(
             with suppress(ConnectionError):
                 while tab.recv(65536):
                     pass  # it ends by itself
+
+
+def test_a_stopped_program_holds_up_nobody_else(place: Place, serve, served: Start) -> None:
+    """However often its session is asked for, what concerns other sessions is answered at once."""
+    serve(Text("Hello."))
+    chat = place.chat()
+    chat.send("first")
+    chat.wait("turn_ended")
+    web = served()
+    session = web.begin()
+    asked = f"GET /api/v1/sessions/{chat.session}/queue HTTP/1.1\r\nHost: {web.address}\r\n"
+    asked += f"Authorization: Bearer {web.token}\r\n\r\n"
+    chat.process.send_signal(signal.SIGSTOP)
+    try:
+        with held(web, 60, asked.encode()) as waiting:
+            for _ in range(40):  # by then all of the others have come
+                assert web.ask("GET", f"sessions/{session}").status == 200
+            assert web.ask("GET", f"sessions/{session}/queue").status == 200
+            waiting[0].setblocking(False)
+            with pytest.raises(BlockingIOError):
+                waiting[0].recv(1)  # all that took less long than the stopped one's patience
+    finally:
+        chat.process.send_signal(signal.SIGCONT)
 
 
 # What is on disk ----------------------------------------------------------------------------------
