@@ -3,8 +3,12 @@
 import http.client
 import json
 import signal
+import socket
 import subprocess
-from collections.abc import Iterator
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, suppress
 from typing import Any, NamedTuple
 
 from support.driver import Place
@@ -94,6 +98,15 @@ class Served:
                 return found
         raise AssertionError(f"the stream ended before `{kind}`: {found}")
 
+    def page(self, session: str) -> list[dict[str, Any]]:
+        """Return all events of a session's journal."""
+        found: list[dict[str, Any]] = []
+        upto = self.ask("GET", f"sessions/{session}").data["seq"]
+        for after in range(0, upto, 1000):
+            path = f"sessions/{session}/events?after={after}&upto={min(upto, after + 1000)}"
+            found += self.ask("GET", path).data["events"]
+        return found
+
     def kill(self) -> None:
         """End it as a power cut would."""
         self.program.kill()
@@ -107,3 +120,83 @@ class Served:
             return self.program.communicate(timeout=seconds(60))[1]
         finally:
             self.program.kill()
+
+
+class Follower(threading.Thread):
+    """A client that follows one session for as long as it is let, over ends of the server, too.
+
+    `numbered` are the events of entries that were told whole, in order; `times` has when each message
+    was seen as accepted, by its text, in seconds of the monotonic clock.
+    """
+
+    def __init__(self, address: str, token: str, session: str) -> None:
+        super().__init__(name=f"follow-{session}", daemon=True)
+        self.session = session
+        self.numbered: list[dict[str, Any]] = []
+        self.times: dict[str, float] = {}
+        self.ended = 0
+        self.pieces = 0
+        self.change = threading.Condition()
+        self._address = address
+        self._token = token
+        self._last = ""
+        self._is_over = threading.Event()
+        self._connection: http.client.HTTPConnection | None = None
+        self.start()
+
+    def run(self) -> None:
+        """Read, and come back whenever the stream ends."""
+        while not self._is_over.wait(0.02):
+            with suppress(OSError, http.client.HTTPException, AttributeError):
+                self._read()
+
+    def _read(self) -> None:
+        self._connection = http.client.HTTPConnection(self._address, timeout=seconds(60))
+        headers = {"Authorization": f"Bearer {self._token}"}
+        if self._last:
+            headers["Last-Event-ID"] = self._last
+        with closing(self._connection):
+            path = f"/api/v1/sessions/{self.session}/events"
+            self._connection.request("GET", path, headers=headers)
+            answer = self._connection.getresponse()
+            if answer.status != 200:
+                return
+            number, told = "", list[dict[str, Any]]()
+            event: dict[str, Any] | None = None
+            while line := answer.readline():
+                field, _, value = line.decode().rstrip("\r\n").partition(": ")
+                if field == "id":
+                    number = value
+                elif field == "data":
+                    event = json.loads(value)
+                elif line in (b"\n", b"\r\n") and event is not None:
+                    self._take(number, event, told)
+                    number, event = "", None
+
+    def _take(self, number: str, event: dict[str, Any], told: list[dict[str, Any]]) -> None:
+        if event["type"] == "accepted" and event.get("text"):
+            self.times.setdefault(event["text"], time.monotonic())
+        if event["seq"] is None:
+            self.pieces += 1
+            return
+        told.append(event)
+        if number:
+            with self.change:
+                self.numbered += told
+                self.ended += sum(one["type"] == "turn_ended" for one in told)
+                self._last = number
+                self.change.notify_all()
+            told.clear()
+
+    def wait(self, is_so: Callable[[], bool], limit: float = 60) -> bool:
+        """Wait until something is so, which is asked whenever events have come."""
+        with self.change:
+            return self.change.wait_for(is_so, seconds(limit))
+
+    def stop(self) -> None:
+        """End it."""
+        self._is_over.set()
+        if self._connection is not None and self._connection.sock is not None:
+            with suppress(OSError):
+                self._connection.sock.shutdown(socket.SHUT_RDWR)
+        self.join(seconds(30))
