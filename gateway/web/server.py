@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import resource
 import signal
 import socket
 import time
@@ -38,6 +39,8 @@ READING_SECONDS = 30.0
 """Seconds in which a client has to take some more of what waits for it."""
 STRANGERS = 256
 """Connections at a time that no paired device has used yet; of more, the oldest are closed."""
+FILES = 16_384
+"""Files that may be open at a time, if the system lets them."""
 WORKERS = 32
 """Threads for what blocks: the journal, and the sessions of other programs."""
 PARTING = 2
@@ -165,6 +168,7 @@ async def serve(
             "set serve.certificate and serve.key, or leave --host out and use a tunnel (`ssh -L`)",
         )
     logging.getLogger("uvicorn.error").setLevel(logging.ERROR)  # strangers write no log
+    _allow_files()
     loop = asyncio.get_running_loop()
     loop.set_default_executor(ThreadPoolExecutor(WORKERS, "web"))
     broadcast = Broadcast()
@@ -207,6 +211,14 @@ async def serve(
     finally:
         await asyncio.to_thread(hosts.close)
         serving.close()
+
+
+def _allow_files() -> None:
+    """Have this program hold as many files open as it may: each session has one, each stream, too."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = FILES if hard == resource.RLIM_INFINITY else min(FILES, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 def _end(server: uvicorn.Server) -> None:
