@@ -1,8 +1,8 @@
 """What `steersman serve` costs: many sessions and streams, a power cut, and sessions that only wait.
 
 Run it as `python benchmarks/serving.py`, with the package installed. The program is the real one; its
-model is a script that says 200 words a second. Rows with a limit are ratios to a baseline of the same run,
-or counts of what is lost or doubled; the others depend on the machine.
+model is a script that says 200 words a second. Rows with a limit are ratios to a baseline of the same
+run, or counts of what is lost or doubled; the others depend on the machine.
 """
 
 import os

@@ -398,6 +398,31 @@ def test_a_token_is_nowhere_but_with_its_device(place: Place, serve, served: Sta
         assert file.lstat().st_mode & 0o077 == 0, file
 
 
+def test_the_log_is_the_owners_and_no_link(place: Place, serve) -> None:
+    """What a link in its place names stays as it is; what strangers send is not written down."""
+    serve(Text("Hello."))
+    state, other = place.home / "state", place.home / "other"
+    state.mkdir(0o700)
+    other.write_text("as it was")
+    (state / "serve.log").symlink_to(other)
+    place.environ["PYTHONWARNINGS"] = "ignore"
+    ran = place.run("serve")
+    try:
+        assert ran.returncode == 0, ran.stderr
+        address = ran.stdout.strip().removeprefix("http://")
+        host, _, port = address.rpartition(":")
+        for _ in range(20):
+            with socket.create_connection((host, int(port)), seconds(30)) as connection:
+                connection.sendall(b"nonsense\r\n\r\n")
+                assert answered(connection)[0] == 400
+        log = state / "serve.log"
+        assert (log.is_symlink(), log.stat().st_mode & 0o777) == (False, 0o600)
+        assert other.read_text() == "as it was"
+        assert log.read_text().count("\n") == 1
+    finally:
+        assert place.run("serve", "stop").returncode == 0
+
+
 # Scopes -------------------------------------------------------------------------------------------
 
 SPELLINGS = [
