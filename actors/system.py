@@ -118,14 +118,15 @@ class ActorSystem:
             time=self.now(), actor=name, message=message, reason=reason, path=self._path(actor)
         )
         self.dead_letters.append(letter)
-        logger.error("actor %s died of %s: %s", name, message, reason, exc_info=error)
+        about = {"about": (_session_of(actor),)}
+        logger.error("actor %s died of %s: %s", name, message, reason, exc_info=error, extra=about)
         return reason
 
     def note_refusal(self, actor: Actor, refusal: Refusal) -> None:
         """Remember that a machine refused what an actor decided: nothing was done, nothing is lost."""
         name = actor.name or type(actor).__name__
         self.refusals.append((name, refusal))
-        logger.warning("%s: %s", name, refusal.reason)
+        logger.warning("%s: %s", name, refusal.reason, extra={"about": (_session_of(actor),)})
 
     def _path(self, actor: Actor) -> str:
         """Name an actor by those above it, the root aside, and itself."""
@@ -136,3 +137,9 @@ class ActorSystem:
             chief = above.supervisor
             above = self._living.get(chief.actor_urn) if chief is not None else None
         return "/".join(name for name in reversed(names) if name)
+
+
+def _session_of(actor: Actor) -> str:
+    """Return the id of the session that an actor belongs to; empty for one that has no ledger."""
+    ledger = getattr(actor, "ledger", None)
+    return ledger.record.id if ledger is not None else ""

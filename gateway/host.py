@@ -51,6 +51,7 @@ from .profile_factory import (
     is_outdated,
 )
 from .queue_file import document
+from .redaction import Redactor
 from .restore_service import outlived_elsewhere
 from .retention import StorageLimit
 from .router import EventBus, Router
@@ -60,6 +61,7 @@ from .session_servers import ServerFactory, SessionServers
 
 if TYPE_CHECKING:
     from .library import Agent
+    from .telemetry.feed import Telemetry
 
 
 def _unwatched(session: str) -> tuple[Observer, ...]:
@@ -122,6 +124,13 @@ class Host:
             specs, self.runtime, paths.state, self._report, config.key_variables
         )
         self.runtime.child_setup.observers_of = self._child_observers
+        self._telemetry: Telemetry | None = None
+        if config.telemetry.endpoint:
+            from .telemetry.feed import Telemetry
+
+            self._telemetry = Telemetry(
+                config, environ, store, Redactor(environ, config.key_variables), self._complain
+            )
         queue = config.auto_queue
         self.saved_queues = SavedQueues(self.runtime, queue.max_queue_size, self._quiet_narrator)
         if queue.persistence.enabled:
@@ -300,10 +309,15 @@ class Host:
             *self.watching(session),  # first: whoever hears an event may ask them about it
             self.publisher(session),
             HookObserver(session, self._hooking),
+            *self._recorders(session, is_child=False),
         )
 
     def _child_observers(self, session: str, parent: str) -> tuple[Observer, ...]:
-        return (self.publisher(session, parent),)
+        return (self.publisher(session, parent), *self._recorders(session, is_child=True))
+
+    def _recorders(self, session: str, *, is_child: bool) -> tuple[Observer, ...]:
+        log = self.log.observer(session, is_child=is_child)
+        return (log, self._telemetry.observer(session)) if self._telemetry else (log,)
 
     def close(self) -> None:
         """Leave all sessions, end all processes, close the store. Idempotent."""
@@ -315,6 +329,8 @@ class Host:
         self._hooking.drain()
         for model in self._casting.dismiss():
             self.runtime.run(model.aclose())
+        if self._telemetry is not None:
+            self._telemetry.close()
         self.runtime.close()
         self.log.close()
         if self._mirror is not None:

@@ -14,21 +14,25 @@ import secrets
 import threading
 from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from ..actors.commits import row_of
+from ..actors.environment import Publication
 from ..journal.codec import encode_entry
 from ..journal.entries import Entry
 from ..journal.record import SessionRecord, apply
 from ..journal.recovery import load_record, snapshot
 from ..journal.store import Commit, Lease, Store, StoredEntry
 from ..machines.errors import ConfigError, LeaseLost, StoreBusy
+from ..machines.transient_events import Fact
 from ..workflows.paths import Paths, make_private, write_private
 from .redaction import Redactor
+from .telemetry.spans import TurnContexts
 
 LOGGER = logging.getLogger("steersman")
-FORM = "%(asctime)s %(process)d %(levelname)s %(message)s"
+FORM = "%(asctime)s %(process)d %(levelname)s %(trace)s%(message)s"
 MOST = 1 << 20
 """Bytes of one file of the log."""
 OLD = 3
@@ -104,7 +108,8 @@ class Logbook(logging.Handler):
 
     The file is opened with the first line. Secrets are removed from every line, only the user can read
     the file (0600), and its size is bounded. `on_fault` receives each fault of the program as one line.
-    `secrets` are names of environment variables that hold keys, besides those that say so.
+    `secrets` are names of environment variables that hold keys, besides those that say so. A line about a
+    session whose turn runs names the turn's trace and span, as docs/telemetry.md says.
     """
 
     def __init__(
@@ -122,6 +127,7 @@ class Logbook(logging.Handler):
         self._redactor = Redactor(environ, secrets)
         self._on_fault = on_fault
         self._file: logging.Handler | None = None
+        self._contexts = TurnContexts()
         self.setFormatter(logging.Formatter(FORM))
         self._before = LOGGER.level, LOGGER.propagate
         LOGGER.addHandler(self)
@@ -130,6 +136,8 @@ class Logbook(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write a line, and report a fault to the user."""
+        context = self._contexts.of(*getattr(record, "about", ("",)))
+        record.trace = f"trace_id={context.trace} span_id={context.span} " if context else ""
         text = self._redactor.text(self.format(record))
         clean = logging.makeLogRecord({"msg": text, "levelno": record.levelno})
         try:
@@ -144,7 +152,13 @@ class Logbook(logging.Handler):
         """Note an event of a session; only with `--debug`."""
         if self.is_debug:
             shown = self._redactor.data(event)
-            LOGGER.debug("%s", json.dumps(shown, ensure_ascii=False, default=str)[:LINE])
+            line = json.dumps(shown, ensure_ascii=False, default=str)[:LINE]
+            about = (event.get("session", ""), event.get("turn") or "")
+            LOGGER.debug("%s", line, extra={"about": about})
+
+    def observer(self, session: str, *, is_child: bool) -> LogObserver:
+        """Return an observer of a session, from which the log knows its turn."""
+        return LogObserver(partial(self._contexts.take, session, is_child=is_child))
 
     def close(self) -> None:
         """Stop logging. Idempotent."""
@@ -174,6 +188,23 @@ class Logbook(logging.Handler):
             make_private(self.path.parent)
             self._file = PrivateFile(self.path, maxBytes=MOST, backupCount=OLD, encoding="utf-8")
         return self._file
+
+
+class LogObserver:
+    """Observes one session's entries for the log, which is written on any thread."""
+
+    def __init__(self, take: Callable[[Entry], None]) -> None:
+        self._take = take
+
+    def observe_entry(
+        self, entry: Entry, seq: int, time: float, record: SessionRecord
+    ) -> Publication | None:
+        """Take note of the turn that runs; there is nothing to publish."""
+        self._take(entry)
+        return None
+
+    def observe_fact(self, fact: Fact) -> None:
+        """Ignore a transient event."""
 
 
 class OfflineWriter:

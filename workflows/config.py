@@ -41,7 +41,7 @@ from .problem import Problem, Where, dotted, problems_of, unknown_word
 from .settings import AgentSettings, Settings
 from .suggestions import DEFAULT_TABLE, suggest
 from .tools import AGENT_CALLS, REMOTE, TOOLS, is_of_server, is_rule_tool
-from .trust import PROJECT_FILE, is_trusted, withhold
+from .trust import OWN, PROJECT_FILE, is_trusted, withhold
 
 SHIPPED = "shipped config.toml"
 COMMAND_LINE = "command line"
@@ -129,7 +129,8 @@ def try_load(
     if unreadable:  # what they define is not known
         return None, [*unreadable, *invalid]
     unknown_tools = _check_tool_names(layers)
-    layers, notices = _without_untrusted(layers, paths, project)
+    layers, notices = _without_own(layers, str(project), workflow)
+    layers, untrusted = _without_untrusted(layers, paths, project)
     merged, setters = _merge_layers([_shipped_document(), *layers])
     unsound = {diagnostic.problem.where for diagnostic in invalid}
     if workflow and not invalid:
@@ -146,7 +147,7 @@ def try_load(
     if invalid:
         return None, diagnostics
     sources = [layer for layer in (*reversed(layers), _shipped_document()) for _ in _rules(layer)]
-    return _config(settings, merged, setters, notices, sources), diagnostics
+    return _config(settings, merged, setters, (*notices, *untrusted), sources), diagnostics
 
 
 def check_project(file: Path) -> Document:
@@ -210,6 +211,22 @@ def _in_order(layers: list[Document], diagnostics: list[Diagnostic]) -> list[Dia
         return number, diagnostic.line, diagnostic.column
 
     return sorted(diagnostics, key=place)
+
+
+def _without_own(
+    layers: list[Document], project: str, workflow: Document | None
+) -> tuple[list[Document], tuple[str, ...]]:
+    """Take what only a person's own files set out of a project's file and a workflow's; say so."""
+    left: list[Document] = []
+    notices: list[str] = []
+    for layer in layers:
+        is_foreign = layer.file == project or layer is workflow
+        taken = [key for key in OWN if is_foreign and key in layer.data]
+        for key in taken:
+            notices.append(f"{layer.file}: `{key}` is not applied; it belongs in your config.toml")
+        rest = {key: value for key, value in layer.data.items() if key not in taken}
+        left.append(replace(layer, data=rest) if taken else layer)
+    return left, tuple(notices)
 
 
 def _without_untrusted(

@@ -391,6 +391,20 @@ class ServeSettings(Declaration, frozen=True):
         return self
 
 
+def _check_collector(endpoint: str) -> str:
+    if endpoint and not endpoint.startswith(("http://", "https://")):
+        raise ValueError("must begin with http:// or https://")
+    return endpoint
+
+
+class TelemetrySettings(Declaration, frozen=True):
+    """Where traces and metrics are sent; nowhere without an endpoint. `headers` are of each request."""
+
+    endpoint: Annotated[str, AfterValidator(_check_collector)]
+    content: bool
+    headers: dict[str, str]
+
+
 class ModelPrice(Declaration, frozen=True):
     """The price of a million tokens of a model."""
 
@@ -501,6 +515,7 @@ class Settings(Declaration, frozen=True):
     restore: RestoreSettings
     checkpoints: CheckpointSettings
     serve: ServeSettings
+    telemetry: TelemetrySettings
     hooks: Several[HookSettings]
     tool: Several[ToolDeclaration]
     mcp: dict[UserName, McpSettings] = Field(default_factory=dict[str, McpSettings])

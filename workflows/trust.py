@@ -47,6 +47,9 @@ GUARDED: tuple[Where, ...] = (
 """Keys that take effect only when trusted: they start things, write elsewhere, send text out, spend
 more, throw away what other folders saved, or decide whom a stop reaches."""
 
+OWN = ("telemetry",)
+"""Tables that no file of a project sets, trusted or not: they say where what people do is sent."""
+
 
 def is_trusted(paths: Paths, folder: Path, content: bytes | None = None) -> bool:
     """Whether the folder's project file is trusted as it is now (or with the given content)."""

@@ -163,6 +163,28 @@ def sessions_export(
     return export_session(os.environ, session, file, form, is_whole=whole)
 
 
+@sessions.command("trace")
+def sessions_trace(
+    session: Session,
+    endpoint: Annotated[
+        str,
+        typer.Option(
+            "--endpoint", metavar="URL", help="A collector; if left out, telemetry.endpoint."
+        ),
+    ] = "",
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print OTLP/JSON, and send nothing.")
+    ] = False,
+) -> int:
+    """Send a session's traces to an OpenTelemetry collector, also those of long ago.
+
+    Example: steersman sessions trace last --json
+    """
+    from ..trace import trace_session
+
+    return trace_session(os.environ, session, endpoint, as_json=as_json)
+
+
 @sessions.command("import")
 def sessions_import(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A JSON file written by `export`.")],

@@ -1,0 +1,295 @@
+"""Sends spans and metrics to a collector by OTLP over HTTP, and writes spans as OTLP/JSON.
+
+The SDK makes random ids and takes its own times. Here both are given, so each span is begun with them and
+ended at once, which needs no more than its public interface.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from ... import __version__
+from ...machines.errors import UsageError
+from .spans import Attribute, Context, Moment, Span
+
+if TYPE_CHECKING:
+    from opentelemetry.sdk.metrics.export import MetricReader
+    from opentelemetry.sdk.trace import ReadableSpan
+    from opentelemetry.sdk.trace.export import SpanExporter
+
+SCOPE = "steersman"
+BATCH = 512
+"""Spans of one request."""
+_TOKENS = [4**power for power in range(14)]
+_SECONDS = [0.01 * 2**power for power in range(14)]  # both as the conventions advise
+_SERVICE: Mapping[str, str] = {"service.name": "steersman", "service.version": __version__}
+
+
+def missing() -> UsageError:
+    """Return the error for a program without the extra."""
+    return UsageError(
+        "telemetry needs the packages of OpenTelemetry", "pip install 'steersman[otel]'"
+    )
+
+
+def address(endpoint: str, signal: str) -> str:
+    """Return where a signal, `traces` or `metrics`, is sent. Raises `UsageError`."""
+    parts = urlsplit(endpoint)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise UsageError(
+            "the address of a collector begins with http:// or https://",
+            "for example http://127.0.0.1:4318",
+        )
+    return f"{endpoint.rstrip('/').removesuffix('/v1/traces')}/v1/{signal}"
+
+
+class Sender:
+    """Sends to one collector. Each call blocks, for at most about `timeout` seconds; none raises.
+
+    Raises `UsageError` when it is made without the extra.
+    """
+
+    def __init__(self, endpoint: str, headers: Mapping[str, str], timeout: float = 10.0) -> None:
+        logging.getLogger("opentelemetry").addHandler(logging.NullHandler())  # no line on a screen
+        try:
+            from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+        except ModuleNotFoundError as error:
+            raise missing() from error
+        self._address = address(endpoint, "traces")
+        self._exporter: SpanExporter = OTLPSpanExporter(
+            endpoint=self._address, headers=headers, timeout=timeout
+        )
+        self._workshop = Workshop()
+
+    def send(self, spans: Sequence[Span]) -> bool:
+        """Send spans; whether the collector has all of them."""
+        return all(
+            self._send(spans[start : start + BATCH]) for start in range(0, len(spans), BATCH)
+        )
+
+    def _send(self, spans: Sequence[Span]) -> bool:
+        from opentelemetry.sdk.trace.export import SpanExportResult
+
+        made = self._workshop.make(spans)
+        return self._exporter.export(made) is SpanExportResult.SUCCESS
+
+    def close(self) -> None:
+        """Send nothing more, and do not repeat what fails; from any thread."""
+        self._exporter.shutdown()
+
+
+class Workshop:
+    """Makes spans of the SDK, with the ids and times that they have in the journal."""
+
+    def __init__(self) -> None:
+        from opentelemetry.sdk.resources import Resource
+        from opentelemetry.sdk.trace import SpanProcessor, TracerProvider
+        from opentelemetry.sdk.trace.id_generator import IdGenerator
+        from opentelemetry.sdk.trace.sampling import ALWAYS_ON
+
+        made: list[ReadableSpan] = []
+
+        class Given(IdGenerator):
+            """Gives the ids of the span that is made."""
+
+            next = Context(trace="", span="")
+
+            def generate_span_id(self) -> int:
+                return int(self.next.span, 16)
+
+            def generate_trace_id(self) -> int:
+                return int(self.next.trace, 16)
+
+        class Collected(SpanProcessor):
+            """Keeps what is made."""
+
+            def on_end(self, span: ReadableSpan) -> None:
+                made.append(span)
+
+        self._ids, self._made = Given(), made
+        provider = TracerProvider(
+            sampler=ALWAYS_ON,
+            resource=Resource.create(_SERVICE),
+            id_generator=self._ids,
+            shutdown_on_exit=False,
+        )
+        provider.add_span_processor(Collected())
+        self._tracer = provider.get_tracer(SCOPE, __version__)
+
+    def make(self, spans: Iterable[Span]) -> list[ReadableSpan]:
+        """Make the spans of the SDK."""
+        self._made.clear()
+        for span in spans:
+            self._add(span)
+        return list(self._made)
+
+    def _add(self, span: Span) -> None:
+        from opentelemetry import trace
+
+        above = trace.set_span_in_context(trace.INVALID_SPAN)
+        if span.parent:
+            parent = Context(trace=span.context.trace, span=span.parent)
+            above = trace.set_span_in_context(trace.NonRecordingSpan(_identity(parent)))
+        self._ids.next = span.context
+        made = self._tracer.start_span(
+            span.name,
+            context=above,
+            kind=trace.SpanKind.CLIENT if span.is_client else trace.SpanKind.INTERNAL,
+            attributes=span.attributes,
+            links=[trace.Link(_identity(link)) for link in span.links],
+            start_time=_nanoseconds(span.start),
+        )
+        for moment in span.events:
+            made.add_event(moment.name, moment.attributes, _nanoseconds(moment.time))
+        if span.error:
+            made.set_status(trace.Status(trace.StatusCode.ERROR))
+        made.end(_nanoseconds(span.end))
+
+
+def _identity(context: Context) -> Any:
+    from opentelemetry.trace import SpanContext, TraceFlags
+
+    flags = TraceFlags(TraceFlags.SAMPLED)
+    return SpanContext(int(context.trace, 16), int(context.span, 16), False, flags)
+
+
+def _nanoseconds(seconds: float) -> int:
+    """Return nanoseconds that are exact to what a journal's time is exact to, microseconds."""
+    return round(seconds * 1_000_000) * 1_000
+
+
+# Metrics ------------------------------------------------------------------------------------------
+
+
+class Meters:
+    """Counts what spans tell; `reader` takes the sums to the collector."""
+
+    def __init__(self, reader: MetricReader) -> None:
+        from opentelemetry.sdk.metrics import MeterProvider
+        from opentelemetry.sdk.resources import Resource
+
+        self._provider = MeterProvider(
+            [reader], resource=Resource.create(_SERVICE), shutdown_on_exit=False
+        )
+        meter = self._provider.get_meter(SCOPE, __version__)
+        self._tokens = meter.create_histogram(
+            "gen_ai.client.token.usage",
+            unit="{token}",
+            description="Tokens of one call of a model.",
+            explicit_bucket_boundaries_advisory=_TOKENS,
+        )
+        self._seconds = meter.create_histogram(
+            "gen_ai.client.operation.duration",
+            unit="s",
+            description="How long an operation took.",
+            explicit_bucket_boundaries_advisory=_SECONDS,
+        )
+        self._turns = meter.create_counter("steersman.turns", "{turn}", "Turns that have ended.")
+        self._tools = meter.create_counter("steersman.tool.calls", "{call}", "Calls of tools.")
+        self._stops = meter.create_counter("steersman.interrupts", "{interrupt}", "Interrupts.")
+
+    @classmethod
+    def to(cls, endpoint: str, headers: Mapping[str, str], timeout: float) -> Meters:
+        """Make meters whose sums `flush` sends to a collector."""
+        from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
+        from opentelemetry.sdk.metrics.export import PeriodicExportingMetricReader
+
+        exporter = OTLPMetricExporter(
+            endpoint=address(endpoint, "metrics"), headers=dict(headers), timeout=timeout
+        )
+        return cls(PeriodicExportingMetricReader(exporter, math.inf, timeout * 1_000))
+
+    def count(self, span: Span) -> None:
+        """Count a span that has ended."""
+        operation = span.attributes.get("gen_ai.operation.name")
+        if operation is None:
+            return
+        model = ("gen_ai.operation.name", "gen_ai.provider.name", "gen_ai.request.model")
+        common = _some(span.attributes, *model, "error.type")
+        self._seconds.record(span.end - span.start, common)
+        is_turn = "steersman.turn" in span.attributes
+        for kind in (
+            () if is_turn else ("input", "output")
+        ):  # a turn's tokens are those of its calls
+            tokens = span.attributes.get(f"gen_ai.usage.{kind}_tokens")
+            if isinstance(tokens, int):
+                self._tokens.record(
+                    tokens, {**_some(span.attributes, *model), "gen_ai.token.type": kind}
+                )
+        if is_turn:
+            self._turns.add(1, _some(span.attributes, "steersman.turn.status"))
+        if operation == "execute_tool":
+            self._tools.add(1, _some(span.attributes, "gen_ai.tool.name", "steersman.tool.status"))
+        for moment in span.events:
+            if moment.name == "interrupt":
+                self._stops.add(1, _some(moment.attributes, "steersman.cause"))
+
+    def flush(self) -> None:
+        """Send the sums now; blocks."""
+        self._provider.force_flush()
+
+
+def _some(attributes: Mapping[str, Attribute], *names: str) -> dict[str, Attribute]:
+    return {name: attributes[name] for name in names if name in attributes}
+
+
+# OTLP/JSON ----------------------------------------------------------------------------------------
+
+
+def as_json(spans: Iterable[Span]) -> dict[str, Any]:
+    """Return spans as a request of OTLP/JSON (https://opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding)."""
+    scope = {"name": SCOPE, "version": __version__}
+    scoped = {"scope": scope, "spans": [_span_json(span) for span in spans]}
+    return {
+        "resourceSpans": [
+            {"resource": {"attributes": _attributes_json(_SERVICE)}, "scopeSpans": [scoped]}
+        ]
+    }
+
+
+def _span_json(span: Span) -> dict[str, Any]:
+    found = {
+        **_context_json(span.context),
+        "parentSpanId": span.parent,
+        "name": span.name,
+        "kind": 3 if span.is_client else 1,
+        "startTimeUnixNano": str(_nanoseconds(span.start)),
+        "endTimeUnixNano": str(_nanoseconds(span.end)),
+        "attributes": _attributes_json(span.attributes),
+        "events": [_moment_json(moment) for moment in span.events],
+        "links": [_context_json(link) for link in span.links],
+        "status": {"code": 2} if span.error else {},
+    }
+    return {name: value for name, value in found.items() if value != ""}
+
+
+def _context_json(context: Context) -> dict[str, str]:
+    return {"traceId": context.trace, "spanId": context.span}
+
+
+def _moment_json(moment: Moment) -> dict[str, Any]:
+    time = str(_nanoseconds(moment.time))
+    attributes = _attributes_json(moment.attributes)
+    return {"timeUnixNano": time, "name": moment.name, "attributes": attributes}
+
+
+def _attributes_json(attributes: Mapping[str, Attribute]) -> list[dict[str, Any]]:
+    return [{"key": name, "value": _value_json(value)} for name, value in attributes.items()]
+
+
+def _value_json(value: Attribute) -> dict[str, Any]:
+    match value:
+        case str():
+            return {"stringValue": value}
+        case bool():
+            return {"boolValue": value}
+        case int():
+            return {"intValue": str(value)}
+        case float():
+            return {"doubleValue": value}
+        case _:
+            return {"arrayValue": {"values": [_value_json(item) for item in value]}}
