@@ -34,8 +34,9 @@ METERED = 15.0
 """Seconds between two reports of the metrics."""
 AGAIN = 10.0
 """Seconds after which a collector that failed is tried again."""
-TIMEOUT = 5.0
+TIMEOUT = 10.0
 METER_TIMEOUT = 2.0
+"""Seconds for a request of spans, and for one of metrics, of which the next one tells all again."""
 LAST_TIMEOUT = 0.7
 """Seconds for the last requests of a process: too short for the SDK to repeat one that failed."""
 PATIENCE = 1.5
