@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from ..gateway.home import named_session
-from ..gateway.host import secret_names
 from ..gateway.redaction import Redactor
 from ..gateway.telemetry import otlp
 from ..gateway.telemetry.feed import Translations, headers_of, history
@@ -24,7 +23,7 @@ def trace_session(environ: Mapping[str, str], session: str, endpoint: str, *, as
     """
     config = load(Paths.of(environ), Path.cwd(), environ)
     settings = config.telemetry
-    redactor = Redactor(environ, secret_names(config))
+    redactor = Redactor(environ, config.key_variables)
     with stored(environ) as store:
         row = named_session(store, session)
         translations = Translations(store, config, redactor)
@@ -39,7 +38,7 @@ def trace_session(environ: Mapping[str, str], session: str, endpoint: str, *, as
             "give `--endpoint URL`, set `telemetry.endpoint`, or print with `--json`",
         )
     headers = headers_of(config, environ) if target == settings.endpoint else {}
-    if not otlp.Sender(target, headers).send(spans):
+    if otlp.Sender(target, headers).send(spans) < len(spans):
         raise SteersmanError(
             f"the collector at {redactor.line(target)} did not take the spans of {row.session}",
             "see whether it takes OTLP over HTTP there; a repetition makes the same spans",

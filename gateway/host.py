@@ -309,14 +309,14 @@ class Host:
             *self.watching(session),  # first: whoever hears an event may ask them about it
             self.publisher(session),
             HookObserver(session, self._hooking),
-            *self._recorders(session, is_child=False),
+            *self._recorders(session),
         )
 
     def _child_observers(self, session: str, parent: str) -> tuple[Observer, ...]:
-        return (self.publisher(session, parent), *self._recorders(session, is_child=True))
+        return (self.publisher(session, parent), *self._recorders(session))
 
-    def _recorders(self, session: str, *, is_child: bool) -> tuple[Observer, ...]:
-        log = self.log.observer(session, is_child=is_child)
+    def _recorders(self, session: str) -> tuple[Observer, ...]:
+        log = self.log.observer(session)
         return (log, self._telemetry.observer(session)) if self._telemetry else (log,)
 
     def close(self) -> None:

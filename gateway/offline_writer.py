@@ -14,7 +14,6 @@ import secrets
 import threading
 from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -156,9 +155,9 @@ class Logbook(logging.Handler):
             about = (event.get("session", ""), event.get("turn") or "")
             LOGGER.debug("%s", line, extra={"about": about})
 
-    def observer(self, session: str, *, is_child: bool) -> LogObserver:
+    def observer(self, session: str) -> LogObserver:
         """Return an observer of a session, from which the log knows its turn."""
-        return LogObserver(partial(self._contexts.take, session, is_child=is_child))
+        return LogObserver(session, self._contexts)
 
     def close(self) -> None:
         """Stop logging. Idempotent."""
@@ -193,14 +192,15 @@ class Logbook(logging.Handler):
 class LogObserver:
     """Observes one session's entries for the log, which is written on any thread."""
 
-    def __init__(self, take: Callable[[Entry], None]) -> None:
-        self._take = take
+    def __init__(self, session: str, contexts: TurnContexts) -> None:
+        self._session = session
+        self._contexts = contexts
 
     def observe_entry(
         self, entry: Entry, seq: int, time: float, record: SessionRecord
     ) -> Publication | None:
         """Take note of the turn that runs; there is nothing to publish."""
-        self._take(entry)
+        self._contexts.take(self._session, entry, is_child=bool(record.parent))
         return None
 
     def observe_fact(self, fact: Fact) -> None:

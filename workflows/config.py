@@ -16,6 +16,7 @@ import re
 from collections.abc import Collection, Container, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
+from string import Template
 from typing import Any
 
 from msgspec.structs import replace
@@ -72,8 +73,11 @@ class Config(Settings, frozen=True):
 
     @property
     def key_variables(self) -> tuple[str, ...]:
-        """The names of the environment variables that models take their keys from."""
-        return tuple(model.api_key_env for model in self.models.values() if model.api_key_env)
+        """The names of the environment variables with keys: of models, and in headers."""
+        keys = [model.api_key_env for model in self.models.values() if model.api_key_env]
+        tables = [self.telemetry.headers, *(server.headers for server in self.mcp.values())]
+        headers = [value for table in tables for value in table.values()]
+        return (*keys, *(name for value in headers for name in Template(value).get_identifiers()))
 
     def agent(self, name: str) -> AgentSettings:
         """Settings of an agent, the general ones where it has none of its own.

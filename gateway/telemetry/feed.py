@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import deque
+from collections import ChainMap, deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
@@ -140,8 +140,10 @@ class Telemetry:
     def _put(self, session: str, seq: int, at: float, entry: e.Entry) -> None:
         """Take an entry that is durable; returns at once."""
         with self._changed:
+            if self._is_closing:
+                return
             self._arrived.append((session, seq, at, entry))
-            if self._thread is None and not self._is_closing:
+            if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name="telemetry", daemon=True)
                 self._thread.start()
             self._changed.notify()
@@ -166,10 +168,12 @@ class Telemetry:
                 is_closing = self._is_closing
             spans = [span for entry in arrived for span in self._translated(*entry)]
             try:
+                if any(isinstance(entry, e.TurnStarted) for _, _, _, entry in arrived):
+                    self._export.prepare()  # while the model thinks
                 self._export.take(spans, is_last=is_closing)
             except UsageError as error:  # without the extra, or with no address
                 self._complain(f"{error.message}: {error.hint}")
-                return
+                self._is_closing = is_closing = True
 
     def _translated(self, session: str, seq: int, at: float, entry: e.Entry) -> list[Span]:
         """Translate an entry, after what other processes have written of its session."""
@@ -186,12 +190,8 @@ class Telemetry:
             del self._traces[session]
         return spans
 
-    def _places(self) -> dict[str, Place]:
-        return {
-            session: place
-            for trace in self._traces.values()
-            for session, place in trace.children.items()
-        }
+    def _places(self) -> Mapping[str, Place]:
+        return ChainMap(*(trace.children for trace in self._traces.values()))
 
     def _complain(self, text: str) -> None:
         if not self._has_failed:
@@ -236,21 +236,24 @@ class _Export:
         if is_last:
             self._finish()
         elif self._pending and (is_due or not self._is_down):
-            self._send(self._sender or self._first_sender())
+            self._send(self.prepare())
         elif not self._is_metered and is_due:
             self._meter()
 
-    def _take(self, span: Span) -> None:
-        if self._meters is None:
+    def prepare(self) -> Sender:
+        """Import the SDK, which takes a while. Raises `UsageError` without the extra."""
+        if self._sender is None:
+            self._sender = Sender(self._endpoint, self._headers, TIMEOUT)
             self._meters = Meters.to(self._endpoint, self._headers, METER_TIMEOUT)
             self._next = time.monotonic() + METERED
+        return self._sender
+
+    def _take(self, span: Span) -> None:
+        self.prepare()
+        assert self._meters is not None
         self._meters.count(span)
         self._is_metered = False
         self._pending.append(span)
-
-    def _first_sender(self) -> Sender:
-        self._sender = Sender(self._endpoint, self._headers, TIMEOUT)
-        return self._sender
 
     def _finish(self) -> None:
         """Send what is left, unless the collector is known to be gone."""
@@ -260,8 +263,9 @@ class _Export:
             self._meter()
 
     def _send(self, sender: Sender) -> None:
-        if sender.send(list(self._pending)):
-            self._pending.clear()
+        for _ in range(sender.send(list(self._pending))):
+            self._pending.popleft()
+        if not self._pending:
             self._is_down = False
         elif not (self._is_hurried and sender is self._sender):  # else it was told to give up
             self._is_down = True

@@ -65,11 +65,12 @@ class Sender:
         )
         self._workshop = Workshop()
 
-    def send(self, spans: Sequence[Span]) -> bool:
-        """Send spans; whether the collector has all of them."""
-        return all(
-            self._send(spans[start : start + BATCH]) for start in range(0, len(spans), BATCH)
-        )
+    def send(self, spans: Sequence[Span]) -> int:
+        """Send spans, in order, until the collector does not take them; return how many it took."""
+        for start in range(0, len(spans), BATCH):
+            if not self._send(spans[start : start + BATCH]):
+                return start
+        return len(spans)
 
     def _send(self, spans: Sequence[Span]) -> bool:
         from opentelemetry.sdk.trace.export import SpanExportResult
@@ -87,7 +88,7 @@ class Workshop:
 
     def __init__(self) -> None:
         from opentelemetry.sdk.resources import Resource
-        from opentelemetry.sdk.trace import SpanProcessor, TracerProvider
+        from opentelemetry.sdk.trace import SpanLimits, SpanProcessor, TracerProvider
         from opentelemetry.sdk.trace.id_generator import IdGenerator
         from opentelemetry.sdk.trace.sampling import ALWAYS_ON
 
@@ -115,6 +116,7 @@ class Workshop:
             sampler=ALWAYS_ON,
             resource=Resource.create(_SERVICE),
             id_generator=self._ids,
+            span_limits=SpanLimits(max_events=SpanLimits.UNSET),  # they are limited already
             shutdown_on_exit=False,
         )
         provider.add_span_processor(Collected())

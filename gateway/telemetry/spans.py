@@ -29,6 +29,8 @@ from ..redaction import Redactor
 
 LONGEST = 8_192
 """Characters of one text of the conversation in an attribute, where contents are wanted."""
+MOMENTS = 1_000
+"""Events of one span; further ones are left out."""
 _NAME = 200  # characters of any other text
 _PLACES = 1_000  # sessions whose turns the log knows; the oldest are forgotten
 _SERVED = re.compile(r"(?:(?P<name>\S+) \()?(?P<model>\S+) at (?P<host>[^\s()]+)\)?")
@@ -519,7 +521,7 @@ class SessionTrace:
     def _note(self, name: str, attributes: Attributes) -> None:
         """Add an event to the turn that runs; between turns nothing is traced."""
         opened = self._open.get("turn")
-        if opened is not None:
+        if opened is not None and len(opened.events) < MOMENTS:
             given = {key: value for key, value in attributes.items() if value != ""}
             opened.events.append(Moment(name=name, time=self._time, attributes=given))
 

@@ -16,6 +16,7 @@ from steersman.gateway.telemetry import otlp
 from steersman.gateway.telemetry.otlp import Meters, Workshop, address, as_json
 from steersman.gateway.telemetry.spans import (
     LONGEST,
+    MOMENTS,
     Place,
     SessionTrace,
     Span,
@@ -264,6 +265,15 @@ def plain(span: dict[str, Any]) -> dict[str, Any]:
         return value
 
     return {name: same(name, value) for name, value in span.items() if value and name != "flags"}
+
+
+def test_a_span_has_so_many_events_and_the_sdk_leaves_none_out() -> None:
+    """A turn of many thousand children can be sent, and has as many events as it is printed with."""
+    steps = (e.ProgressMade(turn="t1", done=done, total=5_000) for done in range(5_000))
+    over = e.TurnEnded(turn="t1", status="completed")
+    (turn,) = told(trace(), (*JOURNAL[:2], *steps, over))
+    (made,) = Workshop().make([turn])
+    assert len(made.events) == len(turn.events) == MOMENTS
 
 
 def test_metrics_are_sums_of_the_spans() -> None:
