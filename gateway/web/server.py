@@ -222,8 +222,9 @@ def _allow_files() -> None:
 
 
 def _end(server: uvicorn.Server) -> None:
-    for connection in tuple(server.server_state.connections):
-        if isinstance(connection, Protocol) and connection.is_expecting:
+    connections = cast("set[Protocol]", server.server_state.connections)
+    for connection in tuple(connections):
+        if connection.is_expecting:
             connection.drop()
     AppStatus.should_exit = True  # ends the streams
     server.should_exit = True
