@@ -13,18 +13,22 @@ from contextlib import contextmanager
 from typing import Any, Literal
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from ..machines.errors import StoreError
 from .encoding import EncodedCommit, decode, decode_row, encode, encode_commit, encode_row
 from .lock import Owner
 from .store import (
+    REMEMBERED,
     Commit,
     Lease,
     Loaded,
+    Occurrence,
     Posted,
     SessionRow,
     Snapshot,
     StoredEntry,
+    Watch,
     check_client_id,
     check_identifier,
     missing_message,
@@ -57,12 +61,17 @@ class _Disk(Struct, kw_only=True):
 
     sessions: dict[str, _Session] = field(default_factory=dict[str, _Session])
     last_message: int = 0
+    watches: dict[str, Watch] = field(default_factory=dict[str, Watch])
+    occurrences: dict[tuple[str, float], Occurrence] = field(
+        default_factory=dict[tuple[str, float], Occurrence]
+    )
 
 
 class MemoryStore:
     """Sessions in memory; see `store.Store` for each method. Safe from several threads.
 
-    `crash_at` counts durable writes from 1 (create, claim, release, commit, post): that one raises
+    `crash_at` counts durable writes from 1 (create, claim, release, commit, post, note,
+    conclude): that one raises
     `SimulatedCrash` before it is applied, or after. Set it at any time; `writes` counts them.
     """
 
@@ -218,6 +227,60 @@ class MemoryStore:
             self._changed.wait_for(lambda: self._woken[node] or self._is_closed, timeout)
             self._woken[node] = False
             return [] if self._is_closed else self._unread(node)
+
+    def note(self, watch: Watch, occurrences: Sequence[Occurrence] = ()) -> list[bool]:
+        """Keep how far a schedule was looked at, and what was found, together."""
+        disk = self._disk
+        with self._used(), self._write():
+            noted: list[bool] = []
+            for found in occurrences:
+                known = disk.occurrences.get((found.schedule, found.planned))
+                is_new = known is None or (known.state == "missed" and found.state != "missed")
+                noted.append(is_new)
+                if noted[-1]:
+                    disk.occurrences[found.schedule, found.planned] = found
+            self._keep_watch(watch)
+            return noted
+
+    def _keep_watch(self, watch: Watch) -> None:
+        """Keep a watch, and forget what was planned long before it."""
+        disk, name = self._disk, watch.schedule
+        known = disk.watches.get(name, watch)
+        own = [found for found in disk.occurrences.values() if found.schedule == name]
+        newest = max((found.planned for found in own), default=0.0)
+        old = [
+            found.planned
+            for found in own
+            if found.planned < min(watch.upto - REMEMBERED, newest) and found.state != "due"
+        ]
+        for planned in old:
+            del disk.occurrences[name, planned]
+        disk.watches[name] = replace(watch, floor=max(known.floor, watch.floor, *old, 0.0))
+
+    def conclude(self, occurrence: Occurrence) -> None:
+        """Change what became of a noted occurrence."""
+        with self._used(), self._write():
+            key = (occurrence.schedule, occurrence.planned)
+            known = self._disk.occurrences[key]
+            self._disk.occurrences[key] = replace(
+                known,
+                state=occurrence.state,
+                session=occurrence.session,
+                reason=occurrence.reason,
+            )
+
+    def watches(self) -> list[Watch]:
+        """List the schedules that were looked at, by name."""
+        with self._used():
+            return sorted(self._disk.watches.values(), key=lambda watch: watch.schedule)
+
+    def occurrences(self) -> list[Occurrence]:
+        """List the occurrences that are remembered, the newest first."""
+        with self._used():
+            return sorted(
+                self._disk.occurrences.values(),
+                key=lambda found: (-found.planned, found.schedule),
+            )
 
     def reopen(self) -> None:
         """Do nothing: memory does not fail."""

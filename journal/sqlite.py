@@ -29,10 +29,12 @@ from .store import (
     Commit,
     Lease,
     Loaded,
+    Occurrence,
     Posted,
     SessionRow,
     Snapshot,
     StoredEntry,
+    Watch,
     check_client_id,
     check_identifier,
     unknown_session,
@@ -269,6 +271,34 @@ class SqliteStore:
             return unread
         wake_socket.wait(timeout)
         return [] if self._is_closed else self._unread(node)
+
+    def note(self, watch: Watch, occurrences: Sequence[Occurrence] = ()) -> list[bool]:
+        """Keep how far a schedule was looked at, and what was found, in one transaction."""
+        with self._writing() as connection:
+            noted = [tables.insert_occurrence(connection, found) for found in occurrences]
+            tables.write_watch(connection, watch)
+            return noted
+
+    def conclude(self, occurrence: Occurrence) -> None:
+        """Change what became of a noted occurrence."""
+        with self._writing() as connection:
+            tables.update_occurrence(connection, occurrence)
+
+    def watches(self) -> list[Watch]:
+        """List the schedules that were looked at, by name."""
+        database = self._look()
+        if database is None:
+            return []
+        with database.reading() as connection:
+            return tables.read_watches(connection)
+
+    def occurrences(self) -> list[Occurrence]:
+        """List the occurrences that are remembered, the newest first."""
+        database = self._look()
+        if database is None:
+            return []
+        with database.reading() as connection:
+            return tables.read_occurrences(connection)
 
     def reopen(self) -> None:
         """Put a new connection in the place of one that failed; locks and leases stay."""

@@ -9,7 +9,7 @@ from the writer thread (`commit`) or from a command that has nothing else to do.
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from ..machines.errors import MachineError, StoreError, UnknownSession, UsageError
 from ..machines.value import Value
@@ -96,6 +96,39 @@ class Loaded(Value):
     unconsumed: tuple[Posted, ...] = ()
 
 
+class Watch(Value):
+    """How far a schedule was looked at; times are seconds since 1970.
+
+    What was planned up to `upto` is decided. Of what was planned up to `floor` nothing is remembered
+    any more, so that nothing of it may begin. `timing` is what the schedule said then.
+    """
+
+    schedule: str
+    timing: str
+    upto: float
+    floor: float = 0.0
+
+
+class Occurrence(Value):
+    """One planned time of a schedule, and what became of it; a schedule has each only once.
+
+    `due`: it is to be carried out, in `session`; `begun`: its session has it, and knows the rest; `failed`:
+    it could not begin, for a `reason`; `missed`: it was passed over, with the `count` before it.
+    """
+
+    schedule: str
+    planned: float
+    state: Literal["due", "begun", "failed", "missed"]
+    session: str = ""
+    noted: float = 0.0
+    reason: str = ""
+    count: int = 1
+
+
+REMEMBERED = 7 * 86_400.0
+"""Seconds for which occurrences are kept, so that a clock set back repeats none; the newest always is."""
+
+
 class Store(Protocol):
     """One home's sessions, durable. Raises `StoreError` and its kin."""
 
@@ -161,6 +194,26 @@ class Store(Protocol):
 
         Returns the sessions that have unread messages, which may be none.
         """
+        ...
+
+    def note(self, watch: Watch, occurrences: Sequence[Occurrence] = ()) -> list[bool]:
+        """Keep how far a schedule was looked at, and what was found, in one transaction.
+
+        False for each occurrence that is known: it may have begun. One that was `missed` may still
+        become another. Those from long before `watch.upto` are forgotten, and `floor` rises to them.
+        """
+        ...
+
+    def conclude(self, occurrence: Occurrence) -> None:
+        """Change what became of a noted occurrence, durably."""
+        ...
+
+    def watches(self) -> list[Watch]:
+        """List the schedules that were looked at, by name."""
+        ...
+
+    def occurrences(self) -> list[Occurrence]:
+        """List the occurrences that are remembered, the newest first."""
         ...
 
     def reopen(self) -> None:

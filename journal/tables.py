@@ -19,10 +19,13 @@ from ..machines.errors import LeaseLost, StoreDamaged, StoreError, StoreTooNew, 
 from .connection import Connection
 from .encoding import EncodedCommit, decode, decode_row, encode_row
 from .store import (
+    REMEMBERED,
+    Occurrence,
     Posted,
     SessionRow,
     Snapshot,
     StoredEntry,
+    Watch,
     missing_message,
     session_exists,
     unknown_session,
@@ -67,6 +70,24 @@ MIGRATIONS: tuple[str, ...] = (
     );
     CREATE UNIQUE INDEX inbox_client ON inbox (session, client_id) WHERE client_id <> '';
     CREATE INDEX inbox_unread ON inbox (session, lane, id) WHERE consumed = 0;
+    """,
+    """
+    CREATE TABLE watches (
+        schedule TEXT PRIMARY KEY NOT NULL,
+        timing   TEXT NOT NULL,
+        upto     REAL NOT NULL,
+        floor    REAL NOT NULL
+    ) WITHOUT ROWID;
+    CREATE TABLE occurrences (
+        schedule TEXT NOT NULL,
+        planned  REAL NOT NULL,
+        state    TEXT NOT NULL,
+        session  TEXT NOT NULL,
+        noted    REAL NOT NULL,
+        reason   TEXT NOT NULL,
+        count    INTEGER NOT NULL,
+        PRIMARY KEY (schedule, planned)
+    ) WITHOUT ROWID;
     """,
 )
 
@@ -362,6 +383,96 @@ def _write_snapshot(connection: Connection, session: str, snapshot: tuple[int, s
 def _what(connection: Connection, session: str, part: str) -> str:
     """Name a part of a session and its file, for an error."""
     return f"`{connection.file}`: {part} of session `{session}`"
+
+
+# Schedules ----------------------------------------------------------------------------------------
+
+
+def write_watch(connection: Connection, watch: Watch) -> None:
+    """Keep how far a schedule was looked at, and forget its occurrences of long ago."""
+    connection.change(
+        "INSERT INTO watches (schedule, timing, upto, floor) VALUES (?, ?, ?, ?)"
+        " ON CONFLICT (schedule) DO UPDATE SET timing = excluded.timing, upto = excluded.upto,"
+        " floor = max(floor, excluded.floor)",
+        watch.schedule,
+        watch.timing,
+        watch.upto,
+        watch.floor,
+    )
+    old = (
+        "schedule = ?1 AND planned < ?2 AND state <> 'due'"
+        " AND planned < (SELECT max(planned) FROM occurrences WHERE schedule = ?1)"
+    )
+    connection.change(
+        f"UPDATE watches SET floor = max(floor, (SELECT max(planned) FROM occurrences WHERE {old}))"
+        f" WHERE schedule = ?1 AND EXISTS (SELECT * FROM occurrences WHERE {old})",
+        watch.schedule,
+        watch.upto - REMEMBERED,
+    )
+    connection.change(
+        f"DELETE FROM occurrences WHERE {old}", watch.schedule, watch.upto - REMEMBERED
+    )
+
+
+def insert_occurrence(connection: Connection, found: Occurrence) -> bool:
+    """Add an occurrence; False if it is known, and was more than missed."""
+    changed = connection.change(
+        "INSERT INTO occurrences (schedule, planned, state, session, noted, reason, count)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (schedule, planned) DO UPDATE SET"
+        " state = excluded.state, session = excluded.session, noted = excluded.noted,"
+        " reason = excluded.reason, count = excluded.count"
+        " WHERE state = 'missed' AND excluded.state <> 'missed'",
+        found.schedule,
+        found.planned,
+        found.state,
+        found.session,
+        found.noted,
+        found.reason,
+        found.count,
+    )
+    return bool(changed)
+
+
+def update_occurrence(connection: Connection, found: Occurrence) -> None:
+    """Change what became of an occurrence."""
+    connection.change(
+        "UPDATE occurrences SET state = ?, session = ?, reason = ?"
+        " WHERE schedule = ? AND planned = ?",
+        found.state,
+        found.session,
+        found.reason,
+        found.schedule,
+        found.planned,
+    )
+
+
+def read_watches(connection: Connection) -> list[Watch]:
+    """List how far schedules were looked at, by name."""
+    found = connection.rows("SELECT schedule, timing, upto, floor FROM watches ORDER BY schedule")
+    return [
+        Watch(schedule=name, timing=timing, upto=upto, floor=floor)
+        for name, timing, upto, floor in found
+    ]
+
+
+def read_occurrences(connection: Connection) -> list[Occurrence]:
+    """List all occurrences, the newest first."""
+    found = connection.rows(
+        "SELECT schedule, planned, state, session, noted, reason, count FROM occurrences"
+        " ORDER BY planned DESC, schedule"
+    )
+    return [
+        Occurrence(
+            schedule=schedule,
+            planned=planned,
+            state=state,
+            session=session,
+            noted=noted,
+            reason=reason,
+            count=count,
+        )
+        for schedule, planned, state, session, noted, reason, count in found
+    ]
 
 
 # Access to all sessions, deletion -----------------------------------------------------------------

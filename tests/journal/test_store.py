@@ -7,7 +7,18 @@ import pytest
 from msgspec.structs import replace
 from support.patience import seconds
 
-from steersman.journal.store import Commit, Lease, Loaded, SessionRow, Snapshot, Store, StoredEntry
+from steersman.journal.store import (
+    REMEMBERED,
+    Commit,
+    Lease,
+    Loaded,
+    Occurrence,
+    SessionRow,
+    Snapshot,
+    Store,
+    StoredEntry,
+    Watch,
+)
 from steersman.machines.errors import MachineError, StoreError, UnknownSession, UsageError
 
 
@@ -382,3 +393,41 @@ def test_every_field_of_a_row_is_kept(backend, store):
     )
     store.create(row)
     assert backend.reopen(store).sessions()[0] == row
+
+
+def test_an_occurrence_is_noted_once(backend, store):
+    """The second note of a planned time is refused, whatever it says; a missed one may still begin."""
+    watch = Watch(schedule="a", timing="* * * * *", upto=120.0)
+    first = Occurrence(schedule="a", planned=60.0, state="due", session="s9", noted=61.0)
+    missed = replace(first, planned=120.0, state="missed", count=3)
+    other = replace(first, schedule="b")
+    assert store.note(watch, [first, missed, other]) == [True, True, True]
+    again = [replace(first, session="s8"), replace(missed, count=9), replace(other, state="missed")]
+    assert store.note(watch, again) == [False, False, False]
+    assert store.note(watch, [replace(missed, state="due", count=1)]) == [True]
+    store.conclude(replace(first, state="begun", noted=99.0))
+    survivor = backend.reopen(store)
+    assert survivor.watches() == [watch]
+    assert survivor.occurrences() == [
+        replace(missed, state="due", count=1),
+        replace(first, state="begun"),
+        other,
+    ]
+
+
+def test_old_occurrences_are_forgotten_and_stay_forbidden(backend, store):
+    """What was planned long ago goes, but for the newest and what is due; the floor rises to it."""
+    made = [
+        Occurrence(schedule="a", planned=planned, state=state)
+        for planned, state in ((10.0, "begun"), (20.0, "due"), (30.0, "failed"), (40.0, "begun"))
+    ]
+    watch = Watch(schedule="a", timing="x", upto=50.0)
+    assert all(store.note(watch, [*made, replace(made[0], schedule="b")]))
+    store.note(replace(watch, upto=35.0 + REMEMBERED))
+    store.note(replace(watch, upto=60.0, timing=""))  # a clock that was set back
+    survivor = backend.reopen(store)
+    assert survivor.watches() == [Watch(schedule="a", timing="", upto=60.0, floor=30.0)]
+    planned = [(found.schedule, found.planned) for found in survivor.occurrences()]
+    assert planned == [("a", 40.0), ("a", 20.0), ("b", 10.0)]
+    survivor.note(replace(watch, upto=1e9))
+    assert [found.planned for found in survivor.occurrences()] == [40.0, 20.0, 10.0]
