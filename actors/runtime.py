@@ -139,9 +139,13 @@ class Runtime:
         profile: AgentProfile,
         observers: Callable[[str], tuple[Observer, ...]],
         parent: str = "",
+        session: str = "",
     ) -> str:
-        """Begin a session in `folder`; return its id. Raises `StoreError` when it cannot be written."""
-        session = _new_id()
+        """Begin a session in `folder`; return its id. Raises `StoreError` when it cannot be written.
+
+        `session` is the id that it gets, of `new_session_id`; if left out, one is made.
+        """
+        session = session or new_session_id()
         now = time.time()
         self.store.create(
             SessionRow(session=session, folder=str(folder), agent=profile.name, created=now)
@@ -481,6 +485,6 @@ def _not_open(session: str) -> UnknownSession:
     return UnknownSession(f"session `{session}` is not open here", "`steersman sessions list`")
 
 
-def _new_id() -> str:
+def new_session_id() -> str:
     """Return a new session id: random from its first letter, so that a short prefix names it."""
     return secrets.token_hex(4)

@@ -188,10 +188,12 @@ class Host:
         plan: RunPlan | None = None,
         agent: str = "",
         servers: Sequence[McpServer] = (),
+        session: str = "",
     ) -> Conversation:
         """Begin a new session of an agent in a folder; with a `plan` it is a workflow's run.
 
-        `servers` are MCP servers that the session has beside the configured ones.
+        `servers` are MCP servers that the session has beside the configured ones. `session` is its id; if
+        left out, one is made.
         """
         is_first = not self.conversations
         self._welcome()
@@ -207,7 +209,7 @@ class Host:
         with ExitStack() as undoing:
             if running is not None:
                 undoing.callback(running.close)
-            session = self.runtime.open_new(folder, profile, self._observers)
+            session = self.runtime.open_new(folder, profile, self._observers, session=session)
             undoing.pop_all()
         self._opening.wait(session)
         for told in (found.told(), *broken):

@@ -14,16 +14,18 @@ from typing import Any
 from msgspec.structs import replace
 
 from ..journal.lock import Owner
+from ..journal.recovery import load_record
 from ..journal.sqlite import SqliteStore
 from ..journal.store import SessionRow, Store
 from ..machines.errors import SteersmanError, UsageError
-from ..workflows.config import load
+from ..workflows.config import Config, load
 from ..workflows.paths import Paths
 from .conversation import Conversation
 from .events.contract import Event
 from .home import find_session, refuse_run
 from .host import Host
 from .launch_options import LaunchOptions
+from .running import RunPlan, config_of_run
 
 
 class Hosts:
@@ -53,7 +55,10 @@ class Hosts:
     def of_folder(self, folder: Path, launch: LaunchOptions | None = None) -> Host:
         """Return the host for a folder's configuration. Raises `ConfigError`."""
         wanted = launch or self._launch
-        config = load(self.paths, folder, self._environ, self._overrides)
+        return self._with(load(self.paths, folder, self._environ, self._overrides), wanted)
+
+    def _with(self, config: Config, wanted: LaunchOptions) -> Host:
+        """Return the host that has a configuration."""
         with self._mutex:
             if self._is_closed:
                 raise UsageError("this program ends and opens no session any more")
@@ -67,13 +72,42 @@ class Hosts:
             return host
 
     def begin(
-        self, folder: Path, agent: str = "", launch: LaunchOptions | None = None
+        self,
+        folder: Path,
+        agent: str = "",
+        launch: LaunchOptions | None = None,
+        session: str = "",
     ) -> Conversation:
-        """Begin a session in a folder. Raises `SteersmanError`."""
-        place = folder.expanduser().resolve()
-        if not place.is_dir():
-            raise UsageError(f"`{place}` is not a folder", "make it first, or give another one")
-        return self.of_folder(place, launch).begin(place, agent=agent)
+        """Begin a session in a folder, with this id if one is given. Raises `SteersmanError`."""
+        place = _place(folder)
+        return self.of_folder(place, launch).begin(place, agent=agent, session=session)
+
+    def begin_run(
+        self, workflow: str, variables: Mapping[str, Any], folder: Path, session: str = ""
+    ) -> Conversation:
+        """Open a run of a workflow, by name or file, in a folder; its first message starts it.
+
+        Raises `SteersmanError`.
+        """
+        from ..workflows.flow.check import Surroundings, checked_workflow
+        from ..workflows.flow.variables import bind_values
+        from ..workflows.flow.workflow_file import find_workflow
+
+        place = _place(folder)
+        file = find_workflow(workflow, self.paths, place)
+        around = Surroundings(paths=self.paths, folder=place, environ=self._environ)
+        spec, config = checked_workflow(file, around)
+        plan = RunPlan(spec=spec, variables=bind_values(spec, variables))
+        return self._with(config, self._launch).begin(place, plan, session=session)
+
+    def resume_run(self, session: str) -> Conversation:
+        """Take up a run by its whole id; nothing in it runs unasked. Raises `SteersmanError`."""
+        record = load_record(self.store, session)
+        if record.run is None:
+            raise UsageError(f"session `{session}` is no run", "`steersman sessions list`")
+        folder = Path(record.folder)
+        config = config_of_run(record.run.workflow, folder, self.paths, self._environ)
+        return self._with(config, self._launch).resume(session)
 
     def resume(self, session: str, launch: LaunchOptions | None = None) -> Conversation:
         """Take up a session, or return it if it is open here. Raises `SteersmanError`."""
@@ -153,3 +187,11 @@ class Hosts:
             hosts, self._hosts = self._hosts, []
         for host in hosts:
             host.close()
+
+
+def _place(folder: Path) -> Path:
+    """Return a folder as it is called from everywhere. Raises `UsageError` if there is none."""
+    place = folder.expanduser().resolve()
+    if not place.is_dir():
+        raise UsageError(f"`{place}` is not a folder", "make it first, or give another one")
+    return place

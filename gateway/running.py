@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 from msgspec import field
@@ -16,6 +17,8 @@ from ..machines.errors import SteersmanError
 from ..machines.messages import Message, ResumeQueue
 from ..machines.value import Value
 from ..machines.workflow_messages import Reopen, TryAgain
+from ..workflows.config import Config, load
+from ..workflows.document import parse_document
 from ..workflows.flow.spec import WorkflowAction, WorkflowSpec
 from ..workflows.paths import Paths
 from ..workflows.settings import Settings
@@ -43,6 +46,18 @@ def plan_of(copy: WorkflowCopy) -> RunPlan:
 
     spec = replace(parse_workflow(copy.file, copy.source), folder=copy.folder)
     return RunPlan(spec=spec, variables=copy.variables)
+
+
+def config_of_run(
+    copy: WorkflowCopy, folder: Path, paths: Paths, environ: Mapping[str, str]
+) -> Config:
+    """Return the configuration with which a journalled workflow goes on. Raises `ConfigError`."""
+    from ..workflows.flow.inclusion import with_included
+    from ..workflows.flow.reading import settings_layer
+
+    document, _ = parse_document(copy.file, copy.source.encode())
+    layer = with_included(settings_layer(document), plan_of(copy).spec, paths)
+    return load(paths, folder, environ, workflow=layer)
 
 
 def included_plan(name: str, above: WorkflowSpec, task: str, paths: Paths) -> RunPlan:

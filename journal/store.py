@@ -112,8 +112,8 @@ class Watch(Value):
 class Occurrence(Value):
     """One planned time of a schedule, and what became of it; a schedule has each only once.
 
-    `due`: it is to be carried out, in `session`; `begun`: its session has it, and knows the rest; `failed`:
-    it could not begin, for a `reason`; `missed`: it was passed over, with the `count` before it.
+    `due`: it is to be carried out, in `session`; `begun`: its session has it, and knows the rest;
+    `failed`: it could not begin, for a `reason`; `missed`: it was passed over, as the newest of `count`.
     """
 
     schedule: str

@@ -42,7 +42,7 @@ from .problem import Problem, Where, dotted, problems_of, unknown_word
 from .settings import AgentSettings, Settings
 from .suggestions import DEFAULT_TABLE, suggest
 from .tools import AGENT_CALLS, REMOTE, TOOLS, is_of_server, is_rule_tool
-from .trust import OWN, PROJECT_FILE, is_trusted, withhold
+from .trust import OWN, PROJECT_FILE, is_trusted, personal_problems, withhold
 
 SHIPPED = "shipped config.toml"
 COMMAND_LINE = "command line"
@@ -130,6 +130,10 @@ def try_load(
         files.append(Path(named).expanduser())
     layers, unreadable = _read_layers(files, workflow, overrides or {})
     invalid = [diagnostic for layer in layers for diagnostic in check_layer(layer)]
+    others = [layer for layer in layers if layer is workflow or layer.file == str(project)]
+    invalid += [
+        found for layer in others for found in diagnose(layer, personal_problems(layer.data))
+    ]
     if unreadable:  # what they define is not known
         return None, [*unreadable, *invalid]
     unknown_tools = _check_tool_names(layers)
@@ -157,6 +161,7 @@ def try_load(
 def check_project(file: Path) -> Document:
     """Read a project's file alone and check it. Raises one `ConfigError` for all its problems."""
     (document,), diagnostics = _read_layers([file], None, {})
+    diagnostics += diagnose(document, personal_problems(document.data))
     if diagnostics := [*diagnostics, *check_layer(document)]:
         raise config_error(diagnostics)
     return document
@@ -269,6 +274,10 @@ def check_layer(layer: Document, known: Sequence[Where] = ()) -> list[Diagnostic
         problems = [meant for problem in problems_of(error) for meant in suggest(problem, known)]
     else:
         problems = []
+    if "schedule" in layer.data:
+        from .schedules import schedule_problems
+
+        problems += schedule_problems(layer.data)
     diagnostics = diagnose(layer, [*problems, *_tool_problems(layer)])
     if "route" in layer.data and not any(problem.where[:1] == ("route",) for problem in problems):
         from .routing import check_words

@@ -36,6 +36,7 @@ Thinking = Literal["off", "low", "medium", "high"]
 ToolDialect = Literal["native", "json"]
 SandboxMode = Literal["off", "auto", "required"]
 Verb = Literal["allow", "ask", "deny"]
+MissedRule = Literal["skip", "once"]
 HookEvent = Literal[
     "session_start",
     "session_resume",
@@ -48,6 +49,8 @@ HookEvent = Literal[
     "goal_stopped",
     "session_suspend",
     "session_finalize",
+    "question",
+    "schedule_failed",
 ]
 
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "ki": 2**10, "mi": 2**20, "gi": 2**30}
@@ -405,6 +408,47 @@ class TelemetrySettings(Declaration, frozen=True):
     headers: dict[str, str]
 
 
+class ScheduleSettings(Declaration, frozen=True):
+    """What `steersman serve` does at planned times; `schedules.py` checks what belongs together."""
+
+    name: Annotated[
+        str,
+        Field(
+            description="Its name; if left out, that of the workflow or the session. What it did is "
+            "remembered by it."
+        ),
+    ] = ""
+    cron: Annotated[
+        str, Field(description="When: minute, hour, day, month, weekday, in local time.")
+    ] = ""
+    at: Annotated[str, Field(description='Or once, at a date with a time: "2026-12-01T07:00".')] = (
+        ""
+    )
+    run: Annotated[
+        str, Field(description="The workflow that it runs: a name, or a file seen from `folder`.")
+    ] = ""
+    variables: Annotated[
+        dict[str, Any], Field(description="The workflow's variables that are not as usual.")
+    ] = Field(default_factory=dict[str, Any])
+    say: Annotated[str, Field(description="Or the message that it sends.")] = ""
+    session: Annotated[
+        str, Field(description="The session that gets it; if left out, a new one each time.")
+    ] = ""
+    agent: Annotated[
+        str, Field(description="The agent of a new session; if left out, the usual one.")
+    ] = ""
+    folder: Annotated[
+        str, Field(description="The folder of a run or a new session; if left out, `~`.")
+    ] = ""
+    missed: Annotated[
+        MissedRule,
+        Field(
+            description="What becomes of times at which nothing was served: they are passed over "
+            '("skip"), or it happens once in their place ("once").'
+        ),
+    ] = "skip"
+
+
 class ModelPrice(Declaration, frozen=True):
     """The price of a million tokens of a model."""
 
@@ -518,6 +562,7 @@ class Settings(Declaration, frozen=True):
     telemetry: TelemetrySettings
     hooks: Several[HookSettings]
     tool: Several[ToolDeclaration]
+    schedule: Several[ScheduleSettings]
     mcp: dict[UserName, McpSettings] = Field(default_factory=dict[str, McpSettings])
     gateways: dict[UserName, dict[str, Any]] = Field(default_factory=dict[str, dict[str, Any]])
     routing: Routing

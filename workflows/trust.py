@@ -18,7 +18,7 @@ from ..machines.errors import ConfigError
 from ..machines.value import Value
 from .document import is_table
 from .paths import Paths, write_private
-from .problem import Where, dotted
+from .problem import Problem, Where, dotted
 
 PROJECT_FILE = "steersman.toml"
 
@@ -51,6 +51,10 @@ OWN = ("telemetry",)
 """Tables that no file of a project sets, trusted or not: they say where what people do is sent."""
 
 
+PERSONAL: tuple[str, ...] = ("schedule",)
+"""Keys that only a person's own files may have: they act while nobody has opened the folder."""
+
+
 def is_trusted(paths: Paths, folder: Path, content: bytes | None = None) -> bool:
     """Whether the folder's project file is trusted as it is now (or with the given content)."""
     try:
@@ -78,6 +82,17 @@ def key_variables(paths: Paths, folder: Path, environ: Mapping[str, str]) -> fro
             continue
         names |= {found for pair in _KEY_VARIABLE.findall(text) for found in pair if found}
     return frozenset(names)
+
+
+def personal_problems(data: dict[str, Any]) -> list[Problem]:
+    """Find keys that a project's file or a workflow's may not have, trusted or not."""
+    message = "`{}` can only stand in your own config.toml"
+    hint = "move it there; `steersman config path` prints where that is"
+    return [
+        Problem(where=(key,), message=message.format(key), hint=hint, at_value=False)
+        for key in PERSONAL
+        if key in data
+    ]
 
 
 class Trusted(Value):

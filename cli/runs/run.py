@@ -14,15 +14,22 @@ from ...gateway.conversation import Conversation
 from ...gateway.home import open_store
 from ...gateway.host import Host
 from ...gateway.launch_options import LaunchOptions
-from ...gateway.running import RunPlan, plan_of, resume_run, start_run, try_again, was_taken_back
+from ...gateway.running import (
+    RunPlan,
+    config_of_run,
+    plan_of,
+    resume_run,
+    start_run,
+    try_again,
+    was_taken_back,
+)
 from ...journal.entries import WorkflowCopy
 from ...journal.record import SessionRecord, apply
 from ...journal.recovery import is_cut_off, load_record, recovered
 from ...journal.run_record import RunRecord
 from ...machines.errors import SteersmanError, StoreBusy, UsageError
 from ...machines.lifecycles import RUN
-from ...workflows.config import Config, load
-from ...workflows.document import parse_document
+from ...workflows.config import Config
 from ...workflows.flow.plan import draw_plan, plan_data, plan_mermaid
 from ...workflows.flow.plan import plan_of as planned_steps
 from ...workflows.flow.spec import WorkflowSpec
@@ -139,9 +146,6 @@ def _read(
 
 
 def _resume(options: RunOptions, environ: Mapping[str, str], paths: Paths, folder: Path) -> int:
-    from ...workflows.flow.inclusion import with_included
-    from ...workflows.flow.reading import settings_layer
-
     record, run = _find(paths, options.resume, folder, Path(options.file).stem)
     known = {run.workflow.name, Path(run.workflow.file).stem}
     if options.file and Path(options.file).stem not in known:
@@ -171,9 +175,7 @@ def _resume(options: RunOptions, environ: Mapping[str, str], paths: Paths, folde
             f"check, then `steersman run --resume {record.id}` with `--again ITEM` to repeat it, "
             "or `--done ITEM` if it was done",
         )
-    document, _ = parse_document(run.workflow.file, run.workflow.source.encode())
-    layer = with_included(settings_layer(document), plan.spec, paths)
-    config = load(paths, Path(record.folder), environ, workflow=layer)
+    config = config_of_run(run.workflow, Path(record.folder), paths, environ)
 
     def resume(host: Host) -> Conversation:
         conversation = host.resume(record.id)

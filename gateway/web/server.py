@@ -25,6 +25,7 @@ from ...machines.errors import UsageError
 from ...workflows.paths import Paths
 from ..hosts import Hosts
 from ..launch_options import LaunchOptions
+from ..scheduling import Scheduler
 from ..serving import Serving, write_address
 from .access import LARGEST_HEADER, Access, DeviceFile
 from .application import application
@@ -186,7 +187,8 @@ async def serve(
         known = [*LOOPBACK[:2], "[::1]", shown, *names] if host in LOOPBACK else [shown, *names]
         allowed = tuple({f"{name}:{place}" for name in known} | set(names))
         access = Access(DeviceFile(paths.state), lambda: allowed, is_secure=certificate is not None)
-        app = application(Desk(hosts, broadcast), access, page_routes())
+        desk = Desk(hosts, broadcast)
+        app = application(desk, access, page_routes())
         server = WebServer(
             uvicorn.Config(
                 app,
@@ -207,7 +209,8 @@ async def serve(
             loop.add_signal_handler(number, _end, server)
         write_address(paths.state, address)
         on_ready(address)
-        await server.serve(sockets=[listener])
+        async with Scheduler(hosts, main, desk.call, environ):
+            await server.serve(sockets=[listener])
     finally:
         await asyncio.to_thread(hosts.close)
         serving.close()

@@ -23,7 +23,8 @@ def wanted_keys() -> set[Where]:
     Lists of tables are explained as wholes: permission rules, hooks and tools by their comment,
     routes and the tables of gateways, whose keys are their own, by an example.
     """
-    lists = {("permissions", "rules"), ("hooks",), ("tool",), ("route",), ("gateways",)}
+    lists = {("permissions", "rules"), ("hooks",), ("tool",), ("schedule",), ("route",)}
+    lists |= {("gateways",)}
     keys = {key for key in known_keys(Settings) if not {key[:1], key[:2]} & lists}
     keys |= lists - {("route",), ("gateways",)}
     named = {tuple(_name_in(key) if part == "*" else part for part in key) for key in keys}
