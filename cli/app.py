@@ -25,6 +25,7 @@ from .apps.queue import queue, send, stop
 from .apps.restore import restore
 from .apps.routes import routes
 from .apps.run import run_file
+from .apps.schedule import schedule
 from .apps.serve import serve
 from .apps.sessions import sessions
 from .apps.simulate import simulate
@@ -62,6 +63,7 @@ app.add_typer(gateway, name="gateway")
 app.add_typer(workflow, name="workflow")
 app.add_typer(serve, name="serve")
 app.add_typer(devices, name="devices")
+app.add_typer(schedule, name="schedule")
 app.command()(simulate)
 
 

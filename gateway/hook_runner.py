@@ -129,6 +129,26 @@ def _call(service: RestoreService, record: RestoreRecord, event: str, at: float)
 # Sessions of this process -------------------------------------------------------------------------
 
 
+class QuestionObserver:
+    """Observes a subagent's entries, and passes on that it asks: for the rest its parent's tell of it."""
+
+    def __init__(self, session: str, hooks: HookRunner) -> None:
+        self._session = session
+        self._hooks = hooks
+
+    def observe_entry(
+        self, entry: e.Entry, seq: int, time: float, record: SessionRecord
+    ) -> Publication | None:
+        """Translate a question into a hook call."""
+        if not isinstance(entry, e.QuestionAsked | e.StepAsked):
+            return None
+        call = hook_call(entry, seq, time, record)
+        return partial(self._hooks.receive, self._session, call, is_restart=False)
+
+    def observe_fact(self, fact: Fact) -> None:
+        """Ignore a transient event."""
+
+
 class HookObserver:
     """Observes one session's entries, and passes their hook calls to `hooks`."""
 

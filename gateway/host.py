@@ -38,7 +38,7 @@ from .events.contract import Event
 from .events.translation import EventPublisher
 from .first_run import greeting
 from .home import open_store
-from .hook_runner import HookObserver, HookRunner
+from .hook_runner import HookObserver, HookRunner, QuestionObserver
 from .launch_options import LaunchOptions
 from .offline_writer import Logbook, QueueMirror
 from .own_agent import own_agent
@@ -315,7 +315,8 @@ class Host:
         )
 
     def _child_observers(self, session: str, parent: str) -> tuple[Observer, ...]:
-        return (self.publisher(session, parent), *self._recorders(session))
+        questions = QuestionObserver(session, self._hooking)
+        return (self.publisher(session, parent), questions, *self._recorders(session))
 
     def _recorders(self, session: str) -> tuple[Observer, ...]:
         log = self.log.observer(session)

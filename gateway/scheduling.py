@@ -40,7 +40,7 @@ from ..machines.errors import (
 )
 from ..machines.value import Value
 from ..ports.hooks import HookCall, HookSpec, run_hook
-from ..workflows.config import load
+from ..workflows.config import Config, load
 from ..workflows.paths import Paths
 from ..workflows.schedules import (
     SystemZone,
@@ -53,8 +53,10 @@ from ..workflows.settings import HookSettings, ScheduleSettings
 from .conversation import Conversation
 from .events.contract import Event
 from .formats import iso
+from .home import find_session, refuse_run
 from .host import Host
 from .hosts import Hosts
+from .profile_factory import external_agent
 
 LOGGER = logging.getLogger("steersman")
 LATE = 60.0
@@ -166,6 +168,112 @@ def outcome(store: Store, found: Occurrence) -> str:
         return record.run.state
     item = record.queue.items.get(record.queue.clients.get(client_id_of(found), ""))
     return item.state if item is not None else "begun"
+
+
+# What people see ----------------------------------------------------------------------------------
+
+
+class ScheduleView(Value):
+    """A schedule with its next time and its newest occurrence, of which `outcome` says the rest.
+
+    `fault` is why it could not be carried out now.
+    """
+
+    name: str
+    schedule: ScheduleSettings
+    next: float | None
+    last: Occurrence | None
+    outcome: str
+    fault: str
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """The view as JSON data; times are ISO 8601 in UTC."""
+        keys = self.schedule.model_dump(exclude_defaults=True, exclude={"name"})
+        last: dict[str, Any] | None = None
+        if self.last is not None:
+            last = {
+                "planned": iso(self.last.planned),
+                "state": self.last.state,
+                "outcome": self.outcome,
+                "session": self.last.session or None,
+                "reason": self.last.reason or None,
+                "count": self.last.count,
+            }
+        return {
+            "name": self.name,
+            **keys,
+            "missed": self.schedule.missed,
+            "next": iso(self.next) if self.next is not None else None,
+            "last": last,
+            "fault": self.fault or None,
+        }
+
+
+def views(
+    paths: Paths, environ: Mapping[str, str], store: Store, now: float, zone: tzinfo
+) -> list[ScheduleView]:
+    """List the schedules of a person's configuration. Raises `ConfigError`."""
+    config = load(paths, Path.home(), environ)
+    newest: dict[str, Occurrence] = {}
+    for found in store.occurrences():
+        known = newest.setdefault(found.schedule, found)
+        if (found.noted, found.planned) > (known.noted, known.planned):
+            newest[found.schedule] = found
+    listed: list[ScheduleView] = []
+    for schedule in config.schedule:
+        last = newest.get(name_of(schedule))
+        listed.append(
+            ScheduleView(
+                name=name_of(schedule),
+                schedule=schedule,
+                next=next_occurrence(schedule, now, zone),
+                last=last,
+                outcome=outcome(store, last) if last is not None else "",
+                fault=fault_of(schedule, config, paths, environ, store),
+            )
+        )
+    return listed
+
+
+def fault_of(
+    schedule: ScheduleSettings,
+    config: Config,
+    paths: Paths,
+    environ: Mapping[str, str],
+    store: Store,
+) -> str:
+    """Say why a schedule could not be carried out now; empty if it could."""
+    folder = Path(schedule.folder or "~").expanduser()
+    try:
+        if schedule.session:
+            refuse_run(find_session(store.sessions(), schedule.session))
+            return ""
+        if not folder.is_dir():
+            return f"`{folder}` is not a folder"
+        if schedule.run:
+            _check_run(schedule, folder, paths, environ)
+        elif schedule.agent and schedule.agent not in config.agents:
+            if external_agent(schedule.agent, config, paths, environ) is None:
+                return f"there is no agent `{schedule.agent}`"
+    except ConfigError as error:
+        return str(error).splitlines()[0]
+    except SteersmanError as error:
+        return str(error)
+    return ""
+
+
+def _check_run(
+    schedule: ScheduleSettings, folder: Path, paths: Paths, environ: Mapping[str, str]
+) -> None:
+    """Raise `SteersmanError` if a workflow cannot be run."""
+    from ..workflows.flow.check import Surroundings, checked_workflow
+    from ..workflows.flow.variables import bind_values
+    from ..workflows.flow.workflow_file import find_workflow
+
+    around = Surroundings(paths=paths, folder=folder, environ=environ)
+    spec, _ = checked_workflow(find_workflow(schedule.run, paths, folder), around)
+    bind_values(spec, schedule.variables)
 
 
 # The work -----------------------------------------------------------------------------------------
@@ -406,9 +514,9 @@ class Scheduler:
             if self._is_passing(found, fault):
                 raise
             known = fault if isinstance(fault, SteersmanError) else SILENT
-            return failed(found, known)
+            return await asyncio.to_thread(self._failed, found, known)
         except SteersmanError as fault:
-            return failed(found, fault)
+            return await asyncio.to_thread(self._failed, found, fault)
         if receipt["type"] == "rejected":
             hint = str(receipt.get("hint") or "")
             return failed(found, SteersmanError(f"refused: {receipt['reason']}", hint))
@@ -417,6 +525,11 @@ class Scheduler:
     def _is_passing(self, found: Occurrence, fault: Exception) -> bool:
         """Whether a fault may pass: not for ever, and a session that is gone does not come back."""
         return self._clock() - found.noted <= PATIENCE and not isinstance(fault, UnknownSession)
+
+    def _failed(self, found: Occurrence, fault: SteersmanError) -> Occurrence:
+        """Return an occurrence that has failed, with its session if there is one."""
+        is_there = self._stored(found.session) is not None
+        return failed(found if is_there else replace(found, session=""), fault)
 
     def _is_said(self, found: Occurrence) -> bool:
         """Whether the session of an occurrence has its message already; it may have run, or not."""

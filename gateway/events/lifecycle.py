@@ -62,6 +62,12 @@ def _event_of(entry: e.Entry, record: SessionRecord) -> tuple[str, dict[str, Any
         case e.Interrupted():
             ended = {"status": "interrupted", "reason": entry.cause}
             return "turn_end", {**_turn(entry.turn, record), **ended}
+        case e.QuestionAsked():
+            asked = {"question": entry.question, "tool": entry.tool, "arguments": entry.arguments}
+            return "question", {**_turn(entry.turn, record), **asked}
+        case e.StepAsked():
+            asked = {"question": entry.question, "text": entry.text, "step": entry.step}
+            return "question", {**_turn(entry.turn, record), **asked}
         case e.ChildStarted():
             child = {"child": entry.child, "child_session": entry.session, "task": entry.task}
             more = {"child_agent": entry.agent, "relation": entry.relation}
