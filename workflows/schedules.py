@@ -163,7 +163,7 @@ def _cron_fault(expression: str) -> str:
     except ModuleNotFoundError:
         return ""
     if len(expression.split()) != 5:
-        return f"it has {len(expression.split())} fields"
+        return "it has not five fields"
     try:
         found = CronSim(expression, datetime(2026, 1, 1))
     except CronSimError as error:
