@@ -15,7 +15,7 @@ from ..workflows.paths import Paths
 from .output import show, show_document, show_table, warn
 
 if TYPE_CHECKING:
-    from ..gateway.scheduling import ScheduleView
+    from ..gateway.schedule_view import ScheduleView
 
 FOLDED = 40
 """Columns of a message in the list."""
@@ -23,7 +23,7 @@ FOLDED = 40
 
 def show_all(*, as_json: bool) -> int:
     """List the schedules. Raises `SteersmanError`."""
-    from ..gateway.scheduling import views
+    from ..gateway.schedule_view import views
     from ..workflows.schedules import SystemZone
 
     paths = Paths.of(os.environ)

@@ -72,7 +72,8 @@ layer come before those of an earlier one, hooks are added, and so are
 project's `steersman.toml`, the keys `hooks`, `permissions`, `tool`, `tools`, `gateways`, `models`,
 `routing`, `route`, `limits`, `restore`, `goals.gates`, `auto_queue.persistence`, and an agent's
 `model`, `tools`, `limits`, `protocol` and `start` apply only after `steersman trust`, which has to be
-repeated after each change of the file; `telemetry` never applies there.
+repeated after each change of the file; `telemetry` never applies there, and
+a `schedule` is an error there.
 
 `steersman config show` prints the values in force and the file that set each, `steersman config check`
 reports mistakes, and `steersman config schema` prints a JSON Schema for your editor. If

@@ -27,9 +27,9 @@ import pykka
 from msgspec.structs import replace
 
 from ..actors.runtime import Runtime, new_session_id
-from ..journal.record import SessionRecord, apply
-from ..journal.recovery import is_cut_off, load_record, recovered
-from ..journal.store import Occurrence, Store, Watch
+from ..journal.record import SessionRecord
+from ..journal.recovery import load_record
+from ..journal.store import Occurrence, Watch
 from ..machines.errors import (
     ConfigError,
     SteersmanError,
@@ -40,7 +40,7 @@ from ..machines.errors import (
 )
 from ..machines.value import Value
 from ..ports.hooks import HookCall, HookSpec, run_hook
-from ..workflows.config import Config, load
+from ..workflows.config import load
 from ..workflows.paths import Paths
 from ..workflows.schedules import (
     SystemZone,
@@ -53,10 +53,8 @@ from ..workflows.settings import HookSettings, ScheduleSettings
 from .conversation import Conversation
 from .events.contract import Event
 from .formats import iso
-from .home import find_session, refuse_run
 from .host import Host
 from .hosts import Hosts
-from .profile_factory import external_agent
 
 LOGGER = logging.getLogger("steersman")
 LATE = 60.0
@@ -89,7 +87,6 @@ class Verdict(Value):
     begin: tuple[float, ...] = ()
     missed: float | None = None
     count: int = 0
-    is_more: bool = False
 
 
 def decide(
@@ -101,29 +98,25 @@ def decide(
 ) -> Verdict:
     """Decide about the times that were planned since a schedule was looked at. Pure.
 
-    `known` are times that have begun, or could not; they do not again, whatever the clock says. What is
-    more than `LATE` past was missed: it is passed over, or happens once, as the schedule says; once is
-    over when another time is due at the same moment.
+    `known` are the times that have begun or failed: they never begin again, also after the clock was
+    set back. A time that is more than `LATE` past was missed. With the rule `once` the newest of the
+    missed ones begins, unless another time begins now.
     """
-    after = max(min(watch.upto, now), watch.floor)
-    planned, is_more = occurrences(schedule, after, now, zone)
+    after = max(watch.upto, watch.floor)
+    planned = occurrences(schedule, after, now, zone)
     fresh = [moment for moment in planned if moment not in known]
     begin = [moment for moment in fresh if now - moment <= LATE]
     late = [moment for moment in fresh if now - moment > LATE]
     if schedule.missed == "once" and late and not begin:
         begin = [late.pop()]
-    return Verdict(
-        begin=tuple(begin),
-        missed=late[-1] if late else None,
-        count=len(late),
-        is_more=is_more,
-    )
+    missed = late[-1] if late else None
+    return Verdict(begin=tuple(begin), missed=missed, count=len(late))
 
 
 def watched(schedule: ScheduleSettings, known: Watch | None, now: float) -> Watch:
-    """Return how far a schedule was looked at: a new one, or one with other times, from now on.
+    """Return up to when a schedule is decided; one that is new or has other times counts from now.
 
-    A single time counts also if it was written down late.
+    A single time counts also if it was configured after it.
     """
     name, timing = name_of(schedule), timing_of(schedule)
     if known is not None and known.timing == timing:
@@ -134,7 +127,7 @@ def watched(schedule: ScheduleSettings, known: Watch | None, now: float) -> Watc
 
 
 def key_of(found: Occurrence) -> Key:
-    """Return what an occurrence is known by."""
+    """Return the key of an occurrence."""
     return found.schedule, found.planned
 
 
@@ -154,137 +147,19 @@ def message_of(schedule: ScheduleSettings) -> str:
     return schedule.say or f"run {schedule.run}"
 
 
-def outcome(store: Store, found: Occurrence) -> str:
-    """Say in a word what became of an occurrence, as far as the store knows."""
-    if found.state != "begun":
-        return found.state
-    try:
-        record = load_record(store, found.session)
-    except UnknownSession:
-        return "deleted"
-    if is_cut_off(record) and not store.is_owned(found.session):
-        apply(record, recovered(record), record.seq + 1, record.updated)
-    if record.run is not None:
-        return record.run.state
-    item = record.queue.items.get(record.queue.clients.get(client_id_of(found), ""))
-    return item.state if item is not None else "begun"
-
-
-# What people see ----------------------------------------------------------------------------------
-
-
-class ScheduleView(Value):
-    """A schedule with its next time and its newest occurrence, of which `outcome` says the rest.
-
-    `fault` is why it could not be carried out now.
-    """
-
-    name: str
-    schedule: ScheduleSettings
-    next: float | None
-    last: Occurrence | None
-    outcome: str
-    fault: str
-
-    @property
-    def data(self) -> dict[str, Any]:
-        """The view as JSON data; times are ISO 8601 in UTC."""
-        keys = self.schedule.model_dump(exclude_defaults=True, exclude={"name"})
-        last: dict[str, Any] | None = None
-        if self.last is not None:
-            last = {
-                "planned": iso(self.last.planned),
-                "state": self.last.state,
-                "outcome": self.outcome,
-                "session": self.last.session or None,
-                "reason": self.last.reason or None,
-                "count": self.last.count,
-            }
-        return {
-            "name": self.name,
-            **keys,
-            "missed": self.schedule.missed,
-            "next": iso(self.next) if self.next is not None else None,
-            "last": last,
-            "fault": self.fault or None,
-        }
-
-
-def views(
-    paths: Paths, environ: Mapping[str, str], store: Store, now: float, zone: tzinfo
-) -> list[ScheduleView]:
-    """List the schedules of a person's configuration. Raises `ConfigError`."""
-    config = load(paths, Path.home(), environ)
-    newest: dict[str, Occurrence] = {}
-    for found in store.occurrences():
-        known = newest.setdefault(found.schedule, found)
-        if (found.noted, found.planned) > (known.noted, known.planned):
-            newest[found.schedule] = found
-    listed: list[ScheduleView] = []
-    for schedule in config.schedule:
-        last = newest.get(name_of(schedule))
-        listed.append(
-            ScheduleView(
-                name=name_of(schedule),
-                schedule=schedule,
-                next=next_occurrence(schedule, now, zone),
-                last=last,
-                outcome=outcome(store, last) if last is not None else "",
-                fault=fault_of(schedule, config, paths, environ, store),
-            )
-        )
-    return listed
-
-
-def fault_of(
-    schedule: ScheduleSettings,
-    config: Config,
-    paths: Paths,
-    environ: Mapping[str, str],
-    store: Store,
-) -> str:
-    """Say why a schedule could not be carried out now; empty if it could."""
-    folder = Path(schedule.folder or "~").expanduser()
-    try:
-        if schedule.session:
-            refuse_run(find_session(store.sessions(), schedule.session))
-            return ""
-        if not folder.is_dir():
-            return f"`{folder}` is not a folder"
-        if schedule.run:
-            _check_run(schedule, folder, paths, environ)
-        elif schedule.agent and schedule.agent not in config.agents:
-            if external_agent(schedule.agent, config, paths, environ) is None:
-                return f"there is no agent `{schedule.agent}`"
-    except ConfigError as error:
-        return str(error).splitlines()[0]
-    except SteersmanError as error:
-        return str(error)
-    return ""
-
-
-def _check_run(
-    schedule: ScheduleSettings, folder: Path, paths: Paths, environ: Mapping[str, str]
-) -> None:
-    """Raise `SteersmanError` if a workflow cannot be run."""
-    from ..workflows.flow.check import Surroundings, checked_workflow
-    from ..workflows.flow.variables import bind_values
-    from ..workflows.flow.workflow_file import find_workflow
-
-    around = Surroundings(paths=paths, folder=folder, environ=environ)
-    spec, _ = checked_workflow(find_workflow(schedule.run, paths, folder), around)
-    bind_values(spec, schedule.variables)
-
-
 # The work -----------------------------------------------------------------------------------------
 
 
-class Wanted:
-    """The schedules and hooks of a person's own configuration, as its files are now."""
+class ConfiguredSchedules:
+    """The schedules and hooks of a person's own configuration, as its files are now.
+
+    `is_known`: the files could be read at least once.
+    """
 
     def __init__(self, paths: Paths, environ: Mapping[str, str]) -> None:
         self.schedules: dict[str, ScheduleSettings] = {}
         self.hooks: tuple[HookSettings, ...] = ()
+        self.is_known = False
         self._paths = paths
         self._environ = environ
         self._seen: object = None
@@ -303,7 +178,7 @@ class Wanted:
             LOGGER.warning("the schedules stay as they were: %s", error)
             return
         self.schedules = {name_of(schedule): schedule for schedule in config.schedule}
-        self.hooks = config.hooks
+        self.hooks, self.is_known = config.hooks, True
 
 
 def _stamp(file: Path) -> tuple[int, ...]:
@@ -315,10 +190,11 @@ def _stamp(file: Path) -> tuple[int, ...]:
     return (found.st_ino, found.st_mtime_ns, found.st_size)
 
 
-class Book:
-    """What the store knows of schedules; only one process of a home changes it.
+class Occurrences:
+    """The occurrences that the store has, and how far each schedule was looked at.
 
-    May be used by several threads; methods block, and raise `StoreError`.
+    Only one process of a home changes them. May be used by several threads; methods block, and raise
+    `StoreError`.
     """
 
     def __init__(self, hosts: Hosts) -> None:
@@ -368,16 +244,16 @@ class Book:
                 planned=verdict.missed,
                 state="missed",
                 noted=now,
-                reason="nothing was served then",
+                reason="no server carried it out in time",
                 count=verdict.count,
             )
             found.append(missed)
         watch = replace(watch, upto=now)
         are_new = self._hosts.store.note(watch, found)
         self._watches[name] = watch
-        noted = [one for one, is_new in zip(found, are_new, strict=True) if is_new]
-        for one in noted:
-            self._remember(one)
+        noted = [new for new, is_new in zip(found, are_new, strict=True) if is_new]
+        for occurrence in noted:
+            self._remember(occurrence)
         return noted
 
     def _begun(self, schedule: ScheduleSettings, moment: float, now: float) -> Occurrence:
@@ -391,7 +267,7 @@ class Book:
             return failed(found, fault)
 
     def forget(self, names: Collection[str]) -> None:
-        """Look at all schedules but these as at new ones, should they come back."""
+        """Treat all other schedules as new ones if they are configured again."""
         with self._mutex:
             for name, watch in self._watches.items():
                 if name not in names and watch.timing:
@@ -429,8 +305,8 @@ class Scheduler:
         self._call = call
         self._clock = clock
         self._zone = zone or SystemZone()
-        self._wanted = Wanted(hosts.paths, environ)
-        self._book = Book(hosts)
+        self._configured = ConfiguredSchedules(hosts.paths, environ)
+        self._occurrences = Occurrences(hosts)
         self._open: dict[Key, Conversation] = {}
         self._work: dict[Key, asyncio.Task[None]] = {}
         self._task: asyncio.Task[None] | None = None
@@ -438,7 +314,7 @@ class Scheduler:
     async def __aenter__(self) -> Self:
         """Begin to carry out what is due."""
         self._task = asyncio.create_task(self._run())
-        self._task.add_done_callback(_report)
+        self._task.add_done_callback(_report_fault)
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -458,7 +334,7 @@ class Scheduler:
                     pause = await asyncio.to_thread(self.look)
                 except StoreError as fault:
                     LOGGER.warning("schedules cannot be kept just now: %s", fault)
-                for key in self._book.due().keys() - self._work.keys():
+                for key in self._occurrences.due().keys() - self._work.keys():
                     self._work[key] = asyncio.create_task(self._carry_out(key))
                 await asyncio.sleep(pause)
         finally:
@@ -469,14 +345,15 @@ class Scheduler:
     def look(self) -> float:
         """Note what is due; return the seconds until the next look. Blocks, raises `StoreError`."""
         time.tzset()
-        self._wanted.read()
-        self._book.load()
+        self._configured.read()
+        self._occurrences.load()
         now = self._clock()
-        schedules = self._wanted.schedules
-        self._book.forget(schedules.keys())
+        schedules = self._configured.schedules
+        if self._configured.is_known:
+            self._occurrences.forget(schedules.keys())
         for schedule in schedules.values():
-            for found in self._book.look(schedule, now, self._zone):
-                self._tell(found)
+            for found in self._occurrences.look(schedule, now, self._zone):
+                self._report(found)
         planned = [next_occurrence(schedule, now, self._zone) for schedule in schedules.values()]
         now = self._clock()
         return max(0.0, min([PAUSE, *(moment - now for moment in planned if moment is not None)]))
@@ -484,15 +361,15 @@ class Scheduler:
     async def _carry_out(self, key: Key) -> None:
         """Give an occurrence to its session, once, however many attempts it takes."""
         try:
-            while (found := self._book.due().get(key)) is not None:
+            while (found := self._occurrences.due().get(key)) is not None:
                 try:
                     said = await self._said(found)
-                    await asyncio.to_thread(self._book.conclude, said)
+                    await asyncio.to_thread(self._occurrences.conclude, said)
                 except PASSING as fault:
                     LOGGER.info("schedule `%s` is tried again: %s", key[0], fault)
                     await asyncio.sleep(AGAIN)
                 else:
-                    self._tell(said)
+                    self._report(said)
             await self._leave_run(key)
         finally:
             del self._work[key]
@@ -501,7 +378,7 @@ class Scheduler:
         """Return an occurrence that its session has, or that has failed; raises what may pass."""
         if await asyncio.to_thread(self._is_said, found):
             return replace(found, state="begun")
-        schedule = self._wanted.schedules.get(found.schedule)
+        schedule = self._configured.schedules.get(found.schedule)
         if schedule is None:
             return replace(found, state="failed", reason="it is not configured any more")
         try:
@@ -552,7 +429,7 @@ class Scheduler:
         record = self._stored(found.session)
         if record is not None and not record.seq:  # nothing happened in it, and nothing will
             found, record = replace(found, session=new_session_id()), None
-            self._book.conclude(found)
+            self._occurrences.conclude(found)
         folder, session = Path(schedule.folder or "~"), found.session
         if record is not None and schedule.run:
             conversation = self._hosts.resume_run(session)
@@ -598,16 +475,16 @@ class Scheduler:
                 self._leave(key)
 
     def _leave(self, key: Key) -> None:
-        conversation = self._open.pop(key)
-        host = self._hosts.host_of(conversation.session)
-        if host is not None:
+        conversation = self._open.pop(key, None)
+        host = self._hosts.host_of(conversation.session) if conversation is not None else None
+        if conversation is not None and host is not None:
             conversation.leave()
-            del host.conversations[conversation.session]
+            host.conversations.pop(conversation.session, None)
 
-    # Telling --------------------------------------------------------------------------------------
+    # Reports --------------------------------------------------------------------------------------
 
-    def _tell(self, found: Occurrence) -> None:
-        """Tell a person of what was not carried out: in the log, and by hooks; any thread."""
+    def _report(self, found: Occurrence) -> None:
+        """Report an occurrence that was not carried out: in the log and to hooks; any thread."""
         if found.state not in ("missed", "failed"):
             return
         times = f" and {found.count - 1} before it" if found.count > 1 else ""
@@ -619,13 +496,13 @@ class Scheduler:
             found.state,
             found.reason,
         )
-        specs = [hook for hook in self._wanted.hooks if hook.on == "schedule_failed"]
+        specs = [hook for hook in self._configured.hooks if hook.on == "schedule_failed"]
         if specs:
             runtime = self._main.runtime
             asyncio.run_coroutine_threadsafe(_run_hooks(runtime, specs, found), runtime.loop)
 
 
-def _report(task: asyncio.Task[None]) -> None:
+def _report_fault(task: asyncio.Task[None]) -> None:
     """Report a fault that ends all schedules, which is one of this program."""
     if not task.cancelled() and (fault := task.exception()) is not None:
         LOGGER.error("schedules do not happen any more: %s", fault, exc_info=fault)

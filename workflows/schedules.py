@@ -18,7 +18,7 @@ from .problem import Problem, Where, dotted, shown
 from .settings import ScheduleSettings
 
 MOST = 1_000
-"""Occurrences that are looked at; of more only the newest are."""
+"""Occurrences that are listed at once."""
 FIELDS = 'five fields: minute, hour, day, month, weekday, such as "0 7 * * 1-5"'
 MOMENT = 'write it as "2026-12-01T07:00"'
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
@@ -68,20 +68,14 @@ def next_occurrence(schedule: ScheduleSettings, after: float, zone: tzinfo) -> f
     return next(_planned(schedule, after, zone), None)
 
 
-def occurrences(
-    schedule: ScheduleSettings, after: float, upto: float, zone: tzinfo
-) -> tuple[list[float], bool]:
-    """Return the planned times `after` < time <= `upto`, and whether there were more, which are older.
-
-    All times are seconds since 1970.
-    """
-    is_cut = False
+def occurrences(schedule: ScheduleSettings, after: float, upto: float, zone: tzinfo) -> list[float]:
+    """Return the planned times `after` < time <= `upto`, of very many the newest; seconds since 1970."""
     while True:
         planned = takewhile(lambda moment: moment <= upto, _planned(schedule, after, zone))
         found = list(islice(planned, MOST + 1))
         if len(found) <= MOST:
-            return found, is_cut
-        is_cut, after = True, upto - (upto - after) / 2
+            return found
+        after = upto - (upto - after) / 2
 
 
 def _planned(schedule: ScheduleSettings, after: float, zone: tzinfo) -> Iterator[float]:

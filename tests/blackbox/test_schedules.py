@@ -288,7 +288,7 @@ def test_hooks_tell_a_person_who_is_away(place: Place, home: Home, serve) -> Non
         "late": "missed",
     }
     assert failed["lost"]["reason"].startswith("there is no workflow `nothing` (known: ")
-    assert failed["late"]["reason"] == "nothing was served then"
+    assert failed["late"]["reason"] == "no server carried it out in time"
     own, below = sorted((one for one in told if one["event"] == "question"), key=_has_parent)
     assert (own["session"], own["tool"], own["arguments"]) == (
         by["me"]["session"],

@@ -10,7 +10,14 @@ from typing import Any
 import pytest
 
 from steersman.gateway import scheduling
-from steersman.gateway.scheduling import Book, Scheduler, Verdict, client_id_of, decide, watched
+from steersman.gateway.scheduling import (
+    Occurrences,
+    Scheduler,
+    Verdict,
+    client_id_of,
+    decide,
+    watched,
+)
 from steersman.journal.memory import MemoryStore
 from steersman.journal.store import Occurrence, SessionRow, Watch
 from steersman.machines.errors import StoreBusy, UsageError
@@ -110,7 +117,7 @@ class Hours:
     def reopen(self) -> None:
         """Begin anew with what is durable."""
         self.store = self.store.survivor()
-        self.book = Book(hosts_of(self.store))
+        self.book = Occurrences(hosts_of(self.store))
         self.book.load()
 
     def look(self, schedule: ScheduleSettings, now: float) -> list[tuple[float, str, int]]:
