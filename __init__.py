@@ -25,11 +25,13 @@ if TYPE_CHECKING:
         Commit,
         Lease,
         Loaded,
+        Occurrence,
         Posted,
         SessionRow,
         Snapshot,
         Store,
         StoredEntry,
+        Watch,
     )
     from .machines.conversation import ChatMessage, ToolRequest, ToolSchema, Usage
     from .machines.errors import (
@@ -64,6 +66,7 @@ __all__ = [
     "ModelConfig",
     "ModelError",
     "ModelRequest",
+    "Occurrence",
     "Outcome",
     "Owner",
     "PlugInError",
@@ -86,6 +89,7 @@ __all__ = [
     "UnknownSession",
     "Usage",
     "UsageError",
+    "Watch",
     "__version__",
     "open",
     "tool",
@@ -113,11 +117,13 @@ _PLACES = {
         "Commit",
         "Lease",
         "Loaded",
+        "Occurrence",
         "Posted",
         "SessionRow",
         "Snapshot",
         "Store",
         "StoredEntry",
+        "Watch",
     ),
     "machines.conversation": ("ChatMessage", "ToolRequest", "ToolSchema", "Usage"),
     "machines.errors": (

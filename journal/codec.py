@@ -100,7 +100,7 @@ def _converted(data: Any, hint: Any) -> Any:
     """Convert data, for the first time by one thread alone.
 
     msgspec then works out the fields of the classes, and a second thread that comes upon a class whose
-    fields are not worked out yet ends the process (msgspec 0.20: `StructInfo_Convert`).
+    fields are not worked out yet ends the process (msgspec 0.22: `StructInfo_Convert`).
     """
     if hint in _known_hints:
         return convert(data, hint, dec_hook=_decode_ours)

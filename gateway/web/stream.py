@@ -181,7 +181,8 @@ class Stream:
                     elif not found:
                         break
                     elif fresh := [event for event in found if not self._is_known(event)]:
-                        fresh = await asyncio.to_thread(self._with_answers, self.after, fresh)
+                        if any(event["seq"] is not None for event in fresh):
+                            fresh = await asyncio.to_thread(self._with_answers, self.after, fresh)
                         yield self._confirmed(fresh, is_whole=owner is None), fresh
             finally:
                 leave()
