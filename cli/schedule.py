@@ -76,5 +76,5 @@ def _what(view: ScheduleView) -> str:
     if schedule.run:
         return f"run {schedule.run}" + (f" in {schedule.folder}" if schedule.folder else "")
     said = " ".join(schedule.say.split())
-    said = said if len(said) <= FOLDED else f"{said[: FOLDED - 1]}…"
+    said = said if len(said) <= FOLDED else f"{said[: FOLDED - 1].rstrip()}…"
     return f"say to {schedule.session}: {said}" if schedule.session else f"say: {said}"

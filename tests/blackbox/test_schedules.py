@@ -319,3 +319,62 @@ def test_a_schedule_is_taken_up_and_dropped_while_the_server_runs(
     assert "has succeeded already" in resumed.stderr
     home.end(server)
     assert ran(place) == 1
+
+
+def test_a_newer_session_of_a_schedule_takes_the_place_of_a_quiet_one(
+    place: Place, home: Home, serve
+) -> None:
+    """The server leaves the first one, so that it does not collect sessions for ever."""
+    serve(Text("Nothing."), Text("Nothing."))
+    configuration = place.home / "config.toml"
+    whole = configuration.read_text()
+    talk = f'say = "What is new?"\nfolder = "{place.folder}"'
+    configuration.write_text(whole + schedule("news", talk))
+    server = home.serve()
+    first = home.wait("news", "done")
+    configuration.write_text(whole + schedule("news", talk, "2026-02-02T00:00"))
+    deadline = time.monotonic() + seconds(WAIT)
+    while (second := home.wait("news", "done")) == first and time.monotonic() < deadline:
+        pass
+    listed = json.loads(place.run("sessions", "list", "--json").stdout)["sessions"]
+    states = {session["id"]: session["state"] for session in listed}
+    assert states == {first["session"]: "suspended", second["session"]: "running"}  # it is open
+    home.end(server)
+
+
+def test_the_list_says_what_could_not_be_carried_out(place: Place, serve) -> None:
+    """An unknown workflow, session, folder or agent, long before its time, and without a server."""
+    never = "2999-01-01T00:00"
+    (place.folder / "bad.toml").write_text(
+        '[workflow]\nname = "bad"\n[[step]]\nid = "a"\nrum = "x"\n'
+    )
+    folder = f'folder = "{place.folder}"'
+    serve(
+        Text("Nothing."),
+        rest=schedule("a", f'run = "nothing"\n{folder}', never)
+        + schedule("b", f'run = "bad.toml"\n{folder}', never)
+        + schedule("c", 'say = "hi"\nsession = "gone"', never)
+        + schedule("d", 'say = "hi"\nfolder = "/nowhere"', never)
+        + schedule("e", 'say = "hi"\nagent = "nobody"', never)
+        + schedule("f", f"{workflow(place.folder)}\nvariables = {{ x = 1 }}", never)
+        + schedule("g", 'say = "a rather long message that goes on and on"', never),
+    )
+    ran = place.run("schedule", "list")
+    assert ran.returncode == 0
+    lines = ran.stdout.splitlines()
+    assert lines[0].split() == ["name", "next", "last", "outcome", "session", "what"]
+    start = "a     2999-01-01 00:00  -     -        -        run nothing in "
+    assert lines[1] == f"{start}{place.folder}"
+    assert lines[7].endswith("say: a rather long message that goes on and…")
+    said = ran.stderr.splitlines()
+    expected = [
+        "a cannot be carried out: there is no workflow `nothing`",
+        f"b cannot be carried out: {place.folder}/bad.toml:5:1: unknown key `step[0].rum`",
+        "c cannot be carried out: no session `gone`",
+        "d cannot be carried out: `/nowhere` is not a folder",
+        "e cannot be carried out: there is no agent `nobody`",
+        "f cannot be carried out: workflow `tidy` has no variable `x`",
+        "no program serves this home, so nothing happens: `steersman serve` starts one",
+    ]
+    assert said == expected
+    assert not (place.home / "state").exists()
