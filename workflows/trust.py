@@ -30,6 +30,7 @@ GUARDED: tuple[Where, ...] = (
     ("tools",),
     ("tool",),
     ("mcp",),
+    ("serve",),
     ("gateways",),
     ("models",),
     ("route",),
