@@ -278,12 +278,13 @@ def test_a_collector_that_is_gone_costs_one_notice(place: Place, serve, collecto
     serve(Text("Done."), rest=sent_to(collector))
     collector.close()
     chat = place.chat()
-    for said in ("one", "two"):
-        chat.send(said)
-        chat.wait("turn_ended")
+    chat.send("one")
     chat.wait_text("No telemetry")
-    chat.send("three")
-    chat.wait("turn_ended")
+    for turn in ("t2", "t3"):
+        chat.wait_quiet()
+        chat.send("again")
+        chat.wait("turn_started", turn=turn)
+    chat.wait_quiet()
     assert chat.close() == 0
     assert len(faults(chat)) == 1
     assert chat.diagnostics == ""
@@ -305,6 +306,30 @@ def test_a_collector_that_never_answers_delays_nothing(place: Place, serve, coll
     assert chat.close() == 0
     assert time.monotonic() - begun < seconds(3.0)
     assert not collector.door.is_set()
+
+
+def test_without_the_extra_a_chat_works_and_says_what_to_install(place: Place, serve, collector):
+    """A notice names the extra; old sessions are still printed, but not sent."""
+    serve(Text("Done."), rest=sent_to(collector))
+    hides = place.home / "hides" / "opentelemetry"
+    hides.mkdir(parents=True)
+    (hides / "__init__.py").write_text("")
+    path = place.environ.get("PYTHONPATH", "")
+    place.environ["PYTHONPATH"] = f"{hides.parent}:{path}"
+    chat = place.chat()
+    chat.send("one")
+    chat.wait_text("steersman[otel]")
+    chat.wait_quiet()
+    chat.send("two")
+    chat.wait("turn_started", turn="t2")
+    chat.wait_quiet()
+    assert chat.close() == 0
+    assert len(faults(chat)) == 1
+    assert len(old(place)) == 4
+    sending = place.run("sessions", "trace", "last")
+    assert sending.returncode == 2
+    assert "steersman[otel]" in sending.stderr
+    assert collector.headers == []
 
 
 @pytest.mark.slow
