@@ -39,6 +39,7 @@ if TYPE_CHECKING:
         ModelError,
         PlugInError,
         SteersmanError,
+        StoreBusy,
         StoreError,
         ToolError,
         UnknownSession,
@@ -81,6 +82,7 @@ __all__ = [
     "Snapshot",
     "SteersmanError",
     "Store",
+    "StoreBusy",
     "StoreError",
     "StoredEntry",
     "ToolError",
@@ -131,6 +133,7 @@ _PLACES = {
         "ModelError",
         "PlugInError",
         "SteersmanError",
+        "StoreBusy",
         "StoreError",
         "ToolError",
         "UnknownSession",
@@ -140,6 +143,10 @@ _PLACES = {
     "ports.models.provider": ("ModelConfig",),
     "ports.tools.function": ("Context", "FunctionTool", "tool"),
 }
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 def __getattr__(name: str) -> object:

@@ -69,11 +69,11 @@ Settings are TOML. Later layers win, key by key:
 Four lists are exceptions: permission rules and [routes](routing.md#routes-of-your-own) of a later
 layer come before those of an earlier one, hooks are added, and so are
 [tools of your own](tools.md#tools-of-your-own), except that a tool replaces one of the same name. In a
-project's `steersman.toml`, the keys `hooks`, `permissions`, `tool`, `tools`, `mcp`, `serve`, `gateways`, `models`,
-`routing`, `route`, `limits`, `restore`, `goals.gates`, `auto_queue.persistence`, and an agent's
-`model`, `tools`, `limits`, `protocol` and `start` apply only after `steersman trust`, which has to be
-repeated after each change of the file; `telemetry` never applies there, and
-a `schedule` is an error there.
+project's `steersman.toml`, the keys `hooks`, `permissions`, `tool`, `tools`, `mcp`, `serve`, `gateways`,
+`models`, `routing`, `route`, `limits`, `restore`, `goals.gates`, `auto_queue.persistence`, and an
+agent's `model`, `tools`, `limits`, `protocol` and `start` apply only after `steersman trust`, which has
+to be repeated after each change of the file; `telemetry` never applies there, and a `schedule` is an
+error there.
 
 `steersman config show` prints the values in force and the file that set each, `steersman config check`
 reports mistakes, and `steersman config schema` prints a JSON Schema for your editor. If

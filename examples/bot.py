@@ -42,7 +42,9 @@ async def answer(receipt: steersman.Receipt, user: str) -> None:
     outcome = await receipt.done()
     if outcome.status == "failed":
         tell(f"bot: {user}: that went wrong: {outcome.reason}")
-    elif outcome.status == "done" and outcome.text:
+    elif outcome.status == "interrupted":
+        tell(f"bot: {user}: stopped")
+    elif outcome.text:
         tell(f"bot: {user}: {outcome.text}")
 
 

@@ -1,5 +1,5 @@
 """A home, a project, a model server, as the black-box tests have them."""
 
-from blackbox.conftest import gate, place, serve
+from blackbox.conftest import echoed, gate, place, serve
 
-__all__ = ["gate", "place", "serve"]
+__all__ = ["echoed", "gate", "place", "serve"]

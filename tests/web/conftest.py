@@ -3,15 +3,16 @@
 import re
 from collections.abc import Callable, Generator
 from contextlib import ExitStack
+from itertools import count
 
 import pytest
-from blackbox.conftest import gate, place, serve
+from blackbox.conftest import echoed, gate, place, serve
 from support.driver import Place
 from support.served import Served
 
 from .browser import MISSING, Browser, Driver
 
-__all__ = ["Open", "Start", "gate", "place", "serve", "served"]
+__all__ = ["Open", "Start", "echoed", "gate", "place", "serve", "served"]
 
 Start = Callable[..., Served]
 Open = Callable[..., Browser]
@@ -20,11 +21,13 @@ Open = Callable[..., Browser]
 @pytest.fixture
 def served(place: Place) -> Generator[Start]:
     """Start programs that serve the place, and end them; none of them may complain."""
+    lives = count(1)
     with ExitStack() as after:
 
         def start(*options: str, name: str = "") -> Served:
             one = Served(place, *options)
-            one.pair(name or f"desk-{one.program.pid}")
+            life = next(lives)
+            one.pair(name or ("desk" if life == 1 else f"desk {life}"))
 
             def close() -> None:
                 said = one.close()
