@@ -135,7 +135,7 @@ def test_a_programs_own_tool_may_be_allowed(tmp_path: Path) -> None:
         agent = steersman.Agent(name="loud", model="main", tools=[shout])
         async with steersman.open(tmp_path) as runtime:
             session = await runtime.start(agent, folder=tmp_path)
-            conversation = runtime.host.conversation(session.id)
+            conversation = runtime._host.conversation(session.id)
             return [
                 await asyncio.to_thread(conversation.say, f"/permissions allow {name} *")
                 for name in ("shout", "shut")
