@@ -1,6 +1,5 @@
 """Some sessions, some streams and a power cut: nothing acknowledged is lost, nothing told twice."""
 
-import resource
 from pathlib import Path
 
 from support.driver import Place
@@ -86,12 +85,8 @@ def test_a_power_cut_loses_nothing_and_tells_nothing_twice(place: Place, served:
 def test_more_sessions_are_open_than_files_by_default(place: Place, served: Start) -> None:
     """The server takes what the system lets it have: each open session holds a lock."""
     script(place, 1)
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (80, hard))
-    try:
-        web = served()
-    finally:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    place.command = ("sh", "-c", 'ulimit -Sn 80; exec "$@"', "sh", *place.command)
+    web = served()
     for _ in range(90):
         session = web.begin()
     assert web.ask("GET", f"sessions/{session}").data["open"] == "here"
