@@ -6,10 +6,11 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from ..gateway.attached import AttachedSession
+from ..gateway.attached import AttachedRun, AttachedSession
 from ..gateway.home import find_session
 from ..gateway.launch_options import LaunchOptions
 from ..gateway.redaction import redactor_of
@@ -28,10 +29,17 @@ from .output import warn
 from .signals import SignalExit, leave_on_signals
 from .stored import stored
 
+if TYPE_CHECKING:
+    from ..gateway.running import Works
+    from .runs.options import RunOptions
+
 GOING = 2.0
 """Seconds within which an owner that closed the connection releases the session."""
 LAST = 6
 """Number of earlier messages that are shown."""
+
+
+Attached = TypeVar("Attached", bound=AttachedSession)
 
 
 class AttachedHost:
@@ -50,18 +58,32 @@ class AttachedHost:
 
     def open(self, session: str, owner: Owner, user: str) -> AttachedSession:
         """Connect to the owner and subscribe to its events. Raises `SteersmanError`."""
-        words = self.config.auto_queue.keywords
-        self.attached = AttachedSession(
+        return self._start(AttachedSession, session, owner, user, self._ended)
+
+    def open_run(self, session: str, owner: Owner, user: str) -> AttachedRun:
+        """Connect to the owner of a run, and subscribe to its events. Raises `SteersmanError`."""
+        return self._start(AttachedRun, session, owner, user, lambda: None)
+
+    def _start(
+        self,
+        kind: type[Attached],
+        session: str,
+        owner: Owner,
+        user: str,
+        on_end: Callable[[], None],
+    ) -> Attached:
+        attached = kind(
             state=self.paths.state,
             session=session,
             owner=owner,
-            words=words,
+            words=self.config.auto_queue.keywords,
             event_bus=self.event_bus,
             user=user,
-            on_end=self._ended,
+            on_end=on_end,
         )
-        self.attached.start()
-        return self.attached
+        self.attached = attached
+        attached.start()
+        return attached
 
     def close(self) -> None:
         """Close the connection. Idempotent."""
@@ -123,6 +145,43 @@ def chat_there(
     )
     here = AttachedHost(paths, config, LaunchOptions(agent=row.agent), notices)
     return _attend(here, session, owner, options, environ, "")
+
+
+def run_there(
+    paths: Paths,
+    config: Config,
+    server: Owner,
+    wanted: Mapping[str, Any],
+    work: Mapping[str, Works],
+    options: RunOptions,
+    environ: Mapping[str, str],
+) -> int:
+    """Have a run in the program that serves the home, and follow it; leaving does not stop it.
+
+    `wanted` is what `Hosts.open_for` takes; `work` are the lists `again` and `done` of `go_on`.
+    """
+    from .runs.prompt import run_at_prompt
+
+    run = open_there(paths.state, server, **wanted)
+    with stored(environ) as store:
+        owner = store.owner(run)
+    if owner is None:
+        raise StoreBusy(f"run `{run}` was left at once", "`steersman serve status`")
+    there = f"Run {run} is in `steersman serve` (process {owner.pid}); /detach leaves it running."
+    here = AttachedHost(paths, config, LaunchOptions(), [there])
+
+    def open_it() -> AttachedRun:
+        attached = here.open_run(run, owner, login_name())
+        attached.go_on(work.get("again", ()), work.get("done", ()))
+        return attached
+
+    try:
+        with leave_on_signals():
+            return run_at_prompt(here, open_it, options)
+    except SignalExit as signal_exit:
+        return signal_exit.exit_code
+    finally:
+        here.close()
 
 
 def _attend(

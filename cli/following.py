@@ -101,6 +101,7 @@ ENDINGS = frozenset(
         "child_ended",
         "side_talk_ended",
         "goal",
+        "changed",
     }
 )
 

@@ -42,6 +42,7 @@ from .events.goal import goal_status
 from .events.translation import EventPublisher, question_asked, queue_view, tool_started
 from .remote import Remote
 from .router import EventBus
+from .running import Works
 
 if TYPE_CHECKING:
     from ..ports.tools.mcp_offer import McpOffer
@@ -313,7 +314,10 @@ class AttachedSession:
                 self._pass_on(*following)
                 following = self._followed()
         if not self._is_closing:
-            self._on_end()
+            self._end()
+
+    def _end(self) -> None:
+        self._on_end()
 
     def _pass_on(self, events: Iterator[Event], told: int) -> None:
         for event in events:
@@ -347,3 +351,38 @@ class AttachedSession:
                 who = event.get("user") or "there"
                 self.publisher.notice(f"{who}: {event['text']}")
         self._event_bus.publish(event)
+
+
+class AttachedRun(AttachedSession):
+    """One terminal's place at a run of a workflow elsewhere; leaving does not stop it."""
+
+    _changes: list[str] | None = None
+    _is_cut_off = False
+
+    def go_on(self, again: Works, done: Works) -> None:
+        """Start the run, or continue it: `again` is repeated, `done` is not. Raises `SteersmanError`."""
+        self._requests.put("run", {"again": again, "done": done}).result()
+
+    def begin_interrupt(self) -> None:
+        """Stop the run; safe in a signal's handler."""
+        self._requests.put("stop", {})
+
+    def is_quiet(self) -> bool:
+        """Whether the run is over and its owner has said what it changed, or the owner is gone."""
+        return self._changes is not None or self._is_cut_off
+
+    def changes(self) -> list[str]:
+        """Name the files that the run has changed; none before it is quiet."""
+        return self._changes or []
+
+    def _tell(self, event: Event) -> None:
+        if event["type"] == "changed" and event["session"] == self.session:
+            self._changes = event["files"]
+        super()._tell(event)
+
+    def _end(self) -> None:
+        if not self.is_quiet():
+            self._is_cut_off = True
+            going_on = f"`steersman run --resume {self.session}` continues it"
+            self.publisher.error("owner_gone", "the program that ran it has ended", going_on)
+        super()._end()

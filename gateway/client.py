@@ -32,7 +32,14 @@ from ..machines.conversation import Attachment, ChatMessage
 from ..machines.delegation_messages import SideTalk
 from ..machines.disposition import Intent
 from ..machines.effects import RestoreFiles
-from ..machines.errors import AdmissionRefused, StoreError, ToolError, UnknownSession, UsageError
+from ..machines.errors import (
+    AdmissionRefused,
+    SteersmanError,
+    StoreError,
+    ToolError,
+    UnknownSession,
+    UsageError,
+)
 from ..machines.internal_messages import Inspect
 from ..machines.messages import Answer, Interrupt, Message, QueueChange, UserMessage
 from ..machines.port_results import RestoreCounted, RestoreEnded
@@ -316,6 +323,15 @@ class SessionClient:
         workspace = self._runtime.workspace(self.session)
         return self._runtime.run(workspace.changed_files(turns)) if workspace is not None else []
 
+    def changes(self) -> list[str]:
+        """Name the files that a run has changed in all its turns, except its own in `.steersman`."""
+        try:
+            made = self.record().turns_made
+            found = self.changed_files(tuple(f"t{number}" for number in range(1, made + 1)))
+        except (OSError, SteersmanError):
+            return []  # the revert reports what cannot be read
+        return [path for path in found if not _is_own(path, self.session)]
+
     def restore_files(
         self,
         order: RestoreFiles,
@@ -378,6 +394,12 @@ class SessionClient:
     def leave(self, cause: str = "exit") -> None:
         """Stop what runs, keep everything, let go of the session."""
         self._runtime.leave(self.session, cause)
+
+
+def _is_own(path: str, run: str) -> bool:
+    """Whether a file is in a folder of `.steersman` that is named after the run."""
+    home, _, rest = path.partition("/")
+    return home == ".steersman" and run in rest.partition("/")[0]
 
 
 def _asking(found: SessionDescription) -> Ask:

@@ -7,9 +7,11 @@ A client that reads slowly has its own buffer and is disconnected when that is f
 Methods: `say` (or `send`) `{session, text, as, client_id, user, plain}` answers with the receipt (an
 `accepted`, `rejected` or `result` event); with `plain` a slash has no meaning. So do `queue`, `steer` and
 `interrupt` with a text, `stop`, `goal`, `agents`, `finalize` and `answer`. `edit {session, number}` keeps
-a waiting message from starting until the client says `edit` without a number, or hangs up. `inspect
-{session}`, `queue {session}`, `list {}`, `sessions {}`, and `subscribe {session}`, after which every
-event of the session and its subagents comes as a notification.
+a waiting message from starting until the client says `edit` without a number, or hangs up. `run
+{session, again, done}` starts a run that `begin` opened, or continues it; the lists have pairs of a step
+and the number of an item in it, from 0, whose outcome is unknown. `inspect {session}`, `queue {session}`,
+`list {}`, `sessions {}`, and `subscribe {session}`, after which every event of the session and its
+subagents comes as a notification.
 """
 
 from __future__ import annotations
@@ -35,6 +37,7 @@ from .commands.registry import call
 from .commands.talk import answer, stop
 from .events.contract import Event, ReceiptEvent, is_receipt
 from .remote import INVALID, NO_ANSWER, NOT_HERE, REFUSED, SOCKETS
+from .running import Works, go_on
 
 if TYPE_CHECKING:
     from .conversation import Conversation
@@ -224,6 +227,10 @@ class Requests:
                 return await self._say(params, f"/{method} {words}".strip(), "auto")
             case "edit":
                 return self._edit(params)
+            case "run":
+                again, done = _works(params.get("again")), _works(params.get("done"))
+                await asyncio.to_thread(go_on, self._conversation(params), again, done)
+                return {"ok": True}
             case "begin" if self._host.opening is not None:
                 return await asyncio.to_thread(self._host.opening, params)
             case "sessions":
@@ -308,6 +315,14 @@ def _object(data: Any) -> Params:
     if not isinstance(data, dict):
         raise ValueError("not an object")
     return cast("Params", data)
+
+
+def _works(data: Any) -> Works:
+    """Take pairs of a step and the number of an item in it. Raises `ValueError`."""
+    try:
+        return tuple((str(step), int(index)) for step, index in data or ())
+    except TypeError:
+        raise ValueError("`again` and `done` are lists of pairs") from None
 
 
 def _is_dead(address: str) -> bool:

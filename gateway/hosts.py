@@ -6,6 +6,7 @@ Each folder may have a configuration of its own, and a host has one; folders wit
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
@@ -21,11 +22,14 @@ from ..machines.errors import SteersmanError, UsageError
 from ..workflows.config import Config, load
 from ..workflows.paths import Paths
 from .conversation import Conversation
-from .events.contract import Event
+from .events.contract import ChangedEvent, Event
 from .home import find_session, refuse_run
 from .host import Host
 from .launch_options import LaunchOptions
 from .running import RunPlan, config_of_run
+
+ENDING = 0.1
+"""Seconds between two looks at a run that has ended, whose subagents may still be closing."""
 
 
 class Hosts:
@@ -83,11 +87,17 @@ class Hosts:
         return self.of_folder(place, launch).begin(place, agent=agent, session=session)
 
     def begin_run(
-        self, workflow: str, variables: Mapping[str, Any], folder: Path, session: str = ""
+        self,
+        workflow: str,
+        variables: Mapping[str, Any],
+        folder: Path,
+        session: str = "",
+        launch: LaunchOptions | None = None,
     ) -> Conversation:
-        """Open a run of a workflow, by name or file, in a folder; its first message starts it.
+        """Open a run of a workflow, by name or file, in a folder; `go_on` starts it.
 
-        Raises `SteersmanError`.
+        When it has ended, its listeners hear what it changed, and it is left, so that it can be resumed
+        from anywhere. Raises `SteersmanError`.
         """
         from ..workflows.flow.check import Surroundings, checked_workflow
         from ..workflows.flow.variables import bind_values
@@ -98,16 +108,50 @@ class Hosts:
         around = Surroundings(paths=self.paths, folder=place, environ=self._environ)
         spec, config = checked_workflow(file, around)
         plan = RunPlan(spec=spec, variables=bind_values(spec, variables))
-        return self._with(config, self._launch).begin(place, plan, session=session)
+        host = self._with(config, launch or self._launch)
+        return self._until_over(host, host.begin(place, plan, session=session))
 
-    def resume_run(self, session: str) -> Conversation:
-        """Take up a run by its whole id; nothing in it runs unasked. Raises `SteersmanError`."""
+    def resume_run(self, session: str, launch: LaunchOptions | None = None) -> Conversation:
+        """Take up a run by its whole id, as `begin_run`; nothing in it runs unasked.
+
+        Raises `SteersmanError`.
+        """
+        found = self.find(session)
+        if found is not None:
+            return found
         record = load_record(self.store, session)
         if record.run is None:
             raise UsageError(f"session `{session}` is no run", "`steersman sessions list`")
         folder = Path(record.folder)
         config = config_of_run(record.run.workflow, folder, self.paths, self._environ)
-        return self._with(config, self._launch).resume(session)
+        host = self._with(config, launch or self._launch)
+        return self._until_over(host, host.resume(session))
+
+    def _until_over(self, host: Host, run: Conversation) -> Conversation:
+        """Return a run that is left when it has ended."""
+
+        def hear(event: Event) -> None:
+            if event["type"] == "run_ended" and event["session"] == run.session:
+                unsubscribe()
+                threading.Thread(target=leave, name="end-of-run", daemon=True).start()
+
+        def leave() -> None:
+            while not run.is_quiet():
+                time.sleep(ENDING)
+            publisher = run.publisher
+            event = ChangedEvent(type="changed", **publisher.stamp(), files=run.changes())
+            publisher.publish(event)
+            self.leave(run)
+
+        unsubscribe = host.event_bus.subscribe(hear)
+        return run
+
+    def leave(self, conversation: Conversation) -> None:
+        """Leave a session, unless that has happened."""
+        host = self.host_of(conversation.session)
+        if host is not None:
+            conversation.leave()
+            host.conversations.pop(conversation.session, None)
 
     def resume(self, session: str, launch: LaunchOptions | None = None) -> Conversation:
         """Take up a session, or return it if it is open here. Raises `SteersmanError`."""
@@ -119,7 +163,10 @@ class Hosts:
         return self.of_folder(Path(row.folder), launch).resume(row.session)
 
     def open_for(self, params: dict[str, Any]) -> dict[str, Any]:
-        """Open a session for another program: `{folder, agent, model, is_yes}`, or `{resume}`."""
+        """Open a session for another program: `{folder, agent, model, is_yes}`, or `{resume}`.
+
+        A run is one of `{workflow, variables, folder}`, or `{resume_run}` with its whole id.
+        """
         launch = replace(
             self._launch,
             agent=str(params.get("agent") or ""),
@@ -128,6 +175,11 @@ class Hosts:
         )
         if resume := params.get("resume"):
             conversation = self.resume(str(resume), launch)
+        elif resume_run := params.get("resume_run"):
+            conversation = self.resume_run(str(resume_run), launch)
+        elif workflow := params.get("workflow"):
+            given, folder = dict(params.get("variables") or {}), Path(str(params["folder"]))
+            conversation = self.begin_run(str(workflow), given, folder, launch=launch)
         else:
             conversation = self.begin(Path(str(params["folder"])), launch=launch)
         host = self.host_of(conversation.session)

@@ -83,6 +83,18 @@ class ChatSession(Protocol):
         ...
 
 
+class RunSession(ChatSession, Protocol):
+    """A run of a workflow as an interface has it: a `Conversation` here, `AttachedRun` elsewhere."""
+
+    def begin_interrupt(self) -> None:
+        """Stop the run without waiting for the reply; safe in a signal's handler."""
+        ...
+
+    def changes(self) -> list[str]:
+        """Name the files that the run has changed; of use when it is quiet."""
+        ...
+
+
 class ChatHost(Protocol):
     """The program around an interface: `Host`, or `AttachedHost` for a session elsewhere."""
 

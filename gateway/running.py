@@ -106,7 +106,22 @@ def start_run(client: SessionClient, workflow: str) -> None:
     client.send_message(f"run {workflow}", "queue")
 
 
-def try_again(ask: Callable[[Message], dict[str, Any]]) -> None:
+def go_on(client: SessionClient, again: Works = (), done: Works = ()) -> None:
+    """Start a run that was opened, or continue it: `again` is repeated, `done` is not.
+
+    Raises `SteersmanError` if it cannot continue.
+    """
+    record = client.record()
+    assert record.run is not None
+    if record.run.state == "failed":
+        _try_again(client.ask)
+    elif record.queue.items:
+        _resume(client.ask, again, done)
+    else:
+        start_run(client, record.run.workflow.name)
+
+
+def _try_again(ask: Callable[[Message], dict[str, Any]]) -> None:
     """Continue a run that failed. Raises `SteersmanError` if it cannot continue."""
     answer = ask(TryAgain())
     if not answer.get("ok"):
@@ -123,8 +138,8 @@ def was_taken_back(record: SessionRecord) -> bool:
     return bool(whole) and whole[-1].scope == "turn" and bool(whole[-1].restored)
 
 
-def resume_run(ask: Callable[[Message], dict[str, Any]], again: Works, done: Works) -> None:
-    """Continue an interrupted run: `again` is repeated, `done` is not. Raises `SteersmanError`."""
+def _resume(ask: Callable[[Message], dict[str, Any]], again: Works, done: Works) -> None:
+    """Continue an interrupted run. Raises `SteersmanError`."""
     messages: list[Message] = [Reopen(work=again)] if again else []
     messages += [Reopen(work=done, is_done=True)] if done else []
     answer: dict[str, Any] = {}

@@ -51,7 +51,6 @@ from ..workflows.schedules import (
 )
 from ..workflows.settings import HookSettings, ScheduleSettings
 from .conversation import Conversation
-from .events.contract import Event
 from .formats import iso
 from .host import Host
 from .hosts import Hosts
@@ -65,9 +64,6 @@ AGAIN = 15.0
 """Seconds after which what could not be carried out is tried again."""
 PATIENCE = 600.0
 """Seconds for which it is tried."""
-ENDING = 0.2
-"""Seconds between two looks at a run that has ended, whose subagents may still be closing."""
-RUN_ENDS = ("succeeded", "failed", "interrupted")
 SILENT = StoreBusy("the session did not answer in time")
 
 Call = Callable[[str, str, dict[str, Any]], Awaitable[Any]]
@@ -370,7 +366,6 @@ class Scheduler:
                     await asyncio.sleep(AGAIN)
                 else:
                     self._report(said)
-            await self._leave_run(key)
         finally:
             del self._work[key]
 
@@ -443,43 +438,12 @@ class Scheduler:
         self._open[key_of(found)] = conversation
         return found
 
-    async def _leave_run(self, key: Key) -> None:
-        """Leave a run when it has ended, so that it can be resumed from anywhere."""
-        conversation = self._open.get(key)
-        host = self._hosts.host_of(conversation.session) if conversation is not None else None
-        if conversation is None or host is None:
-            return
-        loop, ended = asyncio.get_running_loop(), asyncio.Event()
-
-        def hear(event: Event) -> None:
-            if event["type"] == "run_ended" and event["session"] == conversation.session:
-                loop.call_soon_threadsafe(ended.set)
-
-        leave = host.event_bus.subscribe(hear)
-        try:
-            record = await asyncio.to_thread(self._stored, conversation.session)
-            if record is None or record.run is None:
-                return
-            if record.run.state not in RUN_ENDS:
-                await ended.wait()
-        finally:
-            leave()
-        while not await asyncio.to_thread(conversation.is_quiet):
-            await asyncio.sleep(ENDING)
-        await asyncio.to_thread(self._leave, key)
-
     def _leave_quiet(self, name: str) -> None:
         """Leave the sessions of a schedule in which nothing happens any more: a newer one comes."""
         for key, conversation in list(self._open.items()):
             if key[0] == name and conversation.is_quiet():
-                self._leave(key)
-
-    def _leave(self, key: Key) -> None:
-        conversation = self._open.pop(key, None)
-        host = self._hosts.host_of(conversation.session) if conversation is not None else None
-        if conversation is not None and host is not None:
-            conversation.leave()
-            host.conversations.pop(conversation.session, None)
+                del self._open[key]
+                self._hosts.leave(conversation)
 
     # Reports --------------------------------------------------------------------------------------
 

@@ -17,7 +17,7 @@ from ..printer import Printer
 from ..signals import SignalExit
 from .options import RunOptions
 from .summary import failure_line, summary
-from .watch import RunWatch, changes_of
+from .watch import RunWatch
 
 
 def run_plain(host: Host, open_it: Callable[[], Conversation], options: RunOptions) -> int:
@@ -42,7 +42,7 @@ def run_plain(host: Host, open_it: Callable[[], Conversation], options: RunOptio
             return signal_exit.exit_code
         if watch.ended is not None:
             seconds = time.monotonic() - began
-            for line in summary(watch.ended, changes_of(conversation), seconds):
+            for line in summary(watch.ended, conversation.changes(), seconds):
                 out.write(f"{line}\n")
         conversation.leave()
         return watch.exit_code
@@ -87,9 +87,9 @@ def run_json(host: Host, open_it: Callable[[], Conversation], options: RunOption
         except SignalExit as signal_exit:
             conversation.leave("signal")
             return signal_exit.exit_code
-        changed = changes_of(conversation)
         publisher = conversation.publisher
-        publisher.publish(ChangedEvent(type="changed", **publisher.stamp(), files=changed))
+        files = conversation.changes()
+        publisher.publish(ChangedEvent(type="changed", **publisher.stamp(), files=files))
         conversation.leave()
         return watch.exit_code
     finally:

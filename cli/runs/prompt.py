@@ -21,7 +21,7 @@ from prompt_toolkit.patch_stdout import StdoutProxy
 
 from ...gateway.conversation import Conversation
 from ...gateway.events.contract import QuestionEvent
-from ...gateway.host import Host
+from ...gateway.interface import ChatHost, RunSession
 from ...gateway.terminal import audited
 from ..printer import forget
 from ..question import answered, asked
@@ -31,7 +31,7 @@ from ..wrapping import wrapped
 from .options import RunOptions
 from .screen import RunScreen
 from .summary import summary
-from .watch import RunWatch, changes_of
+from .watch import RunWatch
 
 
 def ask_text(question: QuestionEvent) -> str:
@@ -47,7 +47,7 @@ def ask_text(question: QuestionEvent) -> str:
     return "\n".join(lines) + "\n"
 
 
-def answer_question(conversation: Conversation, question: QuestionEvent, text: str) -> bool:
+def answer_question(conversation: RunSession, question: QuestionEvent, text: str) -> bool:
     """Answer a question with a text; False if the text is a message."""
     if question["kind"] != "ask":
         return answered(conversation, question, text)
@@ -58,8 +58,8 @@ BETWEEN_WRITES = 0.03
 """Seconds for which lines are collected, so that a burst causes one redraw."""
 
 
-def run_at_prompt(host: Host, open_it: Callable[[], Conversation], options: RunOptions) -> int:
-    """Run to the end, or until the person stops it."""
+def run_at_prompt(host: ChatHost, open_it: Callable[[], RunSession], options: RunOptions) -> int:
+    """Run to the end, or until the person stops it, or leaves one that goes on elsewhere."""
     began = time.monotonic()
     watch = RunWatch()
     utf8 = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
@@ -88,14 +88,19 @@ def run_at_prompt(host: Host, open_it: Callable[[], Conversation], options: RunO
         prompt_exit = PromptExit(session.app, lambda: session.app.exit(exception=EOFError()))
         with leave_through(prompt_exit.leave):
             threading.Thread(target=_await, args=(watch, prompt_exit), daemon=True).start()
-            code = _read(session, conversation, screen, prompt_exit)
+            code = _read(session, watch, conversation, screen, prompt_exit)
         if code is None:
             watch.wait(conversation)
-        elif code:
+        else:
             conversation.leave("signal")
+            if not isinstance(conversation, Conversation):
+                run = conversation.session
+                _write(
+                    f"Run {run} goes on in `steersman serve`; `steersman attach {run}` follows it.\n"
+                )
             return code
         seconds = time.monotonic() - began
-        for line in summary(watch.ended, changes_of(conversation), seconds) if watch.ended else ():
+        for line in summary(watch.ended, conversation.changes(), seconds) if watch.ended else ():
             _write(f"{line}\n")
         conversation.leave()
     return watch.exit_code
@@ -104,7 +109,7 @@ def run_at_prompt(host: Host, open_it: Callable[[], Conversation], options: RunO
 class RunKeys:
     """The control keys: Esc and Ctrl-C stop the run, a second Ctrl-C ends the program."""
 
-    def __init__(self, watch: RunWatch, conversation: Conversation) -> None:
+    def __init__(self, watch: RunWatch, conversation: RunSession) -> None:
         self._watch = watch
         self._conversation = conversation
         self._is_stopping = False
@@ -155,11 +160,12 @@ def _await(watch: RunWatch, prompt_exit: PromptExit) -> None:
 
 def _read(
     session: PromptSession[str],
-    conversation: Conversation,
+    watch: RunWatch,
+    conversation: RunSession,
     screen: RunScreen,
     prompt_exit: PromptExit,
 ) -> int | None:
-    """Send each line until the run is over (`None`) or a signal ends it (its exit code)."""
+    """Send each line until the run is over (`None`), or until it is left (the exit code)."""
     while True:
         try:
             text = session.prompt(pre_run=prompt_exit.opened)
@@ -172,8 +178,10 @@ def _read(
         question = screen.questions.first
         if question is not None and answer_question(conversation, question, text):
             screen.questions.drop(question)
-        else:
-            conversation.say(text)
+        elif (reply := conversation.say(text)) is not None and reply.leaves:
+            if not isinstance(conversation, Conversation):
+                return 0
+            watch.stop()
 
 
 def _message(screen: RunScreen) -> FormattedText:

@@ -16,13 +16,13 @@ from ...gateway.host import Host
 from ...gateway.launch_options import LaunchOptions
 from ...gateway.running import (
     RunPlan,
+    Works,
     config_of_run,
+    go_on,
     plan_of,
-    resume_run,
-    start_run,
-    try_again,
     was_taken_back,
 )
+from ...gateway.serving import server_of
 from ...journal.entries import WorkflowCopy
 from ...journal.record import SessionRecord, apply
 from ...journal.recovery import is_cut_off, load_record, recovered
@@ -110,10 +110,15 @@ def run_workflow(options: RunOptions, environ: Mapping[str, str]) -> int:
 
     def begin(host: Host) -> Conversation:
         conversation = host.begin(folder, plan)
-        start_run(conversation, plan.spec.name)
+        go_on(conversation)
         return conversation
 
-    return _show(options, environ, paths, config, begin)
+    wanted = {
+        "workflow": plan.spec.file,
+        "variables": dict(plan.variables),
+        "folder": str(folder),
+    }
+    return _show(options, environ, paths, config, begin, wanted)
 
 
 def _require_sense(options: RunOptions) -> None:
@@ -180,15 +185,10 @@ def _resume(options: RunOptions, environ: Mapping[str, str], paths: Paths, folde
     def resume(host: Host) -> Conversation:
         conversation = host.resume(record.id)
         host.notices += _change_notices(run.workflow)
-        if run.state == "failed":
-            try_again(conversation.ask)
-        elif record.queue.items:
-            resume_run(conversation.ask, work["again"], work["done"])
-        else:  # its process died before it started the run
-            start_run(conversation, plan.spec.name)
+        go_on(conversation, work["again"], work["done"])
         return conversation
 
-    return _show(options, environ, paths, config, resume)
+    return _show(options, environ, paths, config, resume, {"resume_run": record.id}, work)
 
 
 def _change_notices(copy: WorkflowCopy) -> list[str]:
@@ -229,7 +229,8 @@ def _find(paths: Paths, name: str, folder: Path, workflow: str) -> tuple[Session
         row = find_session(rows, name)
         if store.is_owned(row.session):
             raise StoreBusy(
-                f"run `{row.session}` is open in another program", "leave it there first"
+                f"run `{row.session}` is open in another program",
+                f"leave it there first, or `steersman attach {row.session}` follows it",
             )
         record = load_record(store, row.session)
     if is_cut_off(record):  # show the state that its next owner will find
@@ -245,9 +246,22 @@ def _show(
     paths: Paths,
     config: Config,
     open_it: Callable[[Host], Conversation],
+    wanted: Mapping[str, Any],
+    work: Mapping[str, Works] | None = None,
 ) -> int:
+    """Have the run here, or where the home is served if a person at a keyboard started it.
+
+    `wanted` is what the server is told to open it, `work` what it is told to continue it.
+    """
     interface, can_ask = _interface(options, environ)
     launch = LaunchOptions(agent="", model=options.model, is_yes=options.is_yes, can_ask=can_ask)
+    if can_ask and not options.is_json and config.auto_queue.persistence.enabled:
+        server = server_of(paths.state)
+        if server is not None:
+            from ..attach import run_there
+
+            given = {**wanted, "model": options.model, "is_yes": options.is_yes}
+            return run_there(paths, config, server, given, work or {}, options, environ)
     host = Host(paths, config, environ, launch)
     try:
         with leave_on_signals():

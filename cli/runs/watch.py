@@ -6,9 +6,8 @@ import signal
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
-from ...gateway.conversation import Conversation
 from ...gateway.events.contract import Event, RunEndedEvent
-from ...machines.errors import SteersmanError
+from ...gateway.interface import RunSession
 from ..following import IdleWaiter
 from ..signals import SignalExit, leave_through
 
@@ -24,7 +23,7 @@ class RunWatch:
         self.idle_waiter = IdleWaiter()
         self.idle_waiter.pause = LONG
         self.ended: RunEndedEvent | None = None
-        self.conversation: Conversation | None = None
+        self.conversation: RunSession | None = None
         self.on_stop: Callable[[], None] = lambda: None
         self._is_stopping = False
 
@@ -38,7 +37,7 @@ class RunWatch:
             self.ended = None
             self.idle_waiter.pause = LONG
 
-    def wait(self, conversation: Conversation) -> None:
+    def wait(self, conversation: RunSession) -> None:
         """Block until the run has ended and none of its work is left."""
         self.idle_waiter.wait(conversation)
 
@@ -71,19 +70,3 @@ class RunWatch:
         if self.idle_waiter.is_broken or self.ended is None:
             return 1
         return _CODES[self.ended["status"]]
-
-
-def changes_of(conversation: Conversation) -> list[str]:
-    """Name the files that a run has changed in all its turns, except its own in `.steersman`."""
-    try:
-        made = conversation.record().turns_made
-        found = conversation.changed_files(tuple(f"t{number}" for number in range(1, made + 1)))
-    except (OSError, SteersmanError):
-        return []  # the revert reports what cannot be read
-    return [path for path in found if not _is_own(path, conversation.session)]
-
-
-def _is_own(path: str, run: str) -> bool:
-    """Whether a file is in a folder of `.steersman` that is named after the run."""
-    home, _, rest = path.partition("/")
-    return home == ".steersman" and run in rest.partition("/")[0]

@@ -4,11 +4,13 @@ import json
 import re
 import socket
 import sys
+import time
 from collections.abc import Callable, Generator
 from contextlib import ExitStack
 
 import pytest
-from support.driver import Gate, Place, wait_gone
+from blackbox.terminal import Terminal
+from support.driver import COMMAND, WAIT, Gate, Place, wait_gone
 from support.model_server import Text, Tools
 from support.patience import seconds
 from support.served import Served
@@ -305,3 +307,110 @@ def test_a_session_of_its_own_terminal_is_not_left_running(place: Place, serve) 
     chat.send("hi")
     chat.wait("turn_ended")
     assert chat.close() == 0
+
+
+JOB = """
+[workflow]
+name = "job"
+[[step]]
+id = "first"
+run = ["sh", "-c", '''{first}''']
+[[step]]
+id = "second"
+needs = ["first"]
+run = ["sh", "-c", '''{second}''']
+"""
+
+
+@pytest.fixture
+def at_keyboard(place: Place) -> Generator[Callable[..., Terminal]]:
+    """Start commands in terminals of their own, and close those."""
+    with ExitStack() as after:
+
+        def start(*arguments: str) -> Terminal:
+            terminal = Terminal(place, [*COMMAND, *arguments])
+            after.callback(terminal.close)
+            return terminal
+
+        yield start
+
+
+def finished_run(place: Place) -> dict[str, object]:
+    """Wait until the newest run has left the server, and return what is stored of it."""
+    until = time.monotonic() + seconds(WAIT)
+    while (found := place.stored())["state"] != "suspended":
+        assert time.monotonic() < until, found
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", ["/detach", "hang up"])
+def test_a_run_goes_on_without_its_terminal(
+    place: Place, serve, served: Start, at_keyboard, gate: Gate, how: str
+) -> None:
+    """It has its session in the server; leaving, or a closed window, stops nothing."""
+    serve(Text("Hello."))
+    web = served()
+    text = JOB.format(first=gate.command, second="echo two > made.txt")
+    (place.folder / "job.toml").write_text(text, "utf-8")
+    terminal = at_keyboard("run", "job.toml")
+    gate.wait()
+    terminal.wait("is in `steersman serve`")
+    if how == "hang up":
+        terminal.hang_up()
+    else:
+        terminal.type("/detach\r")
+        terminal.wait("goes on in `steersman serve`")
+    terminal.process.wait(seconds(WAIT))
+    (listed,) = web.ask("GET", "sessions").data["sessions"]
+    assert (listed["workflow"], listed["open"]) == ("job", "here")
+    gate.open()
+    assert finished_run(place)["run"]["state"] == "succeeded"
+    assert (place.folder / "made.txt").read_text("utf-8") == "two\n"
+
+
+@pytest.mark.slow
+def test_a_run_in_the_server_is_stopped_and_continued_from_a_terminal(
+    place: Place, serve, served: Start, at_keyboard, gate: Gate
+) -> None:
+    """Ctrl-C stops it as it stops one of this program, and shows what it has changed so far."""
+    serve(Text("Hello."))
+    served()
+    text = JOB.format(first="echo one > one.txt", second=f"{gate.command}; echo two > two.txt")
+    (place.folder / "job.toml").write_text(text, "utf-8")
+    terminal = at_keyboard("run", "job.toml")
+    gate.wait()
+    terminal.type("\x03")
+    terminal.wait("continues where it stopped")
+    assert "one.txt" in terminal.shown()
+    assert terminal.process.wait(seconds(WAIT)) == 130
+    assert finished_run(place)["run"]["state"] == "interrupted"
+    assert not (place.folder / "two.txt").exists()
+    again = at_keyboard("run", "--resume", "last")
+    gate.wait()
+    gate.open()
+    again.wait("succeeded")
+    assert again.process.wait(seconds(WAIT)) == 0
+    assert (place.folder / "two.txt").exists()
+    assert finished_run(place)["run"]["state"] == "succeeded"
+
+
+@pytest.mark.slow
+def test_a_server_that_dies_is_not_the_end_of_a_run(
+    place: Place, serve, served: Start, at_keyboard, gate: Gate
+) -> None:
+    """The terminal says what became of it; the run is continued without a server."""
+    serve(Text("Hello."))
+    web = served()
+    text = JOB.format(first="echo one >> one.txt", second=gate.command)
+    (place.folder / "job.toml").write_text(text, "utf-8")
+    terminal = at_keyboard("run", "job.toml")
+    gate.wait()
+    web.kill()
+    terminal.wait("the program that ran it has ended")
+    assert terminal.process.wait(seconds(WAIT)) == 1
+    again = at_keyboard("run", "--resume", "last", "--again", "second")
+    gate.wait()
+    gate.open()
+    assert again.process.wait(seconds(WAIT)) == 0
+    assert (place.folder / "one.txt").read_text("utf-8") == "one\n"

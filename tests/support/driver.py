@@ -133,7 +133,7 @@ class _Process(NamedTuple):
 
 
 def _processes() -> Iterator[_Process]:
-    """Read the process table, without zombies."""
+    """Read the process table, without zombies and what has let go of its memory, on its way there."""
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             state, parent = (folder / "stat").read_text().rpartition(")")[2].split()[:2]
@@ -143,7 +143,7 @@ def _processes() -> Iterator[_Process]:
             environ = (folder / "environ").read_bytes().split(b"\0")
         except OSError:
             continue
-        if state not in "ZX":
+        if state not in "ZX" and command:
             yield _Process(int(folder.name), int(parent), command.strip(), environ)
 
 
