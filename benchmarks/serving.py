@@ -3,8 +3,13 @@
 Run it as `python benchmarks/serving.py`, with the package installed. The program is the real one; its
 model is a script that says 200 words a second. Rows with a limit are ratios to a baseline of the same
 run, or counts of what is lost or doubled; the others depend on the machine.
+
+`python benchmarks/serving.py --minutes 10` is a load run instead: 50 sessions, each of which is told
+something every few seconds, 20 of them followed by a program and on a page in a real Chromium, and every
+minute the power is cut.
 """
 
+import http.client
 import os
 import statistics
 import sys
@@ -12,7 +17,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 from table import head, row
@@ -21,10 +26,16 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
 from support.driver import Place
 from support.served import Follower, Served
+from web.browser import Browser, Driver
+from web.conftest import code_for
 from web.test_load import script
 
 SESSIONS, STREAMS, SECONDS = 50, 20, 10.0
 IDLE = 1_000
+EVERY = 5.0
+"""Seconds after which a session of the load run is told something again."""
+WINDOWS = 5
+"""Pages of one browser: it keeps at most six connections to a host."""
 TICK = os.sysconf("SC_CLK_TCK")
 PAGE = os.sysconf("SC_PAGE_SIZE")
 
@@ -192,6 +203,137 @@ def waiting(number: int) -> None:
         row("  to suspend them", time.monotonic() - begun, unit="s")
 
 
+class Talk(threading.Thread):
+    """Says something to one session after another until it is told to stop; `sent` is what was taken.
+
+    What was not acknowledged is said again with the same key, as clients do.
+    """
+
+    def __init__(self, web: Served, sessions: list[str]) -> None:
+        super().__init__(name="talk", daemon=True)
+        self.web = web
+        self.sent: dict[str, list[str]] = {session: [] for session in sessions}
+        self.is_over = threading.Event()
+
+    def run(self) -> None:
+        """Send."""
+        number = 0
+        while not self.is_over.is_set():
+            number += 1
+            for session in self.sent:
+                self._send(session, f"number {number}")
+                if self.is_over.wait(EVERY / SESSIONS):
+                    return
+
+    def _send(self, session: str, text: str) -> None:
+        body, key = {"text": text, "as": "queue"}, {"Idempotency-Key": text}
+        while not self.is_over.is_set():
+            try:
+                answer = self.web.ask("POST", f"sessions/{session}/messages", body, key)
+            except (OSError, http.client.HTTPException):  # it is dead, and comes back
+                self.is_over.wait(0.2)
+                continue
+            if answer.status == 202 or answer.data.get("receipt", {}).get("type") == "accepted":
+                self.sent[session].append(text)
+                return
+            self.is_over.wait(0.2)  # the queue is full
+
+
+def waiting_in(web: Served, session: str) -> list[dict[str, object]]:
+    """Return the messages of a session that have not run."""
+    items: list[dict[str, object]] = web.ask("GET", f"sessions/{session}/queue").data["items"]
+    return items
+
+
+def pages_on(driver: Driver, web: Served, sessions: list[str]) -> list[tuple[Browser, str, str]]:
+    """Open a page on each session, some in a window each of one browser; return how to reach them."""
+    found: list[tuple[Browser, str, str]] = []
+    for first in range(0, len(sessions), WINDOWS):
+        browser = Browser(driver)
+        browser.go(f"http://{web.address}/#pair={code_for(web.place, f'browser {first}')}")
+        browser.wait("document.querySelector('.sessions')")
+        for session in sessions[first : first + WINDOWS]:
+            opened = browser.call("POST", "/window/new", {"type": "window"})
+            browser.call("POST", "/window", {"handle": opened["handle"]})
+            browser.go(f"http://{web.address}/#/s/{session}")
+            browser.wait("document.querySelector('.session[data-follows]')")
+            found.append((browser, opened["handle"], session))
+    return found
+
+
+def is_right(browser: Browser, handle: str, texts: list[str]) -> bool:
+    """Whether a page that nobody touched shows the newest messages, each once and in order."""
+    browser.call("POST", "/window", {"handle": handle})
+    try:
+        last = "[...document.querySelectorAll('.said .words')].at(-1)?.textContent"
+        browser.wait(f"{last} === arguments[0]", texts[-1])
+    except AssertionError as error:
+        print(error)
+        return False
+    shown = browser.texts(".said .words")
+    return shown == texts[-len(shown) :]
+
+
+def load(minutes: float) -> None:
+    """Many sessions and pages for some minutes; the power is cut in each of them."""
+    head(f"{SESSIONS} sessions, {STREAMS} pages and streams, {minutes:g} minutes")
+    with scene(words=60) as place, closing(Driver()) as driver:
+        web = start(place)
+        port, token = web.address.rpartition(":")[2], web.token
+        sessions = [web.begin() for _ in range(SESSIONS)]
+        followers = [Follower(web.address, token, one) for one in sessions[:STREAMS]]
+        pages = pages_on(driver, web, sessions[:STREAMS])
+        talk = Talk(web, sessions)
+        talk.start()
+        cuts, until = 0, time.monotonic() + 60 * minutes
+        while (left := until - time.monotonic()) > 0:
+            time.sleep(min(left, 60.0))
+            if time.monotonic() < until:
+                web.kill()
+                cuts += 1
+                web = start(place, "--port", port, token=token)
+                for session in sessions:
+                    web.ask("POST", f"sessions/{session}/queue/resume")  # nothing runs by itself
+                talk.web = web
+        talk.is_over.set()
+        talk.join()
+        for session in sessions:
+            while any(one["state"] == "pending" for one in waiting_in(web, session)):
+                time.sleep(0.5)
+        lost = doubled = disordered = 0
+        journals = {session: web.page(session) for session in sessions}
+        accepted = {
+            session: [one["text"] for one in journal if one["type"] == "accepted"]
+            for session, journal in journals.items()
+        }
+        for session, texts in talk.sent.items():
+            there = accepted[session]
+            lost += len(set(texts) - set(there))
+            doubled += len(there) - len(set(there))
+            disordered += [text for text in there if text in set(texts)] != texts
+        gaps = 0
+        for follower in followers:
+            journal = [(one["seq"], one["type"]) for one in journals[follower.session]]
+            newest, seen = journal[-1][0], follower.numbered
+            follower.wait(lambda seen=seen, newest=newest: bool(seen) and seen[-1]["seq"] >= newest)
+            told = [(one["seq"], one["type"]) for one in seen if one["seq"] <= newest]
+            gaps += told != journal
+            follower.stop()
+        wrong = sum(not is_right(*page[:2], accepted[page[2]]) for page in pages)
+        count = sum(map(len, talk.sent.values()))
+        row("  times that the power was cut", cuts)
+        row(f"  of {count} acknowledged messages lost", lost, "0", ok=not lost)
+        row("  doubled", doubled, "0", ok=not doubled)
+        row(f"  of {SESSIONS} sessions out of order", disordered, "0", ok=not disordered)
+        row(f"  of {STREAMS} streams with a gap or a double", gaps, "0", ok=not gaps)
+        row(f"  of {STREAMS} pages that do not show what there is", wrong, "0", ok=not wrong)
+        row("  memory of the server", memory(web), unit="MiB")
+        web.close()
+
+
 if __name__ == "__main__":
-    busy_and_cut()
-    waiting(int(sys.argv[1]) if len(sys.argv) > 1 else IDLE)
+    if sys.argv[1:2] == ["--minutes"]:
+        load(float(sys.argv[2]))
+    else:
+        busy_and_cut()
+        waiting(int(sys.argv[1]) if len(sys.argv) > 1 else IDLE)
