@@ -77,9 +77,15 @@ def last_report(name: str, record: SessionRecord) -> ChildReport | None:
     goal = record.goals.goal
     if goal is not None and not goal.is_over:
         return None  # it goes on for its goal
+    return _over(name, turn.state, turn.reason, record)
+
+
+def _over(name: str, status: str, reason: str, record: SessionRecord) -> ChildReport:
+    """Report that a session is through with its turns: as failed if it has missed its goal."""
+    goal = record.goals.goal
     if goal is not None and goal.state != "achieved":
-        return _ended(name, "failed", goal.detail, record)
-    return _ended(name, turn.state, turn.reason, record)
+        return _ended(name, "failed", goal.detail or reason, record)
+    return _ended(name, status, reason, record)
 
 
 def _reports(name: str, entry: e.Entry, record: SessionRecord) -> list[ChildReport]:
@@ -91,7 +97,7 @@ def _reports(name: str, entry: e.Entry, record: SessionRecord) -> list[ChildRepo
             # a steer that found nothing running has become a turn
             return [ChildReport(name=name, kind="steered", key=item.client_id, turn=entry.turn)]
         case e.TurnEnded() if _is_done(record):
-            return [_ended(name, entry.status, entry.reason, record)]
+            return [_over(name, entry.status, entry.reason, record)]
         case e.ChildInterrupted() if record.state == "idle" and _is_done(record):
             last = last_report(name, record)  # its turn had ended before, by a fault
             return [last] if last is not None else []
@@ -126,8 +132,10 @@ def _goal_ended(name: str, record: SessionRecord) -> list[ChildReport]:
 
 
 def _is_done(record: SessionRecord) -> bool:
-    """Whether nothing is left that would go on automatically."""
-    return not record.queue.order and not _has_workers(record) and not record.goals.is_pursued
+    """Whether nothing is left that would go on automatically; what a queue holds does not."""
+    queue = record.queue
+    is_through = not queue.order or (queue.state == "held" and not queue.will_run())
+    return is_through and not _has_workers(record) and not record.goals.is_pursued
 
 
 def _has_workers(record: SessionRecord) -> bool:

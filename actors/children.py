@@ -252,10 +252,15 @@ class ChildSupervisor(Supervisor):
     # Due work -------------------------------------------------------------------------------------
 
     def _attend(self) -> None:
-        """Stop the children that a stop has reached, begin those there is room for, close idle ones."""
+        """Stop the children that a stop has reached, end those that a run has given up, begin others.
+
+        Those begin that there is room for. A session that ends closes the idle ones.
+        """
         for child in children.to_be_cancelled(self.ledger.record):
             is_kept = children.is_kept(self.ledger.record, child, self.ledger.environment)
             self._cancel(child, child.cancelled_cause or "parent", is_kept=is_kept)
+        for child in children.given_up(self.ledger.record):
+            self._cancel(child, "parent", is_kept=False)
         while (waiting := children.admit(self.ledger.record, self.ledger.environment)) is not None:
             opening = children.opening(self.ledger.record, waiting)
             admitted = e.ChildAdmitted(child=waiting.name)

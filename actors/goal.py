@@ -26,7 +26,7 @@ from ..machines.goal_messages import (
     JudgeDead,
     StopJudging,
 )
-from ..machines.internal_messages import Down, GoalMessage, GoalOrder, TimerFired, Wake
+from ..machines.internal_messages import Down, GoalMessage, TimerFired, Wake
 from ..machines.messages import Interrupt
 from ..machines.verdict import Verdict
 from .decisions import goals, queueing
@@ -44,13 +44,14 @@ if TYPE_CHECKING:
 class _Waiting:
     """The wait of a goal: the `name` of a timer or condition, empty for nothing.
 
-    `made` counts them, so that one that was given up and comes all the same is recognised.
+    `made` counts them, so that one that was given up and comes all the same is recognised. `orders`
+    counts the orders that began or resumed a goal, up to the one for which it waits.
     """
 
-    __slots__ = ("made", "name")
+    __slots__ = ("made", "name", "orders")
 
-    def __init__(self) -> None:
-        self.name, self.made = "", 0
+    def __init__(self, orders: int) -> None:
+        self.name, self.made, self.orders = "", 0, orders
 
     @property
     def kind(self) -> str:
@@ -69,6 +70,18 @@ class _Waiting:
         return kind
 
 
+def carry_out(ledger: LedgerHandle, decision: Decision) -> Any:
+    """Fold a decision about a goal, and queue the message that the goal goes on with in the same step.
+
+    Its turn begins if one may. Return the decision's reply, or what a machine refused.
+    """
+    reply = ledger.decide(replace(decision, orders=()))
+    for _, message in decision.orders:
+        ledger.decide(queueing.enqueue_goal(ledger.record, message, ledger.environment))
+    ledger.settle(queueing.due)
+    return reply
+
+
 class Goal(Supervisor):
     """One session's goals; `judge_type` is what it starts to look at a boundary.
 
@@ -81,7 +94,7 @@ class Goal(Supervisor):
     def __init__(self, system: ActorSystem, ledger: Ledger) -> None:
         super().__init__(system)
         self.ledger = LedgerHandle(ledger, self, "goal")
-        self.awaited = _Waiting()
+        self.awaited = _Waiting(ledger.record.goals.orders)
         self.is_dirty = False
         self.are_gates_known = False
 
@@ -111,6 +124,7 @@ class Goal(Supervisor):
 
     def on_receive(self, message: Any) -> Any:
         """Decide; then do what is due."""
+        self._obey_order()
         reply = self._take(message)
         self._attend()
         return reply
@@ -119,8 +133,6 @@ class Goal(Supervisor):
         match message:
             case Wake():
                 self.ledger.awake()
-            case GoalOrder():
-                return self._order(message)
             case Judged():
                 self._judged(message)
             case GateEnded() | JudgeAnswered() | ChangesCounted():
@@ -137,29 +149,13 @@ class Goal(Supervisor):
                 return super().on_receive(message)
         return None
 
-    def _order(self, message: GoalOrder) -> Any:
-        """Carry out an order about a goal; whatever was going on for it ends first."""
-        record, policy = self.ledger.record, self.ledger.environment.goals
-        decision = goals.obstacle(record, message.order)
-        if decision is None:
-            decision = goals.order(record, message.order, message.epoch, policy)
-        if decision.orders or any(isinstance(entry, e.GoalCleared) for entry in decision.entries):
+    def _obey_order(self) -> None:
+        """End what went on for an order that a newer one has replaced."""
+        orders = self.ledger.record.goals.orders
+        if orders != self.awaited.orders:
+            self.awaited.orders = orders
             self._leave_off()
             self.are_gates_known = self.is_dirty = False
-        return self._carry_out(decision)
-
-    def _carry_out(self, decision: Decision) -> Any:
-        """Fold a decision; the message that a goal begins with is queued in the same step."""
-        reply = self.ledger.decide(replace(decision, orders=()))
-        for _, said in decision.orders:
-            self._say(said)
-        return reply
-
-    def _say(self, message: GoalMessage) -> None:
-        """Queue the message that a goal goes on with, and begin its turn if one may begin."""
-        environment = self.ledger.environment
-        self.ledger.decide(queueing.enqueue_goal(self.ledger.record, message, environment))
-        self.ledger.settle(queueing.due)
 
     # Due work -------------------------------------------------------------------------------------
 
@@ -300,7 +296,7 @@ class Goal(Supervisor):
         match verdict.kind:
             case "done" if self.ledger.record.goals.line:
                 judged = Decision(entries=(entry,))
-                self._carry_out(judged + goals.next_goal(self.ledger.record, goal.epoch))
+                carry_out(self.ledger, judged + goals.next_goal(self.ledger.record, goal.epoch))
             case "wait":
                 assert verdict.condition is not None
                 limit, name = self.ledger.environment.goals.max_wait, self.awaited.begin("wait")
@@ -350,7 +346,8 @@ class Goal(Supervisor):
 
     def _continue(self, goal: GoalRecord) -> None:
         said = goals.continuation(goal)
-        self._say(GoalMessage(goal=goal.id, text=said, user=goal.user, after=goal.boundary))
+        message = GoalMessage(goal=goal.id, text=said, user=goal.user, after=goal.boundary)
+        carry_out(self.ledger, Decision(orders=(("queue", message),)))
 
     def _set_timer(self, goal: GoalRecord, what: str, seconds: float) -> None:
         self.ledger.decide(

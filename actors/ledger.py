@@ -140,8 +140,11 @@ CONCERNS: Final[dict[type[e.Entry], tuple[Role, ...]]] = {
     e.RevertStarted: ("queue",),
     e.Reverted: _AFTER_WORK,
     e.RevertRefused: _AFTER_WORK,
-    e.GoalPaused: ("queue", "session"),
-    e.GoalCleared: ("queue", "session"),
+    e.GoalSet: ("goal",),
+    e.GoalResumed: ("goal",),
+    e.GoalBegun: ("goal",),
+    e.GoalPaused: ("queue", "goal", "session"),
+    e.GoalCleared: ("queue", "goal", "session"),
     e.GoalJudged: ("queue",),
     e.JudgingStopped: ("session", "queue"),
 }

@@ -25,7 +25,6 @@ from ..machines.internal_messages import (
     Committed,
     Describe,
     Down,
-    GoalOrder,
     Inspect,
     NoteEntry,
     OpenSession,
@@ -56,10 +55,19 @@ from ..machines.transient_events import NOT_OPEN
 from ..machines.workflow_messages import Reopen, TryAgain
 from .actor import Forward
 from .children import ChildSupervisor
-from .decisions import compacting, queueing, recovering, reverting, routing, running, stopping
+from .decisions import (
+    compacting,
+    goals,
+    queueing,
+    recovering,
+    reverting,
+    routing,
+    running,
+    stopping,
+)
 from .decisions.decision import Decision, Role, refusal
 from .decisions.queries import is_asked_here, resumed_turns
-from .goal import Goal
+from .goal import Goal, carry_out
 from .inspection import describe_session, inspect_session
 from .ledger import Ledger, LedgerHandle
 from .mailbox import tell
@@ -174,9 +182,7 @@ class Session(Supervisor):
             case RevertOutcome(id=name):
                 return self.waiters.outcome(self, self.ledger.record, name)
             case SetGoal() | ChangeGoal():
-                return Forward(
-                    ref=self._goal(), message=GoalOrder(order=message, epoch=record.epoch)
-                )
+                return self._pursue(message)
             case TakeBack():
                 return self._take_in(routing.take_back(record, self.system.now(), environment))
             case Compact():
@@ -230,6 +236,21 @@ class Session(Supervisor):
         """
         reply = self.ledger.decide(decision)
         self.ledger.settle(queueing.due)
+        return reply
+
+    def _pursue(self, message: SetGoal | ChangeGoal) -> Any:
+        """Carry out an order about a goal, and queue the message that the goal begins with.
+
+        Both are one step, so no later message runs first. The goal's actor, which is started when
+        there is a goal, learns of the order from the record.
+        """
+        record, environment = self.ledger.record, self.ledger.environment
+        decision = goals.obstacle(record, message)
+        if decision is None:
+            decision = goals.order(record, message, environment.goals)
+        reply = carry_out(self.ledger, decision)
+        if self.ledger.record.goals.goals and "goal" not in self.children:
+            self._start("goal", self.goal_type)
         return reply
 
     def _resume(self, message: ResumeQueue) -> Any:
@@ -320,12 +341,6 @@ class Session(Supervisor):
 
     def _member(self, role: Role) -> ActorRef[Any]:
         return self.children[role].ref
-
-    def _goal(self) -> ActorRef[Any]:
-        """Return the goal's actor; it is started when a goal is first spoken of."""
-        if "goal" not in self.children:
-            self._start("goal", self.goal_type)
-        return self._member("goal")
 
     # Failures -------------------------------------------------------------------------------------
 

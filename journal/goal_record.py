@@ -131,10 +131,14 @@ class GoalRecord(Value):
 
 
 class GoalsRecord(Value):
-    """All goals of a session: `current` is the one it works for or did last, `line` those after it."""
+    """All goals of a session: `current` is the one it works for or did last, `line` those after it.
+
+    `orders` counts how often a goal was begun or resumed.
+    """
 
     current: str = ""
     made: int = 0
+    orders: int = 0
     line: tuple[str, ...] = field(default_factory=tuple[str, ...])
     goals: Mapping[str, GoalRecord] = field(default_factory=dict[str, GoalRecord])
 
@@ -257,7 +261,8 @@ def _set(goals: GoalsRecord, entry: e.GoalSet, time: float) -> GoalsRecord:
 
 def _begin(goals: GoalsRecord, name: str, time: float) -> GoalsRecord:
     begun = _shift(goals.goals[name], "begin", time)
-    return replace(goals, current=name, goals={**goals.goals, name: begun})
+    orders = goals.orders + 1
+    return replace(goals, current=name, orders=orders, goals={**goals.goals, name: begun})
 
 
 def _shift(goal: GoalRecord, event: str, time: float, **changes: Any) -> GoalRecord:
@@ -271,7 +276,8 @@ def _apply_decision(goals: GoalsRecord, entry: _Decision, time: float) -> GoalsR
     line = goals.line
     if isinstance(entry, e.GoalCleared) and goal.id in line:
         line = _without(line, goal.id)
-    return replace(goals, goals={**goals.goals, goal.id: goal}, line=line)
+    orders = goals.orders + isinstance(entry, e.GoalResumed)
+    return replace(goals, orders=orders, goals={**goals.goals, goal.id: goal}, line=line)
 
 
 def _decided(goal: GoalRecord, entry: _Decision, time: float) -> GoalRecord:

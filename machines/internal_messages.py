@@ -142,14 +142,6 @@ class HandBack(Message):
     why: str
 
 
-class GoalOrder(Message):
-    """A `SetGoal` or `ChangeGoal` for the goal's actor; `epoch` is the session's when it came."""
-
-    lane: ClassVar[Lane] = Lane.SYSTEM
-    order: Any
-    epoch: int
-
-
 class GoalMessage(Message):
     """Let the message that goes on with a goal wait in the queue.
 

@@ -243,6 +243,8 @@ class Family:
             case e.TurnEnded(turn=turn, status="completed"):
                 waited = names_for(home.children, turn)
                 assert not waited, f"{session}: {turn} is complete without {waited}"
+            case e.ChildEnded(child=name, status="completed"):
+                self._reached_its_goal(home.children[name])
             case _:
                 pass
         self._overtake(home, entry)
@@ -262,6 +264,13 @@ class Family:
                 home.left = home.record.seq
             case _:
                 pass
+
+    def _reached_its_goal(self, child: ChildRecord) -> None:
+        """Check that a child which completed has achieved the goal that it was given, if any."""
+        below = self.homes.get(child.session)
+        goal = below.record.goals.goal if below is not None else None
+        is_achieved = goal is not None and goal.state == "achieved"
+        assert is_achieved or not child.goal, f"{child.session} completes without its goal"
 
     def _overtake(self, home: SeenSession, entry: e.Entry) -> None:
         """Note whose orders are void from this entry on: of the children, and of all beneath them."""

@@ -169,16 +169,32 @@ def admit(record: SessionRecord, environment: Environment) -> ChildRecord | None
 def resumable(record: SessionRecord, order: ResumeChildren) -> list[ChildRecord]:
     """Return the interrupted children that go on with a turn, or those for which no turn waits.
 
-    None if a stop has reached such children since that was decided.
+    None if a stop has reached such children since that was decided, and none that a run has given up.
     """
     found: list[ChildRecord] = []
+    left = given_up(record)
     for child in record.children.values():
         is_foreground = child.relation == Relation.FOREGROUND_CHILD
         is_meant = child.turn in order.earlier if order.earlier else not is_foreground
         is_stopped = order.epoch < record.cancelled.get(child.relation, 0)
-        if child.state == "interrupted" and is_meant and not is_stopped:
+        if child.state == "interrupted" and is_meant and not is_stopped and child not in left:
             found.append(child)
     return found
+
+
+def given_up(record: SessionRecord) -> list[ChildRecord]:
+    """Return the interrupted children that no step of a run waits for: it has made another attempt."""
+    if record.run is None or record.state in CLOSES:
+        return []
+    interrupted = [
+        child
+        for child in record.children.values()
+        if child.state == "interrupted" and child.relation == Relation.FOREGROUND_CHILD
+    ]
+    if not interrupted:
+        return []
+    awaited = {name for step in record.run.steps.values() for name in step.children.values()}
+    return [child for child in interrupted if child.name not in awaited]
 
 
 def first_message(child: ChildRecord) -> SetGoal | UserMessage:

@@ -44,16 +44,14 @@ def obstacle(record: SessionRecord, wish: SetGoal | ChangeGoal) -> Decision | No
     return None
 
 
-def order(
-    record: SessionRecord, wish: SetGoal | ChangeGoal, epoch: int, policy: GoalPolicy
-) -> Decision:
-    """Carry out an order about goals; `epoch` is the session's when it was given."""
+def order(record: SessionRecord, wish: SetGoal | ChangeGoal, policy: GoalPolicy) -> Decision:
+    """Carry out an order about goals."""
     if isinstance(wish, SetGoal):
-        return _set(record, wish, epoch, policy)
-    return _change(record, wish, epoch)
+        return _set(record, wish, policy)
+    return _change(record, wish)
 
 
-def _set(record: SessionRecord, wish: SetGoal, epoch: int, policy: GoalPolicy) -> Decision:
+def _set(record: SessionRecord, wish: SetGoal, policy: GoalPolicy) -> Decision:
     """Set a goal, in place of the one that is there, or line it up behind that."""
     goals = record.goals
     fault = _fault(wish)
@@ -66,9 +64,9 @@ def _set(record: SessionRecord, wish: SetGoal, epoch: int, policy: GoalPolicy) -
     if wish.is_next and not (is_free and not goals.line):
         if len(goals.line) >= MOST_IN_LINE:
             return refusal(f"{MOST_IN_LINE} goals are in line, which is as many as may be")
-        entry = _entry(record, wish, policy, epoch, is_next=True)
+        entry = _entry(record, wish, policy, is_next=True)
         return Decision(entries=(entry,), reply=answer(goal=entry.goal, place=len(goals.line) + 1))
-    entry = _entry(record, wish, policy, epoch, is_next=False)
+    entry = _entry(record, wish, policy, is_next=False)
     cleared: tuple[e.Entry, ...] = ()
     replaced = None
     if old is not None and not old.is_over:
@@ -100,9 +98,7 @@ def _fault(wish: SetGoal) -> str:
     return ""
 
 
-def _entry(
-    record: SessionRecord, wish: SetGoal, policy: GoalPolicy, epoch: int, *, is_next: bool
-) -> e.GoalSet:
+def _entry(record: SessionRecord, wish: SetGoal, policy: GoalPolicy, *, is_next: bool) -> e.GoalSet:
     minutes = policy.max_minutes if wish.max_minutes is None else wish.max_minutes
     return e.GoalSet(
         goal=f"g{record.goals.made + 1}",
@@ -113,18 +109,18 @@ def _entry(
         max_seconds=None if minutes is None else minutes * 60.0,
         is_next=is_next,
         user=wish.user,
-        epoch=epoch,
+        epoch=record.epoch,
         boundary=rest_turn(record),
     )
 
 
-def _change(record: SessionRecord, wish: ChangeGoal, epoch: int) -> Decision:
+def _change(record: SessionRecord, wish: ChangeGoal) -> Decision:
     """Pause the goal, let it go on, or drop it."""
     goals = record.goals
     goal = goals.goal
     if goal is None or goal.is_over:
         if goals.line and wish.op != "pause":
-            return _of_line(record, wish, epoch)
+            return _of_line(record, wish)
         return refusal("there is no goal: `/goal TEXT` sets one")
     match wish.op:
         case "pause":
@@ -136,7 +132,7 @@ def _change(record: SessionRecord, wish: ChangeGoal, epoch: int) -> Decision:
             )
             return Decision(entries=paused, reply=answer(goal=goal.id))
         case "resume":
-            return _resume(record, goal, epoch)
+            return _resume(record, goal)
         case "clear":
             cleared: tuple[e.Entry, ...] = (
                 *withdrawn(record, goal.id),
@@ -145,14 +141,14 @@ def _change(record: SessionRecord, wish: ChangeGoal, epoch: int) -> Decision:
             return Decision(entries=cleared, reply=answer(goal=goal.id, left=len(goals.line)))
 
 
-def _of_line(record: SessionRecord, wish: ChangeGoal, epoch: int) -> Decision:
+def _of_line(record: SessionRecord, wish: ChangeGoal) -> Decision:
     """The last goal is over, and was not achieved: others wait for a word."""
     goals = record.goals
     after = goals.goals[goals.line[0]]
     if wish.op == "clear":
         reply = answer(goal=after.id, left=len(goals.line) - 1)
         return Decision(entries=(e.GoalCleared(goal=after.id),), reply=reply)
-    return Decision(reply=answer(goal=after.id)) + next_goal(record, epoch)
+    return Decision(reply=answer(goal=after.id)) + next_goal(record, record.epoch)
 
 
 def next_goal(record: SessionRecord, epoch: int) -> Decision:
@@ -163,7 +159,7 @@ def next_goal(record: SessionRecord, epoch: int) -> Decision:
     return Decision(entries=(begun,), orders=(("queue", first),))
 
 
-def _resume(record: SessionRecord, goal: GoalRecord, epoch: int) -> Decision:
+def _resume(record: SessionRecord, goal: GoalRecord) -> Decision:
     if goal.state == "active":
         return refusal("it is active: nothing is to be resumed")
     resumed = e.GoalResumed(
@@ -171,7 +167,7 @@ def _resume(record: SessionRecord, goal: GoalRecord, epoch: int) -> Decision:
         turns=goal.turns_total,
         tokens=goal.tokens_total,
         seconds=goal.seconds_total,
-        epoch=epoch,
+        epoch=record.epoch,
         boundary=rest_turn(record),
     )
     first = GoalMessage(goal=goal.id, text=continuation(goal), user=goal.user)
@@ -380,7 +376,7 @@ def earlier_verdicts(goal: GoalRecord) -> tuple[str, ...]:
 
 def offline(record: SessionRecord, wish: SetGoal | ChangeGoal, policy: GoalPolicy) -> Decision:
     """Note an order about a goal of a session that no process has open; it begins later."""
-    found = order(record, wish, record.epoch, policy)
+    found = order(record, wish, policy)
     starts = [message for _, message in found.orders if isinstance(message, GoalMessage)]
     is_set = any(isinstance(entry, e.GoalSet) for entry in found.entries)
     if starts and not is_set:

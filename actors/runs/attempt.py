@@ -392,6 +392,8 @@ class Attempts:
                 self._interrupt(attempt, (), ())
             else:
                 self.conclude(attempt, _in_time(attempt, of_child(attempt.step, came)))
+                if came.state == "interrupted":
+                    self._context.ledger.whole.wake("children")  # it is given up
         return has_ended
 
     def _came(self, attempt: OpenAttempt) -> ChildCame | None:

@@ -4,18 +4,17 @@ from typing import Any
 
 from simulation.faults import Fault
 
-from steersman.actors.decisions import goals
-from steersman.actors.decisions.decision import Decision
+from steersman.actors.decisions import children, goals
 from steersman.actors.decisions.goals import GoalBoundary
 from steersman.actors.goal import Goal
+from steersman.actors.mailbox import tell
+from steersman.actors.session import Session
 from steersman.journal.goal_record import GoalRecord
 from steersman.journal.record import SessionRecord
-from steersman.machines.goal_messages import ChangeGoal, SetGoal
-from steersman.machines.policy import GoalPolicy
 
-__all__ = ["GOAL_FAULTS"]
+__all__ = ["GOAL_FAULTS", "RUN_FAULTS"]
 
-_ORDER, _RESTED, _PAUSED = goals.order, Goal._rested, goals.paused_by_stop
+_RESTED, _PAUSED, _PURSUE = Goal._rested, goals.paused_by_stop, Session._pursue
 
 
 def _nothing_is_spent(goal: GoalRecord) -> str:
@@ -41,10 +40,18 @@ def _keep_messages(*_: Any) -> tuple[Any, ...]:
     return ()
 
 
-def _order_as_of_now(
-    record: SessionRecord, wish: SetGoal | ChangeGoal, epoch: int, policy: GoalPolicy
-) -> Decision:
-    return _ORDER(record, wish, record.epoch, policy)
+def _pursue_later(session: Session, message: Any) -> Any:
+    delayed: list[Any] = session.__dict__.setdefault("delayed", [])
+    if message in delayed:
+        delayed.remove(message)
+        return _PURSUE(session, message)
+    delayed.append(message)
+    tell(session.actor_ref, message)
+    return {"ok": True}
+
+
+def _none_is_given_up(record: SessionRecord) -> list[Any]:
+    return []
 
 
 GOAL_FAULTS: dict[str, Fault] = {
@@ -57,5 +64,14 @@ GOAL_FAULTS: dict[str, Fault] = {
     "leaves a message that waits": Fault(
         "waits for GoalRecord", ((goals, "withdrawn", _keep_messages),)
     ),
-    "sets a goal past a stop": Fault("outlives a stop", ((goals, "order", _order_as_of_now),)),
 }
+
+RUN_FAULTS: dict[str, Fault] = {
+    "lets a steer overtake a goal": Fault(
+        "completes without its goal", ((Session, "_pursue", _pursue_later),)
+    ),
+    "resumes a child that a run gave up": Fault(
+        "is complete without", ((children, "given_up", _none_is_given_up),)
+    ),
+}
+"""Faults that runs of a workflow find."""

@@ -130,6 +130,12 @@ FOUND = {
     ("goal", 17): "a child whose turn was stopped goes on for its goal, and its queue stays held",
     ("goal", 80): "a child's actor fails before it has set the goal that it was given",
     ("goal", 286): "a crash comes between a child's verdict and its parent's note of it",
+    ("goal", 1170): "a steer comes to a child while it has its goal set, and the goal is refused",
+    ("goal", 20003): "a steer comes to a child while its goal is resumed: it completes without it",
+    (
+        "goal",
+        3375,
+    ): "a supervisor of children fails, and another attempt takes the place of a child",
     ("review", 51): "the session of a step is interrupted, and nobody has stopped the run",
 }
 LUCK = {"bad": 1.0, "flaky": 0.4, "rough": 0.3}
