@@ -40,7 +40,12 @@ _ALONE = 0.003  # seconds for the first process to end, before others are looked
 _GIVE_UP = 5.0  # seconds of killing after which survivors are reported (killing continues)
 _LOOK_UP = 3600.0  # seconds, the longest wait of a poll
 _MOST_PIDS = 1000  # in a report
-_SPAWNER_SECONDS = 0.5  # for the spawner to look; it takes some 10 us a process
+_STUCK_AFTER = (
+    0.2  # seconds without an answer after which it is asked whether the spawner was stopped
+)
+_SPAWNER_SECONDS = (
+    10.0  # for the spawner to look: some 10 us a process, on a machine that may be busy
+)
 _CHUNK = 65_536
 
 
@@ -76,7 +81,7 @@ class Lookout:
         frames = Frames()
         try:
             os.write(self._line, b"?")
-            while self._poll.poll(_SPAWNER_SECONDS * 1000):
+            while self._is_answering():
                 data = os.read(self._line, _CHUNK)
                 for (found,) in frames.feed(data):
                     return dict(found)
@@ -85,6 +90,15 @@ class Lookout:
         except OSError:
             return None
         return None
+
+    def _is_answering(self) -> bool:
+        """Wait until something can be read; False if the spawner is stopped or takes too long."""
+        for _ in range(int(_SPAWNER_SECONDS / _STUCK_AFTER)):
+            if self._poll.poll(_STUCK_AFTER * 1000):
+                return True
+            if tree.is_stopped(os.getppid()):
+                break
+        return False
 
 
 class Control:

@@ -70,23 +70,34 @@ def descendants(root: int, spare: frozenset[int] = frozenset()) -> dict[int, str
     return ProcessTable().below(root, spare)
 
 
+def is_stopped(pid: int) -> bool:
+    """Whether a signal stopped a process; False where there is no /proc."""
+    found = _proc_stat(str(pid))
+    return found is not None and found[1] in "Tt"
+
+
 def _proc_rows() -> Iterator[tuple[int, int, str]]:
     """Read pid, parent and state of every process from /proc."""
     for name in os.listdir("/proc"):
-        if not name.isdigit():
-            continue
-        try:
-            file = os.open(f"/proc/{name}/stat", os.O_RDONLY | os.O_CLOEXEC)
-        except OSError:
-            continue  # it ended while we looked
-        try:
-            # The name in parentheses may hold anything, also parentheses.
-            state, parent = os.read(file, 1024).rpartition(b")")[2].split(None, 2)[:2]
-        except (OSError, ValueError):
-            continue
-        finally:
-            os.close(file)
-        yield int(name), int(parent), state.decode()
+        found = _proc_stat(name) if name.isdigit() else None
+        if found is not None:
+            yield int(name), *found
+
+
+def _proc_stat(name: str) -> tuple[int, str] | None:
+    """Read parent and state of one process; none if there is none (any more)."""
+    try:
+        file = os.open(f"/proc/{name}/stat", os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        # The name in parentheses may hold anything, also parentheses.
+        state, parent = os.read(file, 1024).rpartition(b")")[2].split(None, 2)[:2]
+    except (OSError, ValueError):
+        return None
+    finally:
+        os.close(file)
+    return int(parent), state.decode()
 
 
 def _ps_rows() -> Iterator[tuple[int, int, str]]:
