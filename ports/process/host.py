@@ -62,14 +62,14 @@ class ProcessHost:
             process = await self._hand_over(spec, on_output)
         except (OSError, UnicodeEncodeError) as error:
             return UnstartedProcess(f"no process can be started: {error}")
+        late = asyncio.get_running_loop().call_later(_START_SECONDS, process.give_up_start)
         try:
-            async with asyncio.timeout(_START_SECONDS):
-                await asyncio.shield(process.started)
-        except TimeoutError:
-            process.abandon()
+            await process.started
         except asyncio.CancelledError:
             process.abandon()
             raise
+        finally:
+            late.cancel()
         return process
 
     async def aclose(self) -> None:
@@ -102,21 +102,20 @@ class ProcessHost:
         self, spec: ProcessSpec, on_output: Callable[[bytes], None] | None
     ) -> RunningProcess:
         mark = mark_of(next(self._tokens))
-        request = _request_of(spec, mark)
         with ExitStack() as ours, ExitStack() as theirs:
             output, their_output = os.pipe()
             ours.callback(os.close, output)
             theirs.callback(os.close, their_output)
-            fds = [their_output]
-            if spec.stdin or spec.keep_errors:
-                fds.append(_file_of(spec.stdin))
-                theirs.callback(os.close, fds[-1])
+            streams = {"o": their_output}
+            if spec.stdin:
+                streams["i"] = _file_of(spec.stdin)
+                theirs.callback(os.close, streams["i"])
             errors = -1
             if spec.keep_errors:
-                errors, their_errors = os.pipe()
+                errors, streams["e"] = os.pipe()
                 ours.callback(os.close, errors)
-                theirs.callback(os.close, their_errors)
-                fds.append(their_errors)
+                theirs.callback(os.close, streams["e"])
+            request = _request_of(spec, mark, "".join(streams))
             supervisor = await self._supervisor()
             ours.pop_all()
             made = CommandOutput(spec, output, errors, on_output)
@@ -124,7 +123,7 @@ class ProcessHost:
             self._live.add(process)
             process.ended.add_done_callback(lambda _: self._forget(process, supervisor))
             try:
-                await supervisor.run(process, request, fds)
+                await supervisor.run(process, request, tuple(streams.values()))
             except BaseException:
                 process.abandon()
                 raise
@@ -152,13 +151,13 @@ class ProcessHost:
             supervisor.close()
 
 
-def _request_of(spec: ProcessSpec, mark: str) -> bytes:
-    """Encode the command for its supervisor. Raises `UnicodeEncodeError`."""
+def _request_of(spec: ProcessSpec, mark: str, streams: str) -> bytes:
+    """Encode the command for its supervisor (see `wire.py`). Raises `UnicodeEncodeError`."""
     encode = os.fsencode
     given = {**spec.environment, MARK: mark}
     environment = {encode(name): encode(value) for name, value in given.items()}
     argv = tuple(map(encode, spec.argv))
-    return frame("run", argv, encode(spec.cwd), environment, spec.timeout, spec.grace)
+    return frame("run", streams, argv, encode(spec.cwd), environment, spec.timeout, spec.grace)
 
 
 def _file_of(data: bytes) -> int:

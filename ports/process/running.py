@@ -252,12 +252,17 @@ class RunningProcess:
         if not self.ended.done():
             self._supervisor.hang_up()
 
+    def give_up_start(self) -> None:
+        """Wait no longer for a start that takes too long; its end is reported as usual."""
+        self.abandon()
+        self._has_started()
+
     def hear(self, message: tuple[Any, ...]) -> None:
         """Take what the supervisor reports."""
         match message:
             case ("started", pid):
                 self.pid = pid
-                self.started.set_result(None)
+                self._has_started()
             case ("failed", reason):
                 self._finish("failed", reason=reason)
             case ("done", status, code, killed, survivors) if not self.ended.done():
@@ -280,6 +285,10 @@ class RunningProcess:
         reason = "its supervisor was killed" if self.pid else "its supervisor did not start"
         self._finish("lost", None, tuple(found), survivors or loss.survivors, reason)
 
+    def _has_started(self) -> None:
+        if not self.started.done():
+            self.started.set_result(None)
+
     def _finish(
         self,
         status: Status,
@@ -294,8 +303,7 @@ class RunningProcess:
         else:
             self._supervisor.release()
         self._output.close()
-        if not self.started.done():
-            self.started.set_result(None)
+        self._has_started()
         buffer = self._output.buffer
         self.ended.set_result(
             ProcessResult(

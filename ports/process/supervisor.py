@@ -167,10 +167,13 @@ class ProcessSupervisor:
         wake = wake_on_child()
         while (asked := self._control.request()) is not None:
             request, fds = asked
-            _, argv, cwd, environment, timeout, grace = request
-            output, stdin, errors = (*fds, *(0, fds[0])[len(fds) - 1 :])
+            _, streams, argv, cwd, environment, timeout, grace = request
+            files = dict(zip(streams, fds, strict=True))
+            stdin, output = files.get("i", 0), files["o"]
             try:
-                main = command.start(argv, cwd, environment, stdin, output, errors)
+                main = command.start(
+                    argv, cwd, environment, (stdin, output, files.get("e", output))
+                )
             except OSError as error:
                 self._control.tell("failed", error.strerror)
                 continue

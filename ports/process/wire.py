@@ -2,9 +2,10 @@
 
     runtime    -> spawner      8 bytes: the token of a new supervisor; with them its control socket
     spawner    -> runtime      ("lost", token, killed, survivors)   a supervisor died
-    runtime    -> supervisor   ("run", argv, cwd, environment, timeout, grace)   all texts as bytes;
-                               with its first byte come file descriptors: output pipe, then a file
-                               for stdin and a pipe for standard error, if the command has them
+    runtime    -> supervisor   ("run", streams, argv, cwd, environment, timeout, grace)   all texts
+                               as bytes; with its first byte comes a file descriptor for each letter
+                               of `streams`: the output pipe, and if the command has them a file for
+                               stdin (i) and a pipe for standard error (e)
                                ("stop", grace)   for the command that runs; a late one is ignored
     supervisor -> runtime      ("started", pid), ("failed", reason),
                                ("done", status, exit code, killed, survivors)   the next may come
@@ -50,8 +51,9 @@ def receive_fds(connection: _socket.socket, size: int) -> tuple[bytes, list[int]
     data, ancillary, _, _ = connection.recvmsg(size, room, flags)
     for _, _, content in ancillary:
         fds.frombytes(content[: len(content) - len(content) % fds.itemsize])
-    for fd in fds:
-        os.set_inheritable(fd, False)
+    if not flags:
+        for fd in fds:
+            os.set_inheritable(fd, False)
     return data, list(fds)
 
 
