@@ -75,6 +75,7 @@ class LoopDispatcher:
         self._loop = loop
         self._ready: deque[Mailbox] = deque()
         self._is_armed = False
+        self._thread = 0  # of the loop, if it is not the one that handles signals
 
     def schedule(self, mailbox: Mailbox) -> None:
         """Put the mailbox into the ready queue once, and wake the loop."""
@@ -89,10 +90,17 @@ class LoopDispatcher:
             self._wake()
 
     def _wake(self) -> None:
-        if not self._loop.is_closed():
+        """Have a pass run; the loop itself needs no signal for that, which costs it a round."""
+        if self._loop.is_closed():
+            return
+        if threading.get_ident() == self._thread:
+            self._loop.call_soon(self._pass)
+        else:
             self._loop.call_soon_threadsafe(self._pass)
 
     def _pass(self) -> None:
+        if not self._thread and threading.current_thread() is not threading.main_thread():
+            self._thread = threading.get_ident()
         try:
             self._run_ready()
             for hook in self.after_pass:

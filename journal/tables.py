@@ -197,7 +197,8 @@ def write_commits(connection: Connection, commits: Sequence[EncodedCommit]) -> l
         [(commit.lease.session, *entry) for commit in kept for entry in commit.entries],
     )
     for commit in kept:
-        _consume(connection, commit.lease.session, commit.consumed)
+        if commit.consumed:
+            _consume(connection, commit.lease.session, commit.consumed)
         if commit.snapshot is not None:
             _write_snapshot(connection, commit.lease.session, commit.snapshot)
     return results

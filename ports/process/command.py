@@ -20,51 +20,58 @@ def start(
     argv: tuple[bytes, ...],
     cwd: bytes,
     environment: dict[bytes, bytes],
-    stdin: int,
-    output: int,
-    errors: int,
+    streams: tuple[int, int, int],
 ) -> int:
     """Start the command in a session of its own and return its pid. Raises `OSError`.
 
-    `stdin`, `output` and `errors` are file descriptors; no other one reaches the command, since all
-    that are above these close when it is executed.
+    `streams` are the file descriptors of its stdin, output and standard error; no other one reaches the
+    command, since all that are above these close when it is executed.
     """
     _enter(cwd)
-    own = _oom_score()
-    is_offered = own is not None and own < _OOM_SCORE and _set_oom_score(_OOM_SCORE)
+    score = _own_score()
+    is_offered = score is not None and score.raise_it()
     try:
-        return _spawn(argv, environment, (stdin, output, errors))
+        return _spawn(argv, environment, streams)
     except ValueError as error:
         raise OSError(0, "it contains a NUL character") from error
     finally:
-        if is_offered and own is not None:
-            _set_oom_score(own)
+        if is_offered and score is not None:
+            score.restore()
 
 
-def _oom_score() -> int | None:
-    """Return this process's own score, if the system has one."""
-    try:
-        file = os.open(_OOM_FILE, os.O_RDONLY)
-    except OSError:
-        return None  # not Linux
-    try:
-        return int(os.read(file, 16))
-    finally:
-        os.close(file)
+class _OomScore:
+    """This process's own score, which children inherit. Raises `OSError` where there is none."""
+
+    def __init__(self) -> None:
+        self._file = os.open(_OOM_FILE, os.O_RDWR)
+        self._own = int(os.pread(self._file, 16, 0))
+
+    def raise_it(self) -> bool:
+        """Take the score of a command; False if a container forbids it, or it is as high already."""
+        return self._own < _OOM_SCORE and self._set(_OOM_SCORE)
+
+    def restore(self) -> None:
+        """Take back the score that it had."""
+        self._set(self._own)
+
+    def _set(self, score: int) -> bool:
+        try:
+            return os.pwrite(self._file, str(score).encode(), 0) > 0
+        except OSError:
+            return False  # the command matters more
 
 
-def _set_oom_score(score: int) -> bool:
-    """Set this process's own score, which children inherit; False if a container forbids it."""
-    try:
-        file = os.open(_OOM_FILE, os.O_WRONLY)
-    except OSError:
-        return False
-    try:
-        return os.write(file, str(score).encode()) > 0
-    except OSError:
-        return False  # the command matters more
-    finally:
-        os.close(file)
+_scores: list[_OomScore | None] = []
+"""The score, once it is known: of this process, for it is first asked after the fork."""
+
+
+def _own_score() -> _OomScore | None:
+    if not _scores:
+        try:
+            _scores.append(_OomScore())
+        except OSError:
+            _scores.append(None)  # not Linux, or not allowed
+    return _scores[0]
 
 
 def _enter(cwd: bytes) -> None:

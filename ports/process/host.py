@@ -1,30 +1,31 @@
 """Spawns commands under supervisors; one for the whole program.
 
-    runtime ──8 bytes + file descriptors──> spawner ──fork──> supervisor ──fork, exec──> command
-       └───────────control socket (run, stop, started, done)──────┘                        │
-       └────────────────────────────output pipe────────────────────────────────────────────┘
+    runtime ──8 bytes + control socket──> spawner ──fork──> supervisor ──spawn──> command
+       └─────────control socket (run, stop, started, done)──────┘                   │
+       └─────────────────────────────output pipe────────────────────────────────────┘
 
 The spawner is started with the first command, or by `start`, and again if it died; running commands
-continue without it. Commands inherit the umask that the program had when the spawner started.
+continue without it. A supervisor of whose command nothing is left is given the next one, since a fork
+costs more than most commands. Commands inherit the umask that the program had when the spawner started.
 """
 
 import asyncio
 import itertools
 import os
-import socket
 import tempfile
 from collections.abc import Callable
 from contextlib import ExitStack
 
 from ...machines.errors import ToolError
 from .leftover import MARK, mark_of
-from .link import SpawnerLink
+from .link import SpawnerLink, SupervisorLink
 from .process import Process, ProcessSpec
 from .running import CommandOutput, RunningProcess, UnstartedProcess
 from .wire import frame
 
 _START_SECONDS = 30.0  # generous: a machine may be that busy
 _END_SECONDS = 10.0
+_SPARE = 4  # supervisors without a command that are kept for the next ones
 
 
 class ProcessHost:
@@ -34,6 +35,7 @@ class ProcessHost:
         self._link: SpawnerLink | None = None
         self._retired: list[SpawnerLink] = []
         self._live: set[RunningProcess] = set()
+        self._free: list[SupervisorLink] = []
         self._tokens = itertools.count(1)
         self._is_closed = False
 
@@ -60,14 +62,14 @@ class ProcessHost:
             process = await self._hand_over(spec, on_output)
         except (OSError, UnicodeEncodeError) as error:
             return UnstartedProcess(f"no process can be started: {error}")
+        late = asyncio.get_running_loop().call_later(_START_SECONDS, process.give_up_start)
         try:
-            async with asyncio.timeout(_START_SECONDS):
-                await asyncio.shield(process.started)
-        except TimeoutError:
-            process.abandon()
+            await process.started
         except asyncio.CancelledError:
             process.abandon()
             raise
+        finally:
+            late.cancel()
         return process
 
     async def aclose(self) -> None:
@@ -77,6 +79,8 @@ class ProcessHost:
             process.abandon()
         if self._live:
             await asyncio.wait([process.ended for process in self._live], timeout=_END_SECONDS)
+        for supervisor in self._free:
+            supervisor.close()
         links = [*self._retired, *([self._link] if self._link else [])]
         self._link = None
         self._retired.clear()
@@ -97,73 +101,63 @@ class ProcessHost:
     async def _hand_over(
         self, spec: ProcessSpec, on_output: Callable[[bytes], None] | None
     ) -> RunningProcess:
-        token = next(self._tokens)
-        mark = mark_of(token)
-        request = _request_of(spec, mark)
+        mark = mark_of(next(self._tokens))
         with ExitStack() as ours, ExitStack() as theirs:
-            control, their_control = socket.socketpair()
-            ours.callback(control.close)
-            theirs.callback(their_control.close)
             output, their_output = os.pipe()
             ours.callback(os.close, output)
             theirs.callback(os.close, their_output)
-            fds = [their_control.fileno(), their_output]
-            if spec.stdin or spec.keep_errors:
-                fds.append(_file_of(spec.stdin))
-                theirs.callback(os.close, fds[-1])
+            streams = {"o": their_output}
+            if spec.stdin:
+                streams["i"] = _file_of(spec.stdin)
+                theirs.callback(os.close, streams["i"])
             errors = -1
             if spec.keep_errors:
-                errors, their_errors = os.pipe()
+                errors, streams["e"] = os.pipe()
                 ours.callback(os.close, errors)
-                theirs.callback(os.close, their_errors)
-                fds.append(their_errors)
-            link = await self._send(token, fds)
+                theirs.callback(os.close, streams["e"])
+            request = _request_of(spec, mark, "".join(streams))
+            supervisor = await self._supervisor()
             ours.pop_all()
-        control.setblocking(False)
-        process = RunningProcess(
-            control=control,
-            output=CommandOutput(spec, output, errors, on_output),
-            grace=spec.grace,
-            loss=lambda: link.loss(token),
-            mark=mark,
-        )
-        self._live.add(process)
-        process.ended.add_done_callback(lambda _: self._forget(process, link, token))
-        await _tell(process, control, request)
+            made = CommandOutput(spec, output, errors, on_output)
+            process = RunningProcess(supervisor, made, spec.grace, mark)
+            self._live.add(process)
+            process.ended.add_done_callback(lambda _: self._forget(process, supervisor))
+            try:
+                await supervisor.run(process, request, tuple(streams.values()))
+            except BaseException:
+                process.abandon()
+                raise
         return process
 
-    async def _send(self, token: int, fds: list[int]) -> SpawnerLink:
+    async def _supervisor(self) -> SupervisorLink:
+        """Return a supervisor that has no command. Raises `OSError` and `ToolError`."""
+        while self._free:
+            supervisor = self._free.pop()
+            if supervisor.is_free and not self._is_closed:
+                return supervisor
+            supervisor.close()
         link = self._living_link()
         try:
-            await link.send(token, fds)
-        except ConnectionError:  # it just died, and nothing was taken
+            return await SupervisorLink.request(link, next(self._tokens))
+        except ConnectionError:  # the spawner just died, and nothing was taken
             link.retire()
-            link = self._living_link()
-            await link.send(token, fds)
-        return link
+            return await SupervisorLink.request(self._living_link(), next(self._tokens))
 
-    def _forget(self, process: RunningProcess, link: SpawnerLink, token: int) -> None:
+    def _forget(self, process: RunningProcess, supervisor: SupervisorLink) -> None:
         self._live.discard(process)
-        link.forget(token)
+        if supervisor.is_free and len(self._free) < _SPARE and not self._is_closed:
+            self._free.append(supervisor)
+        else:
+            supervisor.close()
 
 
-def _request_of(spec: ProcessSpec, mark: str) -> bytes:
-    """Encode the command for its supervisor. Raises `UnicodeEncodeError`."""
+def _request_of(spec: ProcessSpec, mark: str, streams: str) -> bytes:
+    """Encode the command for its supervisor (see `wire.py`). Raises `UnicodeEncodeError`."""
     encode = os.fsencode
     given = {**spec.environment, MARK: mark}
     environment = {encode(name): encode(value) for name, value in given.items()}
     argv = tuple(map(encode, spec.argv))
-    return frame("run", argv, encode(spec.cwd), environment, spec.timeout, spec.grace)
-
-
-async def _tell(process: RunningProcess, control: socket.socket, request: bytes) -> None:
-    try:
-        await asyncio.get_running_loop().sock_sendall(control, request)
-    except ConnectionError:
-        return  # the supervisor is gone, which the end of file shows
-    except asyncio.CancelledError:
-        process.abandon()
-        raise
+    return frame("run", streams, argv, encode(spec.cwd), environment, spec.timeout, spec.grace)
 
 
 def _file_of(data: bytes) -> int:

@@ -11,6 +11,7 @@ import os
 import signal
 import time
 from collections.abc import Iterator
+from functools import cache
 
 from ...machines.value import Value
 from .ancestry import arguments, started
@@ -69,8 +70,13 @@ def orphaned_commands() -> list[str]:
 
 def mark_of(token: int) -> str:
     """Return the mark of a command of this process: process id and start of the owner, and a number."""
-    owner = os.getpid()
-    return f"{owner}.{started(owner)}.{token}"
+    return f"{_owner(os.getpid())}.{token}"
+
+
+@cache
+def _owner(pid: int) -> str:
+    """Name this process for good: a fork of it has another id."""
+    return f"{pid}.{started(pid)}"
 
 
 def end_marked(mark: str) -> tuple[tuple[int, ...], tuple[int, ...]]:

@@ -1,4 +1,4 @@
-"""The runtime's side of the spawner: start it, send it commands, receive losses of supervisors."""
+"""The runtime's side of the spawner and of its supervisors: start them, talk to them, hear of losses."""
 
 import asyncio
 import os
@@ -7,13 +7,14 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from .wire import TOKEN, Frames
 
 _PROGRAM = Path(__file__).with_name("__main__.py")
 _LIBRARY_PATHS = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")  # some interpreters need them to start
 _LEAVE_SECONDS = 10.0
+_CHUNK = 65_536
 
 
 class SupervisorLoss(NamedTuple):
@@ -44,13 +45,13 @@ class SpawnerLink:
         """Process id of the spawner."""
         return self._process.pid
 
-    async def send(self, token: int, fds: Sequence[int]) -> None:
-        """Ask for a supervisor that gets copies of `fds`. Raises `OSError`."""
+    async def send(self, token: int, control: int) -> None:
+        """Ask for a supervisor that gets a copy of `control`. Raises `OSError`."""
         async with self._sending:
             self._losses[token] = self._loop.create_future()
             while True:
                 try:
-                    socket.send_fds(self._socket, [TOKEN.pack(token)], list(fds))
+                    socket.send_fds(self._socket, [TOKEN.pack(token)], [control])
                     return
                 except BlockingIOError:
                     await self._writable()
@@ -60,7 +61,7 @@ class SpawnerLink:
         return await self._losses[token]
 
     def forget(self, token: int) -> None:
-        """Forget a command that has ended."""
+        """Forget a supervisor that is not needed any more."""
         self._losses.pop(token, None)
 
     def retire(self) -> None:
@@ -94,7 +95,7 @@ class SpawnerLink:
 
     def _listen(self) -> None:
         try:
-            data = self._socket.recv(65_536)
+            data = self._socket.recv(_CHUNK)
         except BlockingIOError:
             return
         except ConnectionError:
@@ -109,6 +110,125 @@ class SpawnerLink:
         future = self._losses.get(token)
         if future is not None and not future.done():
             future.set_result(loss)
+
+
+class Client(Protocol):
+    """Whoever has a command under a supervisor."""
+
+    def hear(self, message: tuple[Any, ...]) -> None:
+        """Take a message of the supervisor (see `wire.py`)."""
+        ...
+
+    def lose(self) -> None:
+        """Learn that the supervisor has ended."""
+        ...
+
+
+class SupervisorLink:
+    """One supervisor: it runs a command for one client at a time. Belongs to the asyncio loop.
+
+    Made by `SupervisorLink.request`. Whoever gives it a command may give it the next when `hear` told of
+    the end of that one, and nothing of it survived.
+    """
+
+    def __init__(self, spawner: SpawnerLink, token: int, control: socket.socket) -> None:
+        """Use `request` instead."""
+        self._loop = asyncio.get_running_loop()
+        self._spawner = spawner
+        self._token = token
+        self._control = control
+        self._frames = Frames()
+        self._client: Client | None = None
+        self._is_open = True
+        self._is_listening = True
+        control.setblocking(False)
+        self._loop.add_reader(control, self._listen)
+
+    @classmethod
+    async def request(cls, spawner: SpawnerLink, token: int) -> "SupervisorLink":
+        """Have the spawner fork a supervisor. Raises `OSError`."""
+        control, theirs = socket.socketpair()
+        with theirs:
+            try:
+                await spawner.send(token, theirs.fileno())
+            except BaseException:
+                control.close()
+                spawner.forget(token)
+                raise
+        return cls(spawner, token, control)
+
+    @property
+    def is_free(self) -> bool:
+        """Whether it can be given a command, and what becomes of it would be watched by the spawner."""
+        return self._client is None and self._is_listening and self._spawner.is_alive
+
+    async def run(self, client: Client, request: bytes, fds: Sequence[int]) -> None:
+        """Give it a command, with copies of `fds`; from now on the client hears of it.
+
+        Raises `OSError`. If the supervisor has just ended, the client learns it.
+        """
+        self._client = client
+        try:
+            sent = socket.send_fds(self._control, [request], list(fds))
+            if sent < len(request):
+                await self._loop.sock_sendall(self._control, request[sent:])
+        except ConnectionError:
+            return  # the end of file shows it
+
+    def send(self, message: bytes) -> bool:
+        """Send a short message; False if the supervisor does not take it."""
+        try:
+            return self._control.send(message) == len(message)
+        except BlockingIOError:
+            return False
+        except OSError:
+            return True  # the supervisor is gone, which the end of file shows
+
+    def hang_up(self) -> None:
+        """Close our half of the socket: the supervisor kills everything at once, reports, and ends."""
+        self._is_open = False
+        try:
+            self._control.shutdown(socket.SHUT_WR)
+        except OSError:
+            return  # the supervisor is gone, which the end of file shows
+
+    async def loss(self) -> SupervisorLoss:
+        """Wait until the orphans of a supervisor that was lost are dead."""
+        return await self._spawner.loss(self._token)
+
+    def release(self) -> None:
+        """Note that nothing of the command is left."""
+        self._client = None
+        if not self._is_open:
+            self.close()
+
+    def close(self) -> None:
+        """Close the socket; the supervisor ends, and whatever it has. Idempotent."""
+        self._stop_listening()
+        self._control.close()
+        self._spawner.forget(self._token)
+
+    def _listen(self) -> None:
+        try:
+            data = self._control.recv(_CHUNK)
+        except BlockingIOError:
+            return
+        except ConnectionError:
+            data = b""
+        for message in self._frames.feed(data):
+            if self._client is not None:
+                self._client.hear(message)
+        if not data:
+            self._stop_listening()
+            if self._client is not None:
+                self._client.lose()
+            else:
+                self.close()
+
+    def _stop_listening(self) -> None:
+        if self._is_listening:
+            self._is_listening = False
+            self._loop.remove_reader(self._control)
 
 
 def _execute(link: int) -> subprocess.Popen[bytes]:

@@ -2,15 +2,14 @@
 
 import asyncio
 import os
-import socket
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from .leftover import end_marked
-from .link import SupervisorLoss
+from .link import SupervisorLink
 from .process import ProcessResult, ProcessSpec
-from .wire import Frames, frame
+from .wire import frame
 
 Status = Literal["exited", "timed_out", "killed", "failed", "lost"]
 
@@ -219,33 +218,23 @@ class UnstartedProcess:
 
 
 class RunningProcess:
-    """A command under its supervisor; see `Process`. Belongs to the asyncio loop.
+    """A command under a supervisor; see `Process`. Belongs to the asyncio loop.
 
-    It owns `control`. `loss` waits for the spawner's report about a supervisor that died; `mark` is in
-    the environment of its processes.
+    It has the supervisor until its end. `mark` is in the environment of its processes.
     """
 
     def __init__(
-        self,
-        *,
-        control: socket.socket,
-        output: CommandOutput,
-        grace: float,
-        loss: Callable[[], Awaitable[SupervisorLoss]],
-        mark: str,
+        self, supervisor: SupervisorLink, output: CommandOutput, grace: float, mark: str
     ) -> None:
-        self._control = control
+        self._supervisor = supervisor
         self._output = output
         self._grace = grace
-        self._loss = loss
         self._mark = mark
-        self._frames = Frames()
         self._losing: asyncio.Task[None] | None = None
         self.pid = 0
         loop = asyncio.get_running_loop()
         self.started: asyncio.Future[None] = loop.create_future()
         self.ended: asyncio.Future[ProcessResult] = loop.create_future()
-        loop.add_reader(control, self._listen)
 
     async def wait(self) -> ProcessResult:
         """Return when every process that it started has exited."""
@@ -255,58 +244,50 @@ class RunningProcess:
         """Begin to stop every process that it started; a later call can only shorten the grace."""
         if self.ended.done():
             return
-        message = frame("stop", self._grace if grace is None else grace)
-        try:
-            if self._control.send(message) < len(message):
-                self.abandon()
-        except BlockingIOError:
+        if not self._supervisor.send(frame("stop", self._grace if grace is None else grace)):
             self.abandon()
-        except OSError:
-            return  # the supervisor is gone, which the end of file shows
 
     def abandon(self) -> None:
-        """Close this half of the socket: the supervisor then kills everything at once, and reports."""
-        if self.ended.done():
-            return
-        try:
-            self._control.shutdown(socket.SHUT_WR)
-        except OSError:
-            return  # the supervisor is gone, which the end of file shows
+        """Have everything killed at once, and reported."""
+        if not self.ended.done():
+            self._supervisor.hang_up()
 
-    def _listen(self) -> None:
-        try:
-            data = self._control.recv(_CHUNK)
-        except BlockingIOError:
-            return
-        except ConnectionError:
-            data = b""
-        if not data:
-            loop = asyncio.get_running_loop()
-            loop.remove_reader(self._control)
-            self._losing = loop.create_task(self._lose())
-            return
-        for message in self._frames.feed(data):
-            match message:
-                case ("started", pid):
-                    self.pid = pid
-                    self.started.set_result(None)
-                case ("failed", reason):
-                    self._finish("failed", reason=reason)
-                case ("done", status, code, killed, survivors) if not self.ended.done():
-                    self._finish(status, code, killed, survivors)
-                case _:
-                    assert self.ended.done(), f"the supervisor sent {message}"
+    def give_up_start(self) -> None:
+        """Wait no longer for a start that takes too long; its end is reported as usual."""
+        self.abandon()
+        self._has_started()
+
+    def hear(self, message: tuple[Any, ...]) -> None:
+        """Take what the supervisor reports."""
+        match message:
+            case ("started", pid):
+                self.pid = pid
+                self._has_started()
+            case ("failed", reason):
+                self._finish("failed", reason=reason)
+            case ("done", status, code, killed, survivors) if not self.ended.done():
+                self._finish(status, code, killed, survivors)
+            case _:
+                assert self.ended.done(), f"the supervisor sent {message}"
+
+    def lose(self) -> None:
+        """Learn that the supervisor ended without a report."""
+        self._losing = asyncio.get_running_loop().create_task(self._lose())
 
     async def _lose(self) -> None:
-        """End the orphans of a supervisor that died without a report.
+        """End the orphans of the supervisor.
 
         The spawner does, and here what is left if it was killed, too.
         """
-        loss = await self._loss()
+        loss = await self._supervisor.loss()
         killed, survivors = await asyncio.to_thread(end_marked, self._mark)
         found = sorted({*loss.killed, *killed} - {*survivors})
         reason = "its supervisor was killed" if self.pid else "its supervisor did not start"
         self._finish("lost", None, tuple(found), survivors or loss.survivors, reason)
+
+    def _has_started(self) -> None:
+        if not self.started.done():
+            self.started.set_result(None)
 
     def _finish(
         self,
@@ -316,13 +297,13 @@ class RunningProcess:
         survivors: tuple[int, ...] = (),
         reason: str = "",
     ) -> None:
-        """Close all descriptors, and set the result."""
-        if self._losing is None:
-            asyncio.get_running_loop().remove_reader(self._control)
-        self._control.close()
+        """Close all descriptors, give the supervisor back, and set the result."""
+        if survivors or status == "lost":
+            self._supervisor.close()
+        else:
+            self._supervisor.release()
         self._output.close()
-        if not self.started.done():
-            self.started.set_result(None)
+        self._has_started()
         buffer = self._output.buffer
         self.ended.set_result(
             ProcessResult(

@@ -1,4 +1,4 @@
-"""The single-threaded process that forks a supervisor for each command.
+"""The single-threaded process that forks supervisors, and looks for processes on their behalf.
 
 It is executed afresh (`python -I -S`), so it holds no thread, lock or memory of the runtime, forks
 in about a millisecond, and can be started again when it dies. Signals of the terminal pass it by.
@@ -12,7 +12,6 @@ Only the standard library is imported here.
 from __future__ import annotations
 
 import _socket
-import array
 import gc
 import os
 import select
@@ -22,10 +21,16 @@ import time
 
 from . import tree
 from .supervisor import ProcessSupervisor, wake_on_child
-from .wire import TOKEN, frame
+from .wire import TOKEN, frame, receive_fds
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NoReturn
+
 
 _LOOK_AGAIN = 0.002  # seconds, while orphans are being killed
 _PATIENCE = 1.0  # seconds for supervisors to end when the runtime is gone
+_LEAVE_AGAIN = 0.02  # the same, when the runtime is gone
 _GIVE_UP = 5.0  # seconds of killing orphans after which survivors are reported
 _IGNORED = (signal.SIGINT, signal.SIGHUP, signal.SIGTERM)
 
@@ -46,24 +51,66 @@ class Spawner:
         self._link = link
         self._runtime = runtime
         self._supervisors: dict[int, int] = {}  # token by pid
+        self._lines: dict[
+            int, int
+        ] = {}  # pid of the supervisor by the descriptor of our socket to it
         self._losses: list[_Loss] = []
         self._wake = wake_on_child()
+        self._poll = select.poll()
 
     def run(self) -> None:
         """Serve until the runtime has ended and no supervisor is left."""
-        poll = select.poll()
-        poll.register(self._wake, select.POLLIN)
-        poll.register(self._link, select.POLLIN)
+        self._poll.register(self._wake, select.POLLIN)
+        self._poll.register(self._link, select.POLLIN)
         watch = self._watch_runtime()
         if watch is not None:
-            poll.register(watch, select.POLLIN)
+            self._poll.register(watch, select.POLLIN)
         while True:
-            ready = [fd for fd, _ in poll.poll(_LOOK_AGAIN * 1000 if self._losses else None)]
+            ready = self._ready(_LOOK_AGAIN if self._losses else None)
             if watch in ready or (self._link.fileno() in ready and not self._serve()):
                 break
-            self._collect()
+            if self._losses or self._wake in ready:
+                self._collect()
+        self._poll.unregister(self._link)
+        if watch is not None:
+            self._poll.unregister(watch)
         self._link.close()
         self._leave()
+
+    def _ready(self, timeout: float | None) -> set[int]:
+        """Wait for events, so many seconds; answer supervisors that ask what is below them."""
+        ready = {fd for fd, _ in self._poll.poll(None if timeout is None else timeout * 1000)}
+        asking = [fd for fd in ready & self._lines.keys() if self._is_asked(fd)]
+        if asking:
+            table = tree.ProcessTable()
+            for fd in asking:
+                self._answer(fd, table.below(self._lines[fd]))
+        return ready
+
+    def _is_asked(self, line: int) -> bool:
+        """Take a supervisor's question; False if that has ended."""
+        try:
+            data = os.read(line, 16)
+        except OSError:
+            data = b""
+        if not data:
+            self._cut(line)
+        return bool(data)
+
+    def _answer(self, line: int, found: dict[int, str]) -> None:
+        """Answer a supervisor; one that does not read looks by itself from now on."""
+        data = frame(found)
+        try:
+            is_sent = os.write(line, data) == len(data)
+        except OSError:
+            is_sent = False
+        if not is_sent:
+            self._cut(line)
+
+    def _cut(self, line: int) -> None:
+        self._poll.unregister(line)
+        del self._lines[line]
+        os.close(line)
 
     def _watch_runtime(self) -> int | None:
         """Return a descriptor that becomes readable at the runtime's end, where the system has pidfds.
@@ -79,42 +126,44 @@ class Spawner:
         return watch if os.getppid() == self._runtime else None
 
     def _serve(self) -> bool:
-        """Process one request; False when the runtime has ended."""
-        fds = array.array("i")
-        flags = getattr(_socket, "MSG_CMSG_CLOEXEC", 0)
+        """Fork one supervisor; False when the runtime has ended."""
         try:
-            data, ancillary, _, _ = self._link.recvmsg(
-                TOKEN.size, _socket.CMSG_SPACE(4 * fds.itemsize), flags
-            )
+            data, fds = receive_fds(self._link, TOKEN.size)
         except ConnectionError:
             return False
-        for _, _, content in ancillary:
-            fds.frombytes(content[: len(content) - len(content) % fds.itemsize])
         if not data:
             return False
-        for fd in fds:
-            os.set_inheritable(fd, False)
         (token,) = TOKEN.unpack(data)
         try:
-            self._fork(token, list(fds))
+            self._fork(token, fds[0])
         except OSError:
             self._losses.append(_Loss(token))
-        for fd in fds:
-            os.close(fd)
+        os.close(fds[0])
         return True
 
-    def _fork(self, token: int, fds: list[int]) -> None:
-        pid = os.fork()
-        if pid:
-            self._supervisors[pid] = token
-            return
+    def _fork(self, token: int, control: int) -> None:
+        ours, theirs = (end.detach() for end in _socket.socketpair())
+        try:
+            pid = os.fork()
+            if not pid:
+                self._become_supervisor(control, theirs, ours)
+        except OSError:
+            os.close(ours)
+            raise
+        finally:
+            os.close(theirs)
+        os.set_blocking(ours, False)
+        self._supervisors[pid] = token
+        self._lines[ours] = pid
+        self._poll.register(ours, select.POLLIN)
+
+    def _become_supervisor(self, control: int, line: int, other_end: int) -> NoReturn:
         code = 1
         try:
-            os.close(self._link.detach())
-            os.close(self._wake)
-            control = _socket.socket(fileno=fds[0])
-            stdin, errors = (*fds[2:], *(0, fds[1])[len(fds[2:]) :])
-            ProcessSupervisor(control).run(fds[1], stdin, errors)
+            for fd in (self._link.detach(), self._wake, other_end, *self._lines):
+                os.close(fd)
+            gc.enable()
+            ProcessSupervisor(_socket.socket(fileno=control), line).serve()
             code = 0
         finally:
             os._exit(code)
@@ -137,7 +186,7 @@ class Spawner:
 
     def _end_orphans(self) -> None:
         """Kill the orphans of dead supervisors; report to the runtime when all of them are dead."""
-        found = tree.end_pass(os.getpid(), frozenset(self._supervisors))
+        found = self._end_pass(frozenset(self._supervisors))
         now = time.monotonic()
         for loss in list(self._losses):
             loss.killed.update(found)
@@ -150,20 +199,25 @@ class Spawner:
             except (BrokenPipeError, ConnectionResetError):
                 return  # the runtime is gone, which the next poll shows
 
+    def _end_pass(self, spare: frozenset[int]) -> dict[int, str]:
+        """Kill what is below this process, without supervisors that are spared and their commands."""
+        return tree.end_pass(lambda: tree.descendants(os.getpid(), spare))
+
     def _leave(self) -> None:
         """Wait until all supervisors have ended; kill the stuck ones."""
-        poll = select.poll()
-        poll.register(self._wake, select.POLLIN)
-        began = time.monotonic()
+        began = look_at = time.monotonic()
         while True:
             ended, is_empty = tree.reap()
             for pid in ended:
                 self._supervisors.pop(pid, None)
             if is_empty:
                 return
-            late = time.monotonic() - began
-            tree.end_pass(os.getpid(), frozenset(self._supervisors if late < _PATIENCE else ()))
-            poll.poll(20 if late < _GIVE_UP else 1000)
+            now = time.monotonic()
+            late = now - began
+            if now >= look_at:
+                self._end_pass(frozenset(self._supervisors if late < _PATIENCE else ()))
+                look_at = time.monotonic() + (_LEAVE_AGAIN if late < _GIVE_UP else 1.0)
+            self._ready(max(0.0, look_at - time.monotonic()))
             self._drain_wake()
 
 

@@ -1,7 +1,8 @@
-"""The small process that supervises one command and ends only when nothing of it is left.
+"""The small process that supervises one command at a time, and reports only when nothing of it is left.
 
-It is forked by the spawner. It is a subreaper, so every descendant of the command stays below it,
-and when `wait()` says that there are no children, the tree is proven empty. Only then it reports.
+It is forked by the spawner. It is a subreaper, so every descendant of its command stays below it, and
+when `wait()` says that there are no children, the tree is proven empty. Only then it reports, and can be
+given the next command: what is below it is always of one command.
 
     running ──stop, timeout, the command exits──> asking ──grace over──> killing ──no child──> done
        └──────────────the runtime is gone (end of file on the control socket)──────┘
@@ -10,6 +11,9 @@ asking:  everything below gets TERM (and CONT, since a stopped process does not 
 killing: everything below is frozen and killed, again and again.
 
 Processes that the command leaves when it exits are ended in the same way, with a short grace period.
+Most commands end as soon as their first process does. So that one is asked or killed first, and only if
+something is left a moment later the machine's processes are looked through: by the spawner, since one
+look serves all supervisors that wait for it, and here if there is no spawner any more.
 Only the standard library is imported here.
 """
 
@@ -22,7 +26,7 @@ import signal
 import time
 
 from . import command, tree
-from .wire import Frames, frame
+from .wire import Frames, frame, receive_fds
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,9 +36,17 @@ if TYPE_CHECKING:
 _LEFTOVER_GRACE = 0.05  # seconds for processes that still run when the command itself has exited
 _ASK_AGAIN = 0.02  # seconds between scans for new processes that have not been asked yet
 _KILL_AGAIN = 0.002
+_ALONE = 0.003  # seconds for the first process to end, before others are looked for
 _GIVE_UP = 5.0  # seconds of killing after which survivors are reported (killing continues)
 _LOOK_UP = 3600.0  # seconds, the longest wait of a poll
 _MOST_PIDS = 1000  # in a report
+_STUCK_AFTER = (
+    0.2  # seconds without an answer after which it is asked whether the spawner was stopped
+)
+_SPAWNER_SECONDS = (
+    10.0  # for the spawner to look: some 10 us a process, on a machine that may be busy
+)
+_CHUNK = 65_536
 
 
 def wake_on_child() -> int:
@@ -46,57 +58,158 @@ def wake_on_child() -> int:
     return wake_in
 
 
-class ProcessSupervisor:
-    """Runs one command to its end; `control` is the socket to the runtime."""
+class Lookout:
+    """Lists what is below this process; `line` is the descriptor of a socket to the spawner."""
 
-    def __init__(self, control: _socket.socket) -> None:
-        self._control = control
+    def __init__(self, line: int) -> None:
+        self._line = line
+        self._poll = select.poll()
+        self._poll.register(line, select.POLLIN)
+
+    def below(self) -> dict[int, str]:
+        """Return the state letters of all descendants as they are now, by pid."""
+        if self._line >= 0:
+            found = self._asked()
+            if found is not None:
+                return found
+            os.close(self._line)  # it is gone or stuck, which it would be the next time, too
+            self._line = -1
+        return tree.descendants(os.getpid())
+
+    def _asked(self) -> dict[int, str] | None:
+        """Have the spawner look; none if it does not answer."""
+        frames = Frames()
+        try:
+            os.write(self._line, b"?")
+            while self._is_answering():
+                data = os.read(self._line, _CHUNK)
+                for (found,) in frames.feed(data):
+                    return dict(found)
+                if not data:
+                    break
+        except OSError:
+            return None
+        return None
+
+    def _is_answering(self) -> bool:
+        """Wait until something can be read; False if the spawner is stopped or takes too long."""
+        for _ in range(int(_SPAWNER_SECONDS / _STUCK_AFTER)):
+            if self._poll.poll(_STUCK_AFTER * 1000):
+                return True
+            if tree.is_stopped(os.getppid()):
+                break
+        return False
+
+
+class Control:
+    """The socket to the runtime."""
+
+    def __init__(self, connection: _socket.socket) -> None:
+        self._connection = connection
         self._frames = Frames()
-        self._main = 0
-        self._status: int | None = None  # exit code of the command itself, once it is known
-        self._cause = ""
-        self._kill_at: float | None = None  # none while it simply runs
-        self._touched: set[int] = set()
-        self._is_reported = False
+        self._messages: list[tuple[Any, ...]] = []
+        self._fds: list[int] = []
 
-    def run(self, output: int, stdin: int, errors: int) -> None:
-        """Start the command of the runtime's request, and return when no process of it is left.
+    def fileno(self) -> int:
+        """Return its descriptor."""
+        return self._connection.fileno()
 
-        Descriptors: `stdin` 0 is /dev/null; `errors` may be the same as `output`.
-        """
+    def request(self) -> tuple[tuple[Any, ...], list[int]] | None:
+        """Wait for the next command; return it with its descriptors, or none when the runtime is gone."""
+        while True:
+            while self._messages:
+                message = self._messages.pop(0)
+                if message[0] == "run":
+                    fds, self._fds = self._fds, []
+                    return message, fds
+            if not self._receive():
+                return None
+
+    def stops(self) -> list[float] | None:
+        """Receive what is there: the graces of stops, or none when the runtime is gone."""
+        is_open = self._receive()
+        messages, self._messages = self._messages, []
+        return [grace for _, grace in messages] if is_open else None
+
+    def early_stops(self) -> list[float]:
+        """Return the graces of the stops that came with the command."""
+        messages, self._messages = self._messages, []
+        return [grace for _, grace in messages]
+
+    def tell(self, *message: object) -> None:
+        """Send a message."""
+        try:
+            self._connection.sendall(frame(*message))
+        except (BrokenPipeError, ConnectionResetError):
+            return  # the runtime is gone
+
+    def _receive(self) -> bool:
+        try:
+            data, fds = receive_fds(self._connection, _CHUNK)
+        except ConnectionError:
+            return False
+        self._fds += fds
+        self._messages += self._frames.feed(data)
+        return bool(data)
+
+
+class ProcessSupervisor:
+    """Runs one command after the other; `line` is the descriptor of a socket to the spawner."""
+
+    def __init__(self, control: _socket.socket, line: int) -> None:
+        self._control = Control(control)
+        self._lookout = Lookout(line)
+
+    def serve(self) -> None:
+        """Run the commands of the runtime; return when it is gone and nothing is left."""
         os.setsid()
         tree.become_subreaper()
         wake = wake_on_child()
-        request = self._request()
-        if request is None:
-            self._tell("failed", "it was given up before it started")
-            return
-        _, argv, cwd, environment, timeout, grace = request
-        try:
-            self._main = command.start(argv, cwd, environment, stdin, output, errors)
-        except OSError as error:
-            self._tell("failed", error.strerror)
-            return
-        for stream in {output, stdin, errors} - {0}:
-            os.close(stream)
-        self._tell("started", self._main)
-        self._watch(wake, grace, None if timeout is None else time.monotonic() + timeout)
+        while (asked := self._control.request()) is not None:
+            request, fds = asked
+            _, streams, argv, cwd, environment, timeout, grace = request
+            files = dict(zip(streams, fds, strict=True))
+            stdin, output = files.get("i", 0), files["o"]
+            try:
+                main = command.start(
+                    argv, cwd, environment, (stdin, output, files.get("e", output))
+                )
+            except OSError as error:
+                self._control.tell("failed", error.strerror)
+                continue
+            finally:
+                for fd in fds:
+                    os.close(fd)
+                os.chdir("/")  # no folder is held when nothing runs
+            self._control.tell("started", main)
+            deadline = None if timeout is None else time.monotonic() + timeout
+            _Supervision(main, self._control, self._lookout, grace).watch(wake, deadline)
+        self._control.tell("failed", "it was given up before it started")
 
-    def _request(self) -> tuple[Any, ...] | None:
-        messages: list[tuple[Any, ...]] = []
-        while not messages:
-            data = self._control.recv(65_536)
-            if not data:
-                return None
-            messages = self._frames.feed(data)
-        for _, grace in messages[1:]:
-            self._begin("killed", grace)
-        return messages[0]
 
-    def _watch(self, wake: int, grace: float, deadline: float | None) -> None:
+class _Supervision:
+    """The supervision of one command, from its start to the proof that nothing of it is left."""
+
+    def __init__(self, main: int, control: Control, lookout: Lookout, grace: float) -> None:
+        self._main = main
+        self._control = control
+        self._lookout = lookout
+        self._grace = grace
+        self._status: int | None = None  # exit code of the command itself, once it is known
+        self._cause = ""
+        self._kill_at: float | None = None  # none while it simply runs
+        self._look_at = 0.0  # when others than the first process are looked for
+        self._touched: set[int] = set()
+        self._is_killing = False
+        self._is_reported = False
+
+    def watch(self, wake: int, deadline: float | None) -> None:
+        """Return when no process is left, and that is reported; `deadline` is the time limit."""
         poll = select.poll()
         poll.register(wake, select.POLLIN)
         poll.register(self._control, select.POLLIN)
+        for grace in self._control.early_stops():
+            self._begin("killed", grace)
         is_empty = False
         while not is_empty:
             ready = [fd for fd, _ in poll.poll(self._patience(deadline))]
@@ -107,10 +220,10 @@ class ProcessSupervisor:
             is_empty = self._collect()
             now = time.monotonic()
             if not is_empty and deadline is not None and now >= deadline:
-                self._begin("timed_out", grace)
+                self._begin("timed_out", self._grace)
                 deadline = None
             if not is_empty:
-                self._press(now, grace)
+                self._press(now)
         self._report(())
 
     def _patience(self, deadline: float | None) -> float | None:
@@ -118,55 +231,62 @@ class ProcessSupervisor:
         now = time.monotonic()
         if self._kill_at is None:
             return None if deadline is None else min(max(0.0, deadline - now), _LOOK_UP) * 1000
+        if now < self._look_at:
+            return max(0.0, self._look_at - now) * 1000
         if now >= self._kill_at:
             return (1.0 if self._is_reported else _KILL_AGAIN) * 1000
         return min(self._kill_at - now, _ASK_AGAIN) * 1000
 
     def _listen(self) -> bool:
         """Process messages of the runtime; False when the runtime has ended."""
-        try:
-            data = self._control.recv(65_536)
-        except ConnectionError:
-            data = b""
-        if not data:
-            self._begin("killed", 0.0)
-            return False
-        for _, grace in self._frames.feed(data):
+        stops = self._control.stops()
+        for grace in [0.0] if stops is None else stops:
             self._begin("killed", grace)
-        return True
+        return stops is not None
 
     def _collect(self) -> bool:
         """Reap ended processes; True when no child is left."""
         ended, is_empty = tree.reap()
         if self._main in ended:
             self._status = os.waitstatus_to_exitcode(ended[self._main])
+            self._look_at = 0.0
         return is_empty
 
     def _begin(self, cause: str, grace: float) -> None:
         """Begin to end everything; a later call can only shorten the grace period."""
-        kill_at = time.monotonic() + grace
+        now = time.monotonic()
         self._cause = self._cause or cause
-        self._kill_at = kill_at if self._kill_at is None else min(self._kill_at, kill_at)
+        self._kill_at = now + grace if self._kill_at is None else min(self._kill_at, now + grace)
         if grace > 0:
             tree.send_group(self._main, signal.SIGTERM)
-        if grace > 0 and self._main and self._status is None:
+        if grace > 0 and self._status is None:
             self._ask(self._main)  # before the slower look at all others
+            self._look_at = now + _ALONE
 
-    def _press(self, now: float, grace: float) -> None:
+    def _press(self, now: float) -> None:
         """Do the next step to end the process tree, if it has to end."""
         if self._kill_at is None and self._status is not None:
-            self._begin("exited", min(grace, _LEFTOVER_GRACE))
-        if self._kill_at is None:
+            self._begin("exited", min(self._grace, _LEFTOVER_GRACE))
+        if self._kill_at is None or now < self._look_at:
             return
         if now < self._kill_at:
-            for pid, state in tree.descendants(os.getpid()).items():
+            for pid, state in self._lookout.below().items():
                 if pid not in self._touched and state != "Z":
                     self._ask(pid)
-            return
-        found = tree.end_pass(os.getpid())
+        elif self._status is None and not self._is_killing:
+            self._is_killing = True
+            self._touched.add(self._main)
+            tree.send(self._main, signal.SIGKILL)
+            self._look_at = now + _ALONE
+        else:
+            self._kill_all(now > self._kill_at + _GIVE_UP)
+
+    def _kill_all(self, is_late: bool) -> None:
+        """Kill everything; report what is there when it is late."""
+        found = tree.end_pass(self._lookout.below)
         alive = {pid for pid, state in found.items() if state != "Z"}
         self._touched |= alive
-        if now > self._kill_at + _GIVE_UP:
+        if is_late:
             self._report(tuple(alive))
 
     def _ask(self, pid: int) -> None:
@@ -180,10 +300,6 @@ class ProcessSupervisor:
         self._is_reported = True
         tree.send_group(self._main, signal.SIGKILL)
         killed = tuple(sorted(self._touched - set(survivors)))[:_MOST_PIDS]
-        self._tell("done", self._cause or "exited", self._status, killed, survivors[:_MOST_PIDS])
-
-    def _tell(self, *message: object) -> None:
-        try:
-            self._control.sendall(frame(*message))
-        except (BrokenPipeError, ConnectionResetError):
-            return  # the runtime is gone
+        self._control.tell(
+            "done", self._cause or "exited", self._status, killed, survivors[:_MOST_PIDS]
+        )

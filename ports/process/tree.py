@@ -17,6 +17,7 @@ import sys
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import ctypes
+    from collections.abc import Callable, Iterator
 
 
 _PR_SET_CHILD_SUBREAPER = 36
@@ -39,45 +40,74 @@ def become_subreaper() -> None:
         raise OSError("prctl(PR_SET_CHILD_SUBREAPER) failed")
 
 
-def _proc_parents() -> dict[int, tuple[int, str]]:
-    """Read (parent, state) of every process from /proc, by pid."""
-    parents: dict[int, tuple[int, str]] = {}
-    for name in os.listdir("/proc"):
-        if not name.isdigit():
-            continue
-        try:
-            with open(f"/proc/{name}/stat", "rb", buffering=0) as file:
-                # The name in parentheses may hold anything, also parentheses.
-                state, parent = file.read(1024).rpartition(b")")[2].split(None, 2)[:2]
-        except (OSError, ValueError):
-            continue  # it ended while we looked
-        parents[int(name)] = int(parent), state.decode()
-    return parents
+class ProcessTable:
+    """One look at all processes of the machine, from which the descendants of many can be told."""
 
+    def __init__(self) -> None:
+        self._states: dict[int, str] = {}
+        self._children: dict[int, list[int]] = {}
+        for pid, parent, state in _proc_rows() if sys.platform == "linux" else _ps_rows():
+            self._states[pid] = state
+            self._children.setdefault(parent, []).append(pid)
 
-def _ps_parents() -> dict[int, tuple[int, str]]:
-    """Ask `ps` for (parent, state) of every process, by pid, where there is no /proc."""
-    import subprocess  # only here: it would slow the start elsewhere
+    def below(self, root: int, spare: frozenset[int] = frozenset()) -> dict[int, str]:
+        """List the processes below `root`: state letters by pid.
 
-    table = subprocess.run(["/bin/ps", "-axo", "pid=,ppid=,state="], stdout=subprocess.PIPE)
-    rows = (line.split() for line in table.stdout.decode().splitlines())
-    return {int(pid): (int(parent), state[:1]) for pid, parent, state in rows}
+        Without `spare` and those below it.
+        """
+        found: dict[int, str] = {}
+        todo = [root]
+        while todo:
+            for child in self._children.get(todo.pop(), ()):
+                if child not in spare and child not in found:
+                    found[child] = self._states[child]
+                    todo.append(child)
+        return found
 
 
 def descendants(root: int, spare: frozenset[int] = frozenset()) -> dict[int, str]:
-    """List the processes below `root` by pid, with state letters, without `spare` and those below it."""
-    parents = _proc_parents() if sys.platform == "linux" else _ps_parents()
-    children: dict[int, list[int]] = {}
-    for pid, (parent, _) in parents.items():
-        children.setdefault(parent, []).append(pid)
-    found: dict[int, str] = {}
-    todo = [root]
-    while todo:
-        for child in children.get(todo.pop(), ()):
-            if child not in spare and child not in found:
-                found[child] = parents[child][1]
-                todo.append(child)
-    return found
+    """List the processes below `root` as they are now; see `ProcessTable.below`."""
+    return ProcessTable().below(root, spare)
+
+
+def is_stopped(pid: int) -> bool:
+    """Whether a signal stopped a process; False where there is no /proc."""
+    found = _proc_stat(str(pid))
+    return found is not None and found[1] in "Tt"
+
+
+def _proc_rows() -> Iterator[tuple[int, int, str]]:
+    """Read pid, parent and state of every process from /proc."""
+    for name in os.listdir("/proc"):
+        found = _proc_stat(name) if name.isdigit() else None
+        if found is not None:
+            yield int(name), *found
+
+
+def _proc_stat(name: str) -> tuple[int, str] | None:
+    """Read parent and state of one process; none if there is none (any more)."""
+    try:
+        file = os.open(f"/proc/{name}/stat", os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        # The name in parentheses may hold anything, also parentheses.
+        state, parent = os.read(file, 1024).rpartition(b")")[2].split(None, 2)[:2]
+    except (OSError, ValueError):
+        return None
+    finally:
+        os.close(file)
+    return int(parent), state.decode()
+
+
+def _ps_rows() -> Iterator[tuple[int, int, str]]:
+    """Ask `ps` for pid, parent and state of every process, where there is no /proc."""
+    import subprocess  # only here: it would slow the start elsewhere
+
+    table = subprocess.run(["/bin/ps", "-axo", "pid=,ppid=,state="], stdout=subprocess.PIPE)
+    for line in table.stdout.decode().splitlines():
+        pid, parent, state = line.split()
+        yield int(pid), int(parent), state[:1]
 
 
 def is_running(pid: int) -> bool:
@@ -105,15 +135,15 @@ def send_group(leader: int, number: int) -> None:
         send(-leader, number)
 
 
-def end_pass(root: int, spare: frozenset[int] = frozenset()) -> dict[int, str]:
-    """Freeze everything below `root`, then kill it; return what was found, with state letters.
+def end_pass(look: Callable[[], dict[int, str]]) -> dict[int, str]:
+    """Freeze all processes that `look` lists, then kill them; return them, with state letters.
 
     Freezing first keeps a program that forks all the time from running ahead of us. One pass may
     still miss a child born during the look: repeat until `reap` says that none is left.
     """
     found: dict[int, str] = {}
     for _ in range(_STOP_PASSES):
-        fresh = descendants(root, spare)
+        fresh = look()
         for pid in found:
             fresh.pop(pid, None)
         if not fresh:

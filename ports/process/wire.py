@@ -1,13 +1,16 @@
 """The messages between runtime, spawner and supervisors: length-prefixed tuples.
 
-    runtime    -> spawner      8 bytes: the token of a new command, and with them file descriptors:
-                               control socket, output pipe, then a file for stdin and a pipe for
-                               standard error, if it has them
-    spawner    -> runtime      ("lost", token, killed, survivors)   its supervisor died
-    runtime    -> supervisor   ("run", argv, cwd, environment, timeout, grace)   all texts as bytes
-                               ("stop", grace)
+    runtime    -> spawner      8 bytes: the token of a new supervisor; with them its control socket
+    spawner    -> runtime      ("lost", token, killed, survivors)   a supervisor died
+    runtime    -> supervisor   ("run", streams, argv, cwd, environment, timeout, grace)   all texts
+                               as bytes; with its first byte comes a file descriptor for each letter
+                               of `streams`: the output pipe, and if the command has them a file for
+                               stdin (i) and a pipe for standard error (e)
+                               ("stop", grace)   for the command that runs; a late one is ignored
     supervisor -> runtime      ("started", pid), ("failed", reason),
-                               ("done", status, exit code, killed, survivors)
+                               ("done", status, exit code, killed, survivors)   the next may come
+    supervisor -> spawner      1 byte: what is below me?
+    spawner    -> supervisor   (state letters by pid)
 
 Both ends are the same interpreter, so `marshal` serves: unlike `json` it carries bytes, and it
 costs the freshly started spawner nothing to import. Only the standard library is imported here.
@@ -15,7 +18,10 @@ costs the freshly started spawner nothing to import. Only the standard library i
 
 from __future__ import annotations
 
+import _socket
+import array
 import marshal
+import os
 import struct
 
 TYPE_CHECKING = False  # `typing` itself would cost the spawner 5 ms
@@ -25,12 +31,30 @@ if TYPE_CHECKING:
 
 TOKEN = struct.Struct("!Q")
 _LENGTH = struct.Struct("!I")
+_MOST_FDS = 3
 
 
 def frame(*message: Any) -> bytes:
     """Encode one message."""
     body = marshal.dumps(message)
     return _LENGTH.pack(len(body)) + body
+
+
+def receive_fds(connection: _socket.socket, size: int) -> tuple[bytes, list[int]]:
+    """Receive bytes and the descriptors that came with them; no program inherits these.
+
+    Raises `OSError`.
+    """
+    fds = array.array("i")
+    flags = getattr(_socket, "MSG_CMSG_CLOEXEC", 0)
+    room = _socket.CMSG_SPACE(_MOST_FDS * fds.itemsize)
+    data, ancillary, _, _ = connection.recvmsg(size, room, flags)
+    for _, _, content in ancillary:
+        fds.frombytes(content[: len(content) - len(content) % fds.itemsize])
+    if not flags:
+        for fd in fds:
+            os.set_inheritable(fd, False)
+    return data, list(fds)
 
 
 class Frames:

@@ -102,6 +102,87 @@ def test_the_end_of_a_supervisor(hosting, mark, hostile):
     assert result.killed
 
 
+def test_a_supervisor_serves_again(hosting, mark, tmp_path):
+    """The next command has the same supervisor and nothing of the one before, also no late stop."""
+
+    async def scenario(host: ProcessHost) -> tuple[int, int, list[str]]:
+        spec = mark.spec("sh", "-c", "echo ready; sleep 60", cwd=tmp_path, stdin=b"go\n")
+        first = await hosting.ready(host, spec)
+        before = parent_of(first.pid)
+        first.stop()
+        await first.wait()
+        look = "echo ready; pwd; ls /proc/$$/fd; exec sleep 60"
+        second = await hosting.ready(host, mark.spec("sh", "-c", look))
+        first.stop()
+        assert second.pid in mark.pids()
+        parent = parent_of(second.pid)
+        second.stop()
+        result = await second.wait()
+        return before, parent, result.head.decode().split()
+
+    before, after, said = hosting(scenario)
+
+    assert before == after
+    assert said[1] == "/"
+    assert set(said[2:]) <= {"0", "1", "2", "10"}  # a shell may keep its script open as 10
+
+
+def test_the_end_of_a_spare_supervisor(hosting, mark):
+    """A supervisor that was killed while it had no command costs nothing: the next command runs."""
+
+    async def scenario(host: ProcessHost) -> list[str]:
+        found: list[str] = []
+        for _ in range(5):
+            process = await hosting.ready(host, mark.spec("sh", "-c", "echo ready; exec sleep 60"))
+            supervisor = parent_of(process.pid)
+            process.stop()
+            await process.wait()
+            os.kill(supervisor, signal.SIGKILL)
+            assert await asyncio.to_thread(wait_gone, [supervisor]) == []
+            found.append((await (await host.spawn(mark.spec("true"))).wait()).status)
+        return found
+
+    assert hosting(scenario) == ["exited"] * 5
+
+
+def test_a_stuck_spawner(hosting, mark):
+    """When the spawner does not answer, a supervisor itself looks for what it has to end."""
+
+    async def scenario(host: ProcessHost) -> tuple[ProcessResult, list[int]]:
+        argv = HOSTILE["double-forking daemon"]
+        process = await hosting.ready(host, mark.spec(*argv))
+        os.kill(host.spawner_pid, signal.SIGSTOP)
+        try:
+            process.stop()
+            return await process.wait(), mark.pids()
+        finally:
+            os.kill(host.spawner_pid, signal.SIGCONT)
+
+    result, left = hosting(scenario)
+
+    assert left == []
+    assert (result.status, result.survivors) == ("killed", ())
+
+
+def test_many_stops_at_once(hosting, mark):
+    """Many trees with a grandchild in a session of its own are ended side by side, each by proof."""
+
+    async def scenario(host: ProcessHost) -> tuple[list[ProcessResult], list[int]]:
+        script = "setsid sh -c 'echo ready; sleep 60' & wait"
+        spec = mark.spec("sh", "-c", script)
+        running = await asyncio.gather(*(hosting.ready(host, spec) for _ in range(40)))
+        for process in running:
+            process.stop()
+        results = [await process.wait() for process in running]
+        return results, mark.pids()
+
+    results, left = hosting(scenario)
+
+    assert left == []
+    assert {(result.status, result.survivors) for result in results} == {("killed", ())}
+    assert min(len(result.killed) for result in results) > 1
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["shell with a background job", "ignores TERM", "threads", "forks again every 3 ms"]
