@@ -248,8 +248,24 @@ def test_a_port_that_is_taken_is_named(place: Place, serve) -> None:
         port = str(other.getsockname()[1])
         for options in ((), ("--foreground",)):
             ran = place.run("serve", "--port", port, *options)
-            assert ran.returncode in (1, 2), ran
+            assert ran.returncode == 2, ran
             assert f"127.0.0.1:{port}" in ran.stderr, ran
+
+
+@pytest.mark.parametrize(
+    ("table", "words"),
+    [
+        ("[serve]\nport = 'x'", "serve.port"),
+        ("[serve]\ncertificate = '/nowhere/a.pem'\nkey = '/nowhere/b.pem'", "/nowhere/a.pem"),
+    ],
+)
+def test_a_wrong_configuration_is_said_alike(place: Place, serve, table: str, words: str) -> None:
+    """In the background as in the foreground: the same exit code, and the same message once."""
+    serve(Text("Hello."), rest=table)
+    said = [place.run("serve", *options) for options in (("--foreground",), ())]
+    assert [ran.returncode for ran in said] == [2, 2], said
+    assert words in said[0].stderr
+    assert said[0].stderr == said[1].stderr
 
 
 @pytest.mark.checks_data("devices pair", "devices list", "devices revoke")
