@@ -73,9 +73,9 @@ class ChangedMessage(Body):
 
 
 class GivenAnswer(Body):
-    """An answer to a question."""
+    """An answer: to a tool call's question allow, always or deny, to a step's its own options or text."""
 
-    choice: Literal["allow", "always", "deny"]
+    choice: Annotated[str, Field(min_length=1)]
     reason: str = ""
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Generator
 from contextlib import ExitStack
 
 import pytest
-from support.driver import Gate, Place, wait_gone
+from support.driver import COMMAND, Chat, Gate, Place, wait_gone
 from support.model_server import Text, Tools
 from support.patience import seconds
 from support.served import Served
@@ -102,7 +102,7 @@ BAD: list[tuple[str, str, object, int]] = [
     ("POST", "sessions/SESSION/commands", {"name": "fly"}, 422),
     ("PATCH", "sessions/SESSION/queue/1", {}, 422),
     ("POST", "sessions/SESSION/questions/q9", {"choice": "allow"}, 409),
-    ("POST", "sessions/SESSION/questions/q9", {"choice": "perhaps"}, 422),
+    ("POST", "sessions/SESSION/questions/q9", {"choice": ""}, 422),
     ("GET", "sessions/SESSION/inspect?at=nonsense", None, 409),
     ("GET", "sessions/SESSION/sequence?at=nonsense", None, 422),
     ("PUT", "sessions/SESSION/queue", None, 405),
@@ -321,3 +321,78 @@ def test_a_session_of_its_own_terminal_is_not_left_running(place: Place, serve) 
     chat.send("hi")
     chat.wait("turn_ended")
     assert chat.close() == 0
+
+
+CHOOSING = """
+[workflow]
+name = "choosing"
+[[step]]
+id = "paint"
+ask = { text = "Which colour?", options = ["dark red", "blue"] }
+[[step]]
+id = "name"
+ask = { text = "What is it called?", options = [] }
+"""
+
+
+def test_a_steps_question_takes_its_own_answers(place: Place, serve, served: Start) -> None:
+    """By HTTP and by the control socket: an option of several words, then free text; nothing else."""
+    serve(Text("Hello."))
+    (place.folder / "choosing.toml").write_text(CHOOSING, "utf-8")
+    web = served()
+    run = Chat(place, (*COMMAND, "run", "--json", "choosing.toml"))
+    place.chats.append(run)
+    paint = run.wait("question")
+    assert paint["options"] == ["dark red", "blue"]
+    session = run.session
+    place_of = f"sessions/{session}/questions"
+    for wrong in ("allow", "red", "dark"):
+        refused = web.ask("POST", f"{place_of}/{paint['id']}", {"choice": wrong})
+        assert refused.status == 409, refused
+        assert "there are: dark red, blue" in refused.data["detail"]
+    given = web.ask("POST", f"{place_of}/{paint['id']}", {"choice": "dark red"})
+    assert (given.status, given.data["data"]["choice"]) == (200, "dark red")
+    name = run.wait("question")
+    assert name["options"] == []
+    web.pair("speaker", "speak")
+    answer = f"/answer {name['id']} the red one"
+    said = web.ask("POST", f"sessions/{session}/messages", {"text": answer})
+    assert said.status == 403, said
+    answered = over_socket(place, "answer", session=session, id=name["id"], choice="the 1st, red")
+    assert answered["ok"], answered
+    run.wait("run_ended", status="succeeded")
+    assert run.close() == 0
+    steps = place.stored(session)["run"]["steps"]
+    assert "dark red" in str(steps["paint"])
+    assert "the 1st, red" in str(steps["name"])
+
+
+def over_socket(place: Place, method: str, **params: object) -> dict[str, object]:
+    """Ask the program that has a session open over its control socket; return the result."""
+    request = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+    found = list[dict[str, object]]()
+    for path in (place.home / "state" / "sockets").glob("*.sock"):
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+            connection.settimeout(seconds(30))
+            connection.connect(str(path))
+            connection.sendall(json.dumps(request).encode() + b"\n")
+            found.append(json.loads(connection.makefile().readline()))
+    (result,) = (answer["result"] for answer in found if "result" in answer)
+    assert isinstance(result, dict), found
+    return result
+
+
+def test_a_calls_question_takes_only_its_answers(place: Place, serve, served: Start) -> None:
+    """A word that is no answer is refused, not taken for a no; the question stays open."""
+    serve(Tools([{"tool": "shell", "arguments": {"command": "touch made"}}]), Text("Done."))
+    web = served()
+    session = web.begin()
+    web.ask("POST", f"sessions/{session}/messages", {"text": "make it"})
+    question = web.until(session, "question")[-1]["id"]
+    place_of = f"sessions/{session}/questions/{question}"
+    refused = web.ask("POST", place_of, {"choice": "perhaps"})
+    assert refused.status == 409, refused
+    assert "there are: allow, always, deny" in refused.data["detail"]
+    assert web.ask("POST", place_of, {"choice": "Allow"}).status == 200
+    web.until(session, "turn_ended")
+    assert (place.folder / "made").exists()

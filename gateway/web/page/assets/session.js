@@ -146,6 +146,7 @@ export class SessionView {
     const dump = await get(`${this.path}/inspect`);
     if (this.isClosed) return;
     this.usage.show(dump);
+    this.openOfRun = Object.keys(dump.run?.questions || {});
     this.children.load(dump.children || {});
     const goal = dump.goals?.goals?.[dump.goals.current];
     if (goal && !this.goal.goal) this.goal.show({ ...goal, turns_used: goal.turns_total - (goal.base_turns || 0) });
@@ -254,12 +255,14 @@ export class SessionView {
   }
 
   onquestion(event) {
-    if (this.transcript.isOld || !this.row) {
-      this.questions.ask(event, true);
-      return;
-    }
-    this.questions.ask(event);
+    if (this.transcript.isOld && this.row.open === "no") return; // nobody waits for an answer
+    this.questions.ask(event, this.transcript.isOld);
     this.drawState();
+  }
+
+  /** Whether a step of the run still waits for the answer to a question. */
+  isOpen(id) {
+    return Boolean(this.openOfRun?.includes(id));
   }
 
   onanswered(id, how) {
