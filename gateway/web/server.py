@@ -322,6 +322,7 @@ async def serve(
         on_ready(address)
         async with Scheduler(hosts, main, desk.call, environ):
             await server.serve(sockets=[listener])
+        await desk.aclose()
     finally:
         await asyncio.to_thread(hosts.close)
         serving.close()

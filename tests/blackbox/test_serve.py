@@ -11,7 +11,7 @@ import pytest
 from support.driver import COMMAND, Chat, Gate, Place, wait_gone
 from support.model_server import Text, Tools
 from support.patience import seconds
-from support.served import Served
+from support.served import Follower, Served
 
 Start = Callable[..., Served]
 
@@ -396,3 +396,82 @@ def test_a_calls_question_takes_only_its_answers(place: Place, serve, served: St
     assert web.ask("POST", place_of, {"choice": "Allow"}).status == 200
     web.until(session, "turn_ended")
     assert (place.folder / "made").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("is_elsewhere", [False, True])
+def test_a_message_that_is_edited_does_not_start(
+    place: Place, serve, served: Start, gate: Gate, is_elsewhere: bool
+) -> None:
+    """Until the edit is sent or left, or its editor was not heard of for half a minute."""
+    work = Tools([{"tool": "shell", "arguments": {"command": gate.command}}], times=1)
+    serve(work, Text("Done."))
+    chat = place.chat("--yes") if is_elsewhere else None
+    web = served()
+    session = chat.session if chat is not None else web.begin()
+    queue = f"sessions/{session}/queue"
+    web.ask("POST", f"sessions/{session}/messages", {"text": "wait"})
+    if chat is None:
+        question = web.until(session, "question")[-1]["id"]
+        web.ask("POST", f"sessions/{session}/questions/{question}", {"choice": "allow"})
+    gate.wait()
+    for text in ("two", "three", "four"):
+        web.ask("POST", f"sessions/{session}/messages", {"text": text, "as": "queue"})
+
+    def edit(number: int, editor: str, method: str = "PUT") -> int:
+        return web.ask(method, f"{queue}/{number}/edit", {"editor": editor}).status
+
+    def edited() -> list[int]:
+        items = web.ask("GET", queue).data["items"]
+        return [item["number"] for item in items if item.get("edited")]
+
+    assert [edit(2, "a"), edit(2, "a"), edit(3, "b")] == [200, 200, 200]
+    assert [edit(2, "b"), edit(1, "c"), edit(9, "c")] == [409, 409, 409]
+    assert edited() == [2]  # the editor `b` wanted another message instead, and has none now
+    assert edit(3, "b") == 200
+    gate.open()
+
+    def began() -> list[str]:
+        told = web.page(session)
+        texts = {event["id"]: event["text"] for event in told if event["type"] == "accepted"}
+        return [texts[event["item"]] for event in told if event["type"] == "turn_started"]
+
+    def wait_for(texts: list[str]) -> None:
+        follower = Follower(web.address, web.token, session)
+        assert follower.wait(lambda: follower.ended >= len(texts), 90), began()
+        follower.stop()
+        assert began() == texts
+
+    wait_for(["wait", "four"])
+    assert edited() == [2, 3]
+    assert web.ask("PATCH", f"{queue}/2", {"text": "two, better"}).status == 200
+    wait_for(["wait", "four", "two"])
+    assert edited() == [3]
+    assert edit(3, "b") == 200
+    assert edit(3, "b", "DELETE") == 200
+    wait_for(["wait", "four", "two", "three"])
+    texts = [item["text"] for item in place.stored(session)["queue"]["items"].values()]
+    assert "two, better" in texts
+
+
+@pytest.mark.slow
+def test_a_message_whose_editor_is_gone_starts(serve, served: Start, gate: Gate) -> None:
+    """Half a minute after the client said for the last time that it is edited."""
+    serve(
+        Tools([{"tool": "shell", "arguments": {"command": gate.command}}], times=1), Text("Done.")
+    )
+    web = served()
+    session = web.begin()
+    web.ask("POST", f"sessions/{session}/messages", {"text": "wait"})
+    question = web.until(session, "question")[-1]["id"]
+    web.ask("POST", f"sessions/{session}/questions/{question}", {"choice": "allow"})
+    gate.wait()
+    web.ask("POST", f"sessions/{session}/messages", {"text": "two", "as": "queue"})
+    path = f"sessions/{session}/queue/2/edit"
+    assert web.ask("PUT", path, {"editor": "gone"}).status == 200
+    gate.open()
+    first = web.until(session, "turn_ended")[-1]["seq"]
+    (item,) = web.ask("GET", f"sessions/{session}/queue").data["items"]
+    assert (item["text"], item["state"], item["edited"]) == ("two", "pending", True)
+    ended = web.until(session, "turn_ended", first)[-1]
+    assert ended["status"] == "completed"

@@ -67,7 +67,8 @@ export const get = (path, options) => ask(`${BASE}${path}`, options);
 export function send(method, path, body, key) {
   const headers = { "content-type": "application/json" };
   if (key) headers["idempotency-key"] = key;
-  return ask(`${BASE}${path}`, { method, headers, body: body === undefined ? undefined : JSON.stringify(body) });
+  const sent = body === undefined ? undefined : JSON.stringify(body);
+  return ask(`${BASE}${path}`, { method, headers, body: sent, keepalive: method === "DELETE" });
 }
 
 /** Carry out a slash command that is given as data, and return its result. */

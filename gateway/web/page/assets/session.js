@@ -53,7 +53,7 @@ export class SessionView {
     this.strip.hidden = true;
     this.notOpen = el("div.not-open");
     this.notOpen.hidden = true;
-    this.queue = new QueueView(this.id, (message) => this.why(message));
+    this.queue = new QueueView(this.id, (message) => this.why(message), (text, number) => this.takeBack(text, number));
     this.goal = new GoalView(this.id, (text) => this.say(text));
     this.children = new ChildrenView(this.id);
     this.usage = new UsageView();
@@ -184,8 +184,17 @@ export class SessionView {
     this.more.hidden = this.stream.oldest === 0;
   }
 
+  /** A message began while its text was edited: the text is kept as a new message. */
+  takeBack(text, number) {
+    if (!this.input || this.isClosed) return;
+    toast(`#${number} is not waiting any more: your text is in the message field`, true);
+    this.input.value = [this.input.value, text].filter(Boolean).join("\n");
+    this.input.dispatchEvent(new Event("input"));
+  }
+
   close() {
     this.isClosed = true;
+    this.queue.close();
     this.stream?.close();
     clearTimeout(this.retry);
   }
