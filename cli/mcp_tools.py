@@ -176,11 +176,11 @@ class HomeTools:
     def answer(
         self,
         question: str,
-        choice: Literal["allow", "always", "deny"],
+        choice: str,
         session: str = "last",
         reason: str = "",
     ) -> Json:
-        """Answer the question of a tool call that needs permission."""
+        """Answer the question of a tool call (allow, always, deny) or of a workflow's step."""
         call = answer.call({"question": question, "choice": choice, "reason": reason})
         return self._command(session, call)
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from ..gateway.serving import address_of, server_of
 from ..machines.errors import SteersmanError, UsageError
 from ..workflows.paths import Paths, make_private
-from .output import show
+from .output import show, warn
 
 PATIENCE = 60.0
 """Seconds within which the program in the background has to serve, or to end."""
@@ -60,7 +60,10 @@ def serve_here(host: str, port: int) -> int:
 
 
 def serve_in_background(host: str, port: int) -> int:
-    """Start a program that serves, in a session of its own, and wait until it does."""
+    """Start a program that serves, in a session of its own, and wait until it does.
+
+    Where that program cannot serve, its message and its exit code are those of this command.
+    """
     paths = Paths.of(os.environ)
     if (owner := server_of(paths.state)) is not None:
         raise UsageError(
@@ -87,7 +90,8 @@ def serve_in_background(host: str, port: int) -> int:
             program.returncode = 0  # it goes on, and is nobody's child when this ends
             return 0
         if program.poll() is not None:
-            raise SteersmanError(said.strip().removeprefix("steersman: ") or "it ended at once")
+            warn(said.strip() or "steersman: the server ended at once")
+            return program.returncode or 1
         time.sleep(PAUSE)
     program.terminate()
     raise SteersmanError(f"it did not serve within {PATIENCE:g} s", f"look into {log}")

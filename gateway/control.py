@@ -7,11 +7,11 @@ A client that reads slowly has its own buffer and is disconnected when that is f
 Methods: `say` (or `send`) `{session, text, as, client_id, user, plain}` answers with the receipt (an
 `accepted`, `rejected` or `result` event); with `plain` a slash has no meaning. So do `queue`, `steer` and
 `interrupt` with a text, `stop`, `goal`, `agents`, `finalize` and `answer`. `edit {session, number}` keeps
-a waiting message from starting until the client says `edit` without a number, or hangs up. `run
-{session, again, done}` starts a run that `begin` opened, or continues it; the lists have pairs of a step
-and the number of an item in it, from 0, whose outcome is unknown. `inspect {session}`, `queue {session}`,
-`list {}`, `sessions {}`, and `subscribe {session}`, after which every event of the session and its
-subagents comes as a notification.
+a waiting message from starting until the client says `edit` without a number, or hangs up, and answers
+`{ok, reason}`. `run {session, again, done}` starts a run that `begin` opened, or continues it; the lists
+have pairs of a step and the number of an item in it, from 0, whose outcome is unknown. `inspect
+{session}`, `queue {session}`, `list {}`, `sessions {}`, and `subscribe {session}`, after which every
+event of the session and its subagents comes as a notification.
 """
 
 from __future__ import annotations
@@ -195,12 +195,13 @@ class Requests:
     def __init__(self, host: Host) -> None:
         self._host = host
         self._key = f"k-{secrets.token_hex(8)}"
-        self._edited: Conversation | None = None
+        self._edited: tuple[Conversation, int] | None = None
 
     def close(self) -> None:
         """Let go of the message that the client edits. Idempotent."""
         if self._edited is not None:
-            self._edited.end_edit(self._key)
+            self._edited[0].end_edit(self._key)
+        self._edited = None
 
     async def call(self, method: str, params: Params) -> Any:
         """Carry a method out and return its result.
@@ -226,7 +227,7 @@ class Requests:
                 words = str(params.get("text") or shlex.join(map(str, params.get("words", ()))))
                 return await self._say(params, f"/{method} {words}".strip(), "auto")
             case "edit":
-                return self._edit(params)
+                return await self._edit(params)
             case "run":
                 again, done = _works(params.get("again")), _works(params.get("done"))
                 await asyncio.to_thread(go_on, self._conversation(params), again, done)
@@ -244,15 +245,27 @@ class Requests:
             case _:
                 raise ValueError(f"no method `{method}`")
 
-    def _edit(self, params: Params) -> Params:
-        """Keep a waiting message from starting while this client edits it; without a number let go."""
-        if self._edited is not None:
-            self._edited.end_edit(self._key)
-        self._edited, number = None, params.get("number")
-        if number is not None:
-            self._edited = self._conversation(params)
-            self._edited.begin_edit(int(number), self._key)
-        return {"ok": True}
+    async def _edit(self, params: Params) -> Params:
+        """Keep a waiting message from starting while this client edits it; without a number let go.
+
+        The same message again stays kept all the while.
+        """
+        if params.get("number") is None:
+            self.close()
+            return {"ok": True}
+        conversation, number = self._conversation(params), int(params["number"])
+        if self._edited != (conversation, number):
+            self.close()
+        self._edited = (conversation, number)
+        conversation.begin_edit(number, self._key)
+        record = await asyncio.to_thread(conversation.record)
+        item = next((item for item in record.queue.live() if item.number == number), None)
+        if item is not None and item.editor == self._key:
+            return {"ok": True}
+        why = (
+            "is edited elsewhere" if item is not None and item.editor else "does not wait any more"
+        )
+        return {"ok": False, "reason": f"#{number} {why}"}
 
     def _list(self) -> list[dict[str, str]]:
         rows = [self._host.store.load(session).row for session in sorted(self._host.conversations)]

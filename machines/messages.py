@@ -79,10 +79,16 @@ class Interrupt(Message):
     epoch: int = 0
 
 
-class Answer(Message):
-    """A person's answer to a question: `choice` is allow, always or deny.
+CHOICES = ("allow", "always", "deny")
+"""The answers to a tool call's question."""
 
-    `reason` is why not; with `always` the pattern that is allowed from now on, empty for this call.
+
+class Answer(Message):
+    """A person's answer to a question.
+
+    To a tool call's question `choice` is allow, always or deny; `reason` is why not, or with `always`
+    the pattern that is allowed from now on, empty for this call. To a step's question it is one of the
+    step's options, by text or number, or free text; `deny` with a reason: no person answers.
     """
 
     lane: ClassVar[Lane] = Lane.CONTROL

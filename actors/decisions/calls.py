@@ -16,7 +16,7 @@ from ...journal.turn_record import CALL_ENDS, CallRecord, TurnRecord
 from ...machines.conversation import ToolRequest
 from ...machines.delegation_messages import Delegate, Dismiss
 from ...machines.effects import RunTool
-from ...machines.messages import Answer
+from ...machines.messages import CHOICES, Answer
 from ...machines.port_results import AgentBound, AgentCalled, AgentCallEnded, AnswerAgent
 from .decision import NOTHING, Decision, answer, refusal
 from .intake import HAND_BACK, handing_back
@@ -141,12 +141,14 @@ def answered(record: SessionRecord, message: Answer, environment: Environment) -
         stop.state == "planned" for stop in record.interrupts.values()
     ):
         return refusal("the turn is being stopped")
-    call = found[0]
-    given = _always(message, call, environment)
+    call, choice = found[0], message.choice.strip().lower()
+    if choice not in CHOICES:
+        return refusal(f"`{message.choice}` is no answer; there are: {', '.join(CHOICES)}")
+    given = _always(choice, message.reason, call, environment)
     if isinstance(given, str):
         return refusal(given)
-    said = e.QuestionAnswered(turn=turn.id, question=message.question, choice=message.choice)
-    is_allowed = message.choice in ("allow", "always")
+    said = e.QuestionAnswered(turn=turn.id, question=message.question, choice=choice)
+    is_allowed = choice in ("allow", "always")
     if call.within:
         follows = _answer_agent(turn, call, is_allowed)
     elif is_allowed:
@@ -158,12 +160,12 @@ def answered(record: SessionRecord, message: Answer, environment: Environment) -
 
 
 def _always(
-    message: Answer, call: CallRecord, environment: Environment
+    choice: str, pattern: str, call: CallRecord, environment: Environment
 ) -> tuple[e.Entry, ...] | str:
     """Remember what is allowed from now on, or say why that does not fit."""
-    if message.choice != "always":
+    if choice != "always":
         return ()
-    found = environment.tool_policy.allowance(request_of(call), message.reason)
+    found = environment.tool_policy.allowance(request_of(call), pattern)
     if isinstance(found, str):
         return found
     tool, pattern = found

@@ -388,11 +388,12 @@ class Run(Actor):
         )
         if attempt is None or asked is None:
             return refused_with(f"no question `{message.question}` is open")
-        text = chosen(asked.options, message.choice)
+        said = message.choice if message.choice == "deny" else spoken(message)
+        text = chosen(asked.options, said)
         is_unanswered = message.choice == "deny" and bool(message.reason)
         if text is None and not is_unanswered:
             known = ", ".join(asked.options)
-            return refused_with(f"`{message.choice}` is no answer; there are: {known}")
+            return refused_with(f"`{said}` is no answer; there are: {known}")
         del self.attempts.open[attempt.call]
         if text is None or is_unanswered:
             self.attempts.conclude(attempt, by_default(asked.default, NO_ANSWER))
@@ -400,6 +401,11 @@ class Run(Actor):
             self.attempts.conclude(attempt, ("ok", e.WorkResult(output=text, more={"by": "user"})))
         self._go_on()
         return answer()
+
+
+def spoken(message: Answer) -> str:
+    """Return an answer of several words, of which the first one was read as the choice."""
+    return " ".join(filter(None, (message.choice, message.reason)))
 
 
 def chosen(options: tuple[str, ...], said: str) -> str | None:

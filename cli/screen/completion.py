@@ -13,6 +13,7 @@ from prompt_toolkit.document import Document
 from ...gateway.commands.command import Command
 from ...gateway.commands.registry import COMMANDS, NAMES
 from ...gateway.terminal import audited
+from ...machines.messages import CHOICES
 from .status import Status
 
 if TYPE_CHECKING:
@@ -102,6 +103,8 @@ class ChatCompleter(Completer):
             yield from (
                 _completion(question, word) for question in self._questions() if word in question
             )
+        elif parameter.of == "choice":
+            yield from (_completion(choice, word) for choice in CHOICES if choice.startswith(word))
         elif parameter.of == "subagent" and not word.startswith("@"):
             names = sorted(self._status.children)
             yield from (_completion(name, word) for name in names if name.startswith(word))

@@ -60,16 +60,19 @@ def smalltalk(client: SessionClient, text: Text) -> Reply:
 @command(
     "answer",
     "talk",
-    "Answer the question of a tool call: once, for this session, or no, and why.",
+    "Answer the question of a tool call (once, for this session, or no, and why) or of a step.",
     is_urgent=True,
 )
 def answer(
     client: SessionClient,
     question: Annotated[str, Argument("ID", of="question")],
-    choice: Literal["allow", "always", "deny"],
+    choice: Annotated[str, Argument("allow|always|deny|ANSWER", of="choice")],
     reason: Annotated[str, Argument("PATTERN|REASON", is_rest=True)] = "",
 ) -> Reply:
-    """Answer a question of a tool call, of the session or of a subagent."""
+    """Answer a question of a tool call, of the session or of a subagent, or of a workflow's step.
+
+    The answer to a step may have several words: they are `choice` and `reason` together.
+    """
     reply = client.ask(Answer(question=question, choice=choice, reason=reason))
     if not reply.get("ok"):
         why = str(reply.get("reason", f"no question `{question}` is open"))

@@ -541,6 +541,8 @@ class StepQuestionEvent(Stamp):
     """the answers to choose from; may be empty"""
     default: str | None
     """the answer if no person answers"""
+    index: NotRequired[int]
+    """the place of the item that asks, from 0, if the step has `for_each`"""
 
 
 QuestionEvent = PermissionQuestionEvent | StepQuestionEvent

@@ -50,19 +50,20 @@ def of_run(entry: e.Entry, record: SessionRecord, run: RunRecord, at: Stamp) -> 
         case e.ItemStarted() | e.ItemEnded():
             return _of_item(entry, run.steps[entry.step], at)
         case e.StepAsked():
-            return [
-                StepQuestionEvent(
-                    type="question",
-                    **at,
-                    id=entry.question,
-                    kind="ask",
-                    tool="ask",
-                    step=entry.step,
-                    arguments={"text": entry.text},
-                    options=list(entry.options),
-                    default=entry.default,
-                )
-            ]
+            question = StepQuestionEvent(
+                type="question",
+                **at,
+                id=entry.question,
+                kind="ask",
+                tool="ask",
+                step=entry.step,
+                arguments={"text": entry.text},
+                options=list(entry.options),
+                default=entry.default,
+            )
+            if run.steps[entry.step].is_many:
+                question["index"] = entry.index
+            return [question]
         case e.Stopped() | e.ItemReopened() | e.StepReopened():
             return []
         case _:

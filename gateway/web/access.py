@@ -1,9 +1,12 @@
 """Who may use the HTTP interface: devices that were paired, each with a name and a scope.
 
 A device is paired by a code that is valid once and for some minutes; what it gets is a token, of which
-only the hash is kept. A browser holds the token in a cookie that no script can read, and sends with each
-change a second token that no other site can know. Devices are kept in a file that the command line
-changes, too, so that a revoked device is shut out with its next request, and in the middle of a stream.
+only the hash is kept. A browser gets two secrets and shows both with every request. The first is a cookie
+that no script can read; but browsers send a cookie to every port of a host, so also to another server
+on this machine. The second, the page key, is in the page's own storage, which browsers separate by port.
+It is sent as a header, which also keeps pages of other sites from asking in this browser's name. Devices
+are kept in a file that the command line changes, too, so that a revoked device is shut out with its next
+request, and in the middle of a stream.
 """
 
 from __future__ import annotations
@@ -19,7 +22,7 @@ import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from starlette.exceptions import HTTPException
@@ -39,7 +42,8 @@ Scope = Literal["look", "speak", "approve"]
 SCOPES: tuple[Scope, ...] = get_args(Scope)
 """What a device may do, the least first: each may also do what those before it may."""
 
-COOKIE, CSRF = "steersman", "x-csrf-token"
+COOKIE, PAGE_KEY = "steersman", "x-page-key"
+"""What a browser shows: a cookie with its token, and a header with its page key."""
 CODE_SECONDS = 600.0
 """Seconds for which a pairing code is valid."""
 ATTEMPTS, ATTEMPT_SECONDS = 10, 60.0
@@ -87,7 +91,10 @@ _HEADERS = (
 
 
 class Device(BaseModel):
-    """A paired device; `hash` is that of its token, times are seconds since 1970."""
+    """A paired device; `hash` is that of its token, times are seconds since 1970.
+
+    `page` is the hash of a browser's page key, empty for a program, which has none.
+    """
 
     model_config = ConfigDict(frozen=True)
 
@@ -96,6 +103,7 @@ class Device(BaseModel):
     scope: Scope
     hash: str
     created: float
+    page: str = ""
 
 
 class Code(BaseModel):
@@ -114,6 +122,14 @@ class Known(BaseModel):
 
     devices: list[Device] = Field(default_factory=list[Device])
     codes: list[Code] = Field(default_factory=list[Code])
+
+
+class PairedBrowser(NamedTuple):
+    """A browser that was just paired, with its two secrets."""
+
+    device: Device
+    token: str
+    page_key: str
 
 
 class DeviceFile:
@@ -182,8 +198,8 @@ class DeviceFile:
             known.codes.append(Code(name=name, scope=scope, hash=_hash(code), expires=expires))
         return f"{code[:4]}-{code[4:]}"
 
-    def redeem(self, code: str, now: float) -> tuple[Device, str] | None:
-        """Pair the device that shows a code; return it with its token, none if the code is wrong."""
+    def redeem(self, code: str, now: float) -> PairedBrowser | None:
+        """Pair the browser that shows a code; none if the code is wrong."""
         wanted = _hash("".join(letter for letter in code.upper() if letter in _LETTERS))
         with self._changed() as known:
             for found in known.codes:
@@ -191,7 +207,9 @@ class DeviceFile:
                     known.codes.remove(found)
                     if any(device.name == found.name for device in known.devices):
                         return None
-                    return _add(known, found.name, found.scope, now)
+                    page_key = secrets.token_urlsafe(32)
+                    device, token = _add(known, found.name, found.scope, now, page_key)
+                    return PairedBrowser(device, token, page_key)
         return None
 
     def grant(self, name: str, scope: Scope, now: float) -> str:
@@ -221,20 +239,24 @@ def _is_valid(code: Code, name: str, now: float) -> bool:
     return code.name != name and now < code.expires
 
 
-def _add(known: Known, name: str, scope: Scope, now: float) -> tuple[Device, str]:
+def _add(
+    known: Known, name: str, scope: Scope, now: float, page_key: str = ""
+) -> tuple[Device, str]:
     token = secrets.token_urlsafe(32)
-    device = Device(id=secrets.token_hex(8), name=name, scope=scope, hash=_hash(token), created=now)
+    device = Device(
+        id=secrets.token_hex(8),
+        name=name,
+        scope=scope,
+        hash=_hash(token),
+        created=now,
+        page=_hash(page_key) if page_key else "",
+    )
     known.devices.append(device)
     return device, token
 
 
 def _hash(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
-
-
-def csrf_of(token: str) -> str:
-    """Return what a browser has to send with each change: only whoever has the token can know it."""
-    return hmac.new(token.encode(), b"csrf", hashlib.sha256).hexdigest()
 
 
 class Access:
@@ -258,19 +280,13 @@ class Access:
 
     async def admit(self, request: Request, scope: Scope) -> Device:
         """Return the device of a request. Raises `HTTPException` if it may not ask that."""
-        device, is_browser, token = self._device(request)
+        device = self._device(request)
         if device is None:
             raise HTTPException(
                 401,
                 "this device is not paired: `steersman devices pair NAME`",
                 {"WWW-Authenticate": "Bearer"},
             )
-        given = request.headers.get(CSRF, "")
-        if is_browser and request.method not in ("GET", "HEAD"):
-            if not hmac.compare_digest(given.encode(), csrf_of(token).encode()):
-                raise HTTPException(
-                    403, f"the header `{CSRF}` is missing or wrong: reload the page"
-                )
         if SCOPES.index(device.scope) < SCOPES.index(scope):
             raise HTTPException(403, f"`{device.name}` may only {device.scope}: this needs {scope}")
         request.state.admitted()
@@ -298,18 +314,20 @@ class Access:
                 403, f"`{device.name}` may only {device.scope}: /{name} needs approve"
             )
 
-    def _device(self, request: Request) -> tuple[Device | None, bool, str]:
-        """Return the device that shows a token, whether it is a browser, and the token."""
+    def _device(self, request: Request) -> Device | None:
+        """Return the device of a request: a program by its token, a browser by both of its secrets."""
         header = request.headers.get("authorization", "")
         is_bearer = header[:7].lower() == "bearer "
         token = header[7:].strip() if is_bearer else request.cookies.get(COOKIE, "")
-        if not token:
-            return None, False, ""
-        wanted = _hash(token)
+        page_key = "" if is_bearer else request.headers.get(PAGE_KEY, "")
+        if not token or not (is_bearer or page_key):
+            return None
+        wanted, page = _hash(token), _hash(page_key) if page_key else ""
         for device in self._devices.known().devices:
-            if hmac.compare_digest(device.hash, wanted):
-                return device, not is_bearer, token
-        return None, not is_bearer, token
+            is_it = hmac.compare_digest(device.hash, wanted)
+            if is_it and hmac.compare_digest(device.page, page):
+                return device
+        return None
 
     # Pairing --------------------------------------------------------------------------------------
 
@@ -322,7 +340,7 @@ class Access:
         ]
 
     async def _pair(self, request: Request) -> Response:
-        """Exchange a code for a cookie."""
+        """Exchange a code for a cookie and a page key."""
         now = self._now()
         self._wrong = [at for at in self._wrong if now - at < ATTEMPT_SECONDS]
         if len(self._wrong) >= ATTEMPTS:
@@ -336,11 +354,10 @@ class Access:
         if paired is None:
             self._wrong.append(now)
             raise HTTPException(403, "this code is wrong, was used, or is too old")
-        device, token = paired
-        answer = JSONResponse(_view(device, token))
+        answer = JSONResponse({**_view(paired.device), "page_key": paired.page_key})
         answer.set_cookie(
             COOKIE,
-            token,
+            paired.token,
             max_age=400 * 86_400,
             httponly=True,
             samesite="strict",
@@ -349,10 +366,8 @@ class Access:
         return answer
 
     async def _who(self, request: Request) -> Response:
-        """Tell a browser its name, its scope, and the token that it sends with changes."""
-        device = await self.admit(request, "look")
-        _, is_browser, token = self._device(request)
-        return JSONResponse(_view(device, token if is_browser else ""))
+        """Return the name and the scope of the device that asks."""
+        return JSONResponse(_view(await self.admit(request, "look")))
 
     async def _leave(self, request: Request) -> Response:
         """Forget the device that asks."""
@@ -369,9 +384,8 @@ class Access:
         return Door(app, self._hosts, is_secure=self._is_secure)
 
 
-def _view(device: Device, token: str) -> dict[str, Any]:
-    view = {"name": device.name, "scope": device.scope}
-    return {**view, "csrf": csrf_of(token)} if token else view
+def _view(device: Device) -> dict[str, Any]:
+    return {"name": device.name, "scope": device.scope}
 
 
 class Door:

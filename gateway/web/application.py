@@ -72,10 +72,16 @@ class ChangedMessage(Body):
     position: Annotated[int, Field(ge=1)] | None = None
 
 
-class GivenAnswer(Body):
-    """An answer to a question."""
+class Editing(Body):
+    """Who edits: a name that the client chose, the same as long as it edits."""
 
-    choice: Literal["allow", "always", "deny"]
+    editor: Annotated[str, Field(min_length=1, max_length=100)]
+
+
+class GivenAnswer(Body):
+    """An answer: to a tool call's question allow, always or deny, to a step's its own options or text."""
+
+    choice: Annotated[str, Field(min_length=1)]
     reason: str = ""
 
 
@@ -113,6 +119,8 @@ class Api:
             Entry("GET", f"{session}/queue", "look", self.queue),
             Entry("PATCH", item, "speak", self.change_message, ChangedMessage),
             Entry("DELETE", item, "speak", self.drop_message),
+            Entry("PUT", f"{item}/edit", "speak", self.begin_edit, Editing),
+            Entry("DELETE", f"{item}/edit", "speak", self.end_edit, Editing),
             Entry("POST", f"{item}/steer", "speak", self.steer_message),
             Entry("POST", f"{session}/queue/resume", "speak", self.resume_queue),
             Entry("POST", f"{session}/stop", "speak", self.stop),
@@ -216,6 +224,17 @@ class Api:
             return await self._command(request, "queue edit", number=number, text=body.text)
         return await self._command(request, "queue move", number=number, position=body.position)
 
+    async def begin_edit(self, request: Request) -> Response:
+        """Keep a waiting message from starting for 30 seconds; repeat it while a person edits."""
+        number: int = request.path_params["number"]
+        answer = await self._desk.begin_edit(_session(request), number, _editor(request))
+        return JSONResponse(answer) if answer["ok"] else problem(409, str(answer["reason"]))
+
+    async def end_edit(self, request: Request) -> Response:
+        """Let go of the message that is edited."""
+        await self._desk.end_edit(_session(request), _editor(request))
+        return JSONResponse({"ok": True})
+
     async def drop_message(self, request: Request) -> Response:
         """Take a waiting message out of the queue."""
         return await self._command(request, "queue pop", number=request.path_params["number"])
@@ -283,6 +302,11 @@ class Api:
 
 def _session(request: Request) -> str:
     return str(request.path_params["session"])
+
+
+def _editor(request: Request) -> str:
+    body: Editing = request.state.body
+    return f"{request.state.device.id} {body.editor}"
 
 
 def problem(status: int, detail: str, hint: str = "", **more: Any) -> Response:

@@ -29,6 +29,7 @@ from ..events.translation import queue_view
 from ..hosts import Hosts
 from ..redaction import Redactor
 from ..remote import Remote
+from .edits import Edits, Holder
 from .stream import Batch, Broadcast, Stream, with_answers
 
 PATIENCE = 15.0
@@ -44,6 +45,11 @@ class Desk:
         self._hosts = hosts
         self._broadcast = broadcast
         self._turns = WeakValueDictionary[str, asyncio.Semaphore]()
+        self._edits = Edits(self._holder)
+
+    async def aclose(self) -> None:
+        """Let go of the messages that are edited."""
+        await self._edits.aclose()
 
     def _row(self, session: str) -> SessionRow:
         """Find a session. Raises `UnknownSession`."""
@@ -130,6 +136,29 @@ class Desk:
         with closing(Remote.connect(state, session, owner, PATIENCE)) as remote:
             return remote.call(method, **{key: params[key] for key in params if key != "session"})
 
+    async def begin_edit(self, session: str, number: int, editor: str) -> dict[str, Any]:
+        """Keep a waiting message from starting for some seconds; see `Edits.begin`."""
+        row = await asyncio.to_thread(self._row, session)
+        try:
+            return await self._edits.begin(row.session, number, editor)
+        except UnknownSession:  # no program has it open, so nothing in it starts
+            return {"ok": True}
+
+    async def end_edit(self, session: str, editor: str) -> None:
+        """Let go of the message that somebody edits in a session. Idempotent."""
+        row = await asyncio.to_thread(self._row, session)
+        await self._edits.end(row.session, editor)
+
+    async def _holder(self, session: str) -> Holder:
+        host = self._hosts.host_of(session)
+        if host is not None:
+            return HolderHere(Requests(host), session)
+        owner = await asyncio.to_thread(self._hosts.owner, session)
+        if owner is None:
+            raise UnknownSession(f"no program has session `{session}` open", "say something to it")
+        state = self._hosts.paths.state
+        return HolderThere(await asyncio.to_thread(Remote.connect, state, session, owner, PATIENCE))
+
     async def queue(self, session: str) -> dict[str, Any]:
         """Return the queue as `{session, state, items}`."""
         return await self._look(session, "queue", self._stored_queue)
@@ -206,3 +235,37 @@ class Desk:
         ) as batches:
             async for batch in batches:
                 yield batch
+
+
+class HolderHere:
+    """Holds a message of a session that is open here."""
+
+    def __init__(self, requests: Requests, session: str) -> None:
+        self._requests = requests
+        self._session = session
+
+    async def hold(self, number: int) -> dict[str, Any]:
+        """Hold a waiting message."""
+        params = {"session": self._session, "number": number}
+        answer: dict[str, Any] = await self._requests.call("edit", params)
+        return answer
+
+    def close(self) -> None:
+        """Let the message go."""
+        self._requests.close()
+
+
+class HolderThere:
+    """Holds a message of another process's session, by a connection to that."""
+
+    def __init__(self, remote: Remote) -> None:
+        self._remote = remote
+
+    async def hold(self, number: int) -> dict[str, Any]:
+        """Hold a waiting message."""
+        answer: dict[str, Any] = await asyncio.to_thread(self._remote.call, "edit", number=number)
+        return answer
+
+    def close(self) -> None:
+        """Let the message go."""
+        self._remote.close()

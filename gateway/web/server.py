@@ -8,8 +8,10 @@ import os
 import resource
 import signal
 import socket
+import ssl
 import time
-from collections.abc import Callable, Mapping
+import typing
+from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from pathlib import Path
@@ -19,6 +21,7 @@ import h11
 import uvicorn
 from sse_starlette.sse import AppStatus
 from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.server import ServerState
 
 from ...journal.lock import Owner
 from ...machines.errors import UsageError
@@ -42,10 +45,40 @@ STRANGERS = 256
 """Connections at a time that no paired device has used yet; of more, the oldest are closed."""
 FILES = 16_384
 """Files that may be open at a time, if the system lets them."""
+BACKLOG = 2_048
+"""Connections that may wait for being accepted."""
+CROWDED = 1.0
+"""Seconds before the next attempt when no connection could be accepted: too many files are open."""
 WORKERS = 32
 """Threads for what blocks: the journal, and the sessions of other programs."""
 PARTING = 2
 """Seconds that answers may take when the server ends; streams are cut."""
+
+
+class Stranger(typing.Protocol):
+    """A connection that no paired device has used yet."""
+
+    def drop(self) -> None:
+        """Close it at once."""
+
+
+class Strangers:
+    """The connections that no paired device has used yet, at most `STRANGERS`, the oldest first."""
+
+    def __init__(self) -> None:
+        self._known: dict[Stranger, None] = {}
+
+    def add(self, stranger: Stranger) -> None:
+        """Add one, and drop the oldest ones if they are too many."""
+        while len(self._known) >= STRANGERS:
+            oldest = next(iter(self._known))
+            self.remove(oldest)
+            oldest.drop()
+        self._known[stranger] = None
+
+    def remove(self, stranger: Stranger) -> None:
+        """Forget one that is closed, or was used by a device. Idempotent."""
+        self._known.pop(stranger, None)
 
 
 class Protocol(H11Protocol):
@@ -54,18 +87,21 @@ class Protocol(H11Protocol):
     A request finds `admitted` in its state, to be called when a device has shown its token.
     """
 
-    _strangers: dict[Protocol, None] = {}  # noqa: RUF012 - of all connections, the oldest first
+    def __init__(
+        self, strangers: Strangers, config: uvicorn.Config, server_state: ServerState
+    ) -> None:
+        super().__init__(config, server_state, {})
+        self._strangers = strangers
+        self._deadline: asyncio.TimerHandle | None = None
+        self._look: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: Any) -> None:
         """Begin a connection."""
         super().connection_made(transport)
-        transport.set_write_buffer_limits(0)  # `pause_writing` whenever something waits
+        # `pause_writing` whenever something waits; 0 would pause an encrypted connection for ever
+        transport.set_write_buffer_limits(1, 0)
         self.app_state = {**self.app_state, "admitted": self._admit}
-        self._deadline: asyncio.TimerHandle | None = None
-        self._look: asyncio.TimerHandle | None = None
-        while len(self._strangers) >= STRANGERS:
-            next(iter(self._strangers)).drop()
-        self._strangers[self] = None
+        self._strangers.add(self)
         self._expect()
 
     def data_received(self, data: bytes) -> None:
@@ -104,7 +140,7 @@ class Protocol(H11Protocol):
             transport.abort()
 
     def _admit(self) -> None:
-        self._strangers.pop(self, None)
+        self._strangers.remove(self)
 
     def _expect(self) -> None:
         if self._deadline is None:
@@ -132,13 +168,88 @@ class Protocol(H11Protocol):
             self._look = None
 
     def _forget(self) -> None:
-        self._strangers.pop(self, None)
+        self._strangers.remove(self)
         self._cancel_deadline()
         self._cancel_look()
 
 
+class Arrival:
+    """A connection that has just come; its encryption may not be agreed upon yet, or never will be."""
+
+    def __init__(self, connection: socket.socket, context: ssl.SSLContext | None) -> None:
+        self._connection = connection
+        self._context = context
+        self._task: asyncio.Task[None] | None = None
+
+    async def begin(self, protocol: Callable[[], asyncio.Protocol], strangers: Strangers) -> None:
+        """Agree upon the encryption, and let the protocol begin; a stranger until then."""
+        self._task = asyncio.current_task()
+        strangers.add(self)
+        limit = REQUEST_SECONDS if self._context is not None else None
+        try:
+            await asyncio.get_running_loop().connect_accepted_socket(
+                protocol,
+                self._connection,
+                ssl=self._context,
+                ssl_handshake_timeout=limit,
+                ssl_shutdown_timeout=limit,
+            )
+        except OSError:
+            return  # the other side broke it off, was too slow, or speaks something else
+        finally:
+            strangers.remove(self)
+
+    def drop(self) -> None:
+        """Close the connection at once."""
+        if self._task is not None:
+            self._task.cancel()
+
+
 class WebServer(uvicorn.Server):
-    """Leaves signals to the program around it."""
+    """Leaves signals to the program around it, and counts strangers from their first packet on.
+
+    asyncio's own servers tell nobody of a connection before its encryption is agreed upon.
+    """
+
+    def __init__(self, config: uvicorn.Config, context: ssl.SSLContext | None) -> None:
+        super().__init__(config)
+        self._context = context
+        self._strangers = Strangers()
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin to listen."""
+        self.servers = []
+        for listener in sockets or ():
+            self._start(self._accept(listener))
+        self.started = True
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Stop listening, and end the connections."""
+        for task in tuple(self._tasks):
+            task.cancel()
+        await super().shutdown(sockets)
+
+    def _start(self, work: Coroutine[None, None, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _accept(self, listener: socket.socket) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            try:
+                connection, _ = await loop.sock_accept(listener)
+            except ConnectionError:
+                continue  # it was broken off before it was accepted
+            except OSError:
+                await asyncio.sleep(CROWDED)
+                continue
+            self._start(Arrival(connection, self._context).begin(self._protocol, self._strangers))
+            await asyncio.sleep(0)  # a flood holds up nobody else
+
+    def _protocol(self) -> asyncio.Protocol:
+        return Protocol(self._strangers, self.config, self.server_state)
 
     def install_signal_handlers(self) -> None:
         """Install none."""
@@ -168,6 +279,7 @@ async def serve(
             f"`--host {host}`: other machines are served only with encryption",
             "set serve.certificate and serve.key, or leave --host out and use a tunnel (`ssh -L`)",
         )
+    context = _context(*certificate) if certificate else None
     logging.getLogger("uvicorn.error").setLevel(logging.ERROR)  # strangers write no log
     _allow_files()
     loop = asyncio.get_running_loop()
@@ -192,7 +304,7 @@ async def serve(
         server = WebServer(
             uvicorn.Config(
                 app,
-                http=Protocol,
+                http="h11",
                 ws="none",
                 lifespan="off",
                 log_config=None,
@@ -201,9 +313,8 @@ async def serve(
                 proxy_headers=False,
                 h11_max_incomplete_event_size=LARGEST_HEADER,
                 timeout_graceful_shutdown=PARTING,
-                ssl_certfile=certificate[0] if certificate else None,
-                ssl_keyfile=certificate[1] if certificate else None,
-            )
+            ),
+            context,
         )
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             loop.add_signal_handler(number, _end, server)
@@ -211,9 +322,25 @@ async def serve(
         on_ready(address)
         async with Scheduler(hosts, main, desk.call, environ):
             await server.serve(sockets=[listener])
+        await desk.aclose()
     finally:
         await asyncio.to_thread(hosts.close)
         serving.close()
+
+
+def _context(certificate: str, key: str) -> ssl.SSLContext:
+    """Return what encrypts with a certificate and its key, which has no password."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    try:
+        context.load_cert_chain(Path(certificate).expanduser(), Path(key).expanduser(), password="")
+    except OSError as error:
+        raise UsageError(
+            f"the certificate `{certificate}` with the key `{key}` cannot be used: "
+            f"{error.strerror or error}",
+            "serve.certificate and serve.key name PEM files that belong together",
+        ) from None
+    return context
 
 
 def _allow_files() -> None:
@@ -239,7 +366,7 @@ def _listener(host: str, port: int) -> socket.socket:
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind((host, port))
-        listener.listen(256)
+        listener.listen(BACKLOG)
     except (OSError, OverflowError) as error:
         listener.close()
         why = error.strerror if isinstance(error, OSError) else str(error)

@@ -10,10 +10,10 @@ from contextlib import ExitStack
 
 import pytest
 from blackbox.terminal import Terminal
-from support.driver import COMMAND, WAIT, Gate, Place, wait_gone
+from support.driver import COMMAND, WAIT, Chat, Gate, Place, wait_gone
 from support.model_server import Text, Tools
 from support.patience import seconds
-from support.served import Served
+from support.served import Follower, Served
 
 Start = Callable[..., Served]
 
@@ -104,7 +104,7 @@ BAD: list[tuple[str, str, object, int]] = [
     ("POST", "sessions/SESSION/commands", {"name": "fly"}, 422),
     ("PATCH", "sessions/SESSION/queue/1", {}, 422),
     ("POST", "sessions/SESSION/questions/q9", {"choice": "allow"}, 409),
-    ("POST", "sessions/SESSION/questions/q9", {"choice": "perhaps"}, 422),
+    ("POST", "sessions/SESSION/questions/q9", {"choice": ""}, 422),
     ("GET", "sessions/SESSION/inspect?at=nonsense", None, 409),
     ("GET", "sessions/SESSION/sequence?at=nonsense", None, 422),
     ("PUT", "sessions/SESSION/queue", None, 405),
@@ -250,8 +250,24 @@ def test_a_port_that_is_taken_is_named(place: Place, serve) -> None:
         port = str(other.getsockname()[1])
         for options in ((), ("--foreground",)):
             ran = place.run("serve", "--port", port, *options)
-            assert ran.returncode in (1, 2), ran
+            assert ran.returncode == 2, ran
             assert f"127.0.0.1:{port}" in ran.stderr, ran
+
+
+@pytest.mark.parametrize(
+    ("table", "words"),
+    [
+        ("[serve]\nport = 'x'", "serve.port"),
+        ("[serve]\ncertificate = '/nowhere/a.pem'\nkey = '/nowhere/b.pem'", "/nowhere/a.pem"),
+    ],
+)
+def test_a_wrong_configuration_is_said_alike(place: Place, serve, table: str, words: str) -> None:
+    """In the background as in the foreground: the same exit code, and the same message once."""
+    serve(Text("Hello."), rest=table)
+    said = [place.run("serve", *options) for options in (("--foreground",), ())]
+    assert [ran.returncode for ran in said] == [2, 2], said
+    assert words in said[0].stderr
+    assert said[0].stderr == said[1].stderr
 
 
 @pytest.mark.checks_data("devices pair", "devices list", "devices revoke")
@@ -414,3 +430,157 @@ def test_a_server_that_dies_is_not_the_end_of_a_run(
     gate.open()
     assert again.process.wait(seconds(WAIT)) == 0
     assert (place.folder / "one.txt").read_text("utf-8") == "one\n"
+
+
+CHOOSING = """
+[workflow]
+name = "choosing"
+[[step]]
+id = "paint"
+ask = { text = "Which colour?", options = ["dark red", "blue"] }
+[[step]]
+id = "name"
+ask = { text = "What is it called?", options = [] }
+"""
+
+
+def test_a_steps_question_takes_its_own_answers(place: Place, serve, served: Start) -> None:
+    """By HTTP and by the control socket: an option of several words, then free text; nothing else."""
+    serve(Text("Hello."))
+    (place.folder / "choosing.toml").write_text(CHOOSING, "utf-8")
+    web = served()
+    run = Chat(place, (*COMMAND, "run", "--json", "choosing.toml"))
+    place.chats.append(run)
+    paint = run.wait("question")
+    assert paint["options"] == ["dark red", "blue"]
+    session = run.session
+    place_of = f"sessions/{session}/questions"
+    for wrong in ("allow", "red", "dark"):
+        refused = web.ask("POST", f"{place_of}/{paint['id']}", {"choice": wrong})
+        assert refused.status == 409, refused
+        assert "there are: dark red, blue" in refused.data["detail"]
+    given = web.ask("POST", f"{place_of}/{paint['id']}", {"choice": "dark red"})
+    assert (given.status, given.data["data"]["choice"]) == (200, "dark red")
+    name = run.wait("question")
+    assert name["options"] == []
+    web.pair("speaker", "speak")
+    answer = f"/answer {name['id']} the red one"
+    said = web.ask("POST", f"sessions/{session}/messages", {"text": answer})
+    assert said.status == 403, said
+    answered = over_socket(place, "answer", session=session, id=name["id"], choice="the 1st, red")
+    assert answered["ok"], answered
+    run.wait("run_ended", status="succeeded")
+    assert run.close() == 0
+    steps = place.stored(session)["run"]["steps"]
+    assert "dark red" in str(steps["paint"])
+    assert "the 1st, red" in str(steps["name"])
+
+
+def over_socket(place: Place, method: str, **params: object) -> dict[str, object]:
+    """Ask the program that has a session open over its control socket; return the result."""
+    request = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+    found = list[dict[str, object]]()
+    for path in (place.home / "state" / "sockets").glob("*.sock"):
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+            connection.settimeout(seconds(30))
+            connection.connect(str(path))
+            connection.sendall(json.dumps(request).encode() + b"\n")
+            found.append(json.loads(connection.makefile().readline()))
+    (result,) = (answer["result"] for answer in found if "result" in answer)
+    assert isinstance(result, dict), found
+    return result
+
+
+def test_a_calls_question_takes_only_its_answers(place: Place, serve, served: Start) -> None:
+    """A word that is no answer is refused, not taken for a no; the question stays open."""
+    serve(Tools([{"tool": "shell", "arguments": {"command": "touch made"}}]), Text("Done."))
+    web = served()
+    session = web.begin()
+    web.ask("POST", f"sessions/{session}/messages", {"text": "make it"})
+    question = web.until(session, "question")[-1]["id"]
+    place_of = f"sessions/{session}/questions/{question}"
+    refused = web.ask("POST", place_of, {"choice": "perhaps"})
+    assert refused.status == 409, refused
+    assert "there are: allow, always, deny" in refused.data["detail"]
+    assert web.ask("POST", place_of, {"choice": "Allow"}).status == 200
+    web.until(session, "turn_ended")
+    assert (place.folder / "made").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("is_elsewhere", [False, True])
+def test_a_message_that_is_edited_does_not_start(
+    place: Place, serve, served: Start, gate: Gate, is_elsewhere: bool
+) -> None:
+    """Until the edit is sent or left, or its editor was not heard of for half a minute."""
+    work = Tools([{"tool": "shell", "arguments": {"command": gate.command}}], times=1)
+    serve(work, Text("Done."))
+    chat = place.chat("--yes") if is_elsewhere else None
+    web = served()
+    session = chat.session if chat is not None else web.begin()
+    queue = f"sessions/{session}/queue"
+    web.ask("POST", f"sessions/{session}/messages", {"text": "wait"})
+    if chat is None:
+        question = web.until(session, "question")[-1]["id"]
+        web.ask("POST", f"sessions/{session}/questions/{question}", {"choice": "allow"})
+    gate.wait()
+    for text in ("two", "three", "four"):
+        web.ask("POST", f"sessions/{session}/messages", {"text": text, "as": "queue"})
+
+    def edit(number: int, editor: str, method: str = "PUT") -> int:
+        return web.ask(method, f"{queue}/{number}/edit", {"editor": editor}).status
+
+    def edited() -> list[int]:
+        items = web.ask("GET", queue).data["items"]
+        return [item["number"] for item in items if item.get("edited")]
+
+    assert [edit(2, "a"), edit(2, "a"), edit(3, "b")] == [200, 200, 200]
+    assert [edit(2, "b"), edit(1, "c"), edit(9, "c")] == [409, 409, 409]
+    assert edited() == [2]  # the editor `b` wanted another message instead, and has none now
+    assert edit(3, "b") == 200
+    gate.open()
+
+    def began() -> list[str]:
+        told = web.page(session)
+        texts = {event["id"]: event["text"] for event in told if event["type"] == "accepted"}
+        return [texts[event["item"]] for event in told if event["type"] == "turn_started"]
+
+    def wait_for(texts: list[str]) -> None:
+        follower = Follower(web.address, web.token, session)
+        assert follower.wait(lambda: follower.ended >= len(texts), 90), began()
+        follower.stop()
+        assert began() == texts
+
+    wait_for(["wait", "four"])
+    assert edited() == [2, 3]
+    assert web.ask("PATCH", f"{queue}/2", {"text": "two, better"}).status == 200
+    wait_for(["wait", "four", "two"])
+    assert edited() == [3]
+    assert edit(3, "b") == 200
+    assert edit(3, "b", "DELETE") == 200
+    wait_for(["wait", "four", "two", "three"])
+    texts = [item["text"] for item in place.stored(session)["queue"]["items"].values()]
+    assert "two, better" in texts
+
+
+@pytest.mark.slow
+def test_a_message_whose_editor_is_gone_starts(serve, served: Start, gate: Gate) -> None:
+    """Half a minute after the client said for the last time that it is edited."""
+    serve(
+        Tools([{"tool": "shell", "arguments": {"command": gate.command}}], times=1), Text("Done.")
+    )
+    web = served()
+    session = web.begin()
+    web.ask("POST", f"sessions/{session}/messages", {"text": "wait"})
+    question = web.until(session, "question")[-1]["id"]
+    web.ask("POST", f"sessions/{session}/questions/{question}", {"choice": "allow"})
+    gate.wait()
+    web.ask("POST", f"sessions/{session}/messages", {"text": "two", "as": "queue"})
+    path = f"sessions/{session}/queue/2/edit"
+    assert web.ask("PUT", path, {"editor": "gone"}).status == 200
+    gate.open()
+    first = web.until(session, "turn_ended")[-1]["seq"]
+    (item,) = web.ask("GET", f"sessions/{session}/queue").data["items"]
+    assert (item["text"], item["state"], item["edited"]) == ("two", "pending", True)
+    ended = web.until(session, "turn_ended", first)[-1]
+    assert ended["status"] == "completed"

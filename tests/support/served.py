@@ -4,6 +4,7 @@ import http.client
 import json
 import signal
 import socket
+import ssl
 import subprocess
 import threading
 import time
@@ -24,15 +25,20 @@ class Answer(NamedTuple):
 
 
 class Served:
-    """A program that serves a place; `program` is its process, `address` its host and port."""
+    """A program that serves a place; `program` is its process, `address` its host and port.
 
-    def __init__(self, place: Place, *options: str) -> None:
+    `trusted` is what a client of an encrypted one trusts.
+    """
+
+    def __init__(self, place: Place, *options: str, trusted: ssl.SSLContext | None = None) -> None:
         self.place = place
+        self._trusted = trusted
         self.program: subprocess.Popen[str] = place.start("serve", "--foreground", *options)
         assert self.program.stdout is not None
         said = self.program.stdout.readline()
-        assert "http://" in said, self.program.communicate(timeout=seconds(30))
-        self.address = said.split("http://")[1].strip()
+        scheme = "http" if trusted is None else "https"
+        assert f"{scheme}://" in said, self.program.communicate(timeout=seconds(30))
+        self.address = said.split("://")[1].strip()
         self.token = ""
 
     def pair(self, name: str = "test", scope: str = "approve") -> str:
@@ -46,7 +52,7 @@ class Served:
         self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None
     ) -> Answer:
         """Send a request; a path without a leading slash is one of the interface."""
-        connection = http.client.HTTPConnection(self.address, timeout=seconds(30))
+        connection = self._connection()
         try:
             data = None if body is None else json.dumps(body)
             bearer = {"Authorization": f"Bearer {self.token}"} if self.token else {}
@@ -60,6 +66,11 @@ class Served:
         finally:
             connection.close()
 
+    def _connection(self) -> http.client.HTTPConnection:
+        if self._trusted is None:
+            return http.client.HTTPConnection(self.address, timeout=seconds(30))
+        return http.client.HTTPSConnection(self.address, timeout=seconds(30), context=self._trusted)
+
     def begin(self, **more: str) -> str:
         """Begin a session in the place's folder, and return its id."""
         answer = self.ask("POST", "sessions", {"folder": str(self.place.folder), **more})
@@ -68,7 +79,7 @@ class Served:
 
     def events(self, session: str, after: int = 0) -> Iterator[tuple[str, dict[str, Any]]]:
         """Yield the ids and the events of a session's stream; an id is empty where there is none."""
-        connection = http.client.HTTPConnection(self.address, timeout=seconds(30))
+        connection = self._connection()
         headers = {"Authorization": f"Bearer {self.token}", "Last-Event-ID": str(after)}
         connection.request("GET", f"/api/v1/sessions/{session}/events", headers=headers)
         answer = connection.getresponse()

@@ -1,6 +1,7 @@
 """A home that is served, and browsers that were paired with it."""
 
 import re
+import ssl
 from collections.abc import Callable, Generator
 from contextlib import ExitStack
 from itertools import count
@@ -24,8 +25,8 @@ def served(place: Place) -> Generator[Start]:
     lives = count(1)
     with ExitStack() as after:
 
-        def start(*options: str, name: str = "") -> Served:
-            one = Served(place, *options)
+        def start(*options: str, name: str = "", trusted: ssl.SSLContext | None = None) -> Served:
+            one = Served(place, *options, trusted=trusted)
             life = next(lives)
             one.pair(name or ("desk" if life == 1 else f"desk {life}"))
 

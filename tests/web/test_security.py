@@ -2,8 +2,11 @@
 
 import json
 import os
+import shutil
 import signal
 import socket
+import ssl
+import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
@@ -56,7 +59,7 @@ def count(web: Served, what: str) -> int:
 
 
 def paired(web: Served, scope: str = "approve") -> dict[str, str]:
-    """Pair a browser; return the headers that it sends with changes."""
+    """Pair a browser; return the headers that it sends with every request."""
     said = web.place.run("devices", "pair", f"browser-{scope}", "--scope", scope).stdout
     token, web.token = web.token, ""
     code = said.partition("#pair=")[2].split()[0]
@@ -66,7 +69,7 @@ def paired(web: Served, scope: str = "approve") -> dict[str, str]:
     cookie = answer.headers["set-cookie"]
     assert "HttpOnly" in cookie
     assert "SameSite=strict" in cookie
-    return {"Cookie": cookie.partition(";")[0], "X-CSRF-Token": answer.data["csrf"]}
+    return {"Cookie": cookie.partition(";")[0], "X-Page-Key": answer.data["page_key"]}
 
 
 # Pages of elsewhere -------------------------------------------------------------------------------
@@ -98,21 +101,53 @@ def test_pages_of_elsewhere_get_nothing(serve, served: Start) -> None:
     assert "access-control" not in said.lower()
 
 
-def test_a_cookie_alone_changes_nothing(place: Place, serve, served: Start) -> None:
-    """A change needs the header that only the page of this very device knows."""
+PUBLIC = {("get", "/"), ("get", "/assets/app.js"), ("get", "/openapi.json")}
+
+
+def test_a_cookie_alone_is_worth_nothing(place: Place, serve, served: Start) -> None:
+    """Browsers send it to every port of this host: whoever got it there is refused on every route.
+
+    So is the page key alone, that of another device, and the cookie's token as that of a program.
+    """
     serve(Text("Hello."))
     web = served()
+    session = web.begin()
+    described = web.ask("GET", "/openapi.json").data["paths"]
     mine, other = paired(web), paired(web, "speak")
     web.token = ""
-    body = {"folder": str(place.folder)}
-    for header in ({}, {"X-CSRF-Token": ""}, {"X-CSRF-Token": other["X-CSRF-Token"]}):
-        given = {"Cookie": mine["Cookie"], **header}
-        assert web.ask("POST", "sessions", body, given).status == 403, header
-        assert web.ask("POST", "/leave", None, given).status == 403, header
-    assert web.ask("GET", "sessions", None, {"Cookie": mine["Cookie"]}).status == 200
-    assert web.ask("POST", "sessions", body, mine).status == 201
-    wrong = mine | {"Authorization": "Bearer wrong"}
-    assert web.ask("GET", "sessions", None, wrong).status == 401
+    token = mine["Cookie"].partition("=")[2]
+    key = mine["X-Page-Key"]
+    worthless = (
+        {"Cookie": mine["Cookie"]},
+        {"Cookie": mine["Cookie"], "X-Page-Key": ""},
+        {"Cookie": mine["Cookie"], "X-Page-Key": token},
+        {"Cookie": mine["Cookie"], "X-Page-Key": other["X-Page-Key"]},
+        {"X-Page-Key": key},
+        {"Cookie": f"steersman={key}", "X-Page-Key": key},
+        {"Authorization": f"Bearer {token}"},
+        {"Authorization": f"Bearer {token}", "X-Page-Key": key},
+        {"Authorization": f"Bearer {key}"},
+        mine | {"Authorization": "Bearer wrong"},
+    )
+    routes = [(method, path) for path, methods in described.items() for method in methods]
+    asked = [*routes, ("get", "/me"), ("post", "/leave"), *PUBLIC]
+    assert len(routes) >= 15
+    for method, path in asked:
+        real = path.replace("{session}", session).replace("{number}", "1")
+        real = real.replace("{question}", "q1")
+        for given in worthless if (method, path) not in PUBLIC else ():
+            answer = web.ask(method.upper(), real, None, given)
+            assert answer.status == 401, (method, path, given, answer)
+            assert session not in str(answer.data) + str(answer.headers)
+    for method, path in PUBLIC:  # what they answer is the same for everybody
+        told = [web.ask(method.upper(), path, None, given).data for given in ({}, worthless[0])]
+        assert told[0] == told[1]
+    assert web.ask("GET", "/me", None, mine).data == {
+        "name": "browser-approve",
+        "scope": "approve",
+    }
+    assert web.ask("GET", "sessions", None, mine).status == 200
+    assert web.ask("POST", "sessions", {"folder": str(place.folder)}, mine).status == 201
     assert web.ask("POST", "/leave", None, mine).status == 200
     assert web.ask("GET", "sessions", None, mine).status == 401
 
@@ -312,6 +347,45 @@ def test_many_connections_of_strangers_keep_nobody_out(serve, served: Start) -> 
     assert any(event.get("text") == "still here" for _, event in stream)
 
 
+def certified(folder: Path) -> tuple[str, ssl.SSLContext]:
+    """Make a self-signed certificate; return its table for the configuration, and what trusts it."""
+    key, certificate = folder / "key.pem", folder / "certificate.pem"
+    made = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"]
+    made += ["-nodes", "-days", "2", "-subj", "/CN=localhost"]
+    made += ["-addext", "subjectAltName=IP:127.0.0.1,DNS:localhost"]
+    subprocess.run([*made, "-keyout", key, "-out", certificate], check=True, capture_output=True)
+    table = f'[serve]\ncertificate = "{certificate}"\nkey = "{key}"'
+    return table, ssl.create_default_context(cafile=certificate)
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="`openssl` is not installed here")
+def test_handshakes_that_never_end_keep_nobody_out(place: Place, serve, served: Start) -> None:
+    """Connections whose encryption is not agreed upon are strangers: few at a time, and not for long."""
+    table, trusted = certified(place.home)
+    serve(Text("Hello."), rest=table)
+    web = served(trusted=trusted)
+    session = web.begin()
+    stream = web.events(session)
+    next(stream)  # a paired device, which is not cut
+    before = count(web, "fd")
+    hello = ssl.MemoryBIO()
+    with suppress(ssl.SSLWantReadError):
+        trusted.wrap_bio(ssl.MemoryBIO(), hello, server_hostname="localhost").do_handshake()
+    whole = hello.read()
+    for said in (b"", whole[:100], whole, b"GET / HTTP/1.1\r\n"):
+        with held(web, 900, said):
+            assert web.ask("GET", "sessions").status == 200
+            assert count(web, "fd") < before + 300, said
+    with held(web, 100, whole[:100]) as late:
+        for connection in late:
+            with suppress(ConnectionError):
+                while connection.recv(65536):
+                    pass  # it ends by itself
+    web.ask("POST", f"sessions/{session}/messages", {"text": "still here"})
+    assert any(event.get("text") == "still here" for _, event in stream)
+    assert any(event["type"] == "turn_ended" for _, event in stream)
+
+
 def test_one_who_does_not_read_costs_nobody_else(place: Place, serve, served: Start) -> None:
     """A flood of events waits for no client; others get all of it, and memory stays bounded."""
     serve(Text(" ".join(["word"] * 60_000)))
@@ -389,7 +463,7 @@ def test_a_token_is_nowhere_but_with_its_device(place: Place, serve, served: Sta
     cookie = browser["Cookie"].partition("=")[2]
     dump = json.dumps(web.ask("GET", f"sessions/{session}/inspect").data)
     listed = "\n".join(place.processes().values())
-    for token in (web.token, cookie, browser["X-CSRF-Token"]):
+    for token in (web.token, cookie, browser["X-Page-Key"]):
         assert token not in dump + listed
         for file in place.home.rglob("*"):
             assert not file.is_file() or token.encode() not in file.read_bytes(), file

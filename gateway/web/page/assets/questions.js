@@ -39,13 +39,29 @@ export class Questions {
     const button = (choice, word, kind) =>
       el(`button.${kind}`, { type: "button", onclick: () => this.answer(event, choice, choice === "deny" ? reason.value : "", row) }, word);
     if (isStep) {
-      const free = el("input", { type: "text", "aria-label": "Answer", placeholder: event.default ? `Answer (${event.default})` : "Answer" });
-      fill(row, event.options.map((choice) => button(choice, choice, "plain")),
-        !event.options.length && [free, el("button.accent", { type: "button", onclick: () => this.answer(event, free.value, "", row) }, "Answer")]);
-      return row;
+      fill(row, event.options.map((choice) => button(choice, choice, choice === event.default ? "accent" : "plain")));
+      return event.options.length ? row : this.freeText(event, row);
     }
     fill(row, button("allow", "Allow", "accent"), button("always", "Always", "plain"), button("deny", "Deny", "danger"));
     return [row, reason];
+  }
+
+  /** A field for an answer in one's own words; left empty it means the step's default. */
+  freeText(event, row) {
+    const text = el("textarea", { "aria-label": "Answer", rows: "2", placeholder: event.default || "Answer" });
+    const button = el("button.accent", { type: "submit" }, "Answer");
+    const form = el("form.free-answer", { onsubmit: (submitted) => {
+      submitted.preventDefault();
+      const said = text.value.trim() || event.default;
+      if (said) this.answer(event, said, "", row);
+      else text.focus();
+    } }, text, fill(row, button));
+    text.addEventListener("keydown", (pressed) => {
+      if (pressed.key !== "Enter" || pressed.shiftKey || pressed.isComposing) return;
+      pressed.preventDefault();
+      form.requestSubmit();
+    });
+    return form;
   }
 
   async answer(event, choice, reason, row) {

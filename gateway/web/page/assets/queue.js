@@ -1,7 +1,10 @@
 // The queue: what runs and what waits, to be edited, moved by drag or by keys, steered and dropped.
 
-import { Refused, command, maySpeak, send } from "./api.js";
+import { Refused, command, maySpeak, newKey, send } from "./api.js";
 import { announce, chip, el, fill, icon, iconButton, set, toast } from "./dom.js";
+
+const HOLD = 10_000; // milliseconds after which it is said again that a message is being edited
+const EDITOR = newKey("editor");
 
 const isWaiting = (item) => item.state === "pending";
 
@@ -13,9 +16,11 @@ export function complain(error) {
 }
 
 export class QueueView {
-  constructor(session, onwhy) {
+  /** `onleft(text, number)`: a message began while its text was edited here. */
+  constructor(session, onwhy, onleft) {
     this.session = session;
     this.onwhy = onwhy;
+    this.onleft = onleft;
     this.rows = new Map();
     this.items = [];
     this.state = "open";
@@ -53,7 +58,8 @@ export class QueueView {
       if (this.list.children[at] !== row.node) this.list.insertBefore(row.node, this.list.children[at] || null);
     });
     for (const id of gone) {
-      const { node } = this.rows.get(id);
+      const { node, leave } = this.rows.get(id);
+      leave?.();
       if (focused && node.contains(focused)) this.focusNear(node);
       node.remove();
       this.rows.delete(id);
@@ -98,6 +104,7 @@ export class QueueView {
 
   drawRow(row, item) {
     row.item = item;
+    if (row.isEditing && !isWaiting(item)) row.leave();
     const at = this.waiting.findIndex((other) => other.id === item.id);
     const drawn = JSON.stringify([item, at, this.waiting.length]);
     if (row.isEditing || row.isDrawn === drawn) return;
@@ -128,7 +135,8 @@ export class QueueView {
     if (!isWaiting(item)) return item.state === "running" ? [why] : [why, button("close", "Drop", () => this.drop(item), "")];
     return [button("up", "Up", () => this.move(item, -1), "", { disabled: at <= 0 }),
       button("down", "Down", () => this.move(item, 1), "", { disabled: at >= this.waiting.length - 1 }),
-      button("edit", "Edit", () => this.edit(row), ""), button("steer", "Steer", () => this.steer(item), "Steer"),
+      button("edit", "Edit", () => this.edit(row), "", { disabled: Boolean(item.edited) }),
+      button("steer", "Steer", () => this.steer(item), "Steer", { disabled: Boolean(item.edited) }),
       why, button("close", "Drop", () => this.drop(item), "")];
   }
 
@@ -181,18 +189,42 @@ export class QueueView {
     }, `#${item.number} is now at place ${at + 1} of ${waiting.length}`);
   }
 
-  edit(row) {
-    row.isEditing = true;
+  /** Have the server keep a message from starting while it is edited here, or let it go. */
+  hold(item, isHeld) {
+    return send(isHeld ? "PUT" : "DELETE", `${this.path(item.number)}/edit`, { editor: EDITOR });
+  }
+
+  async edit(row) {
     const { item } = row;
+    try {
+      await this.hold(item, true);
+    } catch (error) {
+      complain(error);
+      return;
+    }
+    if (row.isEditing || !row.node.isConnected) return;
+    row.isEditing = true;
+    const holding = setInterval(() => this.hold(item, true).catch(() => {}), HOLD);
+    const away = () => this.hold(item, false).catch(() => {});
+    addEventListener("pagehide", away);
     const area = el("textarea", { "aria-label": `Text of #${item.number}`, rows: "3" });
     area.value = item.text;
     const done = (isFocus = true) => {
+      clearInterval(holding);
+      removeEventListener("pagehide", away);
+      away();
+      row.leave = null;
       row.isEditing = false;
       row.isDrawn = "";
       row.text.hidden = false;
       area.remove();
       this.drawRow(row, row.item);
       if (isFocus) row.tools.querySelector("[data-does=edit]")?.focus();
+    };
+    row.leave = () => {
+      const text = area.value.trim();
+      done(false);
+      if (text && text !== item.text) this.onleft(text, item.number);
     };
     const save = async () => {
       const text = area.value.trim();
@@ -220,6 +252,11 @@ export class QueueView {
     row.text.after(area);
     fill(row.tools, el("button.accent", { type: "button", onclick: save }, "Save"), el("button.quiet", { type: "button", onclick: () => done() }, "Cancel"));
     area.focus();
+  }
+
+  /** Let go of what is edited: the view is left. */
+  close() {
+    for (const row of this.rows.values()) row.leave?.();
   }
 
   // Dragging ---------------------------------------------------------------------------------------

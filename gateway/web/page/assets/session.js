@@ -53,7 +53,7 @@ export class SessionView {
     this.strip.hidden = true;
     this.notOpen = el("div.not-open");
     this.notOpen.hidden = true;
-    this.queue = new QueueView(this.id, (message) => this.why(message));
+    this.queue = new QueueView(this.id, (message) => this.why(message), (text, number) => this.takeBack(text, number));
     this.goal = new GoalView(this.id, (text) => this.say(text));
     this.children = new ChildrenView(this.id);
     this.usage = new UsageView();
@@ -146,6 +146,7 @@ export class SessionView {
     const dump = await get(`${this.path}/inspect`);
     if (this.isClosed) return;
     this.usage.show(dump);
+    this.openOfRun = Object.keys(dump.run?.questions || {});
     this.children.load(dump.children || {});
     const goal = dump.goals?.goals?.[dump.goals.current];
     if (goal && !this.goal.goal) this.goal.show({ ...goal, turns_used: goal.turns_total - (goal.base_turns || 0) });
@@ -183,8 +184,17 @@ export class SessionView {
     this.more.hidden = this.stream.oldest === 0;
   }
 
+  /** A message began while its text was edited: the text is kept as a new message. */
+  takeBack(text, number) {
+    if (!this.input || this.isClosed) return;
+    toast(`#${number} is not waiting any more: your text is in the message field`, true);
+    this.input.value = [this.input.value, text].filter(Boolean).join("\n");
+    this.input.dispatchEvent(new Event("input"));
+  }
+
   close() {
     this.isClosed = true;
+    this.queue.close();
     this.stream?.close();
     clearTimeout(this.retry);
   }
@@ -254,12 +264,14 @@ export class SessionView {
   }
 
   onquestion(event) {
-    if (this.transcript.isOld || !this.row) {
-      this.questions.ask(event, true);
-      return;
-    }
-    this.questions.ask(event);
+    if (this.transcript.isOld && this.row.open === "no") return; // nobody waits for an answer
+    this.questions.ask(event, this.transcript.isOld);
     this.drawState();
+  }
+
+  /** Whether a step of the run still waits for the answer to a question. */
+  isOpen(id) {
+    return Boolean(this.openOfRun?.includes(id));
   }
 
   onanswered(id, how) {

@@ -1,10 +1,11 @@
 // The events of a session: pages of old ones, and a stream that goes on where it was cut.
 
-import { eventsAddress, get, me, whoAmI } from "./api.js";
+import { get, me, readEvents, whoAmI } from "./api.js";
 
 const PAGE = 150; // entries of the journal
 const SHORTEST = 300; // milliseconds before the first attempt to connect again
 const LONGEST = 5000;
+const SILENT = 45_000; // milliseconds without the server's sign of life (every 15 s) after which it is asked again
 const HIDDEN = 60_000; // milliseconds after which a page that nobody sees lets its connection go
 
 /**
@@ -48,16 +49,22 @@ export class EventStream {
   connect() {
     if (this.isClosed) return;
     clearTimeout(this.timer);
-    this.source?.close();
+    this.cut?.abort();
     this.skipped = 0;
     const after = this.told === Infinity ? this.last : Math.max(0, this.last - 1);
-    const source = (this.source = new EventSource(eventsAddress(this.session, after)));
-    source.onopen = () => {
+    const cut = (this.cut = new AbortController());
+    const onopen = () => {
       this.wait = SHORTEST;
       this.listener.onstate(true);
     };
-    source.onmessage = (message) => this.take(JSON.parse(message.data));
-    source.onerror = () => this.lose(source);
+    const { signal } = cut;
+    const onsign = () => {
+      clearTimeout(this.silence);
+      this.silence = setTimeout(() => cut.abort(), SILENT);
+    };
+    onsign();
+    const ontake = (event) => this.take(event);
+    readEvents(this.session, after, { signal, onopen, onsign, ontake }).catch(() => {}).finally(() => this.lose(cut));
   }
 
   take(event) {
@@ -76,13 +83,16 @@ export class EventStream {
         this.told = this.skipped = 1;
       }
     }
-    this.listener.ontake(event);
+    try {
+      this.listener.ontake(event);
+    } catch (error) {
+      reportError(error); // what is wrong with one event does not end the stream
+    }
   }
 
-  async lose(source) {
-    if (source !== this.source || this.isClosed) return;
-    source.close();
-    this.source = null;
+  async lose(cut) {
+    if (cut !== this.cut || this.isClosed) return;
+    this.cut = null;
     this.listener.onstate(false);
     this.listener.ongap();
     try {
@@ -101,17 +111,23 @@ export class EventStream {
     clearTimeout(this.leaving);
     if (document.hidden) {
       this.leaving = setTimeout(() => {
-        this.source?.close();
-        this.source = null;
+        this.letGo();
         clearTimeout(this.timer);
         this.listener.ongap();
       }, HIDDEN);
-    } else if (!this.source) this.connect();
+    } else if (!this.cut) this.connect();
+  }
+
+  letGo() {
+    const { cut } = this;
+    this.cut = null;
+    clearTimeout(this.silence);
+    cut?.abort();
   }
 
   close() {
     this.isClosed = true;
-    this.source?.close();
+    this.letGo();
     clearTimeout(this.timer);
     clearTimeout(this.leaving);
     document.removeEventListener("visibilitychange", this.onvisible);

@@ -4,6 +4,9 @@ import { mayApprove } from "./api.js";
 import { add, amount, announce, chip, clock, counted, el, fill, iconButton, icon, seconds, shown } from "./dom.js";
 import { Growing, markdown } from "./markdown.js";
 
+/** What tells the questions of a step, or of an item of it, from those of others. */
+const stepKey = (event) => `${event.step} ${event.index ?? ""}`;
+
 const PHRASES = {
   ok: "done", failed: "failed", timed_out: "timed out", killed: "stopped", denied: "denied", skipped: "skipped",
 };
@@ -98,6 +101,7 @@ export class Transcript {
     this.thought = null;
     this.speaker = "";
     this.isOld = false;
+    this.isAbove = false; // whether the events of an older page are shown above others
     this.hasGap = false; // whether pieces of the answer that grows may be missing
   }
 
@@ -105,10 +109,13 @@ export class Transcript {
   prepend(events) {
     const kept = [this.place, this.live, this.thought, this.speaker];
     const above = document.createDocumentFragment();
+    const asked = this.asked;
     [this.place, this.live, this.thought, this.speaker, this.isOld] = [above, null, null, "", true];
+    [this.asked, this.isAbove] = [new Map(), true];
     for (const event of events) this.take(event);
     [this.place, this.live, this.thought, this.speaker] = kept;
-    this.isOld = false;
+    [this.isOld, this.isAbove] = [false, false];
+    this.asked = new Map([...this.asked, ...asked]);
     this.place.prepend(above);
   }
 
@@ -302,11 +309,31 @@ export class Transcript {
     this.endLive();
     const what = event.kind === "ask" ? event.arguments.text : event.tool;
     const state = chip("asking", "asks");
+    state.dataset.step = event.kind === "ask" ? stepKey(event) : "";
     const row = el("p.entry.asked", state, el("span", event.kind === "ask" ? what : ["May ", el("b", what), " run?"]));
     this.append(row);
     this.asked.set(event.id, state);
     if (this.closed.has(event.id)) state.replaceWith(chip("done", "closed"));
-    else if (!this.isOld || !event.isPast) this.listener.onquestion?.(event);
+    else if (this.isAbove && event.kind === "ask" && !this.listener.isOpen?.(event.id)) this.closeAsked(event.id, "closed");
+    else this.listener.onquestion?.(event);
+  }
+
+  /** What a step asked is over with the step, or with its item: no event names the question. */
+  closeStep(event) {
+    for (const [id, state] of [...this.asked]) {
+      if (state.dataset.step === stepKey(event)) this.closeAsked(id, event.state === "done" ? "answered" : "closed");
+    }
+  }
+
+  /** Nothing asks any more: the turn is over. */
+  closeAll() {
+    for (const id of [...this.asked.keys()]) this.closeAsked(id, "closed");
+  }
+
+  closeAsked(id, word) {
+    this.asked.get(id).replaceWith(chip("done", word));
+    this.asked.delete(id);
+    this.listener.onanswered?.(id, "");
   }
 
   on_answered(event) {
@@ -330,6 +357,7 @@ export class Transcript {
 
   on_turn_ended(event) {
     this.endLive();
+    this.closeAll();
     this.speaker = "";
     const { usage } = event;
     const facts = [seconds(usage.seconds), `${amount(usage.input + usage.output)} tokens`];
@@ -367,6 +395,7 @@ export class Transcript {
 
   on_recovered(event) {
     this.drop();
+    this.closeAll();
     this.note(event, `Cut off by a ${event.cause}: ${counted(event.items.length, "message")} kept; nothing runs until you resume it`, ".is-warn");
     this.tell("onturn", "", false, "interrupted");
   }
@@ -433,6 +462,7 @@ export class Transcript {
   }
 
   on_step(event) {
+    if (!["running", "pending"].includes(event.state)) this.closeStep(event);
     if (event.index !== undefined) return;
     const counts = event.total ? ` ${event.done || 0}/${event.total}` : "";
     this.append(el("p.entry.asked", chip(event.state), el("span", el("b", event.step), counts, event.reason && ` ${event.reason}`)));
