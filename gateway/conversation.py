@@ -5,7 +5,6 @@ Which of the two is decided here, by a pure function of the text, before anythin
 
 from __future__ import annotations
 
-import re
 import threading
 from difflib import get_close_matches
 
@@ -13,6 +12,7 @@ from ..actors.runtime import Runtime
 from ..machines.classification import Classification, addressee, classify
 from ..machines.disposition import Intent
 from ..machines.errors import UnknownSession, UsageError
+from ..machines.pattern import lazy_pattern
 from .acknowledgement import accepted
 from .client import TYPES, Services, SessionClient
 from .commands.command import CommandCall, Reply
@@ -22,7 +22,7 @@ from .events.contract import ResultEvent
 HERE = "here"
 """The client of the owner's own interface, of which a process has one."""
 
-_SLASH = re.compile(r"/[A-Za-z][A-Za-z-]*(\s|$)")
+_SLASH = lazy_pattern(r"/[A-Za-z][A-Za-z-]*(\s|$)")
 
 
 class Conversation(SessionClient):

@@ -9,7 +9,6 @@ agents run over every file; nothing else is needed. An agent whose configuration
 needs a row in `HOOK_FORMATS` and a module in `ports/agents/hooks/` with a `HookSyntax`.
 """
 
-import re
 from collections.abc import Mapping
 from difflib import get_close_matches
 from pathlib import Path
@@ -18,6 +17,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field, ValidationError
 
 from ..machines.errors import UsageError
+from ..machines.pattern import lazy_pattern
 from .document import (
     Declaration,
     Diagnostic,
@@ -34,8 +34,8 @@ from .registry import Part, Registry
 from .suggestions import OneOf, suggest
 
 BUILT_IN = Path(__file__).parent / "agents"
-_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
-_VARIABLE = re.compile(r"[A-Z][A-Z0-9_]*_(SESSION|THREAD)_ID")
+_NAME = lazy_pattern(r"[a-z0-9][a-z0-9_-]{0,63}")
+_VARIABLE = lazy_pattern(r"[A-Z][A-Z0-9_]*_(SESSION|THREAD)_ID")
 
 EventName = Literal[
     "session-start",

@@ -11,16 +11,17 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from ..machines.pattern import lazy_pattern
 from ..machines.value import Value
 
 Where = tuple[str | int, ...]
-SECRET = re.compile(
+SECRET = lazy_pattern(
     r"\bkey\b|(api|access|private|secret)[_-]?key|(\b|_)token\b|secret|password", re.IGNORECASE
 )
 _KEY = "[key]"  # how pydantic ends the path of a table's name, in contrast to its value
 _COMMANDS = ("run", "gates", "start", "resume")
 """Keys whose value is a command as a list of words, or a list of such commands."""
-_SHELL = re.compile(r"[|&;<>$`*?~]")
+_SHELL = lazy_pattern(r"[|&;<>$`*?~]")
 """What only a shell understands."""
 _EXPECTED = {
     "bool_type": "true or false",
