@@ -262,7 +262,7 @@ class ProfileFactory:
     def introduce(self, name: str, agent: OwnAgent) -> None:
         """Let a name mean an agent that the program brings, from now on."""
         agents = {**self._config.agents, name: agent.settings}
-        self._config = self._config.model_copy(update={"agents": agents})
+        self._config = replace(self._config, agents=agents)
         self._own[name] = agent
 
     def profile(self, name: str) -> AgentProfile:

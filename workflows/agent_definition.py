@@ -18,16 +18,8 @@ from pydantic import AfterValidator, Field, ValidationError
 
 from ..machines.errors import UsageError
 from ..machines.pattern import lazy_pattern
-from .document import (
-    Declaration,
-    Diagnostic,
-    Document,
-    Several,
-    config_error,
-    diagnose,
-    known_keys,
-    read_document,
-)
+from .declaration import Declaration, Several, known_keys
+from .document import Diagnostic, Document, config_error, diagnose, read_document
 from .paths import Paths
 from .problem import Problem, problems_of
 from .registry import Part, Registry

@@ -7,12 +7,13 @@ import json
 import re
 import shlex
 from collections.abc import Mapping, Sequence
-from typing import Any
-
-from pydantic import ValidationError
+from typing import TYPE_CHECKING, Any
 
 from ..machines.pattern import lazy_pattern
 from ..machines.value import Value
+
+if TYPE_CHECKING:
+    from pydantic import ValidationError
 
 Where = tuple[str | int, ...]
 SECRET = lazy_pattern(
@@ -57,7 +58,7 @@ class UnknownWord(ValueError):
         self.known = known
 
 
-def problems_of(error: ValidationError) -> list[Problem]:
+def problems_of(error: "ValidationError") -> list[Problem]:
     """Translate all errors of pydantic; a list with a wrong item is not reported as empty."""
     found = error.errors(include_url=False)
     prefixes = {error["loc"][:length] for error in found for length in range(len(error["loc"]))}
