@@ -10,7 +10,7 @@ these decide the intent. Each is a handful of passes over the text, linear in it
 
 import re
 import unicodedata
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Container, Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property
@@ -464,7 +464,7 @@ class _Reading(Struct, kw_only=True):
 
 
 def classify(
-    text: str, words: Keywords, explicit: str = "auto", commands: Collection[str] = ()
+    text: str, words: Keywords, explicit: str = "auto", commands: Container[str] = ()
 ) -> Classification:
     """Say what a message is.
 
@@ -488,7 +488,7 @@ def classify(
     return _by_words(reading)
 
 
-def slash_command(text: str, commands: Collection[str]) -> tuple[str, str] | None:
+def slash_command(text: str, commands: Container[str]) -> tuple[str, str] | None:
     """Split a slash command into its name and the rest; none if the text is something else.
 
     `commands` are the known ones, as for `classify`, which goes by this.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import cache
-from types import UnionType
+from types import GenericAlias, UnionType
 from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
 
 from msgspec import NODEFAULT, Meta
@@ -56,6 +56,7 @@ def model_of(kind: type[Table]) -> type[Declaration]:
         kind.check(self)
         return self
 
+    validator: Any = model_validator(mode="after")(check)
     declared: dict[str, Any] = {}
     for field in fields(kind):
         has_factory = field.default_factory is not NODEFAULT
@@ -66,7 +67,7 @@ def model_of(kind: type[Table]) -> type[Declaration]:
         __base__=Declaration,
         __doc__=kind.__doc__,
         __module__=kind.__module__,
-        __validators__={"check": model_validator(mode="after")(check)},
+        __validators__={"check": validator},
         **declared,
     )
 
@@ -90,9 +91,10 @@ def _declared(hint: Any) -> Any:
     if origin in (Union, UnionType):
         return Union[tuple(map(_declared, inner))]  # noqa: UP007 - of any number
     if origin is tuple:
-        return Several[_declared(inner[0])]
+        several: Any = Several
+        return several[_declared(inner[0])]
     if origin is dict:
-        return dict[_declared(inner[0]), _declared(inner[1])]  # type: ignore[misc]
+        return GenericAlias(dict, tuple(map(_declared, inner)))
     return hint
 
 

@@ -519,7 +519,9 @@ def _command_settings() -> type[CommandSettings]:
     shipped = tomllib.loads(re.split(r"^\[", text, maxsplit=1, flags=re.MULTILINE)[0])
     types = {name: type(value) for name, value in shipped.items()}
     named = {"__annotations__": types, "__module__": __name__, "__doc__": CommandSettings.__doc__}
-    return type(CommandSettings)("CommandSettings", (CommandSettings,), named)
+    metaclass: Any = type(CommandSettings)
+    made: type[CommandSettings] = metaclass("CommandSettings", (CommandSettings,), named)
+    return made
 
 
 if TYPE_CHECKING:
