@@ -18,6 +18,7 @@ from ..machines.delegation_messages import ChildOpened, ChildReport, OpenChild
 from ..machines.delivery import Relation
 from ..machines.errors import UnknownSession
 from ..machines.internal_messages import OpenSession
+from ..machines.workflow_messages import WORKFLOW
 from ..ports.instructions import instructions_of
 from ..ports.tools.permission import Permissions, Rule
 from ..ports.workspace import ChildWorkspace
@@ -26,7 +27,6 @@ from .child_report import ChildReporter, last_report
 from .decisions.queries import DELEGATE, DISMISS
 from .gate import Ancestors
 from .mailbox import tell
-from .runs.work import WORKFLOW
 
 if TYPE_CHECKING:
     from .agent_profile import AgentProfile

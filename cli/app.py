@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import errno
 import os
-import sys
+from collections.abc import Callable
+from copy import copy
+from inspect import getdoc
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer.core import TyperCommand, TyperGroup
+from typer.models import CommandInfo
 
-from ..machines.errors import ConfigError, SteersmanError
 from .apps.agents import agents
 from .apps.config import config
 from .apps.devices import devices
@@ -67,76 +69,55 @@ app.add_typer(schedule, name="schedule")
 app.command()(simulate)
 
 
-def run(arguments: list[str]) -> int:
-    """Run the command line and return its exit code; a user's mistake is reported in two lines."""
+def dispatch(arguments: list[str]) -> int:
+    """Run a command and return its exit code. Raises `SteersmanError`, and what the parser raises."""
     try:
-        code = app(arguments, prog_name="steersman", standalone_mode=False)
-    except SteersmanError as error:
-        return _report(error)
+        code = _program(arguments)(arguments, prog_name="steersman", standalone_mode=False)
     except typer.Exit as done:
         return done.exit_code
     except typer.Abort:
         return 130
-    except Exception as error:
-        return _usage(error)
     return int(code or 0)
 
 
-def _report(error: SteersmanError) -> int:
-    from .output import warn
+def _program(arguments: list[str]) -> Callable[..., int | None]:
+    """Return what runs the arguments, with no more of the commands than they need.
 
-    if isinstance(error, ConfigError) and error.file:  # positions begin a line, for editors
-        warn(f"steersman: `{Path(error.file).name}` cannot be used:")
-        warn(str(error))
-    else:
-        warn(f"steersman: {error}")
-    if error.hint:
-        warn(f"  {error.hint}")
-    return error.exit_code
-
-
-def _usage(error: Exception) -> int:
-    """Print an error of the argument parser, or say what the system does not give enough of.
-
-    Any other error is a bug and keeps its trace.
+    Reading the declarations of all commands takes longer than most of them take.
     """
-    if missing := _missing(
-        error
-    ):  # before anything else is imported, which may want what is missing
-        sys.unraisablehook = lambda _: None  # what had half begun complains at the end
-        sys.stderr.write(f"steersman: {missing[0]}\n  {missing[1]}\n")
-        return 1
-    from .output import warn
-
-    describe, context = getattr(error, "format_message", None), getattr(error, "ctx", None)
-    if describe is None:
-        raise error
-    message = str(describe())
-    if message.startswith("Usage:"):  # a group without a command: its help
-        warn(message)
-    else:
-        warn(f"steersman: {message.rstrip('.')}")
-        warn(f"  try `{context.command_path if context is not None else 'steersman'} --help`")
-    return int(getattr(error, "exit_code", 2))
+    if (
+        "_STEERSMAN_COMPLETE" in os.environ
+    ):  # a shell asks; what is typed so far is not in arguments
+        return app
+    if arguments in ([], ["--help"]):
+        return _listing()
+    program = copy(app)
+    program.registered_commands = [
+        command for command in app.registered_commands if _name(command) == arguments[0]
+    ]
+    program.registered_groups = [
+        group for group in app.registered_groups if group.name == arguments[0]
+    ]
+    return program if program.registered_commands or program.registered_groups else app
 
 
-def _missing(error: BaseException | None) -> tuple[str, str] | None:
-    """Find a limit of the system in an error, or in one before it: what is missing, and a hint."""
-    seen: set[int] = set()
-    while error is not None and id(error) not in seen:
-        seen.add(id(error))
-        number = getattr(error, "errno", None)
-        if number in (errno.EMFILE, errno.ENFILE):
-            hint = "raise the limit, for example with `ulimit -n 256`, or close other programs"
-            return ("the system allows too few open files for this program", hint)
-        if isinstance(error, MemoryError) or number == errno.ENOMEM:
-            hint = "raise the limit (`ulimit -v`), or close other programs"
-            return ("the system allows too little memory for this program", hint)
-        if str(error) == "can't start new thread":
-            hint = "raise the limits (`ulimit -u`, `ulimit -v`), or close other programs"
-            return ("the system allows too few threads for this program", hint)
-        error = error.__cause__ or error.__context__
-    return None
+def _listing() -> TyperGroup:
+    """Return the program with commands that have a name and a help, and nothing else."""
+    bare = copy(app)
+    bare.registered_commands, bare.registered_groups = [], []
+    listing = typer.main.get_command(bare)
+    assert isinstance(listing, TyperGroup)
+    for command in app.registered_commands:
+        listing.add_command(TyperCommand(_name(command), help=getdoc(command.callback)))
+    for group in app.registered_groups:
+        assert group.typer_instance is not None
+        listing.add_command(TyperGroup(name=group.name, help=group.typer_instance.info.help))
+    return listing
+
+
+def _name(command: CommandInfo) -> str:
+    assert command.callback is not None
+    return command.name or command.callback.__name__
 
 
 @app.callback()
@@ -176,7 +157,7 @@ def chat(
     Example: steersman chat --continue
     """
     from .chat import chat as start
-    from .options import ChatOptions
+    from .chat_options import ChatOptions
 
     options = ChatOptions(
         message=message,
@@ -223,8 +204,8 @@ def serve_mcp(
 
     Example: steersman mcp --cwd ~/project
     """
+    from .chat_options import work_folder
     from .mcp_server import serve_clients
-    from .options import work_folder
 
     return serve_clients(os.environ, work_folder(cwd or Path.cwd()), may_answer=answer)
 

@@ -23,8 +23,8 @@ from ..journal.store import SessionRow
 from ..machines.errors import SteersmanError, StoreBusy
 from ..workflows.config import Config, load
 from ..workflows.paths import Paths, login_name
+from .chat_options import ChatInterface, ChatOptions
 from .interfaces import interface_of
-from .options import ChatInterface, ChatOptions
 from .output import warn
 from .signals import SignalExit, leave_on_signals
 from .stored import stored

@@ -17,8 +17,8 @@ from ..journal.store import SessionRow
 from ..machines.errors import SteersmanError, UsageError
 from ..workflows.config import load
 from ..workflows.paths import Paths
+from .chat_options import ChatInterface, ChatOptions, work_folder
 from .interfaces import interface_of
-from .options import ChatInterface, ChatOptions, work_folder
 from .signals import SignalExit, leave_on_signals
 from .stored import stored
 

@@ -15,8 +15,8 @@ from types import FrameType
 from ..gateway.commands.talk import stop
 from ..gateway.events.contract import Event, is_aside
 from ..gateway.interface import ChatHost, ChatSession
+from .chat_options import ChatOptions
 from .following import StartedTurns
-from .options import ChatOptions
 from .plain import PlainInterface
 from .printer import Printer
 from .question import Questions, answered, asked

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 
-from .options import ChatInterface, ChatOptions
+from .chat_options import ChatInterface, ChatOptions
 
 
 def interface_of(options: ChatOptions, environ: Mapping[str, str]) -> tuple[ChatInterface, bool]:

@@ -11,8 +11,8 @@ from ..gateway.commands.registry import call
 from ..gateway.events.contract import Event
 from ..gateway.interface import ChatHost, ChatSession
 from ..machines.messages import Answer
+from .chat_options import ChatOptions
 from .following import IdleWaiter
-from .options import ChatOptions
 from .output import document
 from .printer import Printer
 from .signals import SignalExit

@@ -22,7 +22,7 @@ def main() -> None:
     _leave_folder_out()
     signal.signal(signal.SIGINT, _leave)  # while importing there is nothing to save
     gc.disable()  # imports make no garbage; a chat enables it again
-    from .app import run
+    from .program import run
 
     signal.signal(signal.SIGINT, signal.default_int_handler)
     try:

@@ -18,12 +18,13 @@ from typing import Any, TextIO
 import tomli_w
 
 from ..gateway.terminal import HIDDEN, audited, audited_but_colours
+from ..machines.pattern import lazy_pattern
 from ..workflows.document import is_list, is_table
 
 # Text and JSON ------------------------------------------------------------------------------------
 
 # What JSON leaves as it is and a terminal obeys or hides, and halves of characters.
-_UNSAFE = re.compile(f"[\x7f-\x9f\ud800-\udfff{HIDDEN}]")
+_UNSAFE = lazy_pattern(f"[\x7f-\x9f\ud800-\udfff{HIDDEN}]")
 
 
 def show(text: str, *, is_coloured: bool = False) -> None:

@@ -21,9 +21,9 @@ from ..gateway.saved_queues import announce, announce_saved
 from ..gateway.terminal import audited, clean
 from ..machines.errors import UsageError
 from .acknowledgement import acknowledgement
+from .chat_options import ChatOptions
 from .following import HeldNotice, IdleWaiter, ends_answer
 from .goal import GoalLines
-from .options import ChatOptions
 from .output import warn
 from .printer import Printer
 from .signals import SignalExit

@@ -17,7 +17,7 @@ from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.data_structures import Size
 
 from ..gateway.interface import ChatHost, ChatSession
-from .options import ChatOptions
+from .chat_options import ChatOptions
 from .printer import forget
 from .screen.appearance import Appearance
 from .screen.bindings import Bindings

@@ -13,7 +13,7 @@ import tempfile
 from collections.abc import Generator
 from pathlib import Path
 
-from steersman.cli.app import run
+from steersman.cli.program import run
 
 __all__ = ["example_session", "run_examples"]
 

@@ -28,6 +28,7 @@ from steersman.machines.result_routing import DEFAULT_RETURNS
 from steersman.machines.routing import Table
 from steersman.ports.process.host import ProcessHost
 from steersman.ports.tools.toolbox import Toolbox
+from steersman.workflows.declaration import model_of
 from steersman.workflows.flow.sandbox import FILTERS, METHODS, TESTS
 from steersman.workflows.flow.spec import FIELDS, ITEM_FIELDS
 from steersman.workflows.problem import dotted
@@ -285,7 +286,7 @@ def own_tools() -> str:
             field.description or "",
             "must be given" if field.is_required() else usual.get(name) or _as_toml(field.default),
         )
-        for name, field in ToolDeclaration.model_fields.items()
+        for name, field in model_of(ToolDeclaration).model_fields.items()
     ]
     return OWN_TOOLS.format(keys=_rows(("key", "", "default"), rows))
 

@@ -32,14 +32,12 @@ import pykka
 
 from ..journal.folder import PrivateFolder
 from ..machines.errors import SteersmanError, UnknownSession
-from .commands.command import CommandCall
-from .commands.registry import call
-from .commands.talk import answer, stop
 from .events.contract import Event, ReceiptEvent, is_receipt
 from .remote import INVALID, NO_ANSWER, NOT_HERE, REFUSED, SOCKETS
 from .running import Works, go_on
 
 if TYPE_CHECKING:
+    from .commands.command import CommandCall
     from .conversation import Conversation
     from .host import Host
 
@@ -209,6 +207,9 @@ class Requests:
         Raises `UnknownSession`, `SteersmanError`, `TimeoutError` or a fault of pykka's, and `ValueError`
         or `KeyError` for what is no request.
         """
+        from .commands.registry import call  # of all commands, which most sessions never need
+        from .commands.talk import answer, stop
+
         match method:
             case "say" | "send":
                 return await self._say(params, str(params["text"]), str(params.get("as") or "auto"))

@@ -5,24 +5,38 @@ Which of the two is decided here, by a pure function of the text, before anythin
 
 from __future__ import annotations
 
-import re
 import threading
-from difflib import get_close_matches
+from collections.abc import Container
+from typing import TYPE_CHECKING
 
 from ..actors.runtime import Runtime
 from ..machines.classification import Classification, addressee, classify
 from ..machines.disposition import Intent
 from ..machines.errors import UnknownSession, UsageError
+from ..machines.pattern import lazy_pattern
 from .acknowledgement import accepted
 from .client import TYPES, Services, SessionClient
-from .commands.command import CommandCall, Reply
-from .commands.registry import NAMES, parse
 from .events.contract import ResultEvent
+
+if TYPE_CHECKING:
+    from .commands.command import CommandCall, Reply
 
 HERE = "here"
 """The client of the owner's own interface, of which a process has one."""
 
-_SLASH = re.compile(r"/[A-Za-z][A-Za-z-]*(\s|$)")
+_SLASH = lazy_pattern(r"/[A-Za-z][A-Za-z-]*(\s|$)")
+
+
+class CommandNames(Container[str]):
+    """The names of all slash commands, which are imported when a text begins like one of them."""
+
+    def __contains__(self, name: object) -> bool:
+        from .commands.registry import NAMES
+
+        return name in NAMES
+
+
+NAMES = CommandNames()
 
 
 class Conversation(SessionClient):
@@ -39,6 +53,8 @@ class Conversation(SessionClient):
         """Say something; returns a reply for a slash command, else nothing: events tell the rest."""
         found = self.classify(text, explicit)
         if found.intent is Intent.COMMAND:
+            from .commands.registry import parse
+
             try:
                 call = parse(found.command, found.argument)
             except UsageError as mistake:
@@ -83,6 +99,8 @@ class Conversation(SessionClient):
             has_words=False,
         )
         self.publisher.publish(taken)
+        from .commands.command import Reply
+
         if isinstance(call, UsageError):
             data = {"ok": False, "reason": call.message}
             reply = Reply(ok=False, data=data, text=call.message)
@@ -102,6 +120,8 @@ class Conversation(SessionClient):
         return reply
 
     def _reply(self, call: CommandCall) -> Reply:
+        from .commands.command import Reply
+
         is_urgent = call.command.is_urgent
         try:
             if not is_urgent and self.is_open:
@@ -132,6 +152,10 @@ class Conversation(SessionClient):
 
 def _nearest(text: str) -> str:
     """Say which command was probably meant."""
+    from difflib import get_close_matches
+
+    from .commands.registry import NAMES
+
     near = get_close_matches(text.split()[0].lstrip("/"), NAMES, 1)
     meant = f"did you mean `/{near[0]}`? " if near else ""
     return f"{meant}`/help` lists the commands; begin with a space to send it to the agent"

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from ..machines.pattern import lazy_pattern
 from .terminal import clean
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def clock(time: str, precision: str = "seconds") -> str:
     return shown if moment.date() == datetime.now().date() else f"{moment.date()} {shown}"
 
 
-_CLOSING = re.compile(r"\[(exit code|interrupted|timed out|what it left)|\(no output\)$")
+_CLOSING = lazy_pattern(r"\[(exit code|interrupted|timed out|what it left)|\(no output\)$")
 """The lines that a command's output is closed with, for the model; interfaces have other words."""
 
 

@@ -23,6 +23,7 @@ from collections import deque
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ..actors.commits import row_of
 from ..actors.environment import Publication
@@ -32,7 +33,6 @@ from ..journal.codec import decode_entry, encode_entry
 from ..journal.entries import HookRan
 from ..journal.record import SessionRecord, apply
 from ..journal.recovery import load_record
-from ..journal.restore import RestoreRecord
 from ..journal.store import Commit, SessionRow, StoredEntry
 from ..machines.errors import AdmissionRefused, StoreError, UnknownSession
 from ..machines.internal_messages import NoteEntry
@@ -43,7 +43,10 @@ from ..workflows.paths import make_private, write_private
 from .events.lifecycle import hook_call
 from .formats import iso
 from .redaction import Redactor
-from .restore_service import RestoreService, can_resume
+
+if TYPE_CHECKING:
+    from ..journal.restore import RestoreRecord
+    from .restore_service import RestoreService
 
 WAITING = 200
 """Calls that may wait for a session; each further call is skipped, and that is journalled."""
@@ -102,6 +105,8 @@ def _calls(service: RestoreService) -> list[tuple[RestoreRecord, HookCall]]:
 
 
 def _call(service: RestoreService, record: RestoreRecord, event: str, at: float) -> HookCall:
+    from .restore_service import can_resume
+
     agent = service.agents[record.agent]
     is_end = event == "session_finalize"
     resumes = can_resume(record) and not is_end

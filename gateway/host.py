@@ -23,7 +23,6 @@ from ..ports.hooks import HookSpec
 from ..ports.instructions import CHANGED
 from ..ports.models.choice import Choice
 from ..ports.process.leftover import orphaned_commands
-from ..ports.tools.function import bound
 from ..ports.tools.mcp_offer import McpServer
 from ..ports.tools.sandbox import SandboxPolicy
 from ..ports.tools.tool import Tool
@@ -41,7 +40,6 @@ from .home import open_store
 from .hook_runner import HookObserver, HookRunner, QuestionObserver
 from .launch_options import LaunchOptions
 from .offline_writer import Logbook, QueueMirror
-from .own_agent import own_agent
 from .profile_factory import (
     Opening,
     OwnAgent,
@@ -52,7 +50,6 @@ from .profile_factory import (
 )
 from .queue_file import document
 from .redaction import Redactor
-from .restore_service import outlived_elsewhere
 from .retention import StorageLimit
 from .router import EventBus, Router
 from .running import RunPlan
@@ -180,6 +177,8 @@ class Host:
 
     def own_agent(self, agent: Agent, loop: asyncio.AbstractEventLoop | None) -> OwnAgent:
         """Return an agent as profiles are made of it; see `own_agent`. Raises `UsageError`."""
+        from .own_agent import own_agent
+
         return own_agent(agent, self.runtime.shared.toolbox, self.config, loop)
 
     def begin(
@@ -264,6 +263,8 @@ class Host:
         faults: dict[str, str] = {}
         for name in profile.tools:
             if name not in there and name in TOOLS:
+                from ..ports.tools.function import bound
+
                 try:
                     tools.append(bound(TOOLS.load(name), None, toolbox.resources))
                 except PlugInError as error:
@@ -356,7 +357,10 @@ class Host:
         self.listen()
         self.notices += self.saved_queues.expire(time.time(), persistence.retention_hours)
         self.notices += orphaned_commands()
-        self.notices += outlived_elsewhere(self.paths, self.config.restore.retention_hours)
+        if (self.paths.state / "agents").is_dir():  # an agent of somebody else has reported
+            from .restore_service import outlived_elsewhere
+
+            self.notices += outlived_elsewhere(self.paths, self.config.restore.retention_hours)
 
     def _announce_saved(self, session: str, folder: Path) -> None:
         """Tell a new session what others left in its folder, to be resumed there."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
+from msgspec import to_builtins
+from msgspec.structs import replace
 from pydantic import ValidationError
 
 from ..machines.errors import UsageError
@@ -13,6 +15,7 @@ from ..ports.tools.function import bound
 from ..ports.tools.permission import Rule
 from ..ports.tools.toolbox import Toolbox
 from ..workflows.config import Config
+from ..workflows.declaration import model_of
 from ..workflows.settings import AgentSettings
 from ..workflows.tools import REMOTE, TOOLS
 from .profile_factory import PROGRAM, OwnAgent
@@ -65,9 +68,10 @@ def agent_settings(agent: Agent, usual: AgentSettings) -> AgentSettings:
     }
     changes = {key: value for key, value in given.items() if value is not None}
     try:
-        return AgentSettings.model_validate({**usual.model_dump(), **changes})
+        model_of(AgentSettings).model_validate({**to_builtins(usual), **changes})
     except ValidationError as error:
         fault = error.errors()[0]
         place = {"system": "instructions"}.get(str(fault["loc"][0]), fault["loc"][0])
         said = f"{fault['msg'][:1].lower()}{fault['msg'][1:]}, not {fault['input']!r}"
         raise UsageError(f"agent `{agent.name}`: {place}: {said}") from error
+    return replace(usual, **changes)

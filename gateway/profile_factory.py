@@ -36,7 +36,6 @@ from ..ports.models.model import Model
 from ..ports.models.provider import ModelConfig, model_configs
 from ..ports.tools.permission import Permissions, Rule
 from ..ports.tools.tool import Tool
-from ..workflows.agent_definition import find_agent, load_agents
 from ..workflows.config import SHIPPED, Config
 from ..workflows.paths import Paths
 from ..workflows.plugins import AGENTS
@@ -162,6 +161,8 @@ def external_agent(
     known = config.agents.get(name)
     if known is not None and known.protocol != "acp":
         return None
+    from ..workflows.agent_definition import find_agent, load_agents
+
     agents = load_agents(paths)
     if known is not None and known.start:
         program = Path(known.start[0]).name
@@ -262,7 +263,7 @@ class ProfileFactory:
     def introduce(self, name: str, agent: OwnAgent) -> None:
         """Let a name mean an agent that the program brings, from now on."""
         agents = {**self._config.agents, name: agent.settings}
-        self._config = self._config.model_copy(update={"agents": agents})
+        self._config = replace(self._config, agents=agents)
         self._own[name] = agent
 
     def profile(self, name: str) -> AgentProfile:

@@ -18,6 +18,7 @@ from urllib.parse import unquote
 
 from msgspec.structs import replace
 
+from ..machines.pattern import lazy_pattern
 from ..workflows.document import is_table
 from ..workflows.paths import Paths
 from ..workflows.trust import key_variables
@@ -28,12 +29,12 @@ if TYPE_CHECKING:
 
 _MARK = "…"
 _NAME = r"[A-Z0-9_]*(?:API_?KEY|ACCESS_KEY|TOKEN|SECRET|PASSWORD|PASSWD)"
-_VARIABLE = re.compile(rf"{_NAME}", re.IGNORECASE)
-_FIELD = re.compile(
+_VARIABLE = lazy_pattern(rf"{_NAME}", re.IGNORECASE)
+_FIELD = lazy_pattern(
     r"(api|access|private)[_-]?key|(.*_)?token|.*secret|password|authorization", re.I
 )
 _SHORTEST = 6  # characters; a shorter value would blank ordinary words
-_KINDS = re.compile(
+_KINDS = lazy_pattern(
     r"(?P<key>(?<![A-Za-z0-9])(?:sk-|gh[pousr]_|github_pat_|glpat-|xox[abprs]-|hf_|AKIA|ASIA|AIza)"
     r"[A-Za-z0-9_-]{12,})"
     r"|(?P<bearer>\b(?:Bearer|Basic)\s+)[A-Za-z0-9._~+/-]{8,}=*"
@@ -42,8 +43,8 @@ _KINDS = re.compile(
     r"|-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)",
     re.DOTALL,
 )
-_LOGIN = re.compile(r"://([^\s/@:]*):([^\s/]+)@")
-_PREFIX = re.compile(r"sk-|github_pat_|glpat-|xox.-|hf_|[A-Z]{4}|AIza|gh._")
+_LOGIN = lazy_pattern(r"://([^\s/@:]*):([^\s/]+)@")
+_PREFIX = lazy_pattern(r"sk-|github_pat_|glpat-|xox.-|hf_|[A-Z]{4}|AIza|gh._")
 
 
 class Redactor:

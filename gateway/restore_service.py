@@ -126,11 +126,9 @@ class RestoreService:
 def outlived_elsewhere(paths: Paths, hours: float) -> list[str]:
     """Finalize the stale records of a home; returns a sentence about each, for people.
 
-    Reads nothing if no agent ever reported. A record that cannot be read becomes a sentence, too, so
+    A record that cannot be read becomes a sentence, too, so
     that no session fails to start because of it.
     """
-    if not (paths.state / "agents").is_dir():
-        return []
     try:
         return list(RestoreService(paths, hours).expire(time.time()))
     except (SteersmanError, OSError) as fault:

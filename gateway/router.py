@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 from ..machines.classification import Keywords
 from ..machines.policy import RoutesChoice
-from ..machines.routes import Routes
-from ..workflows.routing import routes_for
+from ..machines.routes import STEERSMAN, Routes
 from ..workflows.settings import Settings
+from ..workflows.suggestions import DEFAULT_TABLE
 from .events.contract import Event
 
 Listener = Callable[[Event], None]
@@ -49,4 +49,10 @@ class Router:
 
     def routes(self, choice: RoutesChoice | None) -> tuple[Routes, str]:
         """Return the tables of a session's choice, and the notice about them for its start."""
+        routing = self._settings.routing
+        is_default = choice is None or choice.table == DEFAULT_TABLE
+        if is_default and routing.table == DEFAULT_TABLE and not self._settings.route:
+            return STEERSMAN, ""
+        from ..workflows.routing import routes_for
+
         return routes_for(self._settings, choice)

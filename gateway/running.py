@@ -10,13 +10,12 @@ from msgspec import field
 from msgspec.structs import replace
 
 from ..actors.agent_profile import AgentProfile
-from ..actors.runs.work import WORKFLOW, given_in
 from ..journal.entries import WorkflowCopy
 from ..journal.record import SessionRecord
 from ..machines.errors import SteersmanError
 from ..machines.messages import Message, ResumeQueue
 from ..machines.value import Value
-from ..machines.workflow_messages import Reopen, TryAgain
+from ..machines.workflow_messages import WORKFLOW, Reopen, TryAgain, given_in
 from ..workflows.config import Config, load
 from ..workflows.document import parse_document
 from ..workflows.flow.spec import WorkflowAction, WorkflowSpec

@@ -7,6 +7,8 @@ from datetime import tzinfo
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import asdict
+
 from ..journal.record import apply
 from ..journal.recovery import is_cut_off, load_record, recovered
 from ..journal.store import Occurrence, Store
@@ -38,7 +40,8 @@ class ScheduleView(Value):
     @property
     def data(self) -> dict[str, Any]:
         """The view as JSON data; times are ISO 8601 in UTC."""
-        keys = self.schedule.model_dump(exclude_defaults=True, exclude={"name"})
+        usual = {**asdict(ScheduleSettings()), "name": self.schedule.name}
+        keys = {key: said for key, said in asdict(self.schedule).items() if said != usual[key]}
         last: dict[str, Any] | None = None
         if self.last is not None:
             last = {

@@ -8,7 +8,9 @@ terminal does that last, so that a text which nobody looked at loses nothing eit
 import re
 from itertools import zip_longest
 
-_SEQUENCE = re.compile(
+from ..machines.pattern import lazy_pattern
+
+_SEQUENCE = lazy_pattern(
     r"\x1b\][^\x00-\x1f\x7f-\x9f]*(?:\x07|\x1b\\)"  # OSC
     r"|\x1b[PX^_][^\x00-\x1f\x7f-\x9f]*\x1b\\"  # DCS, SOS, PM, APC
     r"|\x1b\[[0-?]*[ -/]*[@-~]?"  # CSI
@@ -18,7 +20,7 @@ _SEQUENCE = re.compile(
     r"|[\u180e\u200b\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]"  # no width, directions
     r"|[\U000e0000-\U000e007f]"  # tags
 )
-_OWN_COLOUR = re.compile(r"\x1b\[(?:[0-47]|[39][1-6]|90)m")
+_OWN_COLOUR = lazy_pattern(r"\x1b\[(?:[0-47]|[39][1-6]|90)m")
 
 HIDDEN = (
     "\u061c\u180e\u200b\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"  # no width, directions
@@ -29,8 +31,8 @@ _ACTING = f"\x00-\x08\x0b-\x1f\x7f-\x9f{HIDDEN}"  # and controls but tab and new
 _JOINING = (  # what words, emoji and their variants are joined by; also blank letters
     "\xad\u034f\u115f\u1160\u200c-\u200f\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef"
 )
-_AUDITED = re.compile(f"[{_ACTING}]")
-_EXPOSED = re.compile(f"[{_ACTING}{_JOINING}]")
+_AUDITED = lazy_pattern(f"[{_ACTING}]")
+_EXPOSED = lazy_pattern(f"[{_ACTING}{_JOINING}]")
 
 
 def exposed(text: str) -> str:

@@ -7,15 +7,15 @@ owner in the same transaction that journals their disposition. All methods block
 from the writer thread (`commit`) or from a command that has nothing else to do.
 """
 
-import re
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal, Protocol
 
 from ..machines.errors import MachineError, StoreError, UnknownSession, UsageError
+from ..machines.pattern import lazy_pattern
 from ..machines.value import Value
 from .lock import Owner
 
-_ID = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")
+_ID = lazy_pattern(r"[a-z0-9][a-z0-9-]{0,63}")
 _CLIENT_ID_BYTES = 256
 
 

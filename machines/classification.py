@@ -10,7 +10,7 @@ these decide the intent. Each is a handful of passes over the text, linear in it
 
 import re
 import unicodedata
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Container, Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property
@@ -20,6 +20,7 @@ from typing import Final, Literal, NamedTuple, assert_never
 from msgspec import Struct
 
 from .disposition import Intent
+from .pattern import lazy_pattern
 from .value import Value
 
 # Tokens -------------------------------------------------------------------------------------------
@@ -60,7 +61,7 @@ _SAME: Final = str.maketrans(
     }
 )
 # Normalising sorts runs of combining marks in quadratic time: short pieces keep that bounded.
-_PIECES: Final = re.compile(r"\S{1,256}\s*|\s+")
+_PIECES: Final = lazy_pattern(r"\S{1,256}\s*|\s+")
 
 
 def normalized(text: str) -> str:
@@ -77,21 +78,21 @@ def _composed(piece: str) -> str:
     return composed if len(composed) <= 4 * len(piece) else piece
 
 
-_FENCE: Final = re.compile(
+_FENCE: Final = lazy_pattern(
     r"```.*?(?:```|\Z)|^ {0,3}~~~.*?(?:^ {0,3}~~~|\Z)", re.DOTALL | re.MULTILINE
 )
-_CODE: Final = re.compile(r"``[^\n]*?``|`[^`\n]+`")
-_CITED: Final = re.compile(r"^ {0,3}>[^\n]*", re.MULTILINE)
-_NUMBERED: Final = re.compile(r"^[ \t]*\d{1,3}[.)][ \t]*(?=[^\W\d])", re.MULTILINE)
-_VARIABLE: Final = re.compile(r"\$\{[^{}\n]*\}|\{\{[^{}\n]*\}\}")
-_TAG: Final = re.compile(r"<[/!]?[A-Za-z][^<>\n]*>")
-_WEB_ADDRESS: Final = re.compile("://[^\\s\0\u3001\u3002]+")
-_MEMBER: Final = re.compile(r"(?<=\w)(?:->|::)(?=\w)")
+_CODE: Final = lazy_pattern(r"``[^\n]*?``|`[^`\n]+`")
+_CITED: Final = lazy_pattern(r"^ {0,3}>[^\n]*", re.MULTILINE)
+_NUMBERED: Final = lazy_pattern(r"^[ \t]*\d{1,3}[.)][ \t]*(?=[^\W\d])", re.MULTILINE)
+_VARIABLE: Final = lazy_pattern(r"\$\{[^{}\n]*\}|\{\{[^{}\n]*\}\}")
+_TAG: Final = lazy_pattern(r"<[/!]?[A-Za-z][^<>\n]*>")
+_WEB_ADDRESS: Final = lazy_pattern("://[^\\s\0\u3001\u3002]+")
+_MEMBER: Final = lazy_pattern(r"(?<=\w)(?:->|::)(?=\w)")
 
 # Each has an opening mark, a closing mark, and what ends a passage that was never closed. A double
 # quote after a digit is inches; an apostrophe opens only before a word and closes only after one.
 _QUOTES: Final = tuple(
-    (opening[-1], closing, re.compile(f"(?P<open>{opening})|(?P<close>{closing})|(?P<end>{end})"))
+    (opening[-1], closing, lazy_pattern(f"(?P<open>{opening})|(?P<close>{closing})|(?P<end>{end})"))
     for opening, closing, end in (
         (r'(?<!\d)"', '"', r"\n[ \t]*\n"),
         ("\u00ab", "\u00bb", r"\n[ \t]*\n"),  # French
@@ -103,24 +104,31 @@ _QUOTES: Final = tuple(
         ("\u300a", "\u300b", r"\n"),
     )
 )
-_SINGLE: Final = re.compile(r"(?P<open>(?<!\w)'(?=\w))|(?P<close>(?<=[^\s'])'(?!\w))|(?P<end>\n)")
+_SINGLE: Final = lazy_pattern(r"(?P<open>(?<!\w)'(?=\w))|(?P<close>(?<=[^\s'])'(?!\w))|(?P<end>\n)")
 
 
 def _without_shown(text: str) -> str:
     """Replace every passage that is shown by a placeholder."""
-    for pattern in (_FENCE, _CODE, _CITED):
-        text = pattern.sub(f" {_SHOWN} ", text)
+    apart = f" {_SHOWN} "
+    text = _replaced(text, _FENCE, apart, "```", "~~~")
+    text = _replaced(text, _CODE, apart, "`")
+    text = _replaced(text, _CITED, apart, ">")
     for opening, closing, pattern in _QUOTES:
         first, partner = text.find(opening), text.find(closing)
         if 0 <= first <= partner:  # the mark that comes first tells the language
             text = _without_quoted(text, pattern)
     if "'" in text:
         text = _without_quoted(text, _SINGLE)
-    for pattern in (_VARIABLE, _TAG):
-        text = pattern.sub(f" {_SHOWN} ", text)
-    text = _NUMBERED.sub("", text)
-    text = _WEB_ADDRESS.sub(_SHOWN, text)
-    return _MEMBER.sub(_SHOWN, text)
+    text = _replaced(text, _VARIABLE, apart, "{")
+    text = _replaced(text, _TAG, apart, "<")
+    text = _replaced(text, _NUMBERED, "", ".", ")")
+    text = _replaced(text, _WEB_ADDRESS, _SHOWN, "://")
+    return _replaced(text, _MEMBER, _SHOWN, "->", "::")
+
+
+def _replaced(text: str, pattern: re.Pattern[str], by: str, *marks: str) -> str:
+    """Replace what a pattern finds, which always has one of these marks; most texts have none."""
+    return pattern.sub(by, text) if any(mark in text for mark in marks) else text
 
 
 def _without_quoted(text: str, pattern: re.Pattern[str]) -> str:
@@ -151,19 +159,19 @@ _MARKS: Final = (
     "\u0900-\u0963\u0966-\u0df3\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff"
 )
 _WORD: Final = rf"[^\W{_UNSPACED}]|[{_MARKS}]"
-_RUN: Final = re.compile(
+_RUN: Final = lazy_pattern(
     rf"(?P<unspaced>[{_UNSPACED}]+)"
     rf"|(?P<run>(?:{_WORD}|[-'._/\\~@:$#={_SHOWN}])++"
     r"(?:(?<!\.)(?:\([^()\n]*\)|\[[^\[\]\n]*\]|[(\[]))?)"
 )
-_PLAIN: Final = re.compile(rf"(?:{_WORD})++(?:'(?:{_WORD})++)*+")
+_PLAIN: Final = lazy_pattern(rf"(?:{_WORD})++(?:'(?:{_WORD})++)*+")
 # Between words a colon, a double hyphen or several dots are punctuation; a double hyphen before one
 # makes a flag.
-_SEPARATOR: Final = re.compile(r"(?<=\w)--+|:|(?<=\w)\.{2,}(?=\w)")
-_DOTTED: Final = re.compile(rf"{_PLAIN.pattern}(?:\.{_PLAIN.pattern})++")
+_SEPARATOR: Final = lazy_pattern(r"(?<=\w)--+|:|(?<=\w)\.{2,}(?=\w)")
+_DOTTED: Final = lazy_pattern(rf"{_PLAIN.pattern}(?:\.{_PLAIN.pattern})++")
 _OBJECTS: Final = frozenset({"this", "agents"})
 """Words of the lists that are also common names before a dot."""
-_HAS_UNSPACED: Final = re.compile(rf"[{_UNSPACED}]+")
+_HAS_UNSPACED: Final = lazy_pattern(rf"[{_UNSPACED}]+")
 
 
 def tokens(
@@ -397,9 +405,9 @@ _EXPLICIT: Final = {
     "steer": Intent.EXPLICIT_STEER,
     "interrupt": Intent.EXPLICIT_INTERRUPT,
 }
-_COMMAND: Final = re.compile(r"\s*[/\uff0f]([A-Za-z][A-Za-z-]*)[!.]*(?:\s+|\Z)")
-_PROMPT: Final = re.compile(r"/[A-Za-z0-9_-]+:[^\s/]\S*(?:\s|\Z)")
-_ADDRESS: Final = re.compile(r"@([\w/-]+)\s+")
+_COMMAND: Final = lazy_pattern(r"\s*[/\uff0f]([A-Za-z][A-Za-z-]*)[!.]*(?:\s+|\Z)")
+_PROMPT: Final = lazy_pattern(r"/[A-Za-z0-9_-]+:[^\s/]\S*(?:\s|\Z)")
+_ADDRESS: Final = lazy_pattern(r"@([\w/-]+)\s+")
 _REVERTING: Final = frozenset({"revert", "undo"})
 _REVERTIBLE: Final = frozenset({"file", "change", "edit"})
 _WHOSE: Final = frozenset({"your", "very"})
@@ -456,7 +464,7 @@ class _Reading(Struct, kw_only=True):
 
 
 def classify(
-    text: str, words: Keywords, explicit: str = "auto", commands: Collection[str] = ()
+    text: str, words: Keywords, explicit: str = "auto", commands: Container[str] = ()
 ) -> Classification:
     """Say what a message is.
 
@@ -480,7 +488,7 @@ def classify(
     return _by_words(reading)
 
 
-def slash_command(text: str, commands: Collection[str]) -> tuple[str, str] | None:
+def slash_command(text: str, commands: Container[str]) -> tuple[str, str] | None:
     """Split a slash command into its name and the rest; none if the text is something else.
 
     `commands` are the known ones, as for `classify`, which goes by this.

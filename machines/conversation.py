@@ -6,17 +6,17 @@ Names of the usage fields follow OpenTelemetry's `gen_ai.usage.*` attributes.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Any, Literal
 
 from msgspec import field
 
+from .pattern import lazy_pattern
 from .value import Value
 
 Role = Literal["user", "assistant", "tool"]
 
-_TICKS = re.compile(r"`+")
+_TICKS = lazy_pattern(r"`+")
 
 
 class ToolRequest(Value):

@@ -1,10 +1,14 @@
 """Messages and effects of a run's actors, apart from those of any session."""
 
-from typing import Any, ClassVar
+import json
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any, ClassVar, Final, cast
 
 from msgspec import field
 
 from .delegation_messages import SetTimer
+from .errors import UsageError
 from .machine import Machine, State, Transition
 from .messages import Lane, Message
 from .value import Value
@@ -152,3 +156,28 @@ class TryAgain(Message):
     """A person says that a failed run goes on: its steps are made ready for another turn."""
 
     lane: ClassVar[Lane] = Lane.CONTROL
+
+
+# Workflows within workflows -----------------------------------------------------------------------
+# A step that is a workflow is a child of the run, as a subagent is: its agent's name and its task say so.
+
+
+WORKFLOW: Final = "workflow "
+"""How the name of an agent begins that is no agent but another workflow."""
+
+
+def included(name: str, variables: Mapping[str, Any]) -> str:
+    """Write the task of a workflow that is a step of another; `given_in` reads it."""
+    said = json.dumps(dict(variables), ensure_ascii=False) if variables else ""
+    return f"run {name} {said}".rstrip()
+
+
+def given_in(name: str, task: str) -> dict[str, Any]:
+    """Read the variables out of a task. Raises `UsageError` for what is none."""
+    found: Any = None
+    said = task.removeprefix(f"run {name}").strip()
+    with suppress(ValueError):
+        found = json.loads(said) if said else {}
+    if not isinstance(found, dict):
+        raise UsageError(f"`{task[:80]}` does not run the workflow `{name}`")
+    return cast("dict[str, Any]", found)

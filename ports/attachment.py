@@ -17,6 +17,7 @@ from pathlib import Path
 
 from ..machines.conversation import Attachment
 from ..machines.errors import ToolError
+from ..machines.pattern import lazy_pattern
 from .tools.file_tools import refuse_binary
 from .tools.permission import PermissionDecision
 from .tools.place import Place, find_place, open_file, open_folder
@@ -30,8 +31,8 @@ FEW = 8 * 1024
 """The same for a small model, which reads slowly and has a small window."""
 _NAMES = 200  # of a folder
 _MOST_SEEN = 10_000
-_NAMED = re.compile(r"""(?:(?<=[\s(\[{,;:])|^)@(?:"([^"\n]+)"|'([^'\n]+)'|([^\s"'`@]+))""")
-_CODE = re.compile(r"```.*?(?:```|$)|`[^`\n]*`", re.DOTALL)
+_NAMED = lazy_pattern(r"""(?:(?<=[\s(\[{,;:])|^)@(?:"([^"\n]+)"|'([^'\n]+)'|([^\s"'`@]+))""")
+_CODE = lazy_pattern(r"```.*?(?:```|$)|`[^`\n]*`", re.DOTALL)
 AFTER = ".,;:!?)]}>*_"
 """Characters that may follow a name without being part of it."""
 

@@ -15,7 +15,7 @@ from typing import Any
 from msgspec.structs import replace
 from pykka import ActorRef
 
-from ..actors.runs.work import COMMAND, WORKFLOW, given_in
+from ..actors.runs.work import COMMAND
 from ..journal import entries as e
 from ..machines.disposition import Intent
 from ..machines.effects import CallModel, RunTool
@@ -31,7 +31,7 @@ from ..machines.messages import (
 from ..machines.policy import DelegationPolicy, GoalPolicy, Limits, Policy
 from ..machines.port_results import ToolResult, ToolStatus
 from ..machines.value import Value
-from ..machines.workflow_messages import Reopen, TryAgain
+from ..machines.workflow_messages import WORKFLOW, Reopen, TryAgain, given_in
 from ..workflows.flow.graph import waits_for
 from ..workflows.flow.spec import (
     AgentAction,

@@ -9,7 +9,6 @@ agents run over every file; nothing else is needed. An agent whose configuration
 needs a row in `HOOK_FORMATS` and a module in `ports/agents/hooks/` with a `HookSyntax`.
 """
 
-import re
 from collections.abc import Mapping
 from difflib import get_close_matches
 from pathlib import Path
@@ -18,24 +17,17 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field, ValidationError
 
 from ..machines.errors import UsageError
-from .document import (
-    Declaration,
-    Diagnostic,
-    Document,
-    Several,
-    config_error,
-    diagnose,
-    known_keys,
-    read_document,
-)
+from ..machines.pattern import lazy_pattern
+from .declaration import Declaration, Several, known_keys
+from .document import Diagnostic, Document, config_error, diagnose, read_document
 from .paths import Paths
 from .problem import Problem, problems_of
 from .registry import Part, Registry
 from .suggestions import OneOf, suggest
 
 BUILT_IN = Path(__file__).parent / "agents"
-_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
-_VARIABLE = re.compile(r"[A-Z][A-Z0-9_]*_(SESSION|THREAD)_ID")
+_NAME = lazy_pattern(r"[a-z0-9][a-z0-9_-]{0,63}")
+_VARIABLE = lazy_pattern(r"[A-Z][A-Z0-9_]*_(SESSION|THREAD)_ID")
 
 EventName = Literal[
     "session-start",

@@ -19,8 +19,8 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-from msgspec.structs import replace
-from pydantic import Field, ValidationError
+from msgspec import ValidationError
+from msgspec.structs import asdict, replace
 
 from ..machines.json_shape import schema_mismatch
 from .document import (
@@ -30,7 +30,6 @@ from .document import (
     diagnose,
     is_list,
     is_table,
-    known_keys,
     parse_document,
     read_document,
 )
@@ -38,11 +37,12 @@ from .json_schema import schema_problems
 from .paths import Paths
 from .plugins import AGENTS
 from .positions import folder_file
-from .problem import Problem, Where, dotted, problems_of, unknown_word
+from .problem import Problem, Where, dotted, unknown_word
 from .settings import AgentSettings, Settings
 from .suggestions import DEFAULT_TABLE, suggest
 from .tools import AGENT_CALLS, REMOTE, TOOLS, is_of_server, is_rule_tool
 from .trust import OWN, PROJECT_FILE, is_trusted, personal_problems, withhold
+from .typed_table import is_sound, read_table
 
 SHIPPED = "shipped config.toml"
 COMMAND_LINE = "command line"
@@ -53,7 +53,7 @@ ROUTING: tuple[tuple[str], ...] = (("routing",), ("route",))
 _SHIPPED_FILE = Path(__file__).parents[1] / "config.toml"
 
 
-class Config(Settings, frozen=True):
+class Config(Settings):
     """All settings, and where they come from.
 
     `data` is the merged document as people write it, `sources` names the layer that set each dotted
@@ -61,8 +61,8 @@ class Config(Settings, frozen=True):
     what an untrusted folder could not set.
     """
 
-    data: dict[str, Any] = Field(repr=False)
-    sources: dict[str, str] = Field(repr=False)
+    data: dict[str, Any]
+    sources: dict[str, str]
     notices: tuple[str, ...]
     rule_sources: tuple[str, ...] = ()
 
@@ -94,7 +94,7 @@ class Config(Settings, frozen=True):
             "interrupt_at": agent.interrupt_at or self.interrupt_at,
             "steer_while_streaming": agent.steer_while_streaming or self.steer_while_streaming,
         }
-        return agent.model_copy(update=modes)
+        return replace(agent, **modes)
 
 
 def load(
@@ -267,13 +267,7 @@ def _nest(overrides: Mapping[str, Any]) -> dict[str, Any]:
 def check_layer(layer: Document, known: Sequence[Where] = ()) -> list[Diagnostic]:
     """Check one layer on top of the shipped one; `known` are keys that others check."""
     merged, _ = _merge_layers([_shipped_document(), layer])
-    try:
-        Settings.model_validate(merged)
-    except ValidationError as error:
-        known = (*known, *known_keys(Settings))
-        problems = [meant for problem in problems_of(error) for meant in suggest(problem, known)]
-    else:
-        problems = []
+    problems = [] if is_sound(Settings, merged) else _problems(merged, known)
     if "schedule" in layer.data:
         from .schedules import schedule_problems
 
@@ -286,11 +280,21 @@ def check_layer(layer: Document, known: Sequence[Where] = ()) -> list[Diagnostic
     return diagnostics
 
 
+def _problems(merged: dict[str, Any], known: Sequence[Where] = ()) -> list[Problem]:
+    """Find everything that is wrong in the settings, with suggestions; `known` are other keys."""
+    from .declaration import known_keys, table_problems
+
+    known = (*known, *known_keys(Settings))
+    found = table_problems(Settings, merged)
+    return [meant for problem in found for meant in suggest(problem, known)]
+
+
 def _settings(merged: dict[str, Any]) -> Settings:
     try:
-        return Settings.model_validate(merged)
+        return read_table(Settings, merged)
     except ValidationError as error:
-        raise config_error(diagnose(Document(file=SHIPPED), problems_of(error))) from error
+        problems = _problems(merged) or [Problem(where=(), message=str(error))]
+        raise config_error(diagnose(Document(file=SHIPPED), problems)) from error
 
 
 def _merge_layers(layers: list[Document]) -> tuple[dict[str, Any], dict[Where, Document]]:
@@ -516,8 +520,8 @@ def _config(
     notices: tuple[str, ...],
     rule_layers: list[Document],
 ) -> Config:
-    return Config.model_construct(
-        **dict(settings),
+    return Config(
+        **asdict(settings),
         data=merged,
         sources={dotted(where): layer.file for where, layer in setters.items()},
         notices=notices,

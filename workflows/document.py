@@ -2,46 +2,16 @@
 
 import re
 import tomllib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Any, TypeGuard, TypeVar, get_args, get_origin
+from typing import Any, TypeGuard
 
 from msgspec import field
-from pydantic import BaseModel, Field
 
 from ..machines.errors import ConfigError
 from ..machines.value import Value
 from .positions import locate
-from .problem import SECRET, Problem, Where
-
-# The base of everything that is declared in TOML --------------------------------------------------
-# Nothing is converted on the way in, except a TOML array into a tuple and a whole number into a float,
-# and an unknown key is a problem. `problem.problems_of` reports what is wrong. Building is deferred to
-# the first use, so that only the outermost model of a file is built.
-
-
-Item = TypeVar("Item")
-# Strictly, a TOML array would be no tuple.
-Several = Annotated[tuple[Item, ...], Field(strict=False)]
-
-
-class Declaration(
-    BaseModel, frozen=True, extra="forbid", strict=True, allow_inf_nan=False, defer_build=True
-):
-    """A table whose keys are the fields; a validator's ValueError ends the sentence "`key` …"."""
-
-
-def known_keys(kind: Any, where: Where = ()) -> Iterator[Where]:
-    """List the path of each key and table, parents first; `*` stands for a name or a number."""
-    if isinstance(kind, type) and issubclass(kind, Declaration):
-        for name, field in kind.model_fields.items():
-            key = (*where, field.alias or name)
-            yield key
-            yield from known_keys(field.annotation, key)
-        return
-    inside = (*where, "*") if get_origin(kind) in (dict, tuple) else where
-    for inner in get_args(kind):
-        yield from known_keys(inner, inside)
+from .problem import SECRET, Problem
 
 
 class Document(Value, eq=False):

@@ -14,6 +14,7 @@ from typing import Any
 
 from msgspec import field
 
+from ..machines.pattern import lazy_pattern
 from ..machines.value import Value
 from .paths import Paths, write_private
 from .problem import Where
@@ -43,16 +44,16 @@ def choose_for_folder(paths: Paths, folder: Path, choice: dict[str, Any]) -> Pat
 # Positions ----------------------------------------------------------------------------------------
 
 
-_BLANK = re.compile(r"(?:[ \t\r\n]+|#[^\n]*)*")
-_SPACE = re.compile(r"[ \t]*")
-_STRING = re.compile(
+_BLANK = lazy_pattern(r"(?:[ \t\r\n]+|#[^\n]*)*")
+_SPACE = lazy_pattern(r"[ \t]*")
+_STRING = lazy_pattern(
     r'"""(?:[^"\\]|\\[\s\S]|"{1,2}(?!"))*"{3,5}'
     r"|'''(?:[^']|'{1,2}(?!'))*'{3,5}"
     r'|"(?:[^"\\]|\\.)*"'
     r"|'[^']*'"
 )
-_SCALAR = re.compile(r"\d{4}-\d\d-\d\d \d\d:[^,\]}\s#]*|[^,\]}\s#]+")
-_BARE = re.compile(r"[A-Za-z0-9_-]+")
+_SCALAR = lazy_pattern(r"\d{4}-\d\d-\d\d \d\d:[^,\]}\s#]*|[^,\]}\s#]+")
+_BARE = lazy_pattern(r"[A-Za-z0-9_-]+")
 
 Spot = tuple[int, int]
 

@@ -7,20 +7,22 @@ import json
 import re
 import shlex
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from pydantic import ValidationError
-
+from ..machines.pattern import lazy_pattern
 from ..machines.value import Value
 
+if TYPE_CHECKING:
+    from pydantic import ValidationError
+
 Where = tuple[str | int, ...]
-SECRET = re.compile(
+SECRET = lazy_pattern(
     r"\bkey\b|(api|access|private|secret)[_-]?key|(\b|_)token\b|secret|password", re.IGNORECASE
 )
 _KEY = "[key]"  # how pydantic ends the path of a table's name, in contrast to its value
 _COMMANDS = ("run", "gates", "start", "resume")
 """Keys whose value is a command as a list of words, or a list of such commands."""
-_SHELL = re.compile(r"[|&;<>$`*?~]")
+_SHELL = lazy_pattern(r"[|&;<>$`*?~]")
 """What only a shell understands."""
 _EXPECTED = {
     "bool_type": "true or false",
@@ -56,7 +58,7 @@ class UnknownWord(ValueError):
         self.known = known
 
 
-def problems_of(error: ValidationError) -> list[Problem]:
+def problems_of(error: "ValidationError") -> list[Problem]:
     """Translate all errors of pydantic; a list with a wrong item is not reported as empty."""
     found = error.errors(include_url=False)
     prefixes = {error["loc"][:length] for error in found for length in range(len(error["loc"]))}

@@ -20,17 +20,8 @@ from ..machines.errors import UsageError
 from ..machines.policy import RoutesChoice
 from ..machines.route_check import SAFETY, check_routes
 from ..machines.routes import Routes
-from .document import (
-    Declaration,
-    Diagnostic,
-    Document,
-    Several,
-    config_error,
-    diagnose,
-    is_list,
-    known_keys,
-    read_document,
-)
+from .declaration import Declaration, Several, known_keys
+from .document import Diagnostic, Document, config_error, diagnose, is_list, read_document
 from .problem import Problem, problems_of
 from .settings import Settings, TableName
 from .suggestions import DEFAULT_TABLE, OneOf, OneOrMany, UserName, suggest, table_names
@@ -291,7 +282,7 @@ def find_table(name: str) -> Routes:
         raise config_error(diagnostics)
     tables = document.data.keys()
     has_routes = is_list(document.data.get("route"))
-    is_settings = bool(tables & {*Settings.model_fields, "workflow"})
+    is_settings = bool(tables & {*Settings.__struct_fields__, "workflow"})
     if not has_routes and (tables & TableFile.model_fields.keys() or not is_settings):
         return read_table(document)
     if diagnostics := [*_problems(document, BaseFile), *check_words(document)]:

@@ -8,6 +8,7 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 
 from ..machines.value import Value
 from .config import shipped_text
+from .declaration import model_of
 from .positions import locate
 from .problem import Where
 from .routing import RouteFile
@@ -78,7 +79,7 @@ def _is_whole(value: str) -> bool:
 
 def schema() -> dict[str, Any]:
     """Describe every key: its type, its meaning, and its default."""
-    whole = Settings.model_json_schema(schema_generator=TomlSchema)
+    whole = model_of(Settings).model_json_schema(schema_generator=TomlSchema)
     routes = RouteFile.model_json_schema(schema_generator=TomlSchema)
     whole["properties"]["route"] = routes["properties"]["route"]
     whole["$defs"] |= routes["$defs"]

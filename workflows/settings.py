@@ -7,23 +7,16 @@ rest the shipped `config.toml`, which is always the first layer, is the only pla
 import re
 import tomllib
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
-from pydantic import (
-    AfterValidator,
-    BeforeValidator,
-    Field,
-    WithJsonSchema,
-    create_model,
-    model_validator,
-)
+from msgspec import Meta, field
 
 from ..machines.classification import Keywords
-from .document import Declaration, Several
 from .problem import shown
 from .providers import PROVIDERS
 from .suggestions import DEFAULT_TABLE, OneOf, UserName
 from .tools import REMOTE, RESERVED, TOOLS
+from .typed_table import Check, Table
 
 BusyInputMode = Literal["interrupt", "steer", "queue"]
 InterruptStrategy = Literal["keyword", "always", "never"]
@@ -67,12 +60,27 @@ def parse_size(value: object) -> int:
     return size
 
 
-def _check_size(value: object) -> int:
-    try:
-        return parse_size(value)
-    except ValueError as error:
-        expected = 'a size such as "1 MiB", "64 kB" or a number of bytes'
-        raise ValueError(f"must be {expected}, not {shown(value)}") from error
+class Size(int):
+    """A number of bytes; in a file it may be written as `1 MiB`."""
+
+    @classmethod
+    def read(cls, value: object) -> "Size":
+        """Return what is written. Raises `ValueError`."""
+        try:
+            return cls(parse_size(value))
+        except ValueError as error:
+            expected = 'a size such as "1 MiB", "64 kB" or a number of bytes'
+            raise ValueError(f"must be {expected}, not {shown(value)}") from error
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
+        from pydantic_core import core_schema
+
+        return core_schema.no_info_plain_validator_function(cls.read)
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: Any, handler: Any) -> dict[str, Any]:
+        return {"type": ["string", "integer"]}
 
 
 def _check_auto_resume(value: bool) -> bool:
@@ -127,50 +135,37 @@ def _check_minutes(minutes: float) -> float:
     return minutes
 
 
-AnyTool = WithJsonSchema(
-    {"anyOf": [{"type": "string", "enum": list(TOOLS.built_in)}, {"type": "string"}]}
+AnyTool = Check(
+    str, {"anyOf": [{"type": "string", "enum": list(TOOLS.built_in)}, {"type": "string"}]}
 )
-"""The schema of a tool's name: editors offer the built-in ones. `config.py` knows the others."""
-_Size = Annotated[
-    int, BeforeValidator(_check_size), WithJsonSchema({"type": ["string", "integer"]})
-]
-_Never = Annotated[
-    bool, AfterValidator(_check_auto_resume), WithJsonSchema({"type": "boolean", "const": False})
-]
-_Turns = Annotated[
-    int, AfterValidator(_check_turns), WithJsonSchema({"type": "integer", "minimum": 1})
-]
-_Amount = Annotated[float, Field(ge=0)]
-_Tokens = Annotated[
-    int, AfterValidator(_check_tokens), WithJsonSchema({"type": "integer", "minimum": 1})
-]
-_Minutes = Annotated[
-    float,
-    AfterValidator(_check_minutes),
-    WithJsonSchema({"type": "number", "exclusiveMinimum": 0}),
-]
+"""A tool's name: editors offer the built-in ones. `config.py` knows the others."""
+_Never = Annotated[bool, Check(_check_auto_resume, {"type": "boolean", "const": False})]
+_Turns = Annotated[int, Check(_check_turns, {"type": "integer", "minimum": 1})]
+_Amount = Annotated[float, Meta(ge=0)]
+_Tokens = Annotated[int, Check(_check_tokens, {"type": "integer", "minimum": 1})]
+_Minutes = Annotated[float, Check(_check_minutes, {"type": "number", "exclusiveMinimum": 0})]
 
 
-class Persistence(Declaration, frozen=True):
+class Persistence(Table):
     """The persistence of queues."""
 
     enabled: bool
     path: str
     auto_resume: _Never
-    retention_hours: Annotated[float, Field(ge=0)]
+    retention_hours: Annotated[float, Meta(ge=0)]
 
 
-class AutoQueueSettings(Declaration, frozen=True):
+class AutoQueueSettings(Table):
     """The handling of messages that arrive during a turn."""
 
     enabled: bool
-    max_queue_size: Annotated[int, Field(ge=1)]
+    max_queue_size: Annotated[int, Meta(ge=1)]
     show_queue_on_input: bool
-    interrupt_keywords: Several[str]
-    steer_keywords: Several[str]
-    filler_words: Several[str]
-    negation_words: Several[str]
-    acknowledgement_words: Several[str]
+    interrupt_keywords: tuple[str, ...]
+    steer_keywords: tuple[str, ...]
+    filler_words: tuple[str, ...]
+    negation_words: tuple[str, ...]
+    acknowledgement_words: tuple[str, ...]
     after_interrupt: AfterInterrupt
     persistence: Persistence
 
@@ -186,51 +181,51 @@ class AutoQueueSettings(Declaration, frozen=True):
         )
 
 
-class Goals(Declaration, frozen=True):
+class Goals(Table):
     """Budget and judge of standing goals."""
 
     max_turns: _Turns
     max_tokens: _Tokens | None = None
     max_minutes: _Minutes | None = None
     judge: str
-    gates: Several[Annotated[Several[str], Field(min_length=1)]]
-    max_judge_failures: Annotated[int, Field(ge=0)]
-    max_failed_turns: Annotated[int, Field(ge=0)]
-    judge_timeout: Annotated[float, Field(gt=0)]
-    gate_timeout: Annotated[float, Field(gt=0)]
-    backoff: Annotated[float, Field(ge=0)]
-    backoff_limit: Annotated[float, Field(ge=0)]
-    max_wait: Annotated[float, Field(gt=0)]
+    gates: tuple[Annotated[tuple[str, ...], Meta(min_length=1)], ...]
+    max_judge_failures: Annotated[int, Meta(ge=0)]
+    max_failed_turns: Annotated[int, Meta(ge=0)]
+    judge_timeout: Annotated[float, Meta(gt=0)]
+    gate_timeout: Annotated[float, Meta(gt=0)]
+    backoff: Annotated[float, Meta(ge=0)]
+    backoff_limit: Annotated[float, Meta(ge=0)]
+    max_wait: Annotated[float, Meta(gt=0)]
 
 
-class Delegation(Declaration, frozen=True):
+class Delegation(Table):
     """Bounds of the tree of subagents."""
 
-    max_depth: Annotated[int, Field(ge=0)]
-    max_children: Annotated[int, Field(ge=1)]
+    max_depth: Annotated[int, Meta(ge=0)]
+    max_children: Annotated[int, Meta(ge=1)]
     when_full: WhenFull
-    steer_deadline: Annotated[float, Field(ge=0)]
-    wrap_up: Annotated[float, Field(gt=0)]
-    timeout: Annotated[float, Field(ge=0)]
+    steer_deadline: Annotated[float, Meta(ge=0)]
+    wrap_up: Annotated[float, Meta(gt=0)]
+    timeout: Annotated[float, Meta(ge=0)]
 
 
-class Compaction(Declaration, frozen=True):
+class Compaction(Table):
     """When older turns are summarised; `at` and `keep` are shares of the model's window."""
 
     auto: bool
-    at: Annotated[float, Field(gt=0, le=1)]
-    keep: Annotated[float, Field(ge=0, lt=1)]
+    at: Annotated[float, Meta(gt=0, le=1)]
+    keep: Annotated[float, Meta(ge=0, lt=1)]
 
 
-class UsageLimits(Declaration, frozen=True):
+class UsageLimits(Table):
     """Usage limits of a session; 0 is no limit."""
 
-    max_tokens: Annotated[int, Field(ge=0)] = 0
+    max_tokens: Annotated[int, Meta(ge=0)] = 0
     max_cost: _Amount = 0.0
     max_minutes: _Amount = 0.0
 
 
-class PermissionRule(Declaration, frozen=True):
+class PermissionRule(Table):
     """One line of the permissions; `tool` and `match` are patterns."""
 
     tool: str
@@ -238,28 +233,28 @@ class PermissionRule(Declaration, frozen=True):
     do: Verb
 
 
-class PermissionSettings(Declaration, frozen=True):
+class PermissionSettings(Table):
     """Rules in order; the first that matches decides, and `ask` where none does."""
 
-    rules: Several[PermissionRule]
+    rules: tuple[PermissionRule, ...]
 
 
-class ToolSettings(Declaration, frozen=True):
+class ToolSettings(Table):
     """Bounds of every tool; `grace` in seconds, `model_limit` and `output_limit` in bytes.
 
     `network` and `writable` (folders) are about commands in the sandbox.
     """
 
-    grace: Annotated[float, Field(ge=0)]
-    model_limit: _Size
-    output_limit: _Size
-    environment: Several[str]
+    grace: Annotated[float, Meta(ge=0)]
+    model_limit: Size
+    output_limit: Size
+    environment: tuple[str, ...]
     sandbox: SandboxMode
     network: bool
-    writable: Several[str]
+    writable: tuple[str, ...]
 
 
-class ToolDeclaration(Declaration, frozen=True):
+class ToolDeclaration(Table):
     """A tool without Python: a command that gets its arguments as JSON on standard input.
 
     `parameters` are the JSON Schemas of the arguments by name; all without a `default` must be given,
@@ -268,22 +263,18 @@ class ToolDeclaration(Declaration, frozen=True):
 
     name: Annotated[
         str,
-        AfterValidator(_check_tool_name),
-        WithJsonSchema({"type": "string", "pattern": "^[A-Za-z0-9_-]{1,64}$"}),
-        Field(
-            description="Its name for the model, for `tools` of agents and for permission rules."
-        ),
+        Check(_check_tool_name, {"type": "string", "pattern": "^[A-Za-z0-9_-]{1,64}$"}),
+        Meta(description="Its name for the model, for `tools` of agents and for permission rules."),
     ]
     description: Annotated[
         str,
-        AfterValidator(_check_description),
-        WithJsonSchema({"type": "string", "minLength": 1}),
-        Field(description="What it is for; the model reads this."),
+        Check(_check_description, {"type": "string", "minLength": 1}),
+        Meta(description="What it is for; the model reads this."),
     ]
     run: Annotated[
-        Several[str],
-        AfterValidator(_check_command),
-        Field(
+        tuple[str, ...],
+        Check(_check_command),
+        Meta(
             description="The command. It gets the arguments as a JSON object on standard input, and "
             "what it prints is the result. A program written with a `/` is relative to the file "
             "that declares the tool."
@@ -291,18 +282,18 @@ class ToolDeclaration(Declaration, frozen=True):
     ]
     parameters: Annotated[
         dict[str, dict[str, Any]],
-        Field(description="The arguments by name; each is a JSON Schema, such as a `type`."),
-    ] = Field(default_factory=dict[str, dict[str, Any]])
+        Meta(description="The arguments by name; each is a JSON Schema, such as a `type`."),
+    ] = field(default_factory=dict[str, dict[str, Any]])
     required: Annotated[
-        Several[str] | None,
-        Field(
+        tuple[str, ...] | None,
+        Meta(
             description="The arguments that must be given; if left out, all that have no `default`."
         ),
     ] = None
     mutating: Annotated[
-        bool, Field(description="Whether it may change files: then it runs alone, and is reverted.")
+        bool, Meta(description="Whether it may change files: then it runs alone, and is reverted.")
     ] = False
-    timeout: Annotated[float, Field(gt=0, description="Time limit of a call in seconds.")] = 120.0
+    timeout: Annotated[float, Meta(gt=0, description="Time limit of a call in seconds.")] = 120.0
 
     @property
     def needed(self) -> tuple[str, ...]:
@@ -312,7 +303,7 @@ class ToolDeclaration(Declaration, frozen=True):
         return tuple(name for name, schema in self.parameters.items() if "default" not in schema)
 
 
-class McpSettings(Declaration, frozen=True):
+class McpSettings(Table):
     """A server of the Model Context Protocol: a command that speaks on its pipes, or the URL of one.
 
     `tools` are patterns of the server's own names; `env` is added to the environment of the command,
@@ -320,78 +311,75 @@ class McpSettings(Declaration, frozen=True):
     """
 
     command: Annotated[
-        Several[str],
-        Field(
+        tuple[str, ...],
+        Meta(
             description="The command that starts the server. A program written with a `/` is "
             "relative to this file."
         ),
     ] = ()
     url: Annotated[
-        str, Field(description="The address of a server that runs already, in place of a command.")
+        str, Meta(description="The address of a server that runs already, in place of a command.")
     ] = ""
     tools: Annotated[
-        Several[str], Field(description="Patterns of the server's tools; the others are left out.")
+        tuple[str, ...],
+        Meta(description="Patterns of the server's tools; the others are left out."),
     ] = ("*",)
-    env: Annotated[dict[str, str], Field(description="Variables of its environment.")] = Field(
+    env: Annotated[dict[str, str], Meta(description="Variables of its environment.")] = field(
         default_factory=dict[str, str]
     )
     headers: Annotated[
         dict[str, str],
-        Field(
-            description="Headers of requests to `url`; `$NAME` is a variable of the environment."
-        ),
-    ] = Field(default_factory=dict[str, str])
-    timeout: Annotated[float, Field(gt=0, description="Time limit of a call in seconds.")] = 120.0
+        Meta(description="Headers of requests to `url`; `$NAME` is a variable of the environment."),
+    ] = field(default_factory=dict[str, str])
+    timeout: Annotated[float, Meta(gt=0, description="Time limit of a call in seconds.")] = 120.0
     start_timeout: Annotated[
-        float, Field(gt=0, description="Seconds until it has to have listed its tools.")
+        float, Meta(gt=0, description="Seconds until it has to have listed its tools.")
     ] = 30.0
     sandbox: Annotated[
         bool,
-        Field(description="Whether `tools.sandbox` holds for its command as for the tool `shell`."),
+        Meta(description="Whether `tools.sandbox` holds for its command as for the tool `shell`."),
     ] = True
 
-    @model_validator(mode="after")
-    def _reached_in_one_way(self) -> Self:
+    def check(self) -> None:
+        """Refuse a server that is reached in two ways or in none."""
         if bool(self.command) == bool(self.url):
             raise ValueError("needs either a `command` or a `url`")
         if self.url and not self.url.startswith(("http://", "https://")):
             raise ValueError("`url` must begin with http:// or https://")
-        return self
 
 
-class HookSettings(Declaration, frozen=True):
+class HookSettings(Table):
     """A command that runs on an event of a session; `timeout` in seconds."""
 
     on: HookEvent
-    run: Annotated[Several[str], Field(min_length=1)]
-    timeout: Annotated[float, Field(gt=0, le=3600)] = 10.0
+    run: Annotated[tuple[str, ...], Meta(min_length=1)]
+    timeout: Annotated[float, Meta(gt=0, le=3600)] = 10.0
 
 
-class RestoreSettings(Declaration, frozen=True):
+class RestoreSettings(Table):
     """How long sessions of external agents are kept."""
 
-    retention_hours: Annotated[float, Field(ge=0)]
+    retention_hours: Annotated[float, Meta(ge=0)]
 
 
-class CheckpointSettings(Declaration, frozen=True):
+class CheckpointSettings(Table):
     """The copies of files for `/revert`."""
 
-    budget: _Size
+    budget: Size
 
 
-class ServeSettings(Declaration, frozen=True):
+class ServeSettings(Table):
     """Where `steersman serve` is reached."""
 
-    port: Annotated[int, Field(ge=0, le=65535)]
-    names: Several[str]
+    port: Annotated[int, Meta(ge=0, le=65535)]
+    names: tuple[str, ...]
     certificate: str
     key: str
 
-    @model_validator(mode="after")
-    def _with_its_key(self) -> Self:
+    def check(self) -> None:
+        """Refuse a certificate without its key."""
         if bool(self.certificate) != bool(self.key):
             raise ValueError("needs both `certificate` and `key`, or neither")
-        return self
 
 
 def _check_collector(endpoint: str) -> str:
@@ -400,56 +388,54 @@ def _check_collector(endpoint: str) -> str:
     return endpoint
 
 
-class TelemetrySettings(Declaration, frozen=True):
+class TelemetrySettings(Table):
     """Where traces and metrics are sent; nowhere without an endpoint. `headers` are of each request."""
 
-    endpoint: Annotated[str, AfterValidator(_check_collector)]
+    endpoint: Annotated[str, Check(_check_collector)]
     content: bool
     headers: dict[str, str]
 
 
-class ScheduleSettings(Declaration, frozen=True):
+class ScheduleSettings(Table):
     """What `steersman serve` does at planned times; `schedules.py` checks what belongs together."""
 
     name: Annotated[
         str,
-        Field(
+        Meta(
             description="Its name; if left out, that of the workflow or the session. What it did is "
             "remembered by it."
         ),
     ] = ""
     cron: Annotated[
-        str, Field(description="When: minute, hour, day, month, weekday, in local time.")
+        str, Meta(description="When: minute, hour, day, month, weekday, in local time.")
     ] = ""
-    at: Annotated[str, Field(description='Or once, at a date with a time: "2026-12-01T07:00".')] = (
-        ""
-    )
+    at: Annotated[str, Meta(description='Or once, at a date with a time: "2026-12-01T07:00".')] = ""
     run: Annotated[
-        str, Field(description="The workflow that it runs: a name, or a file seen from `folder`.")
+        str, Meta(description="The workflow that it runs: a name, or a file seen from `folder`.")
     ] = ""
     variables: Annotated[
-        dict[str, Any], Field(description="The workflow's variables that are not as usual.")
-    ] = Field(default_factory=dict[str, Any])
-    say: Annotated[str, Field(description="Or the message that it sends.")] = ""
+        dict[str, Any], Meta(description="The workflow's variables that are not as usual.")
+    ] = field(default_factory=dict[str, Any])
+    say: Annotated[str, Meta(description="Or the message that it sends.")] = ""
     session: Annotated[
-        str, Field(description="The session that gets it; if left out, a new one each time.")
+        str, Meta(description="The session that gets it; if left out, a new one each time.")
     ] = ""
     agent: Annotated[
-        str, Field(description="The agent of a new session; if left out, the usual one.")
+        str, Meta(description="The agent of a new session; if left out, the usual one.")
     ] = ""
     folder: Annotated[
-        str, Field(description="The folder of a run or a new session; if left out, `~`.")
+        str, Meta(description="The folder of a run or a new session; if left out, `~`.")
     ] = ""
     missed: Annotated[
         MissedRule,
-        Field(
+        Meta(
             description="What becomes of times at which nothing was served: they are passed over "
             '("skip"), or it happens once in their place ("once").'
         ),
     ] = "skip"
 
 
-class ModelPrice(Declaration, frozen=True):
+class ModelPrice(Table):
     """The price of a million tokens of a model."""
 
     input: _Amount
@@ -458,7 +444,7 @@ class ModelPrice(Declaration, frozen=True):
     cache_write: _Amount | None = None
 
 
-class ModelSettings(Declaration, frozen=True):
+class ModelSettings(Table):
     """A model that agents can use by name."""
 
     provider: Annotated[str, OneOf(PROVIDERS)]
@@ -467,28 +453,28 @@ class ModelSettings(Declaration, frozen=True):
     model: str = ""
     tool_dialect: ToolDialect = "native"
     script: str = ""
-    context_window: Annotated[int, Field(ge=1)] | None = None
-    temperature: Annotated[float, Field(ge=0)] | None = None
-    max_tokens: Annotated[int, Field(ge=1)] | None = None
+    context_window: Annotated[int, Meta(ge=1)] | None = None
+    temperature: Annotated[float, Meta(ge=0)] | None = None
+    max_tokens: Annotated[int, Meta(ge=1)] | None = None
     thinking: Thinking | None = None
-    timeout: Annotated[float, Field(gt=0)] | None = None
+    timeout: Annotated[float, Meta(gt=0)] | None = None
     price: ModelPrice | None = None
 
 
-class AgentSettings(Declaration, frozen=True):
+class AgentSettings(Table):
     """An agent by name; without a `model` the automatic choice, without a mode the general one."""
 
     model: str = ""
     system: str = ""
-    tools: Several[Annotated[str, AnyTool]] = (*TOOLS.built_in, f"{REMOTE}*")
-    max_steps: Annotated[int, Field(ge=1)] = 50
+    tools: tuple[Annotated[str, AnyTool], ...] = (*TOOLS.built_in, f"{REMOTE}*")
+    max_steps: Annotated[int, Meta(ge=1)] = 50
     busy_input_mode: BusyInputMode | None = None
     interrupt_strategy: InterruptStrategy | None = None
     interrupt_at: InterruptAt | None = None
     steer_while_streaming: SteerWhileStreaming | None = None
     on_parent_interrupt: OnParentInterrupt = "cancel"
     protocol: Literal["own", "acp"] = "own"
-    start: Several[str] = ()
+    start: tuple[str, ...] = ()
     limits: UsageLimits | None = None
 
 
@@ -500,10 +486,10 @@ def _check_table(name: str) -> str:
     return name
 
 
-TableName = Annotated[str, AfterValidator(_check_table)]
+TableName = Annotated[str, Check(_check_table)]
 
 
-class Routing(Declaration, frozen=True):
+class Routing(Table):
     """Which routing tables are in force; `unsafe`: also if they break a safety rule."""
 
     table: TableName
@@ -514,7 +500,7 @@ T = TypeVar("T", bool, int, float, str)
 _SHIPPED = Path(__file__).parents[1] / "config.toml"
 
 
-class CommandSettings(Declaration, frozen=True):
+class CommandSettings(Table):
     """The settings of single slash commands: `[commands]` of the shipped `config.toml` declares them.
 
     A key's type is that of its default, so that a command and its setting need no other declaration.
@@ -528,11 +514,14 @@ class CommandSettings(Declaration, frozen=True):
 
 
 def _command_settings() -> type[CommandSettings]:
-    """Make the model of the keys that are shipped; only their table is read, for speed."""
+    """Make the class of the keys that are shipped; only their table is read, for speed."""
     text = _SHIPPED.read_text(encoding="utf-8").partition("\n[commands]\n")[2]
     shipped = tomllib.loads(re.split(r"^\[", text, maxsplit=1, flags=re.MULTILINE)[0])
-    fields: dict[str, Any] = {name: (type(value), ...) for name, value in shipped.items()}
-    return create_model("CommandSettings", __base__=CommandSettings, **fields)
+    types = {name: type(value) for name, value in shipped.items()}
+    named = {"__annotations__": types, "__module__": __name__, "__doc__": CommandSettings.__doc__}
+    metaclass: Any = type(CommandSettings)
+    made: type[CommandSettings] = metaclass("CommandSettings", (CommandSettings,), named)
+    return made
 
 
 if TYPE_CHECKING:
@@ -541,7 +530,7 @@ else:
     ShippedCommandSettings = _command_settings()
 
 
-class Settings(Declaration, frozen=True):
+class Settings(Table):
     """Everything that can be set; what stands in a `[[route]]` is checked by `routing.py`."""
 
     busy_input_mode: BusyInputMode
@@ -560,13 +549,13 @@ class Settings(Declaration, frozen=True):
     checkpoints: CheckpointSettings
     serve: ServeSettings
     telemetry: TelemetrySettings
-    hooks: Several[HookSettings]
-    tool: Several[ToolDeclaration]
-    schedule: Several[ScheduleSettings]
-    mcp: dict[UserName, McpSettings] = Field(default_factory=dict[str, McpSettings])
-    gateways: dict[UserName, dict[str, Any]] = Field(default_factory=dict[str, dict[str, Any]])
+    hooks: tuple[HookSettings, ...]
+    tool: tuple[ToolDeclaration, ...]
+    schedule: tuple[ScheduleSettings, ...]
+    mcp: dict[UserName, McpSettings] = field(default_factory=dict[str, McpSettings])
+    gateways: dict[UserName, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
     routing: Routing
-    models: dict[UserName, ModelSettings] = Field(default_factory=dict[str, ModelSettings])
+    models: dict[UserName, ModelSettings] = field(default_factory=dict[str, ModelSettings])
     agents: dict[UserName, AgentSettings]
     commands: ShippedCommandSettings
-    route: Several[dict[str, Any]] = ()
+    route: tuple[dict[str, Any], ...] = ()

@@ -4,19 +4,16 @@ import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from msgspec.structs import replace
-from pydantic import (
-    AfterValidator,
-    Field,
-    GetCoreSchemaHandler,
-    GetJsonSchemaHandler,
-    WrapValidator,
-)
 
 from .document import is_table
 from .problem import Problem, UnknownWord, Where, dotted
+from .typed_table import Check
+
+if TYPE_CHECKING:
+    from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 
 # Names of agents, models, workflows and routes ----------------------------------------------------
 
@@ -27,7 +24,7 @@ def _check_name(name: str) -> str:
     raise ValueError("is not a name: use letters, digits, `_`, `-` and `.`, at most 64 characters")
 
 
-UserName = Annotated[str, AfterValidator(_check_name)]
+UserName = Annotated[str, Check(_check_name)]
 
 
 # The shipped routing tables -----------------------------------------------------------------------
@@ -63,11 +60,11 @@ class OneOf:
             return word
         raise UnknownWord(word, tuple(self.known))
 
-    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> Any:
-        return handler.generate_schema(Annotated[str, AfterValidator(self.check)])
+    def __get_pydantic_core_schema__(self, source: Any, handler: "GetCoreSchemaHandler") -> Any:
+        return handler.generate_schema(Annotated[str, Check(self.check)])
 
     def __get_pydantic_json_schema__(
-        self, schema: Any, handler: GetJsonSchemaHandler
+        self, schema: Any, handler: "GetJsonSchemaHandler"
     ) -> dict[str, Any]:
         return {"type": "string"} if self.prefix else {"type": "string", "enum": list(self.known)}
 
@@ -85,14 +82,16 @@ class OneOrMany(OneOf):
             raise ValueError("is empty: name at least one")
         return words
 
-    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> Any:
-        words = tuple[Annotated[str, AfterValidator(self.check)], ...]
+    def __get_pydantic_core_schema__(self, source: Any, handler: "GetCoreSchemaHandler") -> Any:
+        from pydantic import Field, WrapValidator
+
+        words = tuple[Annotated[str, Check(self.check)], ...]
         return handler.generate_schema(
             Annotated[words, Field(strict=False), WrapValidator(self.take)]
         )
 
     def __get_pydantic_json_schema__(
-        self, schema: Any, handler: GetJsonSchemaHandler
+        self, schema: Any, handler: "GetJsonSchemaHandler"
     ) -> dict[str, Any]:
         word = OneOf.__get_pydantic_json_schema__(self, schema, handler)
         words = {"type": "array", "items": word, "minItems": 1}

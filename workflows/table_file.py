@@ -37,16 +37,8 @@ from ..machines.disposition import (
 )
 from ..machines.routes import STEERSMAN, Routes
 from ..machines.routing import Row, Table
-from .document import (
-    Declaration,
-    Diagnostic,
-    Document,
-    Several,
-    config_error,
-    diagnose,
-    known_keys,
-    read_document,
-)
+from .declaration import Declaration, Several, known_keys
+from .document import Diagnostic, Document, config_error, diagnose, read_document
 from .problem import Problem, problems_of
 from .suggestions import DEFAULT_TABLE, TABLES, OneOf, OneOrMany, UserName, suggest, table_names
 

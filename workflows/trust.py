@@ -8,13 +8,13 @@ folder lies in the state folder, so that two terminals can't undo each other.
 
 import hashlib
 import os
-import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
 from ..machines.errors import ConfigError
+from ..machines.pattern import lazy_pattern
 from ..machines.value import Value
 from .document import is_table
 from .paths import Paths, write_private
@@ -22,7 +22,7 @@ from .problem import Problem, Where, dotted
 
 PROJECT_FILE = "steersman.toml"
 
-_KEY_VARIABLE = re.compile(r"""\bapi_key_env\b["']?\s*=\s*(?:"([^"\n]+)"|'([^'\n]+)')""")
+_KEY_VARIABLE = lazy_pattern(r"""\bapi_key_env\b["']?\s*=\s*(?:"([^"\n]+)"|'([^'\n]+)')""")
 
 GUARDED: tuple[Where, ...] = (
     ("hooks",),

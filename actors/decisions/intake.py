@@ -6,20 +6,20 @@ of `defer` means.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from ...journal import entries as e
 from ...journal.queue_record import ItemRecord, QueueRecord
 from ...machines.conversation import ToolRequest
 from ...machines.internal_messages import HandBack
+from ...machines.pattern import lazy_pattern
 from .decision import Decision, answer
 from .wording import words
 
 HAND_BACK = "defer"
 """The tool by which a model gives a message back; the queue carries it out."""
 
-LEAD = re.compile(r"^\s*\[New message from [^\]\n]*\]\s*")
+LEAD = lazy_pattern(r"^\s*\[New message from [^\]\n]*\]\s*")
 
 
 def taken_in(steers: Sequence[ItemRecord]) -> str:

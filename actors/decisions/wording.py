@@ -6,11 +6,14 @@ import re
 
 from ...journal.queue_record import ItemRecord
 from ...machines.conversation import rendered
+from ...machines.pattern import lazy_pattern
 
 TASK = "task"
 """The client id of a child's first message."""
 
-LEAD = re.compile(r"^(?=[ \t]*\[((New message|Result) from |Asked beside the work:))", re.MULTILINE)
+LEAD = lazy_pattern(
+    r"^(?=[ \t]*\[((New message|Result) from |Asked beside the work:))", re.MULTILINE
+)
 
 
 def words(item: ItemRecord, is_named: bool = False) -> str:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from contextlib import suppress
-from typing import Any, Final, cast
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -13,11 +12,11 @@ from ...journal.entries import WorkResult
 from ...journal.run_record import RunRecord, StepRecord
 from ...machines.delegation_messages import Delegate
 from ...machines.effects import RunTool
-from ...machines.errors import TemplateError, UsageError
+from ...machines.errors import TemplateError
 from ...machines.json_shape import schema_mismatch
 from ...machines.port_results import ToolResult
 from ...machines.verdict import Unusable, read_verdict
-from ...machines.workflow_messages import ENDED, ChildCame
+from ...machines.workflow_messages import ENDED, WORKFLOW, ChildCame, included
 from ...workflows.flow.spec import (
     FIELDS,
     AgentAction,
@@ -40,34 +39,11 @@ JUDGING = """Judge whether this holds:
 {of}
 Answer with one JSON object and nothing else: {{"verdict": "done" or "continue", "reason": "why, in a \
 sentence"}}. `done` means that it holds, `continue` that it does not."""
-WORKFLOW: Final = "workflow "
-"""How the name of an agent begins that is no agent but another workflow."""
-
 COMMANDS = (Kind.RUN, Kind.SHELL, Kind.CALL)
 """The kinds of steps that are a process."""
 
 Outcome = tuple[str, WorkResult]
 """How an attempt ended: ok or failed, and its result."""
-
-# Workflows within workflows -----------------------------------------------------------------------
-
-
-def included(name: str, variables: Mapping[str, Any]) -> str:
-    """Write the task of a workflow that is a step of another; `given_in` reads it."""
-    said = json.dumps(dict(variables), ensure_ascii=False) if variables else ""
-    return f"run {name} {said}".rstrip()
-
-
-def given_in(name: str, task: str) -> dict[str, Any]:
-    """Read the variables out of a task. Raises `UsageError` for what is none."""
-    found: Any = None
-    said = task.removeprefix(f"run {name}").strip()
-    with suppress(ValueError):
-        found = json.loads(said) if said else {}
-    if not isinstance(found, dict):
-        raise UsageError(f"`{task[:80]}` does not run the workflow `{name}`")
-    return cast("dict[str, Any]", found)
-
 
 # Values of templates ------------------------------------------------------------------------------
 

@@ -49,7 +49,7 @@ def sessions_resume(session: Session) -> int:
     Example: steersman sessions resume last
     """
     from ..chat import chat
-    from ..options import ChatOptions
+    from ..chat_options import ChatOptions
 
     return chat(ChatOptions(resume=session, folder=Path.cwd()), os.environ)
 

@@ -34,7 +34,7 @@ from ...workflows.flow.plan import draw_plan, plan_data, plan_mermaid
 from ...workflows.flow.plan import plan_of as planned_steps
 from ...workflows.flow.spec import WorkflowSpec
 from ...workflows.paths import Paths
-from ..options import work_folder
+from ..chat_options import work_folder
 from ..output import show, show_document
 from ..signals import SignalExit, leave_on_signals
 from .options import RunInterface, RunOptions

@@ -9,7 +9,6 @@ from ...journal.record import SessionRecord
 from ...machines.errors import SteersmanError
 from ...machines.messages import PolicyChange
 from ...machines.policy import RoutesChoice
-from ...workflows.routing import refusals
 from ...workflows.suggestions import table_names
 from ..client import SessionClient
 from ..dry_run import as_said, draw_explanation, explanation, state_of
@@ -42,6 +41,8 @@ def use_routes(
     if name not in table_names():
         return Reply(ok=False, text=f"Use which table? {', '.join(table_names())}.")
     choice = RoutesChoice(table=name, may_be_unsafe=unsafe)
+    from ...workflows.routing import refusals
+
     if not unsafe and (faults := refusals(name)):
         why = "\n".join(f"  {fault.message}" for fault in faults)
         text = f"Table `{name}` breaks safety rules, and is used only with --unsafe:\n{why}"

@@ -12,7 +12,6 @@ Names and attributes follow the semantic conventions for generative AI
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
 from typing import Any, assert_never
@@ -23,6 +22,7 @@ from ...journal import entries as e
 from ...journal.fold import EntryKinds
 from ...journal.store import StoredEntry
 from ...machines.conversation import ChatMessage, Usage
+from ...machines.pattern import lazy_pattern
 from ...machines.value import Value
 from ...workflows.document import is_list, is_table
 from ..redaction import Redactor
@@ -33,8 +33,8 @@ MOMENTS = 1_000
 """Events of one span; further ones are left out."""
 _NAME = 200  # characters of any other text
 _PLACES = 1_000  # sessions whose turns the log knows; the oldest are forgotten
-_SERVED = re.compile(r"(?:(?P<name>\S+) \()?(?P<model>\S+) at (?P<host>[^\s()]+)\)?")
-_EMBEDDED = re.compile(r"(?:(?P<name>\S+) \()?(?P<model>\S+)(?:, embedded\)| \(embedded\))")
+_SERVED = lazy_pattern(r"(?:(?P<name>\S+) \()?(?P<model>\S+) at (?P<host>[^\s()]+)\)?")
+_EMBEDDED = lazy_pattern(r"(?:(?P<name>\S+) \()?(?P<model>\S+)(?:, embedded\)| \(embedded\))")
 
 Attribute = str | bool | int | float | Sequence[str]
 Attributes = Mapping[str, Attribute]

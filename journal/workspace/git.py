@@ -18,9 +18,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from ...machines.pattern import lazy_pattern
 from ...machines.value import Value
 
-_CONVERTS = re.compile(r"autocrlf|\beol\b|attributesfile|\[include", re.IGNORECASE)
+_CONVERTS = lazy_pattern(r"autocrlf|\beol\b|attributesfile|\[include", re.IGNORECASE)
 
 
 class Repository(Value):

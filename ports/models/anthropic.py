@@ -16,6 +16,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from ...machines.conversation import ChatMessage, Thought, Usage
+from ...machines.pattern import lazy_pattern
 from .capacity import published_window
 from .endpoint import Endpoint, Patience, parse_base_url
 from .error_text import ServerErrorText
@@ -40,7 +41,7 @@ _STOPS = {
     "model_context_window_exceeded": "length",
 }
 _BUDGETS = {"low": 2_048, "medium": 8_192, "high": 24_576}  # tokens to think with
-_WITH_BUDGET = re.compile(r"claude-(3|[a-z]+-4(-[0-5])?(-20|@|$|-latest))")
+_WITH_BUDGET = lazy_pattern(r"claude-(3|[a-z]+-4(-[0-5])?(-20|@|$|-latest))")
 
 
 class AnthropicModel(ServedModel):

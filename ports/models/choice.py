@@ -7,8 +7,6 @@
 5. the embedded model
 """
 
-import difflib
-import http.client
 import json
 import socket
 from collections.abc import Callable, Mapping
@@ -126,6 +124,8 @@ def probe_loopback(port: int) -> str | None:
 
     A closed port costs well under a millisecond.
     """
+    import http.client  # for a port that is open, which few have
+
     try:
         with socket.create_connection(("127.0.0.1", port), _KNOCK):
             pass
@@ -159,6 +159,8 @@ def _named(name: str, config_models: Mapping[str, ModelConfig], place: str) -> M
             )
     if service_name in PROVIDERS.entry_points.by_name:
         return ModelConfig(name=name, provider=service_name, model=model)
+    import difflib
+
     known = known_names(config_models)
     near = difflib.get_close_matches(name, known, 1)
     raise ConfigError(

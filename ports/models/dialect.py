@@ -14,10 +14,11 @@ from msgspec.structs import replace
 
 from ...machines.conversation import ChatMessage, ToolRequest, ToolSchema
 from ...machines.errors import ModelError
+from ...machines.pattern import lazy_pattern
 from ...machines.value import Value
 from .model import AnswerListener, Model, ModelAnswer, ModelRequest
 
-_FORGED = re.compile(r"^(?=\[(?:New message from|Result of) )", re.MULTILINE)
+_FORGED = lazy_pattern(r"^(?=\[(?:New message from|Result of) )", re.MULTILINE)
 _PROMPT = """
 You can use tools. Always answer with exactly one JSON object and nothing else. To speak:
 {"say": "your words"}
@@ -194,9 +195,9 @@ def _first(value: dict[str, Any], *names: str) -> Any:
     return next((value[name] for name in names if name in value), None)
 
 
-_SAY = re.compile(r'\s*(?:```(?:json)?\s*)?\{\s*"say"\s*:\s*"')
+_SAY = lazy_pattern(r'\s*(?:```(?:json)?\s*)?\{\s*"say"\s*:\s*"')
 # As much of a JSON string as is surely whole: no half escape, no half pair of surrogates.
-_WHOLE = re.compile(
+_WHOLE = lazy_pattern(
     r"(?:[^\"\\]"
     r"|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
     r"|\\u(?![dD][89abAB])[0-9a-fA-F]{4}"

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol
+
+from msgspec.structs import asdict
 
 from ...machines.errors import PlugInError
 from ...machines.policy import Price
@@ -48,8 +50,8 @@ def model_configs(models: Mapping[str, ModelSettings]) -> dict[str, ModelConfig]
 
 
 def _config(name: str, settings: ModelSettings) -> ModelConfig:
-    values: dict[str, Any] = dict(settings)
-    values["price"] = Price(**dict(settings.price)) if settings.price else None
+    values = asdict(settings)
+    values["price"] = Price(**asdict(settings.price)) if settings.price else None
     return ModelConfig(name=name, **values)
 
 

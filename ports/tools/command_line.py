@@ -20,6 +20,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from ...machines.pattern import lazy_pattern
 from ...machines.value import Value
 
 MAX_LENGTH = 64 * 1024
@@ -28,11 +29,11 @@ MAX_FORMS = 8 * MAX_LENGTH
 """Characters of all forms of a line together."""
 _MAX_DEPTH = 4  # lines in quotes in lines in quotes …
 
-_OPERATOR = re.compile(r"&&|\|\||;;|>>|<<|\$\(|\$\{|[;&|<>()`\n\r\0]")
-_CUT = re.compile(rf"{_OPERATOR.pattern}|[\"'{{}}]")
-_LINE = re.compile(rf"{_CUT.pattern}|[\s\\]")  # what a word has that may be a line of its own
-_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=\S*$")
-_DESCRIPTOR = re.compile(r"\d+$|\{\w+\}$")
+_OPERATOR = lazy_pattern(r"&&|\|\||;;|>>|<<|\$\(|\$\{|[;&|<>()`\n\r\0]")
+_CUT = lazy_pattern(rf"{_OPERATOR.pattern}|[\"'{{}}]")
+_LINE = lazy_pattern(rf"{_CUT.pattern}|[\s\\]")  # what a word has that may be a line of its own
+_ASSIGNMENT = lazy_pattern(r"[A-Za-z_]\w*\+?=\S*$")
+_DESCRIPTOR = lazy_pattern(r"\d+$|\{\w+\}$")
 _KEYWORDS = frozenset("! { coproc do elif else if then until while".split())
 _INTRODUCERS = frozenset("{ -exec -execdir -ok -okdir --exec --exec-batch".split())
 """Words after which a command begins, wherever they stand."""
@@ -46,7 +47,7 @@ _WRAPPERS = dict.fromkeys(
 """Programs that run the command in their arguments, and how many arguments come before it."""
 
 # The shell's grammar, as far as it is followed: outside and inside double quotes.
-_BARE = re.compile(
+_BARE = lazy_pattern(
     r"""(?P<joined>\\\n) | \\(?P<escaped>.) | \$?'(?P<single>[^']*)'? | (?P<double>\$?")
     | (?P<comment>(?<![^\s;&|()])\#[^\n]*)
     | (?P<redirect>(?:&>>?|>[>|&]?|<<<|<<-?|<[>&]?)(?!\())
@@ -54,7 +55,7 @@ _BARE = re.compile(
     | (?P<text>[^\\'"$&<>()`;|\s\0]+|.)""",
     re.DOTALL | re.VERBOSE,
 )
-_QUOTED = re.compile(
+_QUOTED = lazy_pattern(
     r"""(?P<joined>\\\n) | \\(?P<escaped>["\\$`]) | (?P<double>") | (?P<open>\$\(|`)
     | (?P<text>[^"\\$`]+|.)""",
     re.DOTALL | re.VERBOSE,

@@ -11,7 +11,6 @@ import asyncio
 import inspect
 import json
 import os
-import re
 import sys
 import threading
 from collections.abc import Callable
@@ -28,6 +27,7 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaWarningKind
 
 from ...machines.conversation import ToolSchema
 from ...machines.errors import ToolError, UsageError
+from ...machines.pattern import lazy_pattern
 from ...machines.port_results import ToolProgressed, ToolResult
 from ...machines.value import Value
 from ...workflows.document import is_list, is_table
@@ -42,7 +42,7 @@ from .tool import Tool, ToolContext, ToolResources, ToolRun
 P = ParamSpec("P")
 R = TypeVar("R")
 
-NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
+NAME = lazy_pattern(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 """A name that every model's API accepts."""
 GRACE = 2.0
 """Seconds that a function may take to return after a stop, before its call is given up."""
@@ -700,7 +700,7 @@ def _described(text: str) -> dict[str, str]:
 
 
 _SECTION = ("Args:", "Arguments:", "Parameters:")
-_PARAMETER = re.compile(r"\s+\**(\w+)\s*(?:\([^)]*\))?:\s*(.*)")
+_PARAMETER = lazy_pattern(r"\s+\**(\w+)\s*(?:\([^)]*\))?:\s*(.*)")
 
 
 def _untitled(part: Any) -> Any:

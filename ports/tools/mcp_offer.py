@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from msgspec import field
 
+from ...machines.pattern import lazy_pattern
 from ...machines.value import Value
 from .foreign_schema import is_within, table
 from .text import visible
@@ -25,9 +26,9 @@ _NOTES = 20
 _LONGEST_NAME = 64
 _LONGEST_SERVER = 24  # characters of a server's part of a name
 _LONGEST_ORIGINAL = 256
-_SERVER = re.compile(r"[a-zA-Z0-9-]+(_[a-zA-Z0-9-]+)*")
-_TOOL = re.compile(r"[a-zA-Z0-9_-]+")
-_UNSAFE = re.compile(r"[^a-zA-Z0-9-]+")
+_SERVER = lazy_pattern(r"[a-zA-Z0-9-]+(_[a-zA-Z0-9-]+)*")
+_TOOL = lazy_pattern(r"[a-zA-Z0-9_-]+")
+_UNSAFE = lazy_pattern(r"[^a-zA-Z0-9-]+")
 
 RESTARTED = "it was restarted"
 """Why a server ended that a person restarts."""

@@ -5,7 +5,6 @@ more than once; `wait` then returns with status `killed` (or with the real resul
 only when every process that the run started is proven dead.
 """
 
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol
@@ -14,11 +13,12 @@ from msgspec import field
 
 from ...machines.conversation import ToolSchema
 from ...machines.messages import Message
+from ...machines.pattern import lazy_pattern
 from ...machines.port_results import ToolResult
 from ...machines.value import Value
 from ..process.process import Processes
 
-_UNSAFE = re.compile(r"[^A-Za-z0-9._-]")
+_UNSAFE = lazy_pattern(r"[^A-Za-z0-9._-]")
 
 
 class ToolContext(Value):

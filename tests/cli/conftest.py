@@ -163,7 +163,7 @@ def command(
     capsys: pytest.CaptureFixture[str],
 ) -> Run:
     """Run a command in this process; keywords are environment variables."""
-    from steersman.cli.app import run as run_app
+    from steersman.cli.program import run as run_app
 
     for name in list(os.environ):
         if name.endswith(("_API_KEY", "_TOKEN")) or name.startswith("STEERSMAN_"):

@@ -7,11 +7,12 @@ import msgspec
 
 from steersman.ports.models.provider import ModelConfig
 from steersman.workflows.config import shipped, shipped_text
-from steersman.workflows.document import known_keys
+from steersman.workflows.declaration import known_keys
 from steersman.workflows.problem import Where
 from steersman.workflows.routing import RouteFile
 from steersman.workflows.schema import entries, schema
 from steersman.workflows.settings import AgentSettings, ModelSettings, Settings
+from steersman.workflows.typed_table import read_table
 
 NAMED = {"models": "main", "agents": "assistant", "mcp": "files"}
 WEB = {"url", "headers"}  # keys of a server that is no command
@@ -51,10 +52,10 @@ def test_examples_can_be_used() -> None:
         line[1:] if line.startswith("#") and line[1:2] not in (" ", "") else line for line in lines
     ]
     data = tomllib.loads("\n".join(shown))
-    assert set(data["models"]["main"]) == set(ModelSettings.model_fields)
-    assert set(data["agents"]["assistant"]) == set(AgentSettings.model_fields)
+    assert set(data["models"]["main"]) == set(ModelSettings.__struct_fields__)
+    assert set(data["agents"]["assistant"]) == set(AgentSettings.__struct_fields__)
     assert len(data["route"]) == 1
-    Settings.model_validate(data)
+    read_table(Settings, data)
 
 
 def test_the_assistant_shows_the_defaults_of_any_agent() -> None:
@@ -69,8 +70,10 @@ def test_the_assistant_shows_the_defaults_of_any_agent() -> None:
 
 def test_models_are_built_from_what_can_be_set() -> None:
     """The model ports know each key of `[models.NAME]` by the same name and default."""
-    known = {field.name: field.default for field in msgspec.structs.fields(ModelConfig)}
-    wanted = {name: field.default for name, field in ModelSettings.model_fields.items()}
+    known, wanted = (
+        {field.name: field.default for field in msgspec.structs.fields(kind)}
+        for kind in (ModelConfig, ModelSettings)
+    )
     del known["name"], known["provider"], wanted["provider"]
     assert known == wanted
 

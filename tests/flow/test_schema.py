@@ -10,7 +10,7 @@ import pytest
 from support.patience import seconds
 
 from steersman.workflows.config import shipped_text
-from steersman.workflows.document import known_keys
+from steersman.workflows.declaration import known_keys
 from steersman.workflows.flow.workflow_file import SHIPPED_WORKFLOWS, WorkflowFile, starter
 from steersman.workflows.schema import schema, workflow_schema
 

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from steersman.gateway import scheduling
 from steersman.gateway.scheduling import (
@@ -78,7 +79,7 @@ def test_what_is_due(
     expected: Verdict,
 ) -> None:
     """By the clock, by what was decided before, and by the rule for missed ones."""
-    asked = schedule.model_copy(update={"missed": rule})
+    asked = replace(schedule, missed=rule)
     watch = Watch(schedule=schedule.name, timing=schedule.cron, upto=upto)
     assert decide(asked, watch, now, known, UTC) == expected
 
@@ -95,7 +96,7 @@ def test_a_schedule_counts_from_when_it_was_seen_and_a_single_time_always() -> N
     assert watched(SEVEN, None, at("8:00")).upto == at("8:00")
     known = Watch(schedule="seven", timing="0 7 * * *", upto=at("6:00"), floor=3.0)
     assert watched(SEVEN, known, at("8:00")) == known
-    other = SEVEN.model_copy(update={"cron": "0 6 * * *"})
+    other = replace(SEVEN, cron="0 6 * * *")
     assert watched(other, known, at("8:00")) == Watch(
         schedule="seven", timing="0 6 * * *", upto=at("8:00"), floor=3.0
     )
@@ -173,19 +174,19 @@ def test_what_was_missed_by_a_wrong_clock_happens_in_its_time() -> None:
 def test_a_schedule_that_comes_back_has_missed_nothing() -> None:
     """Times at which it was not configured, or had others, are no times of it."""
     hours = Hours()
-    seven = SEVEN.model_copy(update=ONCE)
+    seven = replace(SEVEN, **ONCE)
     hours.look(seven, at("6:00"))
     hours.book.forget(())
     hours.reopen()
     assert hours.look(seven, at("8:00", 3)) == []
-    assert hours.look(seven.model_copy(update={"cron": "0 6 * * *"}), at("8:00", 5)) == []
-    assert hours.look(seven.model_copy(update={"cron": "0 6 * * *"}), at("6:00", 6)) != []
+    assert hours.look(replace(seven, cron="0 6 * * *"), at("8:00", 5)) == []
+    assert hours.look(replace(seven, cron="0 6 * * *"), at("6:00", 6)) != []
 
 
 def test_a_message_to_nobody_has_failed_at_once() -> None:
     """It is noted with the reason, and not again."""
     hours = Hours()
-    lost = SEVEN.model_copy(update={"session": "gone"})
+    lost = replace(SEVEN, session="gone")
     hours.look(lost, at("6:00"))
     assert hours.look(lost, at("7:00")) == [(at("7:00"), "failed", 1)]
     (found,) = hours.store.occurrences()

@@ -21,7 +21,7 @@ RUNTIME = {
 EDGES = {  # where any error must end
     "actors/actor.py",
     "actors/dispatcher.py",
-    "cli/app.py",
+    "cli/program.py",
     "ports/tools/function.py",  # the function is the program's own
     "simulator/play.py",
     "workflows/plugins.py",  # of code that others wrote

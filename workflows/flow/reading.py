@@ -15,6 +15,7 @@ from pydantic import ValidationError
 from ...machines.errors import TemplateError
 from ...machines.value import Value
 from ..config import check_layer
+from ..declaration import known_keys
 from ..document import (
     Diagnostic,
     Document,
@@ -22,7 +23,6 @@ from ..document import (
     diagnose,
     is_list,
     is_table,
-    known_keys,
     parse_document,
     read_document,
 )

@@ -16,7 +16,8 @@ from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 
 from ...machines.errors import UsageError
 from ...machines.value import Value
-from ..document import Declaration, Document, Several, is_list, is_table, parse_document
+from ..declaration import Declaration, Several
+from ..document import Document, is_list, is_table, parse_document
 from ..paths import Paths
 from ..problem import shown
 from ..suggestions import UserName

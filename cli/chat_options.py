@@ -1,0 +1,76 @@
+"""The command line of `steersman chat` as data, and how it is read without the argument parser.
+
+Nothing here imports Typer: it takes longer than the rest of what comes before the first request.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from ..machines.errors import UsageError
+from ..machines.value import Value
+
+if TYPE_CHECKING:
+    from ..gateway.interface import ChatHost, ChatSession
+
+
+def work_folder(named: Path) -> Path:
+    """Return the folder as an absolute path without links. Raises `UsageError` if it is missing."""
+    folder = named.expanduser().resolve()
+    if not folder.is_dir():
+        raise UsageError(f"`{folder}` is not a folder", "give --cwd an existing one")
+    return folder
+
+
+class ChatOptions(Value):
+    """The command line of `steersman chat`."""
+
+    message: str = ""
+    agent: str = ""
+    model: str = ""
+    is_newest: bool = False
+    resume: str = ""
+    folder: Path = Path()
+    is_json: bool = False
+    is_plain: bool = False
+    is_yes: bool = False
+    is_debug: bool = False
+
+
+ChatInterface: TypeAlias = "Callable[[ChatHost, Callable[[], ChatSession], ChatOptions], int]"
+"""Opens the conversation, runs it to its end, and returns the exit code. May raise `SignalExit`."""
+
+FLAGS = {
+    "--continue": "is_newest",
+    "--json": "is_json",
+    "--plain": "is_plain",
+    "--yes": "is_yes",
+    "--debug": "is_debug",
+}
+"""The options that stand alone, and the field that each sets; `app.py` declares and explains them."""
+VALUES = {"--agent": "agent", "--model": "model", "--resume": "resume", "--cwd": "folder"}
+"""The options with a value."""
+
+
+def usual_options(arguments: Sequence[str]) -> ChatOptions | None:
+    """Read what is typed after `chat`; none if it is anything but whole options and one message.
+
+    What it does not read, such as `--help`, `--model=NAME` and every mistake, is for Typer.
+    """
+    found: dict[str, Any] = {}
+    rest = iter(arguments)
+    for argument in rest:
+        if argument in FLAGS:
+            found[FLAGS[argument]] = True
+        elif argument in VALUES:
+            value = next(rest, "")
+            if not value or value.startswith("-"):
+                return None
+            found[VALUES[argument]] = value
+        elif not argument or argument.startswith("-") or "message" in found:
+            return None
+        else:
+            found["message"] = argument
+    return ChatOptions(**found | {"folder": Path(found.get("folder") or Path.cwd())})

@@ -1,0 +1,84 @@
+"""Runs a command line, and reports what goes wrong in it."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+from pathlib import Path
+
+from ..machines.errors import ConfigError, SteersmanError
+from .chat_options import usual_options
+
+
+def run(arguments: list[str]) -> int:
+    """Run the command line and return its exit code; a user's mistake is reported in two lines."""
+    try:
+        if arguments[:1] == ["chat"] and (options := usual_options(arguments[1:])):
+            from .chat import chat
+
+            return chat(options, os.environ)
+        from .app import dispatch
+
+        return dispatch(arguments)
+    except SteersmanError as error:
+        return _report(error)
+    except Exception as error:
+        return _usage(error)
+
+
+def _report(error: SteersmanError) -> int:
+    from .output import warn
+
+    if isinstance(error, ConfigError) and error.file:  # positions begin a line, for editors
+        warn(f"steersman: `{Path(error.file).name}` cannot be used:")
+        warn(str(error))
+    else:
+        warn(f"steersman: {error}")
+    if error.hint:
+        warn(f"  {error.hint}")
+    return error.exit_code
+
+
+def _usage(error: Exception) -> int:
+    """Print an error of the argument parser, or say what the system does not give enough of.
+
+    Any other error is a bug and keeps its trace.
+    """
+    if missing := _missing(
+        error
+    ):  # before anything else is imported, which may want what is missing
+        sys.unraisablehook = lambda _: None  # what had half begun complains at the end
+        sys.stderr.write(f"steersman: {missing[0]}\n  {missing[1]}\n")
+        return 1
+    from .output import warn
+
+    describe, context = getattr(error, "format_message", None), getattr(error, "ctx", None)
+    if describe is None:
+        raise error
+    message = str(describe())
+    if message.startswith("Usage:"):  # a group without a command: its help
+        warn(message)
+    else:
+        warn(f"steersman: {message.rstrip('.')}")
+        warn(f"  try `{context.command_path if context is not None else 'steersman'} --help`")
+    return int(getattr(error, "exit_code", 2))
+
+
+def _missing(error: BaseException | None) -> tuple[str, str] | None:
+    """Find a limit of the system in an error, or in one before it: what is missing, and a hint."""
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        number = getattr(error, "errno", None)
+        if number in (errno.EMFILE, errno.ENFILE):
+            hint = "raise the limit, for example with `ulimit -n 256`, or close other programs"
+            return ("the system allows too few open files for this program", hint)
+        if isinstance(error, MemoryError) or number == errno.ENOMEM:
+            hint = "raise the limit (`ulimit -v`), or close other programs"
+            return ("the system allows too little memory for this program", hint)
+        if str(error) == "can't start new thread":
+            hint = "raise the limits (`ulimit -u`, `ulimit -v`), or close other programs"
+            return ("the system allows too few threads for this program", hint)
+        error = error.__cause__ or error.__context__
+    return None

@@ -1,0 +1,72 @@
+"""What is typed after `chat` means the same whether or not Typer reads it."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer.main
+
+from steersman.cli import chat
+from steersman.cli.app import app, dispatch
+from steersman.cli.chat_options import FLAGS, VALUES, ChatOptions, usual_options
+
+USUAL = (
+    (),
+    ("hi",),
+    ("hi", "--yes"),
+    ("--agent", "critic", "hi"),
+    ("--model", "tiny", "--json"),
+    ("--continue", "--plain"),
+    ("--resume", "ab12", "--cwd", "there", "--debug", "two words"),
+    ("--model", "one", "--model", "two"),
+)
+LEFT = (
+    ("--help",),
+    ("hi", "there"),
+    ("--nonsense",),
+    ("--model",),
+    ("--model=tiny",),
+    ("--cwd", "--yes"),
+    ("--", "--yes"),
+    ("-y",),
+    ("",),
+    ("--agent", ""),
+)
+
+
+@pytest.mark.parametrize("arguments", USUAL)
+def test_the_same_as_typer(arguments: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is read at once is what Typer makes of it."""
+    typed: list[ChatOptions] = []
+
+    def note(options: ChatOptions, environ: Any) -> int:
+        assert environ is os.environ
+        typed.append(options)
+        return 0
+
+    monkeypatch.setattr(chat, "chat", note)
+    assert dispatch(["chat", *arguments]) == 0
+    assert [usual_options(arguments)] == typed
+
+
+@pytest.mark.parametrize("arguments", LEFT)
+def test_what_is_left_to_typer(arguments: tuple[str, ...]) -> None:
+    """Mistakes, help and unusual ways to write it are not read."""
+    assert usual_options(arguments) is None
+
+
+def test_every_option_is_known() -> None:
+    """The options are those that are declared, with and without a value."""
+    command: Any = typer.main.get_command(app)
+    options = [one for one in command.commands["chat"].params if one.param_type_name == "option"]
+    assert {one.opts[0] for one in options if one.is_flag} == set(FLAGS)
+    assert {one.opts[0] for one in options if not one.is_flag} == set(VALUES)
+
+
+def test_the_folder_is_the_current_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without `--cwd` it is the folder in which the command was typed."""
+    monkeypatch.chdir(tmp_path)
+    options = usual_options(["hi"])
+    assert options is not None
+    assert options.folder == tmp_path
