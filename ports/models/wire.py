@@ -17,7 +17,7 @@ from ...machines.conversation import ChatMessage
 from ...machines.value import Value
 from .model import ConversationMemory
 
-CHUNK = 256 * 1024
+CHUNK = 512 * 1024
 """Bytes from which on a chunk is complete."""
 _SLICE = 128 * 1024  # bytes that are encoded before the loop has its turn
 
@@ -43,14 +43,15 @@ class WireFormat(Value):
 class Encoded(Value):
     """The first `count` of a conversation's messages as a JSON list without its brackets.
 
-    `chunks` and then `rest` are its bytes; `tokens` is what the messages take, as estimated.
+    `chunks` are bytes that come one after the other, `parts` the objects after them; `tokens` is what the
+    messages take, as estimated.
     """
 
     format: WireFormat
     messages: Sequence[ChatMessage]
     count: int = 0
     chunks: tuple[bytes, ...] = ()
-    rest: bytes = b""
+    parts: tuple[bytes, ...] = ()
     tokens: int = 0
 
     def begins(self, messages: Sequence[ChatMessage]) -> bool:
@@ -75,12 +76,9 @@ async def encode(
     known = memory.kept if memory is not None else None
     if not (isinstance(known, Encoded) and known.format is format and known.begins(messages)):
         known = Encoded(format=format, messages=messages)
-    chunks, rest, count, tokens = (
-        list(known.chunks),
-        bytearray(known.rest),
-        known.count,
-        known.tokens,
-    )
+    chunks, parts = list(known.chunks), list(known.parts)
+    count, tokens = known.count, known.tokens
+    size = sum(map(len, parts))
     newest: list[tuple[int, WireValue]] = []
     since = 0
     for found in format.objects(messages[count:]):
@@ -88,14 +86,14 @@ async def encode(
         if len(newest) <= format.open:
             continue
         covered, value = newest.pop(0)
-        data = dumped(value)
-        rest += b", " + data if count else data
+        parts.append(dumped(value))
         tokens += tokens_of(messages[count : count + covered])
         count += covered
-        if len(rest) >= CHUNK:
-            chunks.append(bytes(rest))
-            rest.clear()
-        since += len(data)
+        size += len(parts[-1])
+        since += len(parts[-1])
+        if size >= CHUNK:
+            chunks.append(_joined(parts, chunks))
+            parts, size = [], 0
         if since >= _SLICE:
             since = 0
             await asyncio.sleep(0)
@@ -105,15 +103,19 @@ async def encode(
             messages=messages,
             count=count,
             chunks=tuple(chunks),
-            rest=bytes(rest),
+            parts=tuple(parts),
             tokens=tokens,
         )
     last = [value for _, value in newest]
     format.finish(last)
-    for value in last:
-        rest += b", " + dumped(value) if rest or chunks else dumped(value)
+    parts += map(dumped, last)
     tokens += tokens_of(messages[count:])
-    return WireConversation(pieces=(*chunks, bytes(rest)), tokens=tokens)
+    return WireConversation(pieces=(*chunks, _joined(parts, chunks)), tokens=tokens)
+
+
+def _joined(parts: list[bytes], before: list[bytes]) -> bytes:
+    """Join objects of a list; what comes after other chunks begins with a comma."""
+    return b", ".join((b"", *parts) if before and parts else parts)
 
 
 def body(

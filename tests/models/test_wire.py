@@ -94,7 +94,7 @@ def test_what_was_encoded_is_not_encoded_again(format: WireFormat) -> None:
 
     counted = WireFormat(objects=counting, open=format.open, finish=format.finish)
     talk = Log(
-        ChatMessage(role="assistant" if number % 2 else "user", text="x" * 1000)
+        ChatMessage(role="assistant" if number % 2 else "user", text="x" * 2000)
         for number in range(1000)
     )
     memory = ConversationMemory()
@@ -135,7 +135,7 @@ def test_the_loop_is_not_held_up_by_a_long_conversation(format: WireFormat) -> N
 def test_a_long_conversation_arrives_whole(kind, asker) -> None:
     """A server gets what is sent in pieces as one body, and each body begins like the one before."""
     talk = Log(
-        ChatMessage(role="assistant" if number % 2 else "user", text=f"{number} " + "é" * 3000)
+        ChatMessage(role="assistant" if number % 2 else "user", text=f"{number} " + "é" * 4000)
         for number in range(300)
     )
     more = talk.extended([ChatMessage(role="user", text="and now?")])
