@@ -94,6 +94,15 @@ class Log(Sequence[T], Generic[T]):
         after._items, after._length = self._items, self._length + len(more)
         return after
 
+    def extends(self, earlier: Sequence[T]) -> bool:
+        """Whether `earlier` is this version or one that it was extended from, as far as is known.
+
+        Takes no longer for a long log; a version that was copied is not recognized.
+        """
+        if not isinstance(earlier, Log):
+            return False
+        return self._items is earlier._items and earlier._length <= self._length
+
     def __len__(self) -> int:
         """Return how many items this version has."""
         return self._length

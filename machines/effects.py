@@ -4,6 +4,7 @@ An actor never performs them. The session hands them to the effect executor afte
 them are durable, and only if `epoch` is still the turn's; results come back as messages.
 """
 
+from collections.abc import Sequence
 from typing import Any, Literal
 
 from .conversation import ChatMessage
@@ -32,7 +33,7 @@ class CallModel(Value):
     turn: str
     epoch: int
     step: int
-    messages: tuple[ChatMessage, ...]
+    messages: Sequence[ChatMessage]
     max_tokens: int | None = None
     is_summary: bool = False
 

@@ -70,7 +70,7 @@ def call_model(record: SessionRecord, tokens: int, most: int | None) -> Decision
     """Ask the model with the whole conversation; `tokens` is what that takes, as estimated."""
     turn = record.turns[record.turn]
     said = (ChatMessage(role="user", text=GO_ON),) if turn.was_cut else ()
-    messages = (*record.conversation, *said)
+    messages = (*record.conversation, *said) if said else record.conversation
     number = turn.step + 1
     call = CallModel(
         turn=turn.id, epoch=turn.epoch, step=number, messages=messages, max_tokens=most

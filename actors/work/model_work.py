@@ -18,7 +18,13 @@ from ...machines.port_results import (
     ModelThought,
     Summarised,
 )
-from ...ports.models.model import AnswerListener, Model, ModelRequest, Pause
+from ...ports.models.model import (
+    AnswerListener,
+    ConversationMemory,
+    Model,
+    ModelRequest,
+    Pause,
+)
 from ..mailbox import reply
 from .resources import StartTask, fault_of
 
@@ -111,6 +117,7 @@ class ModelWork:
     ) -> None:
         self._loop, self._resources, self._start_task = loop, resources, start_task
         self._window = WindowWatch(loop, resources.model)
+        self._memory = ConversationMemory()
         self._calls: dict[str, asyncio.Task[None]] = {}
 
     def __call__(self, effect: CallModel | CancelModel, reply_to: ActorRef[Any] | None) -> None:
@@ -129,6 +136,7 @@ class ModelWork:
         """Ask the model of these resources, from the next call on."""
         self._window.close()
         self._resources, self._window = resources, WindowWatch(self._loop, resources.model)
+        self._memory = ConversationMemory()
 
     def close(self) -> None:
         """Stop everything; the caller waits for the tasks."""
@@ -251,6 +259,7 @@ class ModelWork:
             tools=self._resources.tools,
             call_prefix=f"{effect.turn}.s{effect.step}.c",
             max_tokens=effect.max_tokens,
+            memory=self._memory,
         )
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -304,7 +304,7 @@ def _dropped(message: Message) -> None:
     """Drop the message."""
 
 
-def _prompt(messages: tuple[ChatMessage, ...]) -> str:
+def _prompt(messages: Sequence[ChatMessage]) -> str:
     """Return the user messages since the last answer."""
     texts: list[str] = []
     for message in reversed(messages):

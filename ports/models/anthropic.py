@@ -11,6 +11,7 @@ models have a budget of tokens for thoughts, newer ones (from 4.6 on) an effort.
 
 import json
 import re
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from msgspec.structs import replace
@@ -26,6 +27,7 @@ from .model import ModelRequest
 from .reply import AnswerBuilder
 from .retry import RetryPolicy, ServerFault
 from .served import ServedModel, ServedProvider
+from .wire import WireFormat, WireValue
 
 _VERSION = "2023-06-01"
 _MAX_TOKENS = 8192  # the API demands a limit
@@ -44,8 +46,66 @@ _BUDGETS = {"low": 2_048, "medium": 8_192, "high": 24_576}  # tokens to think wi
 _WITH_BUDGET = lazy_pattern(r"claude-(3|[a-z]+-4(-[0-5])?(-20|@|$|-latest))")
 
 
+def wire_turns(messages: Iterable[ChatMessage]) -> Iterator[tuple[int, WireValue]]:
+    """Give user and assistant turns in alternation, each a list of content blocks."""
+    turn: WireValue = {}
+    count = 0
+    for message in messages:
+        role = "assistant" if message.role == "assistant" else "user"
+        if turn and turn["role"] != role:
+            yield count, turn
+            turn, count = {}, 0
+        if not turn:
+            turn = {"role": role, "content": []}
+        turn["content"] += _blocks(message)
+        count += 1
+    if turn:
+        yield count, turn
+
+
+def _mark(newest: list[WireValue]) -> None:
+    """Mark the last block of the conversation, and of what was said before, for the cache."""
+    for turn in [turn for turn in newest if turn["role"] == "user"][-2:]:
+        turn["content"][-1] |= _CACHE
+
+
+def _blocks(message: ChatMessage) -> list[dict[str, Any]]:
+    if message.role == "tool":
+        result = {"type": "tool_result", "tool_use_id": _wire_id(message.wire_id or message.call)}
+        return [{**result, "content": message.text} if message.text else result]
+    blocks: list[dict[str, Any]] = [
+        {
+            "type": "tool_use",
+            "id": _wire_id(call.wire_id or call.call),
+            "name": call.tool,
+            "input": call.arguments,
+        }
+        for call in message.tool_calls
+    ]
+    if message.text.strip() or not blocks:  # the API refuses empty text
+        blocks.insert(0, {"type": "text", "text": message.text.strip() or "(nothing)"})
+    return [*(_thought(thought) for thought in message.thoughts), *blocks]
+
+
+def _thought(thought: Thought) -> dict[str, Any]:
+    if thought.sealed:
+        return {"type": "redacted_thinking", "data": thought.sealed}
+    return {"type": "thinking", "thinking": thought.text, "signature": thought.signature}
+
+
+def _wire_id(call: str) -> str:
+    """Only letters, digits, `_` and `-` are allowed in ids; ours have dots."""
+    return re.sub(r"[^a-zA-Z0-9_-]", "_", call)
+
+
+TURNS = WireFormat(objects=wire_turns, open=4, finish=_mark)
+"""The newest turn may get more blocks; the last two of the user, which are marked, are among four."""
+
+
 class AnthropicModel(ServedModel):
     """A model behind `{base_url}/v1/messages`."""
+
+    format = TURNS
 
     def __init__(
         self,
@@ -77,14 +137,10 @@ class AnthropicModel(ServedModel):
         """Return the published window of the model."""
         return published_window(self._model)
 
-    def _body(self, request: ModelRequest) -> dict[str, Any]:
-        turns = wire_turns(request.messages)
-        for turn in [turn for turn in turns if turn["role"] == "user"][-2:]:
-            turn["content"][-1] |= _CACHE
-        body: dict[str, Any] = {
+    def _fields(self, request: ModelRequest) -> WireValue:
+        body: WireValue = {
             "model": self._model,
             "max_tokens": request.max_tokens,
-            "messages": turns,
             "stream": True,
         }
         if request.system:
@@ -114,47 +170,6 @@ class AnthropicModel(ServedModel):
 
 
 PROVIDER = ServedProvider(AnthropicModel, "https://api.anthropic.com")
-
-
-def wire_turns(messages: tuple[ChatMessage, ...]) -> list[dict[str, Any]]:
-    """Return user and assistant turns in alternation, each a list of content blocks."""
-    turns: list[dict[str, Any]] = []
-    for message in messages:
-        role = "assistant" if message.role == "assistant" else "user"
-        if turns and turns[-1]["role"] == role:
-            turns[-1]["content"] += _blocks(message)
-        else:
-            turns.append({"role": role, "content": _blocks(message)})
-    return turns
-
-
-def _blocks(message: ChatMessage) -> list[dict[str, Any]]:
-    if message.role == "tool":
-        result = {"type": "tool_result", "tool_use_id": _wire_id(message.wire_id or message.call)}
-        return [{**result, "content": message.text} if message.text else result]
-    blocks: list[dict[str, Any]] = [
-        {
-            "type": "tool_use",
-            "id": _wire_id(call.wire_id or call.call),
-            "name": call.tool,
-            "input": call.arguments,
-        }
-        for call in message.tool_calls
-    ]
-    if message.text.strip() or not blocks:  # the API refuses empty text
-        blocks.insert(0, {"type": "text", "text": message.text.strip() or "(nothing)"})
-    return [*(_thought(thought) for thought in message.thoughts), *blocks]
-
-
-def _thought(thought: Thought) -> dict[str, Any]:
-    if thought.sealed:
-        return {"type": "redacted_thinking", "data": thought.sealed}
-    return {"type": "thinking", "thinking": thought.text, "signature": thought.signature}
-
-
-def _wire_id(call: str) -> str:
-    """Only letters, digits, `_` and `-` are allowed in ids; ours have dots."""
-    return re.sub(r"[^a-zA-Z0-9_-]", "_", call)
 
 
 def _wire_tool(name: str, description: str, schema: dict[str, Any]) -> dict[str, Any]:

@@ -2,11 +2,11 @@
 
 Format: https://platform.openai.com/docs/api-reference/chat. What servers are known to do otherwise
 is accepted: one JSON answer instead of a stream, whole tool calls, calls without ids, no usage.
-The wire form of a prefix of the messages is a prefix of the wire form, so prompt caches stay warm.
+Each message has a wire form of its own, which stays as it is, so prompt caches stay warm.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from ...machines.conversation import ChatMessage, ToolSchema, Usage
@@ -19,6 +19,38 @@ from .model import ModelRequest
 from .reply import AnswerBuilder
 from .retry import RetryPolicy
 from .served import ServedModel, ServedProvider
+from .wire import WireFormat, WireValue
+
+
+def wire_messages(messages: Iterable[ChatMessage]) -> Iterator[tuple[int, WireValue]]:
+    """Give exactly one wire message for each of `messages`."""
+    return ((1, _wire_message(message)) for message in messages)
+
+
+def _wire_message(message: ChatMessage) -> WireValue:
+    if message.role == "tool":
+        return {
+            "role": "tool",
+            "tool_call_id": message.wire_id or message.call,
+            "content": message.text,
+        }
+    if not message.tool_calls:
+        return {"role": message.role, "content": message.text}
+    calls = [
+        {
+            "id": call.wire_id or call.call,
+            "type": "function",
+            "function": {
+                "name": call.tool,
+                "arguments": json.dumps(call.arguments, ensure_ascii=False),
+            },
+        }
+        for call in message.tool_calls
+    ]
+    return {"role": message.role, "content": message.text or None, "tool_calls": calls}
+
+
+CHAT = WireFormat(objects=wire_messages)
 
 
 class ChatModel(ServedModel):
@@ -26,6 +58,8 @@ class ChatModel(ServedModel):
 
     `extra` is added to each request as it is. `key_env` is only named in hints.
     """
+
+    format = CHAT
 
     def __init__(
         self,
@@ -64,10 +98,9 @@ class ChatModel(ServedModel):
         is_near = is_loopback(self._base)
         return await asked_window(self._exchange.get, self._base, self._model, is_near=is_near)
 
-    def _body(self, request: ModelRequest) -> dict[str, Any]:
-        body: dict[str, Any] = {
+    def _fields(self, request: ModelRequest) -> WireValue:
+        body: WireValue = {
             "model": self._model,
-            "messages": wire_messages(request.system, request.messages),
             "stream": True,
             "stream_options": {"include_usage": True},
         }
@@ -82,37 +115,11 @@ class ChatModel(ServedModel):
             body["response_format"] = {"type": "json_schema", "json_schema": schema}
         return body | self._extra
 
+    def _first(self, request: ModelRequest) -> list[WireValue]:
+        return [{"role": "system", "content": request.system}] if request.system else []
+
 
 PROVIDER = ServedProvider(ChatModel)
-
-
-def wire_messages(system: str, messages: tuple[ChatMessage, ...]) -> list[dict[str, Any]]:
-    """Return the system message and then exactly one wire message for each of `messages`."""
-    first = [{"role": "system", "content": system}] if system else []
-    return [*first, *(_wire_message(message) for message in messages)]
-
-
-def _wire_message(message: ChatMessage) -> dict[str, Any]:
-    if message.role == "tool":
-        return {
-            "role": "tool",
-            "tool_call_id": message.wire_id or message.call,
-            "content": message.text,
-        }
-    if not message.tool_calls:
-        return {"role": message.role, "content": message.text}
-    calls = [
-        {
-            "id": call.wire_id or call.call,
-            "type": "function",
-            "function": {
-                "name": call.tool,
-                "arguments": json.dumps(call.arguments, ensure_ascii=False),
-            },
-        }
-        for call in message.tool_calls
-    ]
-    return {"role": message.role, "content": message.text or None, "tool_calls": calls}
 
 
 def _wire_tool(schema: ToolSchema) -> dict[str, Any]:

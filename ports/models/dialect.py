@@ -7,7 +7,7 @@ spellings. Results of tools go back as user messages that begin with `[Result of
 
 import json
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, cast
 
 from msgspec.structs import replace
@@ -125,7 +125,7 @@ def _closed(properties: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _plain(messages: tuple[ChatMessage, ...], *, as_json: bool) -> tuple[ChatMessage, ...]:
+def _plain(messages: Sequence[ChatMessage], *, as_json: bool) -> tuple[ChatMessage, ...]:
     """Rewrite tool calls and results as text; neighbours of one role become one message."""
     names = {call.call: call.tool for message in messages for call in message.tool_calls}
     plain: list[ChatMessage] = []

@@ -7,7 +7,7 @@ a thread, so that the loop never stands still. Cancelling the task that reads cl
 import asyncio
 import ipaddress
 import json
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 
 _REST = 0.05  # seconds to wait for the end of a body whose last event has come
+_AT_ONCE = 256 * 1024  # bytes of a body that is sent in one piece
 _ASIDE = 5.0  # seconds for a request about the server itself
 ERROR_BODY = 64 * 1024
 """Bytes of an error page that are read."""
@@ -79,14 +80,21 @@ class Endpoint:
         self._client: AsyncClient | None = None
 
     @asynccontextmanager
-    async def post(self, body: dict[str, Any]) -> AsyncGenerator[AsyncIterator[bytes], None]:
-        """Send `body`, and yield the pieces of a successful answer. Raises `ServerFault`."""
+    async def post(self, body: Sequence[bytes]) -> AsyncGenerator[AsyncIterator[bytes], None]:
+        """Send the pieces of a JSON text, and yield those of a successful answer.
+
+        Raises `ServerFault`.
+        """
         client = await self._open()
         import httpx2
 
-        content = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
+        size = sum(map(len, body))
+        content = b"".join(body) if size <= _AT_ONCE else _each(body)
+        length = {"content-length": str(size)}
         try:
-            async with client.stream("POST", self.diagnostic.url, content=content) as response:
+            async with client.stream(
+                "POST", self.diagnostic.url, content=content, headers=length
+            ) as response:
                 if response.status_code != 200:
                     raise self.diagnostic.status(
                         response.status_code,
@@ -144,6 +152,12 @@ class Endpoint:
             verify=url.startswith("https:"),  # no certificates are loaded for plain HTTP
             trust_env=not is_loopback(url),  # a proxy cannot reach our loopback
         )
+
+
+async def _each(pieces: Sequence[bytes]) -> AsyncIterator[bytes]:
+    """Give the pieces of a body one by one, so that the loop has its turn between them."""
+    for piece in pieces:
+        yield piece
 
 
 async def _start_of(response: "Response", limit: int) -> str:

@@ -7,7 +7,7 @@ or one plain JSON text. Lines end with LF or CRLF and nowhere else: a U+2028 ins
 """
 
 import json
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import aclosing
 from typing import Any, cast
 
@@ -102,9 +102,9 @@ class Exchange:
         self._take_in = take_in
 
     async def run(
-        self, body: dict[str, Any], call_prefix: str, listener: AnswerListener
+        self, body: Sequence[bytes], call_prefix: str, listener: AnswerListener
     ) -> ModelAnswer:
-        """Send `body` and return the whole answer. Raises `ServerFault`."""
+        """Send `body`, the pieces of a JSON text, and return the whole answer. Raises `ServerFault`."""
 
         async def attempt() -> ModelAnswer:
             reply = AnswerBuilder(listener=listener)
@@ -121,7 +121,7 @@ class Exchange:
         """Close the connections. Idempotent."""
         await self._endpoint.aclose()
 
-    async def _receive(self, body: dict[str, Any], reply: AnswerBuilder) -> None:
+    async def _receive(self, body: Sequence[bytes], reply: AnswerBuilder) -> None:
         diagnostic = self._endpoint.diagnostic
         try:
             async with (

@@ -6,7 +6,7 @@ once, also before the response header. Implementations retry what may be retried
 they wait.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from msgspec import field
@@ -40,20 +40,34 @@ class AnswerListener(Value):
     on_thought: Callable[[str], None] = dropped
 
 
+class ConversationMemory:
+    """What a model keeps of one session's conversation between its calls; dropped with the session.
+
+    Any model may leave it alone, or find there what another one has kept.
+    """
+
+    __slots__ = ("kept",)
+
+    def __init__(self) -> None:
+        self.kept: object = None
+
+
 class ModelRequest(Value):
     """Everything a model needs for one call; `messages` oldest first.
 
     `response_schema`, when given, is a JSON Schema that the whole answer must satisfy.
     `call_prefix` begins the session's ids of the answer's tool calls: `t3.s2.c` gives `t3.s2.c1`, ….
+    `memory` is there for a conversation that further calls will extend.
     """
 
     system: str
-    messages: tuple[ChatMessage, ...]
+    messages: Sequence[ChatMessage]
     tools: tuple[ToolSchema, ...] = ()
     call_prefix: str = "c"
     max_tokens: int | None = None
     temperature: float | None = None
     response_schema: dict[str, Any] | None = None
+    memory: ConversationMemory | None = None
 
 
 class ModelAnswer(Value):

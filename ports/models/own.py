@@ -9,6 +9,8 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
+from msgspec.structs import replace
+
 from ...machines.errors import ModelError
 from .model import AnswerListener, Model, ModelAnswer, ModelRequest
 
@@ -35,6 +37,7 @@ class OwnModel:
             on_notice=passed(listener.on_notice),
             on_thought=passed(listener.on_thought),
         )
+        request = replace(request, messages=tuple(request.messages), memory=None)
         answer = await self._there(self._inner.answer(request, relay))
         if not isinstance(answer, ModelAnswer):  # pyright: ignore[reportUnnecessaryIsInstance]
             kind = type(answer).__name__

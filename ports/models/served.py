@@ -6,7 +6,7 @@ import socket
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import ClassVar
 from urllib.parse import urlsplit
 
 from msgspec.structs import replace
@@ -18,6 +18,7 @@ from .endpoint import Patience
 from .exchange import Exchange
 from .model import AnswerListener, Model, ModelAnswer, ModelRequest
 from .provider import ModelConfig, ReachResult
+from .wire import WireFormat, WireValue, body, encode
 
 
 class ServedModel(ABC):
@@ -25,6 +26,9 @@ class ServedModel(ABC):
 
     `temperature` and `max_tokens` apply to requests that do not set them.
     """
+
+    format: ClassVar[WireFormat]
+    """The format of its messages."""
 
     def __init__(
         self,
@@ -43,9 +47,13 @@ class ServedModel(ABC):
 
     async def answer(self, request: ModelRequest, listener: AnswerListener) -> ModelAnswer:
         """Stream the answer to `listener` and return the whole. Raises `ModelError`."""
-        body = self._body(self._completed(request))
-        answer = await self._exchange.run(body, request.call_prefix, listener)
-        return answer if answer.usage.tokens else _estimated(request, answer)
+        conversation = await encode(self.format, request.messages, request.memory)
+        completed = self._completed(request)
+        content = body(self._fields(completed), self._first(completed), conversation)
+        answer = await self._exchange.run(content, request.call_prefix, listener)
+        if answer.usage.tokens:
+            return answer
+        return _estimated(request, answer, conversation.tokens)
 
     @abstractmethod
     async def window(self) -> int:
@@ -56,8 +64,12 @@ class ServedModel(ABC):
         await self._exchange.aclose()
 
     @abstractmethod
-    def _body(self, request: ModelRequest) -> dict[str, Any]:
-        """Return a request in the server's format."""
+    def _fields(self, request: ModelRequest) -> WireValue:
+        """Return a request in the server's format, without its messages."""
+
+    def _first(self, request: ModelRequest) -> list[WireValue]:
+        """Return what comes before the conversation in the list of messages."""
+        return []
 
     def _completed(self, request: ModelRequest) -> ModelRequest:
         """Add the settings that the request leaves open; of two limits the smaller counts."""
@@ -70,11 +82,14 @@ class ServedModel(ABC):
         )
 
 
-def _estimated(request: ModelRequest, answer: ModelAnswer) -> ModelAnswer:
-    """Estimate the usage from the text, so that limits also hold for servers that report none."""
+def _estimated(request: ModelRequest, answer: ModelAnswer, tokens: int) -> ModelAnswer:
+    """Estimate the usage, so that limits also hold for servers that report none.
+
+    `tokens` is what the conversation takes.
+    """
     fixed = (len(request.system) + len(str(request.tools))) // CHARACTERS
     message = ChatMessage(role="assistant", text=answer.text, tool_calls=answer.tool_calls)
-    usage = Usage(input=fixed + tokens_of(request.messages), output=tokens_of([message]))
+    usage = Usage(input=fixed + tokens, output=tokens_of([message]))
     return replace(answer, usage=usage, is_estimated=True)
 
 

@@ -155,6 +155,13 @@ def test_versions_of_a_log_do_not_see_each_other() -> None:
         False,
     )
     assert first.extended(()) is first
+    assert [second.extends(log) for log in (first, second, other, ["a", "b"])] == [
+        True,
+        True,
+        False,
+        False,
+    ]
+    assert not first.extends(second)
     with pytest.raises(IndexError):
         first[2]
 

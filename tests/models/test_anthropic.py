@@ -115,7 +115,7 @@ def test_conversation_alternates_and_is_only_appended_to():
     )
 
     def blocks(count: int) -> list[tuple[str, str]]:
-        turns = wire_turns(conversation[:count])
+        turns = [turn for _, turn in wire_turns(conversation[:count])]
         assert [turn["role"] for turn in turns] == ["user", "assistant", "user", "assistant"][
             : len(turns)
         ]
@@ -124,7 +124,9 @@ def test_conversation_alternates_and_is_only_appended_to():
     whole = blocks(6)
     for count in range(6):
         assert blocks(count) == whole[: len(blocks(count))]
-    assert wire_turns(conversation)[2]["content"] == [
+    covered, results = list(wire_turns(conversation))[2]
+    assert covered == 3
+    assert results["content"] == [
         {"type": "tool_result", "tool_use_id": "t1_c1", "content": "content"},
         {"type": "tool_result", "tool_use_id": "w"},
         {"type": "text", "text": "[New message from USER] faster"},

@@ -114,11 +114,11 @@ def test_wire_form_of_a_prefix_is_a_prefix():
         ChatMessage(role="user", text="[New message from USER] faster"),
         ChatMessage(role="assistant", text="Done."),
     )
-    whole = wire_messages("system", conversation)
+    whole = [message for _, message in wire_messages(conversation)]
     for count in range(len(conversation) + 1):
-        assert wire_messages("system", conversation[:count]) == whole[: count + 1]
-    assert [one["id"] for one in whole[2]["tool_calls"]] == ["call_9", "t1.c2"]
-    assert [one["tool_call_id"] for one in whole[3:5]] == ["call_9", "t1.c2"]
+        assert [message for _, message in wire_messages(conversation[:count])] == whole[:count]
+    assert [one["id"] for one in whole[1]["tool_calls"]] == ["call_9", "t1.c2"]
+    assert [one["tool_call_id"] for one in whole[2:4]] == ["call_9", "t1.c2"]
 
 
 CALLS = [

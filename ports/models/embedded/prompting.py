@@ -9,7 +9,7 @@ servers of llama.cpp continue.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from msgspec.structs import replace
@@ -161,7 +161,7 @@ def _restricted(tool: ToolSchema, arguments: dict[str, tuple[str, ...]]) -> Tool
 
 
 def _newest(
-    messages: tuple[ChatMessage, ...],
+    messages: Sequence[ChatMessage],
 ) -> tuple[str, list[tuple[str, dict[str, Any]]]]:
     """Return the newest user message, and the tool calls that were made since."""
     done: list[tuple[str, dict[str, Any]]] = []
@@ -175,7 +175,7 @@ def _newest(
 # Tool results -------------------------------------------------------------------------------------
 
 
-def retell(messages: tuple[ChatMessage, ...]) -> tuple[ChatMessage, ...]:
+def retell(messages: Sequence[ChatMessage]) -> Sequence[ChatMessage]:
     """Rephrase the calls and results since the newest user message; others stay as they are."""
     asked = max((i for i, message in enumerate(messages) if message.role == "user"), default=-1)
     since = messages[asked + 1 :]

@@ -1,0 +1,136 @@
+"""A conversation as bytes in a wire format: each call encodes what is new, and copies the rest.
+
+A session asks its model again and again with a conversation that has only grown. Its `ConversationMemory`
+keeps what the last call encoded, in chunks that never change, so that a call costs what was added.
+Encoding stops for the other work of the loop again and again, as the first call encodes everything.
+"""
+
+import asyncio
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from operator import is_
+from typing import Any
+
+from ...journal.log import Log
+from ...machines.context import tokens_of
+from ...machines.conversation import ChatMessage
+from ...machines.value import Value
+from .model import ConversationMemory
+
+CHUNK = 512 * 1024
+"""Bytes from which on a chunk is complete."""
+_SLICE = 128 * 1024  # bytes that are encoded before the loop has its turn
+
+WireValue = dict[str, Any]
+
+
+def _unmarked(newest: list[WireValue]) -> None:
+    """Change nothing."""
+
+
+class WireFormat(Value):
+    """How a conversation is put into JSON objects.
+
+    `objects` gives for messages the objects, each with the number of messages in it. The last `open`
+    of a conversation may become others when it grows; `finish` may change them for one request.
+    """
+
+    objects: Callable[[Iterable[ChatMessage]], Iterator[tuple[int, WireValue]]]
+    open: int = 0
+    finish: Callable[[list[WireValue]], None] = _unmarked
+
+
+class Encoded(Value):
+    """The first `count` of a conversation's messages as a JSON list without its brackets.
+
+    `chunks` are bytes that come one after the other, `parts` the objects after them; `tokens` is what the
+    messages take, as estimated.
+    """
+
+    format: WireFormat
+    messages: Sequence[ChatMessage]
+    count: int = 0
+    chunks: tuple[bytes, ...] = ()
+    parts: tuple[bytes, ...] = ()
+    tokens: int = 0
+
+    def begins(self, messages: Sequence[ChatMessage]) -> bool:
+        """Whether these messages are those of before, or more; as far as identity tells."""
+        if isinstance(messages, Log) and messages.extends(self.messages):
+            return True
+        is_longer = len(messages) >= len(self.messages)
+        return is_longer and all(map(is_, self.messages, messages))
+
+
+class WireConversation(Value):
+    """A conversation as the bytes of a JSON list without its brackets, in pieces, and its tokens."""
+
+    pieces: tuple[bytes, ...]
+    tokens: int
+
+
+async def encode(
+    format: WireFormat, messages: Sequence[ChatMessage], memory: ConversationMemory | None
+) -> WireConversation:
+    """Encode a conversation, on top of what `memory` has of it, and keep it there."""
+    known = memory.kept if memory is not None else None
+    if not (isinstance(known, Encoded) and known.format is format and known.begins(messages)):
+        known = Encoded(format=format, messages=messages)
+    chunks, parts = list(known.chunks), list(known.parts)
+    count, tokens = known.count, known.tokens
+    size = sum(map(len, parts))
+    newest: list[tuple[int, WireValue]] = []
+    since = 0
+    for found in format.objects(messages[count:]):
+        newest.append(found)
+        if len(newest) <= format.open:
+            continue
+        covered, value = newest.pop(0)
+        parts.append(dumped(value))
+        tokens += tokens_of(messages[count : count + covered])
+        count += covered
+        size += len(parts[-1])
+        since += len(parts[-1])
+        if size >= CHUNK:
+            chunks.append(_joined(parts, chunks))
+            parts, size = [], 0
+        if since >= _SLICE:
+            since = 0
+            await asyncio.sleep(0)
+    if memory is not None:
+        memory.kept = Encoded(
+            format=format,
+            messages=messages,
+            count=count,
+            chunks=tuple(chunks),
+            parts=tuple(parts),
+            tokens=tokens,
+        )
+    last = [value for _, value in newest]
+    format.finish(last)
+    parts += map(dumped, last)
+    tokens += tokens_of(messages[count:])
+    return WireConversation(pieces=(*chunks, _joined(parts, chunks)), tokens=tokens)
+
+
+def _joined(parts: list[bytes], before: list[bytes]) -> bytes:
+    """Join objects of a list; what comes after other chunks begins with a comma."""
+    return b", ".join((b"", *parts) if before and parts else parts)
+
+
+def body(
+    fields: WireValue, first: Sequence[WireValue], conversation: WireConversation
+) -> tuple[bytes, ...]:
+    """Put a request together: `fields`, then as `messages` the `first` ones and the conversation.
+
+    What changes from call to call comes last, so that a request begins like the one before it.
+    """
+    begin = [dumped(fields)[:-1], b', "messages": [', b", ".join(map(dumped, first))]
+    if first and any(conversation.pieces):
+        begin.append(b", ")
+    return (b"".join(begin), *conversation.pieces, b"]}")
+
+
+def dumped(value: WireValue) -> bytes:
+    """Write JSON; half a surrogate pair, which UTF-8 has no code for, becomes `?`."""
+    return json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")
