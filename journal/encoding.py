@@ -4,6 +4,7 @@ A commit is encoded before the store is locked, so that a value which is no JSON
 """
 
 import json
+import zlib
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, cast
@@ -14,11 +15,12 @@ from .store import Commit, Lease, SessionRow, check_identifier
 
 _PLAIN = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 _ESCAPED = json.JSONEncoder(separators=(",", ":"))
+_LEVEL = 3  # of compression; higher ones take much longer for a few percent
 _ROW_FIELDS = SessionRow.__struct_fields__
 
 
 class EncodedCommit(Value):
-    """A commit as text: entries are (seq, time, JSON), the snapshot (seq, JSON) or none.
+    """A commit as text: entries are (seq, time, JSON), the snapshot (seq, compressed JSON) or none.
 
     `last` is the sequence number after it, which is the lease's business: see `check_follows`.
     """
@@ -28,7 +30,7 @@ class EncodedCommit(Value):
     row: str
     updated: float
     consumed: tuple[int, ...]
-    snapshot: tuple[int, str] | None
+    snapshot: tuple[int, bytes] | None
 
     def check_follows(self, last: int) -> int:
         """Return the last sequence number after this commit; raise `MachineError` on a gap.
@@ -62,7 +64,7 @@ def encode_commit(commit: Commit) -> EncodedCommit:
         row=encode_row(commit.row),
         updated=commit.row.updated,
         consumed=tuple(commit.consumed),
-        snapshot=(snapshot.seq, encode(f"snapshot of `{session}`", snapshot.state))
+        snapshot=(snapshot.seq, _packed(encode(f"snapshot of `{session}`", snapshot.state)))
         if snapshot
         else None,
     )
@@ -81,9 +83,17 @@ def encode(what: str, data: Mapping[str, Any]) -> str:
     return text
 
 
+def _packed(text: str) -> bytes:
+    """Compress a snapshot: its fifty turns and fifty messages repeat each other's words."""
+    return zlib.compress(text.encode(), _LEVEL)
+
+
 def decode(what: str, text: object) -> dict[str, Any]:
-    """Read what `encode` wrote; raises `StoreDamaged` that names `what`."""
+    """Read what `encode` wrote, compressed or not; raises `StoreDamaged` that names `what`."""
     data: Any = None
+    if isinstance(text, bytes):
+        with suppress(zlib.error, UnicodeDecodeError):
+            text = zlib.decompress(text).decode()
     if isinstance(text, str):
         with suppress(ValueError):
             data = json.loads(text)
