@@ -10,11 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from msgspec.structs import replace
-
 from ..journal.child_record import at_work
 from ..journal.codec import encode
-from ..journal.log import Log
+from ..journal.record import without_conversation
 from ..machines.conversation import ChatMessage, ToolSchema, Usage
 from ..machines.policy import Limits, Policy
 from ..machines.value import Value
@@ -83,7 +81,7 @@ def inspect_session(
     session: Actor, record: SessionRecord, children: Mapping[str, Child]
 ) -> dict[str, Any]:
     """Return the session's record without its conversation, and its actors, as plain data."""
-    data: dict[str, Any] = encode(replace(record, conversation=Log(), sources=Log()))
+    data: dict[str, Any] = encode(without_conversation(record))
     data["messages"] = record.spoken
     goal = children["goal"].mailbox.owner if "goal" in children else None
     beneath = goal.children if isinstance(goal, Goal) else {}

@@ -7,6 +7,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -17,7 +18,7 @@ from ..gateway.redaction import redactor_of
 from ..gateway.router import EventBus
 from ..gateway.serving import open_there
 from ..journal.lock import Owner
-from ..journal.recovery import whole_conversation
+from ..journal.recovery import newest_first
 from ..journal.sqlite import SqliteStore
 from ..journal.store import SessionRow
 from ..machines.errors import SteersmanError, StoreBusy
@@ -246,9 +247,9 @@ def _is_over(store: SqliteStore, session: str, owner: Owner, patience: float) ->
 def _last_words(store: SqliteStore, row: SessionRow, environ: Mapping[str, str]) -> list[str]:
     """Return the last messages, to show what the session is about."""
     redactor = redactor_of(environ, row.folder)
-    said = [message for message in whole_conversation(store, row.session) if message.text]
+    said = (message for message in newest_first(store, row.session) if message.text)
     return [
         f"{message.role}: {redactor.line(message.text)[:200]}"
-        for message in said[-LAST:]
+        for message in reversed(list(islice(said, LAST)))
         if message.role in ("user", "assistant")
     ]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -24,7 +24,7 @@ from ..actors.work.executor import restore_files
 from ..journal.codec import decode
 from ..journal.queue_record import ItemRecord
 from ..journal.record import SessionRecord
-from ..journal.recovery import whole_conversation
+from ..journal.recovery import newest_first, whole_conversation
 from ..journal.store import Store
 from ..journal.workspace.workspace import FileChange
 from ..machines.classification import Classification, Keywords, classify
@@ -230,6 +230,11 @@ class SessionClient:
         """Return the state after all that was said: through the session, through its queue."""
         self._runtime.inspect(self.session, is_last=True)
         return decode(SessionRecord, self._runtime.inspect(self.session, is_last=True))
+
+    def newest_messages(self) -> Iterator[ChatMessage]:
+        """Read the conversation backwards from the journal, as far as is wanted."""
+        self.settle()
+        return newest_first(self.store, self.session)
 
     def messages(self) -> list[ChatMessage]:
         """Return the whole conversation from the journal, also what was compacted."""

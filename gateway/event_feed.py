@@ -8,8 +8,8 @@ from collections.abc import AsyncIterator, Mapping
 from typing import Any, cast
 
 from ..journal.codec import decode_entry
-from ..journal.record import SessionRecord, apply
-from ..journal.recovery import load_record
+from ..journal.history import record_at
+from ..journal.record import SessionRecord, apply, forget_conversation
 from ..journal.store import Store
 from .events.contract import Event as EventFields
 from .events.contract import Stamp
@@ -75,7 +75,7 @@ class Pages:
         """Return the events of the next entries that have any; none at the end."""
         record = self._record
         if record is None:
-            record = self._record = load_record(self._store, self._session, upto=self.after)
+            record = self._record = record_at(self._store, self._session, self.after)
         found: list[Event] = []
         while not found:
             before = self.after
@@ -85,6 +85,7 @@ class Pages:
                 at = Stamp(seq=stored.seq, time=iso(stored.time), session=self._session)
                 found += map(Event, translate(entry, record, at))
                 self.after = stored.seq
+            forget_conversation(record)  # no event needs it
             if self.after == before:
                 break
         return found

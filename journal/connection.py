@@ -6,7 +6,7 @@ from typing import Any
 
 import apsw
 
-Value = str | int | float | None
+Value = str | int | float | bytes | None
 
 
 class Connection:

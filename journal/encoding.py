@@ -4,6 +4,7 @@ A commit is encoded before the store is locked, so that a value which is no JSON
 """
 
 import json
+import zlib
 from collections.abc import Mapping
 from contextlib import suppress
 from math import isfinite
@@ -20,11 +21,12 @@ _ESCAPED = json.JSONEncoder(separators=(",", ":"))
 _FAST = Encoder()
 """Writes the same in a twentieth of the time. But it also takes what is no JSON, and writes `null` for a
 number that is none: it is given `_is_plain` data only."""
+_LEVEL = 3  # of compression; higher ones take much longer for a few percent
 _ROW_FIELDS = SessionRow.__struct_fields__
 
 
 class EncodedCommit(Value):
-    """A commit as text: entries are (seq, time, JSON), the snapshot (seq, JSON) or none.
+    """A commit as text: entries are (seq, time, JSON), the snapshot (seq, compressed JSON) or none.
 
     `last` is the sequence number after it, which is the lease's business: see `check_follows`.
     """
@@ -34,7 +36,7 @@ class EncodedCommit(Value):
     row: str
     updated: float
     consumed: tuple[int, ...]
-    snapshot: tuple[int, str] | None
+    snapshot: tuple[int, bytes] | None
 
     def check_follows(self, last: int) -> int:
         """Return the last sequence number after this commit; raise `MachineError` on a gap.
@@ -68,7 +70,7 @@ def encode_commit(commit: Commit) -> EncodedCommit:
         row=encode_row(commit.row),
         updated=commit.row.updated,
         consumed=tuple(commit.consumed),
-        snapshot=(snapshot.seq, encode(f"snapshot of `{session}`", snapshot.state))
+        snapshot=(snapshot.seq, _packed(encode(f"snapshot of `{session}`", snapshot.state)))
         if snapshot
         else None,
     )
@@ -108,9 +110,17 @@ def _is_text(value: Any) -> bool:
     return value.__class__ is str
 
 
+def _packed(text: str) -> bytes:
+    """Compress a snapshot: its fifty turns and fifty messages repeat each other's words."""
+    return zlib.compress(text.encode(), _LEVEL)
+
+
 def decode(what: str, text: object) -> dict[str, Any]:
-    """Read what `encode` wrote; raises `StoreDamaged` that names `what`."""
+    """Read what `encode` wrote, compressed or not; raises `StoreDamaged` that names `what`."""
     data: Any = None
+    if isinstance(text, bytes):
+        with suppress(zlib.error, UnicodeDecodeError):
+            text = zlib.decompress(text).decode()
     if isinstance(text, str):
         with suppress(ValueError):
             data = json.loads(text)

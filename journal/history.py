@@ -44,10 +44,9 @@ def _nearest(store: Store, session: str, seq: int) -> SessionRecord:
     kept = store.snapshot(session, seq)
     if kept is None:
         return SessionRecord(id=session)
-    state = dict(kept.state)
-    sources: list[int] = state.pop("sources", [])
-    record = decode(SessionRecord, state)
+    record = decode(SessionRecord, kept.state)
     record.seq = kept.seq
+    sources: list[int] = kept.state.get("sources", [])
     if sources and not record.spoken:  # an earlier version did not count
         record.spoken = _count(store, session, sources)
     return record

@@ -49,7 +49,7 @@ class _Session(Struct, kw_only=True):
     epoch: int = 0
     node: str = ""
     entries: list[tuple[float, str]] = field(default_factory=list[tuple[float, str]])
-    snapshot: tuple[int, str] | None = None
+    snapshot: tuple[int, bytes] | None = None
     inbox: dict[int, tuple[int, str, float, str]] = field(
         default_factory=dict[int, tuple[int, str, float, str]]
     )

@@ -8,7 +8,7 @@ journal that has such an entry is damaged.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, assert_never
+from typing import Any, TypeVar, assert_never
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -30,6 +30,7 @@ from .revert_record import RevertRecord, apply_to_reverts
 from .run_record import RunRecord, apply_to_run
 from .turn_record import TURN_ENDS, TurnRecord, apply_to_turn, lose_calls, move_calls, move_turn
 
+T = TypeVar("T")
 REMEMBERED_TURNS = 50
 REMEMBERED_CANCELS = 50
 CANCEL_ENDS = INTERRUPT.final
@@ -83,7 +84,8 @@ class SessionRecord(Struct, kw_only=True):
     which never came, as estimated; `grants` is how often a person granted as much again. `fill` is what
     the newest answer says of the window, of so many messages as were `spoken` then. `run` is there in a
     session whose turn is a workflow. `agent_session` is the id that the agent has for it,
-    where that is another program.
+    where that is another program. `conversation` is what the model sees, and `origins` has for each of
+    its messages the number of the entry that holds it; both are empty where only the rest was read.
     """
 
     id: str = ""
@@ -133,7 +135,7 @@ class SessionRecord(Struct, kw_only=True):
     spoken: int = 0
     fill: Fill = field(default_factory=Fill)
     conversation: Log[ChatMessage] = field(default_factory=Log[ChatMessage])
-    sources: Log[int] = field(default_factory=Log[int])
+    origins: Log[int] = field(default_factory=Log[int])
 
     @property
     def whole_usage(self) -> Usage:
@@ -167,12 +169,21 @@ def messages_of(entry: e.Entry) -> tuple[ChatMessage, ...]:
     return getattr(entry, "messages", ())
 
 
-def grown(conversation: Log[ChatMessage], entry: e.Entry) -> Log[ChatMessage]:
-    """Return a conversation with what an entry holds of it; the same one if it holds nothing."""
-    said = messages_of(entry)
+def grown(known: Log[T], entry: e.Entry, more: Sequence[T]) -> Log[T]:
+    """Return a conversation, or what is known of each of its messages, with `more` from an entry."""
     if isinstance(entry, e.Compacted):
-        return Log((*said, *conversation[entry.dropped :]))
-    return conversation.extended(said)
+        return Log((*more, *known[entry.dropped :]))
+    return known.extended(more)
+
+
+def forget_conversation(record: SessionRecord) -> None:
+    """Keep only how many messages there were, for a reader who goes through a long journal."""
+    record.conversation, record.origins = Log(), Log()
+
+
+def without_conversation(record: SessionRecord) -> SessionRecord:
+    """Return a copy of a record that has everything but the conversation."""
+    return replace(record, conversation=Log(), origins=Log())
 
 
 _OF_LOST_CHILD = EntryKinds[e.ChildInterrupted | e.ChildEnded](e.ChildInterrupted | e.ChildEnded)
@@ -207,9 +218,9 @@ def apply(record: SessionRecord, entry: e.Entry, seq: int, time: float) -> None:
         record.since = time
     said = messages_of(entry)
     if said or isinstance(entry, e.Compacted):
-        record.conversation = grown(record.conversation, entry)
+        record.conversation = grown(record.conversation, entry, said)
+        record.origins = grown(record.origins, entry, [seq] * len(said))
         record.spoken += 0 if isinstance(entry, e.Compacted) else len(said)
-        record.sources = record.sources.extended((seq,))
 
 
 _OfTurn = (

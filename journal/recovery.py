@@ -4,17 +4,16 @@ Loading changes nothing. The process that takes the session over journals what `
 the session waits for a person.
 """
 
-from collections.abc import Iterable, Iterator
-
-from msgspec.structs import replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 from ..machines.conversation import ChatMessage
 from ..machines.lifecycles import CALL
 from .codec import decode, decode_entry, encode
 from .entries import Recovered
 from .log import Log
-from .record import SessionRecord, apply, grown, messages_of
-from .store import Loaded, Snapshot, Store
+from .record import SessionRecord, apply, grown, messages_of, without_conversation
+from .store import Snapshot, Store, StoredEntry
 from .turn_record import CallRecord
 
 UNKNOWN = (
@@ -22,35 +21,42 @@ UNKNOWN = (
     "It was not run again.]"
 )
 NEAR = 100
-"""Entries that are read over, where a new query would take longer."""
+"""Entries that are read over, where a new query would take longer; and how many a page has."""
 SKIPPED = "[Not run: the turn was interrupted before this call could start.]"
 INTERRUPTED = "[Interrupted before an answer was given.]"
 
 
+Range = tuple[int, int, int]
+"""A part of a conversation: first and last entry, and how many messages of the first are kept."""
+
+
 def snapshot(record: SessionRecord) -> Snapshot:
-    """Return the record as data; texts of the conversation stay in the entries that hold them."""
-    return Snapshot(seq=record.seq, state=encode(replace(record, conversation=Log())))
+    """Return the record as data; of the conversation, only the ranges of entries that hold it."""
+    state = encode(without_conversation(record))
+    return Snapshot(seq=record.seq, state={**state, "held": list(_ranges(record.origins))})
 
 
 def load_record(store: Store, session: str, upto: int | None = None) -> SessionRecord:
-    """Fold a session from its store, up to entry `upto`, without changing anything."""
-    if upto is not None:
-        return fold(store, session, SessionRecord(), upto)
-    loaded = store.load(session)
-    return _fold_tail(store, session, loaded)
+    """Make a session's record from its nearest snapshot, up to entry `upto`; changes nothing.
 
-
-def whole_conversation(store: Store, session: str) -> list[ChatMessage]:
-    """Read all messages of a session for people, oldest first, also those that were compacted.
-
-    `SessionRecord.conversation` is what the model sees: there, a summary replaces the oldest messages.
+    This reads the entries after the snapshot, and those that hold what the model sees.
     """
-    return [
-        message
-        for stored in store.entries(session)
-        if stored.data.get("messages") and stored.data["kind"] != "compacted"
-        for message in messages_of(decode_entry(stored.data))
-    ]
+    tail: Iterable[StoredEntry]
+    if upto is None:
+        loaded = store.load(session)
+        kept, tail = loaded.snapshot, loaded.tail
+    else:
+        kept = store.snapshot(session, upto)
+        tail = store.entries(session, kept.seq if kept is not None else 0, upto)
+    record = SessionRecord()
+    if kept is not None:
+        record = decode(SessionRecord, kept.state)
+        record.seq = kept.seq
+        _read_conversation(store, session, record, kept.state)
+        record.spoken = record.spoken or len(record.conversation)
+    for stored in tail:
+        apply(record, decode_entry(stored.data), stored.seq, stored.time)
+    return record
 
 
 def fold(store: Store, session: str, record: SessionRecord, upto: int | None) -> SessionRecord:
@@ -60,35 +66,82 @@ def fold(store: Store, session: str, record: SessionRecord, upto: int | None) ->
     return record
 
 
-def _fold_tail(store: Store, session: str, loaded: Loaded) -> SessionRecord:
-    record = SessionRecord()
-    if loaded.snapshot is not None:
-        record = decode(SessionRecord, loaded.snapshot.state)
-        record.seq = loaded.snapshot.seq
-        wanted = set(record.sources)
-        for after, upto in _spans(record.sources):
-            for stored in store.entries(session, after, upto):
-                if stored.seq in wanted:
-                    record.conversation = grown(record.conversation, decode_entry(stored.data))
-        record.spoken = record.spoken or len(record.conversation)
-    for stored in loaded.tail:
-        apply(record, decode_entry(stored.data), stored.seq, stored.time)
-    return record
+def whole_conversation(store: Store, session: str) -> list[ChatMessage]:
+    """Read all messages of a session for people, oldest first, also those that were compacted.
 
-
-def _spans(numbers: Iterable[int]) -> Iterator[tuple[int, int]]:
-    """Give the stretches of the journal in which these entries lie: after which number, up to which.
-
-    Ten thousand items of a run may lie between two entries of its conversation.
+    `SessionRecord.conversation` is what the model sees: there, a summary replaces the oldest messages.
     """
-    after = upto = 0
-    for number in numbers:
-        if number - upto > NEAR and upto:
-            yield after, upto
-            upto = 0
-        after, upto = (number - 1 if not upto else after), number
-    if upto:
-        yield after, upto
+    return [message for stored in store.entries(session) for message in _told(stored)]
+
+
+def newest_first(store: Store, session: str) -> Iterator[ChatMessage]:
+    """Read the messages that `whole_conversation` gives from the last one back, as far as wanted."""
+    upto = store.load(session).row.seq
+    while upto > 0:
+        page = list(store.entries(session, max(0, upto - NEAR), upto))
+        for stored in reversed(page):
+            yield from reversed(_told(stored))
+        upto -= NEAR
+
+
+def _told(stored: StoredEntry) -> tuple[ChatMessage, ...]:
+    """Return what an entry adds to the conversation as people read it."""
+    if not stored.data.get("messages") or stored.data["kind"] == "compacted":
+        return ()
+    return messages_of(decode_entry(stored.data))
+
+
+def _ranges(origins: Iterable[int]) -> Iterator[Range]:
+    """Give the ranges of entries that hold a conversation, from where each of its messages is.
+
+    Only what begins a range can be a summary, or an entry of which a summary replaces a part. Ten
+    thousand items of a run may lie between two entries of its conversation: they are in no range.
+    """
+    first = last = kept = 0
+    for origin in origins:
+        if first and last < origin <= last + NEAR:
+            last = origin
+        elif origin == last:
+            kept += first == last
+        else:
+            if first:
+                yield first, last, kept
+            first, last, kept = origin, origin, 1
+    if first:
+        yield first, last, kept
+
+
+def _read_conversation(
+    store: Store, session: str, record: SessionRecord, state: Mapping[str, Any]
+) -> None:
+    """Read what the model sees from the entries that a snapshot names."""
+    if "sources" in state:
+        _read_sources(store, session, record, state["sources"])
+        return
+    conversation, origins = list[ChatMessage](), list[int]()
+    for first, last, kept in state.get("held", ()):
+        for stored in store.entries(session, first - 1, last):
+            if stored.seq == first:
+                said = messages_of(decode_entry(stored.data))[-kept:]
+            else:
+                said = _told(stored)
+            conversation += said
+            origins += [stored.seq] * len(said)
+    record.conversation, record.origins = Log(conversation), Log(origins)
+
+
+def _read_sources(
+    store: Store, session: str, record: SessionRecord, sources: Sequence[int]
+) -> None:
+    """Do the same for a snapshot of an earlier version, which names every entry with messages."""
+    wanted = set(sources)
+    for first, last, _ in _ranges(sources):
+        for stored in store.entries(session, first - 1, last):
+            if stored.seq in wanted:
+                entry = decode_entry(stored.data)
+                said = messages_of(entry)
+                record.conversation = grown(record.conversation, entry, said)
+                record.origins = grown(record.origins, entry, [stored.seq] * len(said))
 
 
 def is_cut_off(record: SessionRecord) -> bool:

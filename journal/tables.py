@@ -89,6 +89,7 @@ MIGRATIONS: tuple[str, ...] = (
         PRIMARY KEY (schedule, planned)
     ) WITHOUT ROWID;
     """,
+    "-- From here on snapshots are compressed and name ranges of entries: nothing older reads them.",
 )
 
 
@@ -365,16 +366,18 @@ def _consume(connection: Connection, session: str, ids: Sequence[int]) -> None:
         connection.change("DELETE FROM inbox WHERE id = ? AND client_id = ''", id)
 
 
-def _write_snapshot(connection: Connection, session: str, snapshot: tuple[int, str]) -> None:
+def _write_snapshot(connection: Connection, session: str, snapshot: tuple[int, bytes]) -> None:
+    """Keep a snapshot; the one that is no longer among the newest stays if it begins a stretch."""
     connection.change(
         "INSERT OR REPLACE INTO snapshots (session, seq, state) VALUES (?, ?, ?)",
         session,
         *snapshot,
     )
     connection.change(
-        "DELETE FROM snapshots WHERE session = ?1 AND seq NOT IN"
-        " (SELECT seq FROM snapshots WHERE session = ?1 ORDER BY seq DESC LIMIT ?2) AND seq NOT IN"
-        " (SELECT min(seq) FROM snapshots WHERE session = ?1 GROUP BY seq / ?3)",
+        "DELETE FROM snapshots AS old WHERE session = ?1 AND seq ="
+        " (SELECT seq FROM snapshots WHERE session = ?1 ORDER BY seq DESC LIMIT 1 OFFSET ?2)"
+        " AND EXISTS (SELECT * FROM snapshots WHERE session = ?1 AND seq < old.seq"
+        " AND seq >= old.seq - old.seq % ?3)",
         session,
         _SNAPSHOTS_KEPT,
         _SNAPSHOT_GAP,

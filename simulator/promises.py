@@ -20,8 +20,8 @@ from ..actors.mailbox import BOUND
 from ..journal import entries as e
 from ..journal.log import Log
 from ..journal.queue_record import QueueRecord
-from ..journal.record import SessionRecord, apply, grown
-from ..journal.recovery import load_record
+from ..journal.record import SessionRecord, apply, grown, messages_of
+from ..journal.recovery import fold, load_record
 from ..machines.conversation import ChatMessage
 from ..machines.effects import CallModel, CancelModel, RestoreFiles, RunTool, StopTool
 from ..machines.goal_messages import ChangeGoal, SetGoal, StopJudging
@@ -707,7 +707,7 @@ def conversation_is_well_formed(history: History) -> None:
     """User and assistant alternate, and each tool call has one result before the next of them."""
     said: Log[ChatMessage] = Log()
     for entry in durable_entries(history):
-        said = grown(said, entry)
+        said = grown(said, entry, messages_of(entry))
     due: list[str] = []
     last: ChatMessage | None = None
     for message in said:
@@ -732,7 +732,7 @@ def model_sees_the_conversation(history: History) -> None:
             case Performed(effect=CallModel(is_summary=False, messages=messages)):
                 said: Log[ChatMessage] = Log()
                 for entry in durable_entries(history[:at]):
-                    said = grown(said, entry)
+                    said = grown(said, entry, messages_of(entry))
                 assert tuple(said) == messages
                 return  # one a run: it costs
             case _:
@@ -912,5 +912,5 @@ def check_stops_are_prompt(program: SimulatedProgram, chances: Chances) -> None:
 def check_replay(program: SimulatedProgram) -> None:
     """The journal alone gives the living record; so does its newest snapshot with the tail."""
     living = program.record
-    assert load_record(program.store, ROOT, upto=living.seq) == living
+    assert fold(program.store, ROOT, SessionRecord(), living.seq) == living
     assert load_record(program.store, ROOT) == living

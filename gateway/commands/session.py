@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -49,12 +50,12 @@ def rename(client: SessionClient, called: Annotated[str, Argument("NAME", is_res
 @command("history", "session", "Show the last messages of the conversation.")
 def show_history(client: SessionClient, count: Annotated[int, Argument("N")] = SHOWN) -> Reply:
     """Show the newest messages of the conversation."""
-    messages = client.messages()
     redactor = client.redactor
-    shown = messages[-count:] if count else []
+    shown = list(islice(client.newest_messages(), max(0, count)))[::-1]
     data = [{"role": message.role, "text": redactor.text(message.text)} for message in shown]
-    left = len(messages) - len(shown)
-    lines = [f"({left} earlier messages: /history {len(messages)})"] if left else []
+    spoken = client.record().spoken
+    left = spoken - len(shown)
+    lines = [f"({left} earlier messages: /history {spoken})"] if left > 0 else []
     for entry, message in zip(data, shown, strict=True):
         calls = ", ".join(redactor.line(call.tool) for call in message.tool_calls)
         lines.append(f"{entry['role']}: {entry['text']}" + (f" [{calls}]" if calls else ""))

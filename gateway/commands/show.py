@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Annotated, Any
 
 from ...machines.conversation import ChatMessage
@@ -22,37 +24,36 @@ MOST = 2_000
 )
 def show(client: SessionClient, wanted: Annotated[str, Argument("CALL|last")] = "") -> Reply:
     """Show a call by its id (`t3.s1.c2`) or `last`; without an id list the newest calls."""
-    calls = _calls(client.messages())
+    newest = _newest_calls(client.newest_messages())
     if not wanted:
+        calls = list(islice(newest, LISTED))[::-1]
         lines = [
             f"{call['call']}  {call['tool']} "
             + one_line(" ".join(call_words(call["arguments"])), 60, "...")
             for call in calls
         ]
-        shown = client.redacted({"calls": calls[-LISTED:]})
-        return Reply(
-            ok=True, data=shown, text="\n".join(lines[-LISTED:]) or "No tool was called yet."
-        )
-    found = calls[-1:] if wanted == "last" else [call for call in calls if call["call"] == wanted]
-    if not found:
+        shown = client.redacted({"calls": calls})
+        return Reply(ok=True, data=shown, text="\n".join(lines) or "No tool was called yet.")
+    found = next((call for call in newest if wanted in ("last", call["call"])), None)
+    if found is None:
         return Reply(ok=False, data={}, text=f"No tool call `{wanted}`. /show lists them.")
-    data: dict[str, Any] = client.redacted(found[0])
+    data: dict[str, Any] = client.redacted(found)
     return Reply(ok=True, data=data, text=_draw(data))
 
 
-def _calls(messages: list[ChatMessage]) -> list[dict[str, Any]]:
-    """List the calls of a conversation, the oldest first."""
-    outputs = {message.call: message.text for message in messages if message.role == "tool"}
-    return [
-        {
-            "call": call.call,
-            "tool": call.tool,
-            "arguments": call.arguments,
-            "output": outputs.get(call.call, ""),
-        }
-        for message in messages
-        for call in message.tool_calls
-    ]
+def _newest_calls(newest_first: Iterable[ChatMessage]) -> Iterator[dict[str, Any]]:
+    """Give the calls of a conversation that is read backwards; a call's output comes before it."""
+    outputs = dict[str, str]()
+    for message in newest_first:
+        if message.role == "tool":
+            outputs.setdefault(message.call, message.text)
+        for call in reversed(message.tool_calls):
+            yield {
+                "call": call.call,
+                "tool": call.tool,
+                "arguments": call.arguments,
+                "output": outputs.pop(call.call, ""),
+            }
 
 
 def _draw(call: dict[str, Any]) -> str:

@@ -19,8 +19,7 @@ from msgspec.structs import replace
 from ...journal.child_record import at_work
 from ...journal.codec import decode, encode_whole
 from ...journal.history import entry_at, seq_at
-from ...journal.log import Log
-from ...journal.record import SessionRecord
+from ...journal.record import SessionRecord, without_conversation
 from ...journal.store import SessionRow, Store
 from ...machines.errors import UnknownSession
 from ...machines.value import Value
@@ -114,8 +113,8 @@ def _dump(
     is_past: bool = False,
 ) -> dict[str, Any]:
     trace.record.id = record.id
-    data = encode_whole(replace(record, conversation=Log(), sources=Log()))
-    for name in ("conversation", "sources", "spoken"):
+    data = encode_whole(without_conversation(record))
+    for name in ("conversation", "origins", "spoken"):
         del data[name]
     owner = None if is_past else store.owner(record.id)
     held = {"pid": owner.pid, "since": iso(owner.started)} if owner else None

@@ -9,8 +9,7 @@ from ...journal import entries as e
 from ...journal.codec import decode_entry, encode, kind_of
 from ...journal.entries import HookRan
 from ...journal.history import record_at
-from ...journal.log import Log
-from ...journal.record import SessionRecord, apply
+from ...journal.record import SessionRecord, apply, forget_conversation
 from ...journal.store import Store, StoredEntry
 from ..formats import iso
 
@@ -41,7 +40,7 @@ class Trace:
         if isinstance(entry, HookRan):
             self.hooks.append({**at, **encode(entry)})
         apply(self.record, entry, stored.seq, stored.time)
-        self.record.conversation, self.record.sources = Log(), Log()
+        forget_conversation(self.record)
         messages = self.last.setdefault(addressee(entry), deque(maxlen=LAST))
         messages.append({**at, "kind": kind_of(type(entry))})
         before, self._states = self._states, states_of(self.record)

@@ -282,10 +282,11 @@ def test_an_older_database_is_brought_up_to_date(tmp_path, opened, make):
     steps = (*tables.MIGRATIONS, "ALTER TABLE sessions ADD COLUMN extra TEXT NOT NULL DEFAULT 'e'")
     with pytest.raises(apsw.SQLError):
         tables.migrate(connection, (*steps, "CREATE TABLE half (a); SELECT nonsense"))
-    assert tables.check_version(connection) == 2
+    known = len(tables.MIGRATIONS)
+    assert tables.check_version(connection) == known
     for _ in range(2):
         tables.migrate(connection, steps)
-        assert tables.check_version(connection, steps) == 3
+        assert tables.check_version(connection, steps) == known + 1
         assert connection.rows("SELECT session, extra FROM sessions") == [("s1", "e")]
     raw.close()
 

@@ -121,13 +121,10 @@ class Stage:
         home = sqlite3.connect(self.place.home / "state" / "journal.db")
         with home:
             home.execute("UPDATE entries SET time = time - ?", (seconds,))
-            for table, column, key in (
-                ("sessions", "row", "created"),
-                ("sessions", "row", "updated"),
-                ("snapshots", "state", "updated"),
-            ):
-                earlier = f"json_extract({column}, '$.{key}') - ?"
-                change = f"json_replace({column}, '$.{key}', {earlier})"
-                home.execute(f"UPDATE {table} SET {column} = {change}", (seconds,))
+            home.execute("DELETE FROM snapshots")  # they hold times; the entries give them again
+            for key in ("created", "updated"):
+                earlier = f"json_extract(row, '$.{key}') - ?"
+                change = f"json_replace(row, '$.{key}', {earlier})"
+                home.execute(f"UPDATE sessions SET row = {change}", (seconds,))
             home.execute("UPDATE sessions SET updated = updated - ?", (seconds,))
         home.close()
