@@ -84,7 +84,9 @@ class Endpoint:
         client = await self._open()
         import httpx2
 
-        content = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
+        content = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode(
+            "utf-8", "replace"
+        )
         try:
             async with client.stream("POST", self.diagnostic.url, content=content) as response:
                 if response.status_code != 200:
