@@ -245,13 +245,16 @@ class PermissionSettings(Declaration, frozen=True):
 
 
 class ToolSettings(Declaration, frozen=True):
-    """Bounds of every tool; `grace` in seconds, `model_limit` and `output_limit` in bytes.
+    """Bounds of every tool; `grace` in seconds, the limits in bytes.
 
-    `network` and `writable` (folders) are about commands in the sandbox.
+    `model_limits` are those of single tools, by name or pattern. `network` and `writable` (folders) are
+    about commands in the sandbox.
     """
 
     grace: Annotated[float, Field(ge=0)]
     model_limit: _Size
+    model_limits: dict[str, _Size]
+    attachment_limit: _Size
     output_limit: _Size
     environment: Several[str]
     sandbox: SandboxMode
@@ -482,6 +485,7 @@ class AgentSettings(Declaration, frozen=True):
     system: str = ""
     tools: Several[Annotated[str, AnyTool]] = (*TOOLS.built_in, f"{REMOTE}*")
     max_steps: Annotated[int, Field(ge=1)] = 50
+    model_limit: _Size | None = None
     busy_input_mode: BusyInputMode | None = None
     interrupt_strategy: InterruptStrategy | None = None
     interrupt_at: InterruptAt | None = None
