@@ -9,7 +9,15 @@ from msgspec import field
 
 from ..journal.entries import SessionOpened, WorkflowCopy
 from ..machines.conversation import ChatMessage
-from ..machines.policy import CompactionPolicy, DelegationPolicy, GoalPolicy, Limits, Policy, Price
+from ..machines.policy import (
+    CompactionPolicy,
+    DelegationPolicy,
+    GoalPolicy,
+    Limits,
+    Policy,
+    Price,
+    ResultLimits,
+)
 from ..machines.routes import STEERSMAN, Routes
 from ..machines.value import Value
 from ..ports.judging import JudgeSeat
@@ -41,6 +49,7 @@ class AgentProfile(Value):
     delegation: DelegationPolicy = field(default_factory=DelegationPolicy)
     compaction: CompactionPolicy = field(default_factory=CompactionPolicy)
     limits: Limits = field(default_factory=Limits)
+    result_limits: ResultLimits = field(default_factory=ResultLimits)
     price: Price | None = None
     routes: Routes = STEERSMAN
     goals: GoalPolicy = field(default_factory=GoalPolicy)

@@ -94,6 +94,9 @@ class ChildSessions:
         record.id = order.session
         live = runtime.build(lease, record, folder, profile, observers)
         live.parent = parent.id
+        own, above = live.executor.resources, parent.executor.resources
+        own.answer_file = above.spill_folder / f"{live.id}.txt"
+        own.answer_limit = above.limits.of(DELEGATE)
         self._share_folder(live, parent, order.name)
         _inherit(live, parent, order)
         return live

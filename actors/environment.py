@@ -16,7 +16,15 @@ from ..machines.conversation import ToolRequest, ToolSchema
 from ..machines.delivery import DEFAULT_DELIVERIES
 from ..machines.disposition import DEFAULT_DISPOSITIONS
 from ..machines.effects import PortEffect
-from ..machines.policy import Account, CompactionPolicy, DelegationPolicy, GoalPolicy, Policy, Price
+from ..machines.policy import (
+    Account,
+    CompactionPolicy,
+    DelegationPolicy,
+    GoalPolicy,
+    Policy,
+    Price,
+    ResultLimits,
+)
 from ..machines.result_routing import DEFAULT_RETURNS
 from ..machines.routes import Routes
 from ..machines.routing import Table
@@ -118,7 +126,8 @@ class Environment(Struct, kw_only=True):
     begin with: the names of the children that lead to it, each with a hyphen. `workflow` is what a run
     goes by, and `helpers` the agents that work, and judge, where a step names none. `ancestors` are the
     sessions above it, `turn_type` the class of the actor of its turns, none for the usual one.
-    `is_offline`: only its queue is changed, and nothing begins.
+    `result_limits` bound what its model receives of a result; `outputs` is the folder of those that are
+    longer, empty if none are kept. `is_offline`: only its queue is changed, and nothing begins.
     """
 
     journal: Journal
@@ -143,6 +152,8 @@ class Environment(Struct, kw_only=True):
     turn_type: type[Any] | None = None
     is_offline: bool = False
     helpers: tuple[str, str] = ("assistant", "judge")
+    result_limits: ResultLimits = field(default_factory=ResultLimits)
+    outputs: str = ""
     finalize_id: Callable[[str], str] = "finalize-{}".format
 
     def amend(self, **changes: Any) -> None:

@@ -79,6 +79,7 @@ class SharedResources(Value):
             sandbox=Sandbox(self.sandbox, folder, self.spill / session / "tmp", os.environ),
             judge=profile.judge,
             servers=profile.servers,
+            limits=profile.result_limits,
         )
 
     def tool_policy(
@@ -188,6 +189,8 @@ def environment_of(
         compaction=replace(profile.compaction, overhead=executor.resources.overhead),
         account=account_of(record, profile.limits),
         price=profile.price,
+        result_limits=profile.result_limits,
+        outputs=str(executor.resources.spill_folder),
         goals=profile.goals,
         agent=profile.name,
         owner=login_name(),

@@ -96,7 +96,6 @@ class Runtime:
         store: Store,
         *,
         grace: float = 0.2,
-        model_limit: int = 1 << 14,
         output_limit: int = 1 << 20,
         spill: Path,
         visible: tuple[str, ...] = (),
@@ -115,7 +114,6 @@ class Runtime:
         toolbox = Toolbox(
             processes,
             grace=grace,
-            model_limit=model_limit,
             output_limit=output_limit,
             declared=declared,
         )

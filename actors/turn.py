@@ -341,13 +341,18 @@ class Turn(Actor):
         policy = self.ledger.environment.compaction
         if not self._may_call():
             return
-        is_worth_it = compacting.is_worth_it(self.ledger.record, why, policy)
-        decision = compacting.begin(self.ledger.record, why, policy, refusal)
-        self._fire(event, decision=decision)
-        if not is_worth_it and self._turn.state == "compacting":
-            turn = self._turn
+        record = self.ledger.record
+        folded = compacting.folded(record, why, policy)
+        asks = not folded and compacting.is_worth_it(record, why, policy)
+        self._fire(event, decision=compacting.begin(record, why, policy, refusal, asks=asks))
+        turn = self._turn
+        if asks or turn.state != "compacting":
+            return
+        self.budget.settle(Usage())
+        if folded:
+            self._fire("compacted", decision=folded)
+        else:
             reason = "what is older takes little room"
-            self.budget.settle(Usage())
             self._replace(Summarised(turn=self.id, epoch=turn.epoch, step=turn.step, reason=reason))
 
     def _summarised(self, message: Summarised) -> None:

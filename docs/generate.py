@@ -297,7 +297,7 @@ def _as_toml(value: object) -> str:
 
 def tools() -> str:
     """Describe every built-in tool: its description for models, its kind, its arguments."""
-    toolbox = Toolbox(ProcessHost(), grace=0.0, model_limit=0, output_limit=0)
+    toolbox = Toolbox(ProcessHost(), grace=0.0, output_limit=0)
     blocks: list[str] = []
     for name, schema in zip(TOOLS.built_in, toolbox.schemas(tuple(TOOLS.built_in)), strict=True):
         tool = toolbox.get(name)

@@ -199,14 +199,16 @@ class SessionClient:
             return ()  # the text is given back, and nothing is read for it
         texts = self._server_texts(found)
         read_other = texts.resource if texts is not None else no_other
-        return attach(text, found.folder, _asking(found), self.services.room, read_other)
+        largest = self.services.config.tools.attachment_limit
+        return attach(text, found.folder, _asking(found), self.services.room, read_other, largest)
 
     def prompt(self, text: str) -> Attachment | None:
         """Read the prompt of an MCP server that a text begins with: `/server:prompt`; else none."""
         if not text.startswith("/") or self.servers is None:
             return None
         texts = self._server_texts(self.describe())
-        return texts.prompt(text, self.services.room) if texts is not None else None
+        room = min(self.services.room, self.services.config.tools.attachment_limit)
+        return texts.prompt(text, room) if texts is not None else None
 
     def _server_texts(self, found: SessionDescription) -> ServerTexts | None:
         """Return what reads from the session's MCP servers; none if it has none."""

@@ -109,7 +109,6 @@ class Host:
         self.runtime = Runtime(
             store,
             grace=config.tools.grace,
-            model_limit=config.tools.model_limit,
             output_limit=config.tools.output_limit,
             spill=paths.state / "output",
             visible=config.tools.environment,
@@ -419,7 +418,7 @@ class Host:
             words=self._router.words,
             router=self._router,
             saved_queues=self.saved_queues,
-            room=attachable(self.choice),
+            room=attachable(self.choice, self.config.tools.attachment_limit),
             narrator_of=self.publisher,
             profile_with=self._casting.fitted,
             begin_another=lambda: self.begin(folder).session,

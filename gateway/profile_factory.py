@@ -22,6 +22,7 @@ from ..machines.policy import (
     GoalPolicy,
     Limits,
     Policy,
+    ResultLimits,
     RoutesChoice,
 )
 from ..machines.port_results import AGENT_TOOL
@@ -104,9 +105,10 @@ def is_outdated(record: SessionRecord, own: Path) -> bool:
     return _works_here(record.tools) and has_changed(before, Path(record.folder), own)
 
 
-def attachable(choice: Choice | None) -> int:
-    """Return how many bytes of files a message may attach."""
-    return attachment.FEW if _is_small(choice) else attachment.MOST
+def attachable(choice: Choice | None, largest: int) -> int:
+    """Return how many bytes of files a message may attach; `largest` is how many of one."""
+    most = attachment.FILES * largest
+    return min(attachment.FEW, most) if _is_small(choice) else most
 
 
 def _works_here(tools: tuple[str, ...]) -> bool:
@@ -374,6 +376,10 @@ class ProfileFactory:
                 is_auto=compaction.auto, at=compaction.at, keep=compaction.keep, window=window
             ),
             limits=self._limits(agent),
+            result_limits=ResultLimits(
+                usual=agent.model_limit or self._config.tools.model_limit,
+                tools=tuple(self._config.tools.model_limits.items()),
+            ),
             price=choice.config.price if choice else None,
             routes=routes,
             goals=goal_policy(self._config, choice),

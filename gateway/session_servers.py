@@ -106,7 +106,6 @@ class ServerFactory:
             folder,
             clean_environment(self._environ, self._config.tools.environment),
             grace=self._config.tools.grace,
-            output_limit=self._config.tools.model_limit,
             sandbox=Sandbox(self._sandbox, folder, place, self._environ),
         )
         found = SessionServers(servers, configured, profile, self._runtime, self._notify, faults)

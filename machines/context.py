@@ -5,6 +5,7 @@ four characters each. Pure.
 """
 
 import json
+import re
 from collections.abc import Sequence
 
 from msgspec.structs import replace
@@ -14,7 +15,9 @@ from .value import Value
 
 CHARACTERS = 4  # of a token: English prose has more, code fewer
 EACH = 4  # tokens around every message
-LEFT_OUT = "[left out to make room: {} characters of this result]"
+LEFT_OUT = "[left out to make room: {} characters of this result{}]"
+_PLACE = re.compile(r"; whole output in .+?(?=: `read` it)")
+_GAP = "[… {} left out{}]"
 SHORTENED = "\n[… left out to make room: {} characters …]\n"
 KEPT = 2_000  # characters of the newest results that stay in any case
 SPARED = 400  # characters; a shorter result is not worth leaving out
@@ -25,6 +28,29 @@ class Fill(Value):
 
     tokens: int = 0
     messages: int = 0
+
+
+def ends_of(text: str, most: int, place: str = "") -> str:
+    """Return a text, or the first and last lines of one longer than `most` characters.
+
+    `place` is the file with all of it, or empty.
+    """
+    if len(text) <= most:
+        return text
+    half = most // 2
+    head, tail = text[:half], text[len(text) - half :]
+    head = head[: head.rfind("\n") + 1 or half]
+    tail = tail[tail.find("\n") + 1 if "\n" in tail[:-1] else 0 :]
+    missing = f"{len(text) - len(head) - len(tail):,} characters"
+    return gap_between(head, tail, missing, place)
+
+
+def gap_between(head: str, tail: str, missing: str, place: str = "") -> str:
+    """Join the ends of a text; `missing` is what lies between, in words, `place` the file with all."""
+    line = head.count("\n") + 1
+    where = f"; whole output in {place}: `read` it with `offset` {line}, or `search` it"
+    gap = _GAP.format(missing, where if place else "")
+    return f"{head.rstrip()}\n{gap}\n{tail.lstrip()}"
 
 
 def tokens_of(messages: Sequence[ChatMessage]) -> int:
@@ -89,11 +115,17 @@ def pruned(
             break
         if len(text) <= (SPARED if place < newest else KEPT):
             continue
-        less = LEFT_OUT.format(len(text)) if place < newest else _shortened(text, wanted)
+        less = _left_out(text) if place < newest else _shortened(text, wanted)
         changed[index] = replace(changed[index], text=less)
         wanted -= len(text) - len(less)
         last, count = index + 1, count + 1
     return changed[:last], count
+
+
+def _left_out(text: str) -> str:
+    """Say that a result is left out, and which file still has all of it."""
+    place = _PLACE.search(text)
+    return LEFT_OUT.format(len(text), place[0] if place else "")
 
 
 def _shortened(text: str, wanted: int) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fnmatch import fnmatchcase
 from typing import Literal
 
 from msgspec import Struct, field
@@ -22,6 +23,18 @@ class CompactionPolicy(Value):
     keep: float = 0.2
     window: int = 0
     overhead: int = 0
+
+
+class ResultLimits(Value):
+    """How many bytes of one result a model receives; those of the first pattern of `tools` that fits."""
+
+    usual: int = 1 << 14
+    tools: tuple[tuple[str, int], ...] = ()
+
+    def of(self, tool: str) -> int:
+        """Return the limit of a tool's results."""
+        found = (limit for pattern, limit in self.tools if fnmatchcase(tool, pattern))
+        return next(found, self.usual)
 
 
 class DelegationPolicy(Value):

@@ -25,8 +25,8 @@ from .tools.text import counted, readable, shown
 
 LARGEST = 64 * 1024
 """Bytes of one file; of a longer one the beginning is attached."""
-MOST = 256 * 1024
-"""Bytes of all attachments of a message."""
+FILES = 4
+"""How many of that size the attachments of a message have in all."""
 FEW = 8 * 1024
 """The same for a small model, which reads slowly and has a small window."""
 _NAMES = 200  # of a folder
@@ -51,19 +51,20 @@ def attach(
     text: str,
     folder: Path,
     ask: Ask,
-    most: int = MOST,
+    most: int = FILES * LARGEST,
     read_other: ReadOther = no_other,
+    largest: int = LARGEST,
 ) -> tuple[Attachment, ...]:
     """Read the files that a message names, in its order, each once, with at most `most` bytes in all.
 
-    What `read_other` knows is no file.
+    `largest` is in bytes of one file. What `read_other` knows is no file.
     """
     if "@" not in text:
         return ()
     found: dict[str, Attachment] = {}
     room = most
     for name, is_meant in _names(text):
-        if (other := read_other(name, room)) is not None:
+        if (other := read_other(name, min(room, largest))) is not None:
             if other.path not in found:
                 found[other.path] = other
                 room -= len(other.text)
@@ -71,7 +72,7 @@ def attach(
         place = _find(name, folder, is_meant)
         if place is None or place.relative in found:
             continue
-        attachment = _attached(place, ask, room)
+        attachment = _attached(place, ask, min(room, largest))
         found[place.relative] = attachment
         room -= len(attachment.text)
     return tuple(found.values())
@@ -116,7 +117,7 @@ def _attached(place: Place, ask: Ask, room: int) -> Attachment:
             return refused(name, why)
         if room <= 0:
             return refused(name, "the message brings as much along as it may")
-        return _folder(place, name) if is_folder else _file(place, name, min(room, LARGEST))
+        return _folder(place, name) if is_folder else _file(place, name, room)
     except FileNotFoundError:
         return refused(name, "there is no such file")
     except ToolError as error:
@@ -138,10 +139,9 @@ def _file(place: Place, name: str, limit: int) -> Attachment:
     if len(data) <= limit:
         return Attachment(path=name, text=readable(data).removesuffix("\n"), size=_size(len(data)))
     text = readable(data[: data.rfind(b"\n", 0, limit) + 1 or limit]).removesuffix("\n")
-    lines = counted(text.count("\n") + 1, "line")
-    return Attachment(
-        path=name, text=text, size=_size(size), note=f"only the first {lines}; `read` has the rest"
-    )
+    lines = text.count("\n") + 1
+    note = f"only the first {counted(lines, 'line')}; `read` has the rest from offset {lines + 1}"
+    return Attachment(path=name, text=text, size=_size(size), note=note)
 
 
 def cut_text(name: str, text: str, limit: int, note: str = "") -> Attachment:

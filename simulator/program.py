@@ -15,13 +15,13 @@ from pykka import ActorRef
 from ..actors.actor import Actor
 from ..actors.environment import Environment
 from ..actors.mailbox import tell
-from ..actors.runs.work import WORKFLOW
 from ..actors.supervisor import ChildSpec, Root
 from ..actors.system import ActorSystem
 from ..journal import entries as e
 from ..journal.memory import MemoryStore, SimulatedCrash
 from ..journal.record import SessionRecord
 from ..journal.store import SessionRow
+from ..machines.workflow_messages import WORKFLOW
 from .happening import Chronicle, Happening, Uttered
 from .ports import SimulatedPorts
 from .schedule import Chooser, Dice, SimulatedDispatcher, Timeline

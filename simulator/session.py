@@ -21,7 +21,6 @@ from ..actors.environment import Environment, Observer, Permit, Publication, Too
 from ..actors.gate import Ancestors
 from ..actors.ledger import Ledger
 from ..actors.mailbox import Mailbox, reply, tell
-from ..actors.runs.work import WORKFLOW
 from ..actors.session import Session
 from ..actors.system import ActorSystem
 from ..journal import entries as e
@@ -55,7 +54,7 @@ from ..machines.policy import (
 )
 from ..machines.transient_events import Fact
 from ..machines.value import Value
-from ..machines.workflow_messages import LookAfter
+from ..machines.workflow_messages import WORKFLOW, LookAfter
 from ..ports.tools.permission import Permissions, Rule
 from ..workflows.flow.spec import WorkflowSpec
 from .happening import (

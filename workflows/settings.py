@@ -240,13 +240,16 @@ class PermissionSettings(Table):
 
 
 class ToolSettings(Table):
-    """Bounds of every tool; `grace` in seconds, `model_limit` and `output_limit` in bytes.
+    """Bounds of every tool; `grace` in seconds, the limits in bytes.
 
-    `network` and `writable` (folders) are about commands in the sandbox.
+    `model_limits` are those of single tools, by name or pattern. `network` and `writable` (folders) are
+    about commands in the sandbox.
     """
 
     grace: Annotated[float, Meta(ge=0)]
     model_limit: Size
+    model_limits: dict[str, Size]
+    attachment_limit: Size
     output_limit: Size
     environment: tuple[str, ...]
     sandbox: SandboxMode
@@ -468,6 +471,7 @@ class AgentSettings(Table):
     system: str = ""
     tools: tuple[Annotated[str, AnyTool], ...] = (*TOOLS.built_in, f"{REMOTE}*")
     max_steps: Annotated[int, Meta(ge=1)] = 50
+    model_limit: Size | None = None
     busy_input_mode: BusyInputMode | None = None
     interrupt_strategy: InterruptStrategy | None = None
     interrupt_at: InterruptAt | None = None

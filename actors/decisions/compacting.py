@@ -1,8 +1,9 @@
-"""The decisions of a turn when the model's window is nearly full: the model sums up older turns.
+"""The decisions of a turn when the model's window is nearly full: how room is made in it.
 
-The summary is asked for like any answer, can be stopped like one, and takes the place of what it sums
-up in one journalled entry. Where there is none, the oldest results of tools are left out instead; and
-what would be refused all the same is not sent.
+Where it wins enough, old large results of tools are left out. Otherwise the model sums up older turns:
+the summary is asked for like any answer, can be stopped like one, and takes the place of what it sums up
+in one journalled entry. Where there is none, the oldest results of tools are left out instead; and what
+would be refused all the same is not sent.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from ...machines.policy import CompactionPolicy
 from ...machines.port_results import ModelFailed, Summarised
 from ...machines.value import Value
 from . import queueing
-from .decision import Decision, answer
+from .decision import NOTHING, Decision, answer
 from .decision import refusal as rejected
 from .turning import Ending, fill_of
 
@@ -46,6 +47,8 @@ SURE = 1.25
 """Share of the window, as estimated, from which on it surely is."""
 WORTH = 0.2
 """Share of the conversation that a summary must take the place of."""
+NEWEST = 4
+"""The newest results of tools, which are not left out in place of a summary."""
 ROOM = 0.6
 """Share of the window that what is to be summed up may take."""
 
@@ -112,8 +115,31 @@ def is_worth_it(record: SessionRecord, why: str, policy: CompactionPolicy) -> bo
     return bool(purpose(record)) or tokens_of(talk[:dropped]) > WORTH * tokens_of(talk)
 
 
-def begin(record: SessionRecord, why: str, policy: CompactionPolicy, refusal: str = "") -> Decision:
-    """Ask for a summary, if it is worth one; `refusal` is what the server said."""
+def folded(record: SessionRecord, why: str, policy: CompactionPolicy) -> Decision:
+    """Leave out old results of tools, where that alone wins room for a while; else decide nothing."""
+    if why != "full":
+        return NOTHING
+    results = [at for at, said in enumerate(record.conversation) if said.role == "tool"]
+    old = list(record.conversation[: results[-NEWEST]] if len(results) >= NEWEST else ())
+    wanted = filled_tokens(record, policy) - int((policy.at - WORTH) * policy.window)
+    changed, count = pruned(old, wanted, spare=0)
+    if tokens_of(old[: len(changed)]) - tokens_of(changed) < wanted:
+        return NOTHING
+    return _replace(
+        record,
+        len(changed),
+        tuple(changed),
+        Summarised(turn=record.turn, epoch=record.epoch, step=record.turns[record.turn].step),
+        policy,
+        how="pruned",
+        left_out=count,
+    )
+
+
+def begin(
+    record: SessionRecord, why: str, policy: CompactionPolicy, refusal: str = "", *, asks: bool
+) -> Decision:
+    """Begin to make room; `asks` the model for a summary. `refusal` is what the server said."""
     turn = record.turns[record.turn]
     cut = _cut(record, why, policy)
     begun = CompactionBegun(
@@ -122,10 +148,10 @@ def begin(record: SessionRecord, why: str, policy: CompactionPolicy, refusal: st
         why=why,
         tokens=cut.tokens,
         window=policy.window,
-        dropped=cut.dropped,
+        dropped=cut.dropped if asks else 0,
         refusal=refusal,
     )
-    if not is_worth_it(record, why, policy):
+    if not asks:
         return Decision(entries=(begun,))
     question = _question(record, cut, why == "refused", policy)
     most = policy.window // 5 or None

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from ...journal.child_record import ChildRecord
 from ...journal.record import SessionRecord
 from ...journal.turn_record import CALL_ENDS
+from ...machines.context import ends_of
 from ...machines.conversation import ChatMessage
 from ...machines.delegation_messages import AnswerOffer, Offer
 from ...machines.delivery import Relation
@@ -15,6 +16,7 @@ from ...machines.internal_messages import Enqueue
 from ...machines.port_results import ToolFinished, ToolResult, ToolStatus
 from ...machines.result_routing import Awaited, Return, ReturnRow, SessionOwner, give_back
 from .decision import Order
+from .queries import DELEGATE
 
 if TYPE_CHECKING:
     from ..environment import Environment
@@ -59,18 +61,19 @@ def returned(
         return ()  # a run looks after its children itself
     row = way_home(record, child, environment)
     if row.action is Return.ANSWER:
-        return (("turn", _result(record, child, killed, survivors)),)
+        return (("turn", _result(record, child, environment, killed, survivors)),)
     if child.is_returned or child.state == "interrupted":
         return ()
     if child.relation == Relation.SIDE_TALK and child.item in record.queue.order:
         return (("queue", AnswerOffer(item=child.item, text=text_of(child))),)
     match row.action:
         case Return.BOUNDARY:
-            return (("queue", _enqueue(child, "steer", row.name, record.turn)),)
+            return (("queue", _enqueue(child, environment, "steer", row.name, record.turn)),)
         case Return.RUN:
-            return (("queue", _enqueue(child, "turn", row.name)),)
+            return (("queue", _enqueue(child, environment, "turn", row.name)),)
         case Return.OFFER if child.relation != Relation.SIDE_TALK:
-            return (("queue", Offer(text=text_of(child), child=child.name, user=child.name)),)
+            text = bounded_text_of(child, environment)
+            return (("queue", Offer(text=text, child=child.name, user=child.name)),)
         case Return.OFFER | Return.KEEP:
             return ()
 
@@ -78,6 +81,7 @@ def returned(
 def _result(
     record: SessionRecord,
     child: ChildRecord,
+    environment: Environment,
     killed: tuple[int, ...],
     survivors: tuple[int, ...],
 ) -> ToolFinished:
@@ -87,7 +91,7 @@ def _result(
         call=child.call,
         result=ToolResult(
             status=STATUS.get(child.state, "killed"),
-            text=text_of(child),
+            text=bounded_text_of(child, environment),
             bytes=len(child.text.encode()),
             killed=killed,
             survivors=survivors,
@@ -95,15 +99,24 @@ def _result(
     )
 
 
-def _enqueue(child: ChildRecord, said_as: str, rule: str, for_turn: str = "") -> Enqueue:
+def _enqueue(
+    child: ChildRecord, environment: Environment, said_as: str, rule: str, for_turn: str = ""
+) -> Enqueue:
     return Enqueue(
-        text=text_of(child),
+        text=bounded_text_of(child, environment),
         said_as=said_as,
         user=child.name,
         rule=rule,
         for_turn=for_turn,
         child=child.name,
     )
+
+
+def bounded_text_of(child: ChildRecord, environment: Environment) -> str:
+    """Return what its parent's model receives of a child's last word."""
+    # the child's executor has written a longer answer there, before it was journalled
+    place = f"{environment.outputs}/{child.session}.txt" if environment.outputs else ""
+    return ends_of(text_of(child), environment.result_limits.of(DELEGATE), place)
 
 
 def text_of(child: ChildRecord) -> str:

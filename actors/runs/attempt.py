@@ -233,7 +233,7 @@ class Attempts:
         )
         try:
             said = self._said if is_agent else ""
-            order = delegation(step, values, bare, said, self._context.ledger.environment.helpers)
+            order = delegation(step, values, bare, said, self._context.ledger.environment)
         except TemplateError as error:
             self.fail(call, error.message)
             return

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
@@ -31,6 +31,9 @@ from ...workflows.flow.spec import (
     WorkflowSpec,
 )
 from ...workflows.flow.template import render, render_value, render_words
+
+if TYPE_CHECKING:
+    from ..environment import Environment
 
 COMMAND = "command"
 """The tool by which a step's commands run; no model has it."""
@@ -175,29 +178,32 @@ def delegation(
     values: Mapping[str, Any],
     call: Delegate,
     said: str,
-    helpers: tuple[str, str],
+    environment: Environment,
 ) -> Delegate:
     """Return the effect that starts a session for a step; `call` has all but its arguments.
 
-    `said` are the steers for the session that starts next. Raises `TemplateError`.
+    `said` are the steers for the session that starts next. What is filled into its task is as long as a
+    tool's result may be. Raises `TemplateError`.
     """
+    helpers, longest = environment.helpers, environment.result_limits.of(COMMAND)
     arguments: dict[str, Any] = {}
     match step.action:
         case AgentAction(prompt=prompt, agent=agent, goal=goal):
-            text = render(prompt, values) if prompt else render(goal.text, values) if goal else ""
+            given = prompt or (goal.text if goal else "")
+            text = render(given, values, longest)
             arguments = {
                 "task": "\n\n".join(filter(None, (text, said))),
                 "agent": agent or helpers[0],
             }
             if goal is not None:
                 arguments["goal"] = {
-                    "text": render(goal.text, values),
+                    "text": render(goal.text, values, longest),
                     "gates": [list(render_words(gate, values)) for gate in goal.gates],
                     "max_turns": goal.max_turns,
                 }
         case JudgeAction(text=text, of=of, agent=agent):
-            about = f"\nThis is what it is about:\n{render(of, values)}\n" if of else ""
-            task = JUDGING.format(text=render(text, values), of=about)
+            about = f"\nThis is what it is about:\n{render(of, values, longest)}\n" if of else ""
+            task = JUDGING.format(text=render(text, values, longest), of=about)
             arguments = {"task": task, "agent": agent or helpers[1]}
         case WorkflowAction(name=name, variables=variables):
             given = render_value(dict(variables), values)

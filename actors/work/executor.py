@@ -43,7 +43,7 @@ from ...machines.workflow_messages import LookAfter, LookBefore, Looked
 from ...ports.agents.external import ExternalAgent
 from ...ports.judging import JudgeSeat
 from ...ports.models.model import Model
-from ...ports.tools.tool import Tool, ToolContext, ToolRun
+from ...ports.tools.tool import Tool, ToolContext, ToolRun, kept_ends
 from ...ports.tools.toolbox import Toolbox
 from ...ports.workspace import WatchedRun, WorkspacePort, written_path
 from ..mailbox import reply
@@ -55,6 +55,8 @@ PATIENCE = 0.5
 """Seconds for which a command runs before its output is shown: of a short one the result is enough."""
 INTERVAL = 0.25
 """Seconds between two updates of the output."""
+ROOM = 8_192
+"""Characters for which a tool may exceed its limit: how the call ended, the end of its errors."""
 LINES = 10
 LONGEST = 2_000
 """Characters of output that are shown at most."""
@@ -312,6 +314,7 @@ class EffectExecutor:
             hidden=self.resources.hidden,
             wrap=self.resources.sandbox.wrap if self.resources.sandbox else tuple,
             tell=reports.tell,
+            limit=self.resources.limits.of(effect.tool),
         )
         run = self._start(tool, effect, context, reply_to)
         call = self._calls[effect.call] = _RunningCall(run=run, reports=reports, latest=latest)
@@ -320,7 +323,9 @@ class EffectExecutor:
             text = f"[{fault_of(error)}]"
             reply(reply_to, finished(effect, ToolResult(status="failed", text=text)))
 
-        call.task = self._task(self._await_run(run, effect, reply_to), fault)
+        is_bounded = bool(self.resources.tools) and not isinstance(tool, ExternalAgent)
+        bounds = context if is_bounded else None  # a run reads its commands' outputs itself
+        call.task = self._task(self._await_run(run, effect, bounds, reply_to), fault)
 
     def _start(
         self, tool: Tool, effect: RunTool, context: ToolContext, reply_to: ActorRef[Any] | None
@@ -355,10 +360,19 @@ class EffectExecutor:
         self._task(work(), fault)
 
     async def _await_run(
-        self, run: ToolRun, effect: RunTool, reply_to: ActorRef[Any] | None
+        self,
+        run: ToolRun,
+        effect: RunTool,
+        bounds: ToolContext | None,
+        reply_to: ActorRef[Any] | None,
     ) -> None:
+        """Send a call's result when it is there; with `bounds` no more than the model receives."""
         try:
             result = await run.wait()
+            if bounds is not None and len(result.text) > bounds.limit + ROOM:
+                data = result.text.encode("utf-8", "replace")
+                text, spilled = await asyncio.to_thread(kept_ends, data, bounds)
+                result = replace(result, text=text, spilled=result.spilled or spilled)
         finally:
             call = self._calls.pop(effect.call)
             call.reports.close()

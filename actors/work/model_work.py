@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from pykka import ActorRef
@@ -25,6 +26,7 @@ from ...ports.models.model import (
     ModelRequest,
     Pause,
 )
+from ...workflows.durability import replace_file
 from ..mailbox import reply
 from .resources import StartTask, fault_of
 
@@ -231,6 +233,7 @@ class ModelWork:
             thoughts.close()
             text.close()
             self._forget(turn)
+        await self._keep(answer.text)
         window = await self._window.known()
         reply(
             reply_to,
@@ -251,6 +254,19 @@ class ModelWork:
         """Forget the call that has ended, but not the turn's next one."""
         if self._calls.get(turn) is asyncio.current_task():
             del self._calls[turn]
+
+    async def _keep(self, text: str) -> None:
+        """Write a child's answer that its parent receives in part to its file, for `read`."""
+        file = self._resources.answer_file
+        if file is None or len(text) <= self._resources.answer_limit:
+            return
+
+        def write() -> None:
+            file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            replace_file(file, text.encode("utf-8", "replace"), mode=0o600)
+
+        with suppress(OSError):  # the answer itself is in the child's journal
+            await asyncio.to_thread(write)
 
     def _request(self, effect: CallModel) -> ModelRequest:
         return ModelRequest(

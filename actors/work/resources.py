@@ -7,10 +7,11 @@ from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from ...machines.context import CHARACTERS
 from ...machines.conversation import ToolSchema
+from ...machines.policy import ResultLimits
 from ...ports.judging import JudgeSeat
 from ...ports.models.model import Model
 from ...ports.tools.sandbox import Sandbox
@@ -37,7 +38,11 @@ def fault_of(error: BaseException) -> str:
 
 
 class SessionResources(Struct, kw_only=True):
-    """The resources of one session: its id, its model, its tools, its folder."""
+    """The resources of one session: its id, its model, its tools, its folder.
+
+    `limits` bounds what the model receives of a result. A child's answer of more than
+    `answer_limit` characters is written to `answer_file`, from where its parent can read it.
+    """
 
     session: str
     model: Model
@@ -51,6 +56,9 @@ class SessionResources(Struct, kw_only=True):
     hidden: tuple[tuple[str, bool], ...] = ()
     sandbox: Sandbox | None = None
     servers: McpServers | None = None
+    limits: ResultLimits = field(default_factory=ResultLimits)
+    answer_file: Path | None = None
+    answer_limit: int = 0
 
     @property
     def overhead(self) -> int:

@@ -101,7 +101,7 @@ def _begun(entry: CompactionBegun) -> str:
             share = 100 * entry.tokens // max(1, entry.window)
             return (
                 f"The model's window is {share} % full ({entry.tokens:,} of {entry.window:,} "
-                "tokens): summing up older turns…"
+                f"tokens): {'summing up older turns' if entry.dropped else 'making room'}…"
             )
         case "refused":
             return "The conversation is too long for the model: summing up older turns…"
@@ -112,6 +112,8 @@ def _begun(entry: CompactionBegun) -> str:
 def _done(entry: Compacted) -> str:
     size = f"about {entry.before:,} tokens are now {entry.after:,}"
     if entry.how == "pruned":
+        if not entry.reason:
+            return f"Left out {entry.left_out} old results of tools: {size}."
         what = f"{entry.left_out} older results of tools are left out or shortened instead; {size}"
         return f"No summary ({entry.reason}): {what}."
     return f"Summed up {entry.dropped} messages: {size}. The originals stay in the journal."

@@ -346,7 +346,7 @@ class CompactedEvent(Stamp):
     summary: str | None
     """the summary"""
     reason: str | None
-    """why there is no summary"""
+    """why there is no summary; none where the room that old results took was enough"""
 
 
 class RevertedEvent(Stamp):

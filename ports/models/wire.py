@@ -115,7 +115,7 @@ async def encode(
 
 def _joined(parts: list[bytes], before: list[bytes]) -> bytes:
     """Join objects of a list; what comes after other chunks begins with a comma."""
-    return b", ".join((b"", *parts) if before and parts else parts)
+    return b",".join((b"", *parts) if before and parts else parts)
 
 
 def body(
@@ -125,12 +125,12 @@ def body(
 
     What changes from call to call comes last, so that a request begins like the one before it.
     """
-    begin = [dumped(fields)[:-1], b', "messages": [', b", ".join(map(dumped, first))]
+    begin = [dumped(fields)[:-1], b',"messages":[', b",".join(map(dumped, first))]
     if first and any(conversation.pieces):
-        begin.append(b", ")
+        begin.append(b",")
     return (b"".join(begin), *conversation.pieces, b"]}")
 
 
 def dumped(value: WireValue) -> bytes:
     """Write JSON; half a surrogate pair, which UTF-8 has no code for, becomes `?`."""
-    return json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")

@@ -56,7 +56,7 @@ class DeclaredTool:
                 environment=context.environment,
                 timeout=timeout,
                 grace=self._resources.grace,
-                keep=self._resources.output_limit // 2,
+                keep=context.limit // 2,
                 spill=context.spill_file,
                 stdin=self._input(arguments),
                 keep_errors=_ERRORS,

@@ -25,16 +25,16 @@ _SNIFF = 8192
 
 _SCHEMA = declare(
     "read",
-    f"Read a text file. Gives at most {_LINES} lines; `offset` and `limit` choose others.",
+    f"Read a text file, at most {_LINES} lines; `offset` and `limit` choose others.",
     ("path",),
-    path={"type": "string", "description": "path relative to the folder"},
+    path={"type": "string", "description": "relative to the folder"},
     offset={"type": "integer", "minimum": 1, "description": "first line, counted from 1"},
     limit={"type": "integer", "minimum": 1, "description": "how many lines"},
 )
 
 
 def make_read(resources: ToolResources) -> ThreadTool:
-    """Make the tool; a result holds about `output_limit` bytes at most."""
+    """Make the tool; a result holds about `limit` bytes of the context at most."""
 
     def read(arguments: dict[str, Any], context: ToolContext, stop: StopFlag) -> ToolResult:
         place = resolve(arguments["path"], context)
@@ -42,7 +42,7 @@ def make_read(resources: ToolResources) -> ThreadTool:
             refuse_binary(file, place)
             offset = arguments.get("offset", 1)
             limit = arguments.get("limit", _LINES)
-            text = _excerpt(file, place, offset, limit, resources.output_limit, stop)
+            text = _excerpt(file, place, offset, limit, context.limit, stop)
             return ToolResult(status="ok", text=text, bytes=os.fstat(file.fileno()).st_size)
 
     return ThreadTool(_SCHEMA, read, is_mutating=False, is_idempotent=True)
@@ -65,13 +65,13 @@ def _excerpt(
     for number, line in enumerate(_lines(file, stop), 1):
         if number < offset:
             continue
-        if len(taken) >= limit or (taken and size + len(line) > output_limit):
+        if len(taken) >= limit or (taken and size + len(line) >= output_limit):
             taken.append(
                 f"[lines {offset}-{number - 1}; more follow, read on with offset {number}]"
             )
             break
         taken.append(line)
-        size += len(line)
+        size += len(line) + 1
     if taken:
         return "\n".join(taken)
     if number == 0:
@@ -156,7 +156,7 @@ _SCHEMA_LISTING = declare(
     "list",
     "List a folder: folders end in `/`, files are followed by their size in bytes.",
     (),
-    path={"type": "string", "description": "path relative to the folder; `.` if not given"},
+    path={"type": "string", "description": "relative to the folder; `.` if not given"},
 )
 
 
@@ -213,7 +213,7 @@ _SCHEMA_WRITING = declare(
     "write",
     "Write a text file, with the folders it needs. What the file held before is lost.",
     ("path", "content"),
-    path={"type": "string", "description": "path relative to the folder"},
+    path={"type": "string", "description": "relative to the folder"},
     content={"type": "string", "description": "the whole new content"},
 )
 
@@ -272,9 +272,9 @@ _SCHEMA_EDITING = declare(
     "edit",
     "Replace a text in a file. `old` must occur exactly once, unless `all` is true.",
     ("path", "old", "new"),
-    path={"type": "string", "description": "path relative to the folder"},
+    path={"type": "string", "description": "relative to the folder"},
     old={"type": "string", "minLength": 1, "description": "the text to replace, exactly"},
-    new={"type": "string", "description": "what to put in its place"},
+    new={"type": "string", "description": "its replacement"},
     all={"type": "boolean", "description": "replace every occurrence"},
 )
 

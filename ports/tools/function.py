@@ -31,13 +31,12 @@ from ...machines.pattern import lazy_pattern
 from ...machines.port_results import ToolProgressed, ToolResult
 from ...machines.value import Value
 from ...workflows.document import is_list, is_table
-from ...workflows.paths import make_private
 from ..process.process import Processes, ProcessResult, ProcessSpec
 from . import calling
 from .shell import STATUS, ProcessRun, ending
-from .text import join_ends, readable
+from .text import readable
 from .thread_tool import StopFlag, ToolStopped, failed
-from .tool import Tool, ToolContext, ToolResources, ToolRun
+from .tool import Tool, ToolContext, ToolResources, ToolRun, kept_ends
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -120,7 +119,6 @@ class FunctionTool(Generic[P, R]):
         self.is_mutating = mutating
         self.is_idempotent = False
         self.timeout = timeout
-        self.limit = LIMIT
         self._loop: asyncio.AbstractEventLoop | None = None
         self._processes: Processes | None = None
         self._grace = GRACE
@@ -146,7 +144,7 @@ class FunctionTool(Generic[P, R]):
     ) -> FunctionTool[P, R]:
         """Return the tool with the loop on which its coroutines run, and what its calls need."""
         bound = copy(self)
-        bound._loop, bound.limit = loop, resources.output_limit
+        bound._loop = loop
         bound._processes, bound._grace = resources.processes, resources.grace
         return bound
 
@@ -226,7 +224,7 @@ class FunctionTool(Generic[P, R]):
         return ProcessRun(
             self._processes,
             prepare,
-            partial(_of_process, limit=self.limit, timeout=self.timeout, context=context),
+            partial(_of_process, timeout=self.timeout, context=context),
             notes.read,
         )
 
@@ -349,7 +347,7 @@ class FunctionRun:
                 ToolError(text if len(text) <= _LONGEST_ERROR else f"{text[:_LONGEST_ERROR]}…")
             )
         data = work.ended.result()
-        return await asyncio.to_thread(_clipped, data, self._tool.limit, self._context)
+        return await asyncio.to_thread(_result, data, self._context)
 
 
 def _text_of(value: Any, name: str) -> bytes:
@@ -365,15 +363,10 @@ def _text_of(value: Any, name: str) -> bytes:
         ) from error
 
 
-def _clipped(data: bytes, limit: int, context: ToolContext) -> ToolResult:
-    """Return a result with head and tail of a text that is too long, which is kept in a file."""
-    if len(data) <= limit:
-        return ToolResult(status="ok", text=readable(data), bytes=len(data))
-    spill = context.spill_file
-    make_private(spill.parent)
-    spill.write_bytes(data)
-    text = join_ends(data[: limit // 2], data[-(limit // 2) :], len(data), str(spill))
-    return ToolResult(status="ok", text=text, bytes=len(data), spilled=str(spill))
+def _result(data: bytes, context: ToolContext) -> ToolResult:
+    """Return a result; of a long one its ends, with all of it in a file."""
+    text, spilled = kept_ends(data, context)
+    return ToolResult(status="ok", text=text, bytes=len(data), spilled=spilled)
 
 
 # Functions in a process of their own --------------------------------------------------------------
@@ -406,7 +399,7 @@ class _Notes:
 
 
 def _of_process(
-    result: ProcessResult, *, limit: int, timeout: float | None, context: ToolContext
+    result: ProcessResult, *, timeout: float | None, context: ToolContext
 ) -> ToolResult:
     """Return the result of an isolated function, as of any other."""
     written = readable(result.head + result.tail).split("\n")
@@ -419,7 +412,7 @@ def _of_process(
             status, text = "failed", "its process ended before the function returned"
         else:
             text = value if isinstance(value, str) else "Done." if value is None else text
-            return _clipped(text.encode("utf-8", "replace"), limit, context)
+            return _result(text.encode("utf-8", "replace"), context)
     errors = readable(result.errors).strip()
     reason = f"Error: {text}" if text else errors[-_ERRORS:]
     parts = [reason] if status == "failed" else [ending(result, timeout or 0.0)]

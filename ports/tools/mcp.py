@@ -50,13 +50,12 @@ class RunningServer:
         environment: Mapping[str, str],
         *,
         grace: float,
-        output_limit: int,
         on_change: Callable[[str], None],
         sandbox: Sandbox | None,
     ) -> None:
         self.config = config
         self._sandbox = sandbox if config.is_sandboxed else None
-        self.grace, self.output_limit = grace, output_limit
+        self.grace = grace
         self.tools: tuple[McpTool, ...] = ()
         self._offer = McpOffer()
         self._place = processes, folder, {**environment, **config.env}
@@ -313,10 +312,9 @@ class RunningServer:
 class McpServers:
     """The configured servers of one session; see the top of the module.
 
-    `environment` is what their processes get, without secrets. `grace` is in seconds, `output_limit` the
-    bytes of one call's result that a model receives. `on_change`, which may be replaced, is called with
-    the name of a server, on the loop, when what `tools` or `status` return of it has changed. `sandbox`
-    is theirs alone, and cleared at the end.
+    `environment` is what their processes get, without secrets. `grace` is in seconds. `on_change`,
+    which may be replaced, is called with the name of a server, on the loop, when what `tools` or `status`
+    return of it has changed. `sandbox` is theirs alone, and cleared at the end.
     """
 
     def __init__(
@@ -327,7 +325,6 @@ class McpServers:
         environment: Mapping[str, str],
         *,
         grace: float,
-        output_limit: int,
         on_change: Callable[[str], None] = lambda name: None,
         sandbox: Sandbox | None = None,
     ) -> None:
@@ -340,7 +337,6 @@ class McpServers:
                 folder,
                 environment,
                 grace=grace,
-                output_limit=output_limit,
                 on_change=lambda name: self.on_change(name),
                 sandbox=sandbox,
             )

@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING, Any
 from ...machines.conversation import ToolSchema
 from ...machines.errors import ToolError
 from ...machines.port_results import ToolResult, ToolStatus
-from ..process.running import OutputBuffer
 from .foreign_schema import entries, foreign_fault
 from .mcp_offer import OfferedTool
-from .text import join_ends, visible
+from .text import visible
 from .thread_tool import failed
-from .tool import ToolContext
+from .tool import ToolContext, kept_ends
 
 if TYPE_CHECKING:
     from .mcp import RunningServer
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
 
 _NAME = 64  # characters of a name in a message
 _PROGRESS = 200  # characters of a report of progress
-_SPILL = 64 << 20  # bytes of a result that are written to a file
 
 
 class McpTool:
@@ -119,13 +117,12 @@ class McpRun:
         except ToolError as error:
             return failed(error)
         data = answer.text.encode("utf-8", "replace")
-        buffer = OutputBuffer(server.output_limit // 2, self._context.spill_file, _SPILL)
-        text = await asyncio.to_thread(_ends_of, data, buffer)
+        text, spilled = await asyncio.to_thread(kept_ends, data, self._context)
         return ToolResult(
             status="failed" if answer.is_error else "ok",
             text=text or "(no output)",
             bytes=len(data),
-            spilled=str(buffer.spilled or ""),
+            spilled=spilled,
         )
 
     def _report(self, progress: float, total: float | None, message: str) -> None:
@@ -168,11 +165,3 @@ class McpRun:
         return ToolResult(
             status=status, text=f"[{why}: {text}]", killed=killed, survivors=survivors
         )
-
-
-def _ends_of(data: bytes, buffer: OutputBuffer) -> str:
-    """Write a long result to its file, and return its head and tail."""
-    buffer.add(data)
-    buffer.close()
-    text = join_ends(buffer.head, buffer.tail, buffer.total, str(buffer.spilled or ""))
-    return f"{text}\n[{buffer.fault}]" if buffer.fault else text

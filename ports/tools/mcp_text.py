@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from ...machines.conversation import Attachment
 from ...machines.errors import ToolError
-from ..attachment import AFTER, LARGEST, Ask, cut_text, refused
+from ..attachment import AFTER, Ask, cut_text, refused
 from .mcp_offer import McpPrompt, tool_names
 from .text import shown, visible
 
@@ -103,7 +103,7 @@ class ServerTexts:
             return refused(path, "the server did not answer in time")
         except ToolError as error:
             return refused(path, error.message)
-        return cut_text(path, text, min(room, LARGEST), about)
+        return cut_text(path, text, room, about)
 
 
 def usage_of(prompt: McpPrompt) -> str:

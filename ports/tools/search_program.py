@@ -25,6 +25,7 @@ __all__: list[str] = []
 
 _SKIPPED = frozenset({".git", ".hg", ".svn", "__pycache__", "node_modules"})
 _LARGEST = 8 * 1024 * 1024  # bytes of a file that is looked into
+_LARGEST_NAMED = 64 * 1024 * 1024  # of one that is searched alone, such as a kept output
 _MATCHES = 200
 _WIDTH = 300
 _SNIFF = 8192
@@ -40,13 +41,13 @@ def _files(root: str) -> Iterator[str]:
             yield os.path.join(folder, name)
 
 
-def _content(path: str) -> bytes:
+def _content(path: str, largest: int) -> bytes:
     """Read a text file; empty for what is large, binary, unreadable or no regular file."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
         with os.fdopen(fd, "rb") as file:
             found = os.fstat(fd)
-            if not stat.S_ISREG(found.st_mode) or found.st_size > _LARGEST:
+            if not stat.S_ISREG(found.st_mode) or found.st_size > largest:
                 return b""
             content = file.read()
     except OSError:
@@ -76,13 +77,14 @@ def _search(request: dict[str, Any]) -> str:
     """Print the matches as they are found; return the last line."""
     pattern = re.compile(request["pattern"])
     matches = looked_into = 0
+    largest = _LARGEST if os.path.isdir(request["root"]) else _LARGEST_NAMED
     for path in _files(request["root"]):
         relative = os.path.relpath(path, request["folder"])
         if request["glob"] and not _is_wanted(relative, request["glob"]):
             continue
         if _is_hidden(path, relative, request["hidden"]):
             continue
-        content = _content(path)
+        content = _content(path, largest)
         looked_into += bool(content)
         for number, line in enumerate(content.decode(errors="replace").split("\n"), 1):
             text = line.rstrip("\r")

@@ -32,11 +32,11 @@ class SearchTool:
     schema = declare(
         "search",
         "Search text files for a Python regular expression; gives `path:line: text`. "
-        "Skips binary and huge files, .git, node_modules and symlinks.",
+        "Skips binary and huge files, .git and node_modules.",
         ("pattern",),
         pattern={"type": "string", "minLength": 1},
         path={"type": "string", "description": "folder or file to search; `.` if not given"},
-        glob={"type": "string", "description": "only files like this, such as `*.py` or `src/*`"},
+        glob={"type": "string", "description": "only such files: `*.py`, `src/*`"},
     )
     is_mutating = False
     is_idempotent = True
@@ -65,7 +65,7 @@ class SearchTool:
                 cwd=Path("/"),
                 timeout=_TIMEOUT,
                 grace=0.0,
-                keep=self._resources.output_limit // 2,
+                keep=context.limit // 2,
                 stdin=_request(arguments, context),
             )
 

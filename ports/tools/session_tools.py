@@ -24,13 +24,12 @@ def _refusing(text: str) -> Work:
 
 _SCHEMA_DEFERRING = declare(
     "defer",
-    "Hand back a [New message from ...] that you can't work into what you are doing; it is then the "
-    "next turn.",
+    "Hand back a [New message from ...] that does not fit what you are doing; it becomes the next turn.",
     ("why",),
-    why={"type": "string", "minLength": 1, "description": "one short sentence for the person"},
+    why={"type": "string", "minLength": 1, "description": "one sentence for the person"},
     message={
         "type": "string",
-        "description": "how the message begins; needed only if there were several",
+        "description": "how it begins, if there were several",
     },
 )
 
@@ -43,18 +42,17 @@ def make_defer(resources: ToolResources) -> ThreadTool:
 
 _SCHEMA_DELEGATING = declare(
     "delegate",
-    "Give a task to a subagent, which works in the same folder with a conversation of its own and "
-    "knows only what the task says. Several calls in one answer run side by side. Its last answer is "
-    "the result; in the background you go on at once, and the result comes as a message.",
+    "Give a task to a subagent, which works in the same folder and knows only what the task says. "
+    "Its last answer is the result. Several calls in one answer run side by side.",
     ("task",),
     task={"type": "string", "description": "all that the subagent has to know", "minLength": 1},
-    agent={"type": "string", "description": "which agent it is; left out: one like you"},
+    agent={"type": "string", "description": "which agent; left out: one like you"},
     name={
         "type": "string",
         "description": "what you and the user call it",
         "pattern": "^[A-Za-z][A-Za-z0-9_-]{0,39}$",
     },
-    background={"type": "boolean", "description": "whether you go on without waiting for it"},
+    background={"type": "boolean", "description": "go on at once; the result comes as a message"},
 )
 
 
@@ -66,11 +64,11 @@ def make_delegate(resources: ToolResources) -> ThreadTool:
 
 _SCHEMA_DISMISSING = declare(
     "dismiss",
-    "End a subagent of yours that is still at work. What it has comes to you as its result.",
+    "End a subagent that is still at work; what it has is its result.",
     ("name",),
     name={
         "type": "string",
-        "description": "its name; for one of its own subagents name/name",
+        "description": "its name; of a subagent's own: name/name",
         "minLength": 1,
     },
     wrap_up={"type": "boolean", "description": "let it sum up what it has first"},
@@ -85,11 +83,11 @@ def make_dismiss(resources: ToolResources) -> ThreadTool:
 
 _SCHEMA_PROGRESS = declare(
     "progress",
-    "Report how much of a long task is done, for instance 12 of 45 files.",
+    "Report how much of a long task is done, such as 12 of 45 files.",
     ("done", "total"),
     done={"type": "integer", "minimum": 0},
     total={"type": "integer", "minimum": 1},
-    unit={"type": "string", "description": "what is counted, such as `files`"},
+    unit={"type": "string", "description": "such as `files`"},
     note={"type": "string", "description": "one short remark"},
 )
 

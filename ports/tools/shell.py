@@ -87,16 +87,17 @@ class CommandTool:
     """Runs a workflow's command, or its call of a function, as a supervised process; see `Tool`.
 
     No model has this tool. `env` is added to the environment; a function has the interpreter's own search
-    path for modules, too. The tool counts as changing nothing, because the folder is scanned
-    once for all commands of a step, not for each.
+    path for modules, too. `output_limit` is in bytes. The tool counts as changing nothing, because the
+    folder is scanned once for all commands of a step, not for each.
     """
 
     schema = declare("command", "Run a command of a workflow.", ("argv",), argv={"type": "string"})
     is_mutating = False
     is_idempotent = False
 
-    def __init__(self, resources: ToolResources) -> None:
+    def __init__(self, resources: ToolResources, output_limit: int) -> None:
         self._resources = resources
+        self._limit = output_limit
 
     def fault(self, arguments: dict[str, Any]) -> str:
         """Return nothing: a run made the arguments."""
@@ -116,7 +117,7 @@ class CommandTool:
             stdin=data,
             timeout=arguments.get("timeout"),
             grace=self._resources.grace,
-            keep=self._resources.output_limit // 2,
+            keep=self._limit // 2,
             keep_errors=_ERRORS,
         )
 
@@ -189,7 +190,7 @@ class ShellTool:
                 environment=context.environment,
                 timeout=timeout,
                 grace=self._resources.grace,
-                keep=self._resources.output_limit // 2,
+                keep=context.limit // 2,
                 spill=context.spill_file,
             )
 

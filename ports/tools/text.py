@@ -2,6 +2,8 @@
 
 import json
 
+from ...machines.context import gap_between
+
 
 def readable(data: bytes) -> str:
     """Decode as UTF-8; what cannot be decoded becomes U+FFFD."""
@@ -44,6 +46,4 @@ def join_ends(head: bytes, tail: bytes, total: int, place: str) -> str:
     missing = total - len(head) - len(tail)
     if missing <= 0:
         return readable(head + tail)
-    where = f"; whole output in {place}: `read` it with `offset`" if place else ""
-    gap = f"[… {counted(missing, 'byte')} left out{where}]"
-    return f"{readable(head).rstrip()}\n{gap}\n{readable(tail).lstrip()}"
+    return gap_between(readable(head), readable(tail), counted(missing, "byte"), place)

@@ -17,6 +17,8 @@ from ...machines.pattern import lazy_pattern
 from ...machines.port_results import ToolResult
 from ...machines.value import Value
 from ..process.process import Processes
+from ..process.running import OutputBuffer
+from .text import join_ends
 
 _UNSAFE = lazy_pattern(r"[^A-Za-z0-9._-]")
 
@@ -26,6 +28,7 @@ class ToolContext(Value):
 
     `hidden` are patterns of paths that a search passes over, or not; see `Permissions.hidden`. `wrap`
     puts a command into a sandbox, and may block. `tell` reports to the turn while the run goes on.
+    `limit` is how many bytes of the result the model receives.
     """
 
     folder: Path
@@ -38,6 +41,7 @@ class ToolContext(Value):
     hidden: tuple[tuple[str, bool], ...] = ()
     wrap: Callable[[tuple[str, ...]], tuple[str, ...]] = tuple
     tell: Callable[[Message], None] | None = None
+    limit: int = 1 << 14
 
     @property
     def spill_file(self) -> Path:
@@ -45,12 +49,28 @@ class ToolContext(Value):
         return self.spill_folder / f"{_UNSAFE.sub('_', self.call)}.txt"
 
 
+_SPILL = 64 << 20
+"""Bytes of a result that are written to a file."""
+
+
+def kept_ends(data: bytes, context: ToolContext) -> tuple[str, str]:
+    """Return what the model receives of a result, and the file with all of a long one, or nothing.
+
+    Blocks while the file is written.
+    """
+    buffer = OutputBuffer(context.limit // 2, context.spill_file, _SPILL)
+    buffer.add(data)
+    buffer.close()
+    place = str(buffer.spilled or "")
+    text = join_ends(buffer.head, buffer.tail, buffer.total, place)
+    return (f"{text}\n[{buffer.fault}]" if buffer.fault else text), place
+
+
 class ToolResources(Value):
-    """What a tool is made with: `grace` in seconds, `output_limit` in bytes of one call."""
+    """What a tool is made with: `grace` in seconds."""
 
     processes: Processes
     grace: float
-    output_limit: int
 
 
 class ToolRun(Protocol):

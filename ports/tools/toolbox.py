@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from copy import copy
 
-from msgspec.structs import replace
-
 from ...machines.conversation import ToolSchema
 from ...machines.errors import ToolError
 from ...workflows.settings import ToolDeclaration
@@ -20,9 +18,8 @@ from .tool import Tool, ToolResources
 class Toolbox:
     """Holds one of each built-in tool (`workflows/tools.py`), and of those that are declared.
 
-    `grace` is seconds between asking a tool's processes to end and killing them; `model_limit` is
-    the number of bytes that the model receives of one call, `output_limit` the number that a workflow
-    reads of one command.
+    `grace` is seconds between asking a tool's processes to end and killing them; `output_limit` is the
+    number of bytes that a workflow reads of one command.
     """
 
     def __init__(
@@ -30,16 +27,15 @@ class Toolbox:
         processes: Processes,
         *,
         grace: float,
-        model_limit: int,
         output_limit: int,
         declared: Sequence[ToolDeclaration] = (),
     ) -> None:
         self.processes = processes
-        self.resources = ToolResources(processes=processes, grace=grace, output_limit=model_limit)
+        self.resources = ToolResources(processes=processes, grace=grace)
         self._made: dict[str, Tool] = {
             declaration.name: DeclaredTool(declaration, self.resources) for declaration in declared
         }
-        self._command = CommandTool(replace(self.resources, output_limit=output_limit))
+        self._command = CommandTool(self.resources, output_limit)
 
     def including(self, *tools: Tool) -> Toolbox:
         """Return a toolbox with more tools."""

@@ -152,6 +152,35 @@ def test_without_a_summary_the_oldest_results_are_left_out(place: Place, serve) 
     assert chat.close() == 0
 
 
+def test_old_results_go_before_anything_is_summed_up(place: Place, serve) -> None:
+    """Where the old results of tools take the room, no summary is asked for, and the newest stay."""
+    (place.folder / "long.txt").write_text("word\n" * 1500)
+    call = {"tool": "read", "arguments": {"path": "long.txt"}}
+    server = serve(
+        SUMMARY,
+        Tools([call] * 3, match="begin"),
+        Tools([call] * 3, match="more"),
+        Text("Fine.", usage=None),
+        model="context_window = 15000",
+    )
+    chat = place.chat("--yes")
+    talk(chat, "begin", "more", "go on")
+    [done] = chat.seen("compacted")
+    assert (done["how"], done["turn"], done["reason"]) == ("pruned", "t3", None)
+    requests = said(server)
+    assert not any(SUM in one[-1][1] for one in requests)
+    results = [text for role, text in requests[-1] if role == "tool"]
+    assert [text.startswith("[left out to make room") for text in results] == [True] * 2 + [
+        False
+    ] * 4
+    assert chat.seen("notice", text=f"Left out 2 old results of tools: {_size(done)}.")
+    assert chat.close() == 0
+
+
+def _size(done: dict[str, Any]) -> str:
+    return f"about {done['before']:,} tokens are now {done['after']:,}"
+
+
 def test_what_cannot_fit_is_not_sent(place: Place, serve) -> None:
     """A single message that is longer than the window is refused before it costs anything."""
     server = serve(Text("Fine."), model=WINDOW)

@@ -39,7 +39,7 @@ def test_a_provider_is_complete(root: Path, name: str) -> None:
 @pytest.mark.parametrize("name", TOOLS.built_in)
 def test_a_tool_is_complete(root: Path, name: str) -> None:
     """A tool has every method and its own name, a section in the docs, and tests that call it."""
-    tool = TOOLS.load(name)(ToolResources(processes=ProcessHost(), grace=0.0, output_limit=4000))
+    tool = TOOLS.load(name)(ToolResources(processes=ProcessHost(), grace=0.0))
     assert not methods_of(Tool) - set(dir(tool))
     assert tool.schema.name == name
     assert f"\n## {name}\n" in (root / "docs" / "tools.md").read_text(encoding="utf-8")

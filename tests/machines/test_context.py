@@ -2,7 +2,7 @@
 
 import pytest
 
-from steersman.machines.context import Fill, cut_points, filled, older, pruned, tokens_of
+from steersman.machines.context import Fill, cut_points, ends_of, filled, older, pruned, tokens_of
 from steersman.machines.conversation import ChatMessage, ToolRequest
 
 USER, SAID = ChatMessage(role="user", text="x" * 400), ChatMessage(role="assistant", text="y" * 400)
@@ -59,3 +59,28 @@ def test_the_oldest_results_go_first_and_the_newest_are_shortened_last() -> None
     assert count == 4
     assert all(len(one.text) < 2100 for one in changed)
     assert pruned([USER, SAID], 1000) == ([], 0)
+
+
+def test_the_ends_of_a_text_are_whole_lines_with_the_place_of_the_rest():
+    """A text of the limit's length stays; a longer one names the first line that is missing."""
+    text = "".join(f"line {number}\n" for number in range(100))
+    assert ends_of(text, len(text)) == text
+    place = "; whole output in a.txt: `read` it with `offset` 7, or `search` it"
+    assert ends_of(text, 90, "a.txt") == (
+        "".join(f"line {number}\n" for number in range(6))
+        + f"[… 708 characters left out{place}]\n"
+        + "".join(f"line {number}\n" for number in range(95, 100))
+    )
+    assert ends_of("x" * 100, 10) == "xxxxx\n[… 90 characters left out]\nxxxxx"
+
+
+def test_a_result_that_is_left_out_still_names_its_file():
+    """What was cut before keeps the place of the whole."""
+    cut = ends_of("word\n" * 2000, 2000, "/o/t1.txt")
+    said = [ChatMessage(role="tool", text=text, call="c") for text in (cut, "x" * 500)]
+    changed, count = pruned(said, 600, spare=0)
+    assert count == 2
+    assert changed[0].text == (
+        f"[left out to make room: {len(cut)} characters of this result; whole output in /o/t1.txt]"
+    )
+    assert changed[1].text == "[left out to make room: 500 characters of this result]"

@@ -43,7 +43,7 @@ class Bench:
             spill_folder=spill,
             environment=environment,
             on_output=self.pieces.append,
-            **rest,
+            **{"limit": LIMIT, **rest},
         )
 
     def run(self, scenario: Callable[[Toolbox], Awaitable[T]]) -> T:
@@ -53,9 +53,7 @@ class Bench:
             host = ProcessHost()
             try:
                 async with asyncio.timeout(seconds(60)):
-                    return await scenario(
-                        Toolbox(host, grace=0.05, model_limit=LIMIT, output_limit=LIMIT)
-                    )
+                    return await scenario(Toolbox(host, grace=0.05, output_limit=LIMIT))
             finally:
                 await host.aclose()
 
@@ -107,8 +105,8 @@ def odd(*modes: str, name: str = "odd", **settings: Any) -> McpServer:
 class Session:
     """The servers of one test, and calls of their tools."""
 
-    def __init__(self, bench: Any, servers: McpServers, changes: list[str]) -> None:
-        self.bench, self.servers, self.changes = bench, servers, changes
+    def __init__(self, bench: Any, servers: McpServers, changes: list[str], limit: int) -> None:
+        self.bench, self.servers, self.changes, self.limit = bench, servers, changes, limit
 
     async def call(self, tool: str, **arguments: Any) -> ToolResult:
         """Call a tool by the name that a model knows."""
@@ -116,7 +114,7 @@ class Session:
 
     def start(self, tool: str, **arguments: Any) -> Any:
         """Start a call."""
-        return self.tool(tool).start(arguments, self.bench.context())
+        return self.tool(tool).start(arguments, self.bench.context(limit=self.limit))
 
     def tool(self, name: str) -> Any:
         """Return a tool."""
@@ -152,13 +150,12 @@ def play(bench: Any) -> Play:
                 bench.folder,
                 bench.context().environment,
                 grace=grace,
-                output_limit=limit,
                 on_change=changes.append,
             )
             try:
                 for config in configs if is_connected else ():
                     await servers.connect(config.name)
-                return await scenario(Session(bench, servers, changes))
+                return await scenario(Session(bench, servers, changes, limit))
             finally:
                 await servers.aclose()
 

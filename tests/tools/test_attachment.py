@@ -81,7 +81,11 @@ def test_sizes_and_fences(folder):
     (big,) = attach("@big", folder, ask)
     assert len(big.text) <= LARGEST
     assert big.text.endswith("9")
-    assert told([big]) == "Attached big (110.0 kB, only the first 5957 lines; `read` has the rest)."
+    assert told([big]) == (
+        "Attached big (110.0 kB, only the first 5957 lines; `read` has the rest from offset 5958)."
+    )
+    (small,) = attach("@big", folder, ask, largest=100)
+    assert small.text == "\n".join(["0123456789"] * 9)
     many = attach(" ".join(f"@big{n}" for n in range(6)), folder, ask)
     assert [one.is_refused for one in many] == [False] * 4 + [True] * 2
     assert sum(len(one.text) for one in many) <= 256 * 1024

@@ -75,12 +75,25 @@ def test_shell_long_output(bench):
 
     assert result.text.startswith("1\n2\n")
     assert result.text.endswith("4999\n5000\n[exit code 0]")
+    missing = result.bytes - 4000
     assert (
-        f"\n[… {result.bytes - 4000} bytes left out; whole output in {whole}: `read` it with `offset`]\n"
-        in result.text
+        f"\n527\n[… {missing} bytes left out; whole output in {whole}: "
+        "`read` it with `offset` 528, or `search` it]\n" in result.text
     )
     assert whole.read_text() == "".join(f"{number}\n" for number in range(1, 5001))
     assert result.spilled == str(whole)
+
+
+def test_the_middle_of_a_long_output_is_read_and_searched(bench):
+    """The offset that the result names is the first line that is missing; `search` finds the others."""
+    whole = bench.outside / "spill" / "t1.s1.c1.txt"
+    bench.call("shell", command="seq 1 2000000")
+    size = whole.stat().st_size
+    assert size > 8 << 20
+    found = bench.call("read", may_leave_folder=True, path=str(whole), offset=528, limit=2)
+    assert found.text.startswith("528\n529\n")
+    found = bench.call("search", may_leave_folder=True, path=str(whole), pattern="^1234567$")
+    assert found.text == f"{str(whole)[1:]}:1234567: 1234567"
 
 
 def test_shell_folder_gone(bench):

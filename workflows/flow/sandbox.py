@@ -16,6 +16,7 @@ from jinja2.sandbox import SandboxedEnvironment
 from jinja2.tests import TESTS as DEFAULT_TESTS
 from jinja2.visitor import NodeTransformer
 
+from ...machines.context import ends_of
 from ...machines.errors import TemplateError
 from ..document import is_list, is_table
 
@@ -98,6 +99,14 @@ def text_of(value: Any) -> str:
     return json_of(value)
 
 
+@pass_context
+def _written(context: Context, value: Any) -> str:
+    """Write a value into a text, with its ends only where the text has room for no more."""
+    most = context.get(LONGEST, 0)
+    text = text_of(value)
+    return ends_of(text, most) if most else text
+
+
 def plain(value: Any) -> Any:
     """Return what an expression gave as data: each sequence, and each view of a table, as a list.
 
@@ -138,6 +147,8 @@ def _check_whole(value: Any) -> None:
 
 BUDGET: Final = "__budget"
 """The name under which a template gets its budget."""
+LONGEST: Final = "__longest"
+"""The name under which it gets the characters of a value that are written at most; 0: all."""
 
 METHODS: Final[Mapping[type, frozenset[str]]] = {
     str: frozenset(
@@ -331,7 +342,7 @@ def _called(value: object) -> str:
 def _environment() -> _Environment:
     environment = _Environment(
         undefined=StrictUndefined,
-        finalize=text_of,
+        finalize=_written,
         keep_trailing_newline=True,
         trim_blocks=True,
         lstrip_blocks=True,

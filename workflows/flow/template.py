@@ -21,6 +21,7 @@ from ..document import is_list, is_table
 from .sandbox import (
     BUDGET,
     ENVIRONMENT,
+    LONGEST,
     MAX_CHARACTERS,
     MAX_ITEMS,
     TemplateBudget,
@@ -66,15 +67,15 @@ def is_template(text: str) -> bool:
     return "{" in text and ("{{" in text or "{%" in text or "{#" in text)
 
 
-def render(text: str, values: Mapping[str, Any]) -> str:
-    """Fill in a text. Raises `TemplateError`."""
+def render(text: str, values: Mapping[str, Any], longest: int = 0) -> str:
+    """Fill in a text, of each value at most `longest` characters; 0: all. Raises `TemplateError`."""
     if not is_template(text):
         return text
     template = _compiled(text)
     chunks: list[str] = []
     size = 0
     try:
-        for chunk in template.generate({**values, BUDGET: TemplateBudget()}):
+        for chunk in template.generate({**values, BUDGET: TemplateBudget(), LONGEST: longest}):
             size += len(chunk)
             if size > MAX_CHARACTERS:
                 refuse_size(MAX_CHARACTERS, "characters")
