@@ -1,7 +1,7 @@
-"""What a turn costs: the start of a one-shot chat, a warm turn, memory, against a real server.
+"""What a turn costs: a one-shot chat as a whole, a warm turn, memory, against a real server.
 
 Run it as `python benchmarks/turns.py`, with the package installed. The model is a server on loopback
-that answers at once, so that what is measured is ours.
+that answers at once, so that what is measured is ours. `startup.py` has the time to the first request.
 """
 
 import json
@@ -63,15 +63,8 @@ model = "main"
     return environ
 
 
-def start_of_python() -> float:
-    """Seconds that `python -c pass` takes."""
-    began = time.perf_counter()
-    subprocess.run([sys.executable, "-c", "pass"], check=True)
-    return time.perf_counter() - began
-
-
-def one_shot(environ: dict[str, str], folder: Path) -> tuple[float, float, float]:
-    """Seconds to the first request and to the end, and the most memory in MiB."""
+def one_shot(environ: dict[str, str], folder: Path) -> tuple[float, float]:
+    """Seconds to the end, and the most memory in MiB."""
     began = time.perf_counter()
     process = subprocess.Popen(
         [*COMMAND, "hi"],
@@ -85,7 +78,7 @@ def one_shot(environ: dict[str, str], folder: Path) -> tuple[float, float, float
     process.returncode = os.waitstatus_to_exitcode(status)
     assert process.returncode == 0
     scale = 1024 if sys.platform == "linux" else 1024 * 1024
-    return Answer.came[-1] - began, ended - began, usage.ru_maxrss / scale
+    return ended - began, usage.ru_maxrss / scale
 
 
 def warm_turns(environ: dict[str, str], folder: Path) -> list[float]:
@@ -125,22 +118,15 @@ def main() -> None:
         (root / "home").mkdir()
         (root / "project").mkdir()
         environ = configure(root / "home", server.server_address[1])
-        pythons = [start_of_python() for _ in range(RUNS)]
         one_shot(environ, root / "project")  # not counted: it compiles
         shots = [one_shot(environ, root / "project") for _ in range(RUNS)]
         turns = warm_turns(environ, root / "project")
     server.shutdown()
     server.server_close()
     thread.join()
-    python, first = statistics.median(pythons), statistics.median(one[0] for one in shots)
     head(f"a turn, best or median of {RUNS}")
-    row("`python -c pass`", python * 1e3, unit="ms")
-    row("one message, until the model is asked (median)", first * 1e3, unit="ms")
-    best = min(one[0] for one in shots)
-    row("one message, until the model is asked (best)", best, "<= 0.4 s", ok=best <= 0.4)
-    row("the same in starts of python", first / python, unit="x")
-    row("one message, whole", statistics.median(one[1] for one in shots) * 1e3, unit="ms")
-    memory = max(one[2] for one in shots)
+    row("one message, whole", statistics.median(one[0] for one in shots) * 1e3, unit="ms")
+    memory = max(one[1] for one in shots)
     row("one message, most memory", memory, "<= 60 MiB", ok=memory <= 60)
     row("warm turn, beside the model's time (median)", statistics.median(turns) * 1e3, unit="ms")
     row("warm turn, beside the model's time (best)", min(turns) * 1e3, unit="ms")

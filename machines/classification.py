@@ -376,7 +376,9 @@ class Keywords:
         filler = {entry.casefold() for entry in (*self.filler, *self.steer)}
         for kind, entries in self._entries:
             for entry in entries:
-                words = tuple(token.text for token in tokens(entry, self._unspaced))
+                words = _plain_words(entry) or tuple(
+                    token.text for token in tokens(entry, self._unspaced)
+                )
                 if words:
                     is_filler = entry.casefold() in filler
                     match = Match(entry=entry, kind=kind, length=len(words), is_filler=is_filler)
@@ -392,6 +394,12 @@ class Keywords:
         for phrase in phrases:
             by_first.setdefault(phrase.words[0], []).append(phrase)
         return by_first
+
+
+def _plain_words(entry: str) -> tuple[str, ...]:
+    """Return the tokens of an entry of plain words, as most are; none of any other, which is cut."""
+    is_plain = entry.isascii() and entry.replace(" ", "").isalpha()
+    return tuple(entry.lower().split()) if is_plain else ()
 
 
 # Classification -----------------------------------------------------------------------------------

@@ -227,9 +227,11 @@ def installed_path() -> list[str]:
 @cache
 def _rows() -> tuple[_Row, ...]:
     """Read the entry points of all installed distributions that are ours."""
+    path = installed_path()
+    if not any(map(_may_have_ours, path)):
+        return ()
     from importlib.metadata import distributions
 
-    path = installed_path()
     rows: list[_Row] = []
     seen: set[str] = set()
     for found in distributions(path=path):
@@ -242,6 +244,24 @@ def _rows() -> tuple[_Row, ...]:
         first = next(iter(distributions(name=name, path=path)), found)  # which Python imports
         rows += _parsed(_text(first), name, first.metadata["Version"] or "")
     return tuple(rows)
+
+
+def _may_have_ours(folder: str) -> bool:
+    """Whether a folder of `sys.path` may have distributions with entry points of ours.
+
+    Mostly there are none. To find that out with `importlib.metadata` takes longer, and imports much.
+    """
+    if not os.path.isdir(folder) or folder.endswith(".egg"):
+        return os.path.exists(folder)  # an archive
+    try:
+        infos = [name for name in os.listdir(folder) if name.endswith((".dist-info", ".egg-info"))]
+    except OSError:
+        return False
+    for name in infos:
+        with suppress(OSError), open(f"{folder}/{name}/entry_points.txt", "rb") as file:
+            if b"[" + PREFIX.encode() in file.read().replace(b" ", b""):
+                return True
+    return False
 
 
 def _text(distribution: Distribution) -> str:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 _REST = 0.05  # seconds to wait for the end of a body whose last event has come
 _AT_ONCE = 256 * 1024  # bytes of a body that is sent in one piece
+_KEPT = 90.0  # seconds a connection is kept: tools and people take longer than the usual 5
 _ASIDE = 5.0  # seconds for a request about the server itself
 ERROR_BODY = 64 * 1024
 """Bytes of an error page that are read."""
@@ -146,7 +147,9 @@ class Endpoint:
             ),
             # On loopback a new connection costs nothing, and one that is kept may just be closing.
             limits=httpx2.Limits(
-                max_connections=None, max_keepalive_connections=0 if is_loopback(url) else 4
+                max_connections=None,
+                max_keepalive_connections=0 if is_loopback(url) else 4,
+                keepalive_expiry=_KEPT,
             ),
             http2=False,
             verify=url.startswith("https:"),  # no certificates are loaded for plain HTTP

@@ -44,11 +44,13 @@ def leftovers() -> list[Leftover]:
     found: list[Leftover] = []
     for pid in _own_processes():
         what, owner = _kind(arguments(pid))
-        start = started(pid)
         if not what and (marked := _mark(pid).split(".")) and _is_orphaned(marked):
             what, owner = _COMMAND, int(marked[0])
+        if not what:
+            continue
+        start = started(pid)
         # A process that started later than its child only has the owner's number.
-        if what and start and not 0 < started(owner) <= start:
+        if start and not 0 < started(owner) <= start:
             found.append(
                 Leftover(pid=pid, what=what, owner=owner, below=tuple(sorted(descendants(pid))))
             )
@@ -111,14 +113,11 @@ def _mark(pid: int) -> str:
     """Return the mark in the environment of a process, or nothing."""
     try:
         with open(f"/proc/{pid}/environ", "rb") as file:
-            words = file.read().split(b"\0")
+            words = b"\0" + file.read()
     except OSError:
         return ""
-    name = f"{MARK}=".encode()
-    return next(
-        (word[len(name) :].decode("ascii", "replace") for word in words if word.startswith(name)),
-        "",
-    )
+    _, _, rest = words.partition(f"\0{MARK}=".encode())
+    return rest.partition(b"\0")[0].decode("ascii", "replace")
 
 
 def _is_orphaned(mark: list[str]) -> bool:

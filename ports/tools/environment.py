@@ -39,13 +39,14 @@ def clean_environment(environ: Mapping[str, str], allow: Iterable[str] = ()) -> 
     `allow` names more of them, or patterns such as `MY_*`. A pattern does not carry a name that
     looks like a secret (`MY_TOKEN`); only the full name does.
     """
-    patterns = (*ALLOWED, *allow)
-    kept = {name: value for name, value in environ.items() if _is_allowed(name, patterns)}
+    names = (*ALLOWED, *allow)
+    patterns = tuple(name for name in names if set(name) & set("*?["))
+    kept = {name: value for name, value in environ.items() if _is_allowed(name, names, patterns)}
     return {**kept, "TERM": "dumb"}
 
 
-def _is_allowed(name: str, patterns: tuple[str, ...]) -> bool:
-    if name in patterns:
+def _is_allowed(name: str, names: tuple[str, ...], patterns: tuple[str, ...]) -> bool:
+    if name in names:
         return True
     if any(word in name.upper() for word in _SECRET):
         return False

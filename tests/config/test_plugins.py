@@ -2,6 +2,7 @@
 
 import importlib
 import re
+import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -74,6 +75,18 @@ def test_the_distribution_that_python_imports_is_the_one_that_counts(put: Put) -
     put("[steersman.tests]\nnew = a:b\n", version="2.0", folder="first")
     put(b"[steersman.tests]\n\xff = a:b\n", name="latin")
     assert rows() == [("new", "a:b", "acme 2.0", "")]
+
+
+def test_a_distribution_in_an_archive_counts(
+    put: Put, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where it is the only one, and where the group is written with spaces."""
+    site = put("[ steersman.tests ]\na = b:c\n")
+    assert rows() == [("a", "b:c", "acme 1.0", "")]
+    archive = shutil.make_archive(str(tmp_path / "packed"), "zip", site)
+    monkeypatch.setattr(sys, "path", [archive])
+    plugins._rows.cache_clear()
+    assert rows() == [("a", "b:c", "acme 1.0", "")]
 
 
 def test_the_current_folder_and_relative_ones_do_not_count(

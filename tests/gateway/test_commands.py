@@ -45,20 +45,20 @@ def read(line: str) -> CommandCall:
             {"gates": ("npm test", "ls"), "turns": 3, "text": "win --turns 4"},
         ),
         ("goal -- --fast", "goal", {"text": "--fast"}),
-        ("answer t1-c1 ALWAYS git *", "answer", None),
+        (
+            "answer t1-c1 ALWAYS git *",
+            "answer",
+            {"question": "t1-c1", "choice": "ALWAYS", "reason": "git *"},
+        ),
         ("revert undo a.txt --force", "revert", {"what": ("undo", "a.txt"), "force": True}),
         ("resume the zod migration", "resume", {"session": "the zod migration"}),
         ("quit", "exit", {}),
     ],
 )
-def test_a_line_is_read_by_its_declaration(
-    line: str, name: str, arguments: dict[str, Any] | None
-) -> None:
+def test_a_line_is_read_by_its_declaration(line: str, name: str, arguments: dict[str, Any]) -> None:
     """Words, numbers, choices, options and texts come out typed; a text stays as it was typed."""
     found = read(line)
     assert found.command.name == name
-    if arguments is None:
-        arguments = {"question": "t1-c1", "choice": "always", "reason": "git *"}
     assert found.arguments == arguments
 
 

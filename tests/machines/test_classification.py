@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from steersman.machines.classification import Classification, Keywords, classify
+from steersman.machines import classification
+from steersman.machines.classification import Classification, Keywords, classify, tokens
 from steersman.machines.disposition import Intent
 
 CONFIG = Path(__file__).parents[2] / "config.toml"
@@ -614,3 +615,16 @@ def test_whose_last_change_is_meant(text: str) -> None:
     """The agent's own last change is the last one; a person's own is not the agent's to undo."""
     assert classify(text, WORDS).revert == "last"
     assert classify(text.replace("your", "my").replace("very", "my"), WORDS).revert == ""
+
+
+def test_plain_entries_are_what_cutting_makes_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The short way for entries of plain words gives the tokens that the long way gives."""
+    shipped = tomllib.loads(CONFIG.read_text(encoding="utf-8"))["auto_queue"]
+    entries = [entry for name in shipped if name.endswith("_words") for entry in shipped[name]]
+    entries += [*WORDS.interrupt, *WORDS.filler, *WORDS.acknowledgement, "OK  then", " Stop "]
+    short = [classification._plain_words(entry) for entry in entries]
+    long = [tuple(token.text for token in tokens(entry)) for entry in entries]
+    assert all(words in ((), cut) for words, cut in zip(short, long, strict=True))
+    assert sum(map(bool, short)) > 50
+    for entry in ("don't", "", " ", "to-do", "stop.", "\u0130"):
+        assert classification._plain_words(entry) == ()

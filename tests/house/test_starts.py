@@ -1,0 +1,95 @@
+"""What a start imports: nothing that it does not use, since most of a start is imports.
+
+`benchmarks/startup.py` measures how long starts take.
+"""
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+from support.driver import Place
+from support.model_server import ModelServer, Text
+
+SLOW = {
+    "importlib.metadata",  # if no package adds anything: its metadata is looked through without it
+    "jinja2",
+    "mcp",
+    "prompt_toolkit",
+    "pydantic",
+    "typer",
+}
+"""What takes a tenth of a start or more."""
+RARE = {
+    "steersman.actors.runs.run",
+    "steersman.gateway.commands.registry",
+    "steersman.gateway.dumps.tree",
+    "steersman.gateway.library",
+    "steersman.gateway.restore_service",
+    "steersman.ports.tools.function",
+    "steersman.workflows.agent_definition",
+    "steersman.workflows.declaration",
+    "steersman.workflows.flow.template",
+    "steersman.workflows.routing",
+}
+"""Parts of ours that a single message does not need."""
+ROOMS = {f"steersman.{room}" for room in ("actors", "gateway", "journal", "ports", "workflows")}
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Iterable[Place]:
+    """A home and a folder in which each import is reported on standard error."""
+    place = Place(tmp_path)
+    place.environ["PYTHONPROFILEIMPORTTIME"] = "1"
+    yield place
+    place.close()
+
+
+def imported(report: str) -> set[str]:
+    """Read the names of modules in the report of imports."""
+    return set(re.findall(r"^import time: .*\| +([\w.]+)$", report, re.MULTILINE))
+
+
+def within(modules: set[str], packages: set[str]) -> set[str]:
+    """Choose the modules that are one of these, or inside one."""
+    return {
+        module
+        for module in modules
+        if any(module == one or module.startswith(f"{one}.") for one in packages)
+    }
+
+
+def test_a_single_message(place: Place) -> None:
+    """A question and its answer need neither a parser of arguments, nor templates, nor commands."""
+    with ModelServer([Text("Hello.")]) as server:
+        place.configure(server.base_url)
+        ran = place.run("chat", "hi")
+    assert (ran.returncode, ran.stdout) == (0, "Hello.\n")
+    modules = imported(ran.stderr)
+    assert "steersman.actors.session" in modules
+    assert within(modules, SLOW - {"importlib.metadata"} | RARE) == set()  # the HTTP client uses it
+
+
+def test_a_scripted_message(place: Place) -> None:
+    """Without an HTTP client, no metadata of packages is read."""
+    (place.home / "answers.toml").write_text('[[answer]]\ntext = "Hello."\n')
+    place.configure("", provider="scripted", model=f'script = "{place.home}/answers.toml"')
+    ran = place.run("chat", "hi")
+    assert (ran.returncode, ran.stdout) == (0, "Hello.\n")
+    assert within(imported(ran.stderr), SLOW | RARE | {"httpx2"}) == set()
+
+
+def test_the_help(place: Place) -> None:
+    """The list of commands needs the parser of arguments, and nothing that commands do."""
+    ran = place.run("--help")
+    assert ran.returncode == 0
+    modules = imported(ran.stderr)
+    assert "steersman.cli.apps.queue" in modules
+    assert within(modules, ROOMS | SLOW - {"typer"}) == set()
+
+
+def test_the_version(place: Place) -> None:
+    """It is answered by the first module."""
+    ran = place.run("--version")
+    ours = within(imported(ran.stderr), {"steersman"})
+    assert ours == {"steersman", "steersman.cli", "steersman.cli.main"}
