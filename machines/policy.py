@@ -28,7 +28,7 @@ class CompactionPolicy(Value):
 class ResultLimits(Value):
     """How many bytes of one result a model receives; those of the first pattern of `tools` that fits."""
 
-    usual: int = 1 << 14
+    usual: int = 12 << 10
     tools: tuple[tuple[str, int], ...] = ()
 
     def of(self, tool: str) -> int:

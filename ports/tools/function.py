@@ -46,8 +46,6 @@ NAME = lazy_pattern(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 GRACE = 2.0
 """Seconds that a function may take to return after a stop, before its call is given up."""
 _LONGEST_ERROR = 2000  # characters
-LIMIT = 1 << 14
-"""Bytes of a result that the model gets; the whole of a longer one is kept in a file."""
 
 _running: ContextVar[str] = ContextVar("session whose tool runs", default="")
 

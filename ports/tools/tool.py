@@ -41,7 +41,7 @@ class ToolContext(Value):
     hidden: tuple[tuple[str, bool], ...] = ()
     wrap: Callable[[tuple[str, ...]], tuple[str, ...]] = tuple
     tell: Callable[[Message], None] | None = None
-    limit: int = 1 << 14
+    limit: int = 12 << 10
 
     @property
     def spill_file(self) -> Path:

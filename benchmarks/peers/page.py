@@ -1,0 +1,211 @@
+"""What the figures look like: the table that is printed, and docs/performance.md.
+
+Figures are lists of samples by row and contender, or the reason why there are none.
+"""
+
+import ast
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+OURS = "steersman"
+BENCHMARKS = Path(__file__).resolve().parents[1]
+Samples = list[float] | str
+
+
+PAGE = """\
+# Performance
+
+<!-- Written by `make bench-peers ARGS=--write`; change benchmarks/peers/page.py. -->
+
+Measured on {date}, on {machine}; load average {load}. Times depend on
+the machine and on what else it does: compare the contenders of a row with each other, not figures of two
+days. All run headless on the same work, take turns in one loop, and ask one model server on loopback that
+answers at once. Figures are least / median, and the ratio of the medians to ours. Tokens are bytes of the request / 4. A dash comes with the reason why a figure is
+missing; "never" is later than three seconds.{skipped}
+
+## Goals
+
+{goals}
+
+## Beside other agents
+
+{peers}
+
+A setsid grandchild is a process that a tool's command puts into a session of its own. `make bench-peers`
+installs the other programs into a folder of their own (`~/.cache/steersman-peers`, or `STEERSMAN_PEERS`),
+measures, and prints these tables; `ARGS=--write` also writes this page, and
+`ARGS="--only codex,pi --rounds 3"` measures less.
+
+## Curves and parts
+
+How cost grows with sessions, messages, files and steps, and what single parts cost, is measured by
+`make bench`; each benchmark prints its figures beside a baseline of the same run.
+
+{benchmarks}
+"""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One measure: `goal` is its limit, of the median, as such or as `times` the median of `against`."""
+
+    key: str
+    title: str
+    goal: str
+    limit: float
+    against: str = ""
+
+
+ROWS = (
+    Row("version", "`--version`, times bare python", "at most 2", 2),
+    Row("first", "first model request, ms", "at most 0.8 times codex", 0.8, "codex"),
+    Row("memory", "one-shot peak memory, MiB", "at most 50", 50),
+    Row("turn", "warm turn, ms", "at most 0.8 times pi", 0.8, "pi"),
+    Row("ended", "interrupt: turn ended, ms", "at most 1.0 times pi", 1.0, "pi"),
+    Row("tool", "interrupt: tool dead, ms", "at most 1.0 times pi", 1.0, "pi"),
+    Row("daemon", "interrupt: setsid grandchild dead, ms", "dead", 3000),
+    Row("steer", "steer: from the tool's end to the model, ms", "at most 1.0 times pi", 1.0, "pi"),
+    Row("hi", 'tokens for "hi"', "at most 1,300", 1300),
+    Row("output", "tokens added by 589 kB of tool output", "at most 4,000", 4000),
+    Row("prefix", "request that the next one begins with, %", "100", 100),
+    Row("stream", "CPU while 200 tokens a second stream, %", "at most 7", 7),
+)
+
+
+@dataclass
+class Figures:
+    """All samples of a run: `versions` of the contenders, `skipped` ones with the reason."""
+
+    machine: str
+    date: str
+    load: str
+    versions: dict[str, str] = field(default_factory=dict[str, str])
+    skipped: dict[str, str] = field(default_factory=dict[str, str])
+    samples: dict[str, dict[str, Samples]] = field(default_factory=dict[str, dict[str, Samples]])
+
+    def add(self, row: str, name: str, value: float | str) -> None:
+        """Add a sample; a reason stands only where there is no sample."""
+        known = self.samples.setdefault(row, {}).setdefault(name, [])
+        if isinstance(value, str):
+            if not known:
+                self.samples[row][name] = value
+        elif isinstance(known, str):
+            self.samples[row][name] = [value]
+        else:
+            known.append(value)
+
+    def median(self, row: str, name: str) -> float | None:
+        """Return the median of a measure; none where there is none."""
+        found = self.samples.get(row, {}).get(name, "")
+        return statistics.median(found) if found and not isinstance(found, str) else None
+
+
+def number(value: float) -> str:
+    """Write a figure with as many digits as it needs."""
+    if math.isinf(value):
+        return "never"
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def cell(figures: Figures, row: Row, name: str) -> str:
+    """Write least / median and the ratio to ours, or why there is nothing."""
+    found = figures.samples.get(row.key, {}).get(name, "not measured")
+    if isinstance(found, str):
+        return f"- ({found})" if found else "-"
+    if not found:
+        return "-"
+    least, median = min(found), statistics.median(found)
+    text = (
+        number(least) if number(least) == number(median) else f"{number(least)} / {number(median)}"
+    )
+    ours = figures.median(row.key, OURS)
+    if name == OURS or not ours or math.isinf(ours) or math.isinf(median) or row.key == "prefix":
+        return text
+    return f"{text} ({median / ours:.2g}x)"
+
+
+def verdict(figures: Figures, row: Row) -> str:
+    """Say whether a goal is kept: `ok`, `MISSED`, or why that is not known."""
+    ours = figures.median(row.key, OURS)
+    if ours is None:
+        return "not measured"
+    if row.key == "prefix":
+        return "ok" if ours >= row.limit else "MISSED"
+    if not row.against:
+        return "ok" if ours <= row.limit else "MISSED"
+    theirs = figures.median(row.key, row.against)
+    if theirs is None:
+        return f"{row.against} was not measured"
+    return f"{'ok' if ours <= row.limit * theirs else 'MISSED'}: {ours / theirs:.2g} times"
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Write a Markdown table."""
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join(f"| {' | '.join(words)} |" for words in lines)
+
+
+def peers_table(figures: Figures) -> str:
+    """Write what was measured of each contender."""
+    names = list(figures.versions)
+    header = ["", *(f"{name} {figures.versions[name]}".strip() for name in names)]
+    rows = [[row.title, *(cell(figures, row, name) for name in names)] for row in ROWS]
+    return table(header, rows)
+
+
+def goals_table(figures: Figures) -> str:
+    """Write what is to be kept, what was measured, and whether it was kept."""
+    rows = [[row.title, row.goal, cell(figures, row, OURS), verdict(figures, row)] for row in ROWS]
+    return table(["what", "goal, of the median", "least / median", ""], rows)
+
+
+def benchmarks_table(folder: Path = BENCHMARKS) -> str:
+    """List the benchmarks of this repository by what each says of itself."""
+    rows: list[list[str]] = []
+    for file in sorted(folder.glob("[a-z]*.py")):
+        about = ast.get_docstring(ast.parse(file.read_text("utf-8"))) or ""
+        if file.name != "table.py":
+            first = about.split("\n\n")[0].replace("\n", " ")
+            rows.append([f"[{file.name}](../benchmarks/{file.name})", first])
+    return table(["benchmark", "measures"], rows)
+
+
+def page(figures: Figures) -> str:
+    """Write docs/performance.md."""
+    skipped = "".join(f"\n{name} was left out: {why}." for name, why in figures.skipped.items())
+    return PAGE.format(
+        date=figures.date,
+        machine=figures.machine,
+        load=figures.load,
+        skipped=skipped,
+        goals=goals_table(figures),
+        peers=peers_table(figures),
+        benchmarks=benchmarks_table(),
+    )
+
+
+def as_data(figures: Figures) -> Mapping[str, object]:
+    """Return the figures for a JSON file, with `never` as text."""
+    samples = {
+        row: {
+            name: found if isinstance(found, str) else [str(value) for value in found]
+            for name, found in of.items()
+        }
+        for row, of in figures.samples.items()
+    }
+    return {**vars(figures), "samples": samples}
+
+
+def from_data(data: dict[str, object]) -> Figures:
+    """Read what `as_data` returned."""
+    samples: dict[str, dict[str, list[str] | str]] = data.pop("samples")  # type: ignore[assignment]
+    figures = Figures(**data)  # type: ignore[arg-type]
+    for row, of in samples.items():
+        figures.samples[row] = {
+            name: found if isinstance(found, str) else [float(value) for value in found]
+            for name, found in of.items()
+        }
+    return figures
