@@ -73,4 +73,5 @@ def usual_options(arguments: Sequence[str]) -> ChatOptions | None:
             return None
         else:
             found["message"] = argument
-    return ChatOptions(**found | {"folder": Path(found.get("folder") or Path.cwd())})
+    found["folder"] = Path(found.get("folder") or Path.cwd())
+    return ChatOptions(**found)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from functools import cache
 from types import GenericAlias, UnionType
-from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
+from typing import Annotated, Any, TypeGuard, TypeVar, Union, get_args, get_origin
 
 from msgspec import NODEFAULT, Meta
 from msgspec.structs import fields
@@ -32,7 +32,7 @@ class Declaration(
 
 def known_keys(kind: Any, where: Where = ()) -> Iterator[Where]:
     """List the path of each key and table, parents first; `*` stands for a name or a number."""
-    if isinstance(kind, type) and issubclass(kind, Table):
+    if _is_table(kind):
         kind = model_of(kind)
     if isinstance(kind, type) and issubclass(kind, Declaration):
         for name, field in kind.model_fields.items():
@@ -84,7 +84,7 @@ def table_problems(kind: type[Table], data: Mapping[str, Any]) -> list[Problem]:
 def _declared(hint: Any) -> Any:
     """Return a type as pydantic reads it."""
     origin, inner = get_origin(hint), get_args(hint)
-    if isinstance(hint, type) and issubclass(hint, Table):
+    if _is_table(hint):
         return model_of(hint)
     if origin is Annotated:
         return Annotated[(_declared(inner[0]), *map(_note, hint.__metadata__))]  # pyright: ignore
@@ -96,6 +96,10 @@ def _declared(hint: Any) -> Any:
     if origin is dict:
         return GenericAlias(dict, tuple(map(_declared, inner)))
     return hint
+
+
+def _is_table(hint: Any) -> TypeGuard[type[Table]]:
+    return isinstance(hint, type) and issubclass(hint, Table)
 
 
 def _note(note: Any) -> Any:

@@ -521,8 +521,12 @@ def _command_settings() -> type[CommandSettings]:
     """Make the class of the keys that are shipped; only their table is read, for speed."""
     text = _SHIPPED.read_text(encoding="utf-8").partition("\n[commands]\n")[2]
     shipped = tomllib.loads(re.split(r"^\[", text, maxsplit=1, flags=re.MULTILINE)[0])
-    types = {name: type(value) for name, value in shipped.items()}
-    named = {"__annotations__": types, "__module__": __name__, "__doc__": CommandSettings.__doc__}
+    types: dict[str, Any] = {name: type(value) for name, value in shipped.items()}
+    named: dict[str, Any] = {
+        "__annotations__": types,
+        "__module__": __name__,
+        "__doc__": CommandSettings.__doc__,
+    }
     metaclass: Any = type(CommandSettings)
     made: type[CommandSettings] = metaclass("CommandSettings", (CommandSettings,), named)
     return made
