@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -97,63 +98,165 @@ class OpenCall(Value):
     window: int = 0
 
 
+RECENT = 1_000
+"""Changes that are kept in memory, of more turns than the newest."""
+_BEGUN = re.compile(
+    rb'\{"kind": "begun", "about": \["([^"\\]*)", "([^"\\]*)", .*"window": ([0-9]+)\}'
+)
+_ENDED = re.compile(
+    rb'\{"kind": "ended", "about": \["([^"\\]*)", "([^"\\]*)", .*"blind": ("(?:[^"\\]|\\.)*")\}'
+)
+_REVERT = re.compile(rb'\{"kind": "(?:reverted|undone)", .*\}')
+"""Lines as they are written now; others are read as JSON."""
+
+
+class _Folded:
+    """What lines of a change log come to; the window is that of the call begun last."""
+
+    def __init__(self) -> None:
+        self.open: dict[str, OpenCall] = {}
+        self.blind: dict[str, str] = {}
+        self.touches: dict[tuple[str, str], PathChange] = {}
+        self.reverted: dict[str, set[tuple[str, str]]] = {}
+        self.window = 0
+
+    def in_force(self) -> list[PathChange]:
+        """Return the changes that no revert gave back, oldest first."""
+        gone = set[tuple[str, str]]().union(*self.reverted.values())
+        return [touch for name, touch in self.touches.items() if name not in gone]
+
+    def fold(self, line: dict[str, Any]) -> None:
+        """Take one line."""
+        match line:
+            case {"kind": "begun", "about": [turn, call, tool, is_command], "before": before}:
+                states = {path: from_data(state) for path, state in before}
+                self.window = line.get("window", self.window + 1)
+                self.open[call] = OpenCall(
+                    turn=turn,
+                    call=call,
+                    tool=tool,
+                    is_command=is_command,
+                    before=states,
+                    window=self.window,
+                )
+            case {"kind": "ended", "about": [turn, call, tool, window], "touches": touches}:
+                self._end(
+                    OpenCall(turn=turn, call=call, tool=tool, is_command=False, window=window),
+                    touches,
+                    line["blind"],
+                )
+            case {"kind": "ended", "touches": touches} if self.open:  # of one call at a time
+                self._end(next(iter(self.open.values())), touches, line["blind"])
+            case {"kind": "reverted", "id": name, "names": names}:
+                self.reverted.setdefault(name, set()).update((pair[0], pair[1]) for pair in names)
+            case {"kind": "undone", "id": name, "paths": paths}:
+                left = self.reverted.get(name, set())
+                self.reverted[name] = {pair for pair in left if pair[1] not in paths}
+            case _:  # a line of a later version
+                return
+
+    def _end(self, call: OpenCall, touches: list[list[Any]], blind: str) -> None:
+        self.open.pop(call.call, None)
+        if blind:
+            self.blind[call.turn] = blind
+        for path, before, after, is_shared, is_unsure in touches:
+            self.touches[call.call, path] = PathChange(
+                turn=call.turn,
+                call=call.call,
+                tool=call.tool,
+                path=path,
+                before=from_data(before),
+                after=from_data(after),
+                is_shared=is_shared,
+                is_unsure=is_unsure,
+                window=call.window,
+            )
+
+
 class ChangeLog:
     """One session's changes of files, oldest first.
 
-    `open` are the calls that run now, by name; `left` are those that a process left which died.
+    `open` are the calls that run now, by name; `left` are those that a process left which died; `blind`
+    says of which turns it is not known what they changed, and why. In memory are only the changes of the
+    newest turns: the file has all of them, and is read when somebody asks about an older turn.
     """
 
     def __init__(self, file: Path) -> None:
         self._file = file
-        self.open: dict[str, OpenCall] = {}
-        self.blind: dict[str, str] = {}
-        self._touches: dict[tuple[str, str], PathChange] = {}
-        self._reverted: dict[str, set[tuple[str, str]]] = {}
-        self._window = 0
-        for line in self._lines():
-            self._fold(line)
+        self._recent = _Folded()
+        self._past = 0  # number of the newest turn of which not all changes are in memory
+        self._skim()
+        self.open, self.blind = self._recent.open, self._recent.blind
         self.left = tuple(self.open.values())
         self.open.clear()
 
-    def _lines(self) -> list[dict[str, Any]]:
-        try:
-            whole = self._file.read_text("ascii", "replace").split("\n")
-        except FileNotFoundError:
-            return []
-        found: list[dict[str, Any]] = []
-        for line in whole:
-            try:
-                found.append(json.loads(line))
-            except ValueError:
-                continue  # cut off by a crash, or the end
-        return found
+    def _skim(self) -> None:
+        """Look through the file for the calls that have not ended, and for what is blind."""
+        begun: dict[bytes, bytes] = {}
+        for line in self._lines():
+            if found := _BEGUN.fullmatch(line):
+                self._past = max(self._past, number_of(found[1].decode()))
+                self._recent.window = int(found[3])
+                begun[found[2]] = line
+            elif found := _ENDED.fullmatch(line):
+                begun.pop(found[2], None)
+                if found[3] != b'""':
+                    self._recent.blind[found[1].decode()] = json.loads(found[3])
+            elif not _REVERT.match(line):  # of an earlier version, or cut off
+                self._recent = self._whole()
+                turns = (touch.turn for touch in self._recent.touches.values())
+                self._past = max(self._past, *map(number_of, turns), 0)
+                self._recent.touches.clear()
+                return
+        for line in begun.values():
+            self._recent.fold(json.loads(line))
+
+    def _lines(self) -> Iterator[bytes]:
+        with suppress(FileNotFoundError), open(self._file, "rb") as file:
+            yield from (line for whole in file if (line := whole.rstrip(b"\n")))
+
+    def _whole(self) -> _Folded:
+        """Fold every line."""
+        folded = _Folded()
+        for line in self._lines():
+            with suppress(ValueError):  # cut off by a crash
+                folded.fold(json.loads(line.decode("ascii", "replace")))
+        return folded
 
     # Changes in force -----------------------------------------------------------------------------
 
     def touches(self) -> list[PathChange]:
         """Return the changes that no revert gave back, oldest first."""
-        gone = set[tuple[str, str]]().union(*self._reverted.values())
-        return [touch for name, touch in self._touches.items() if name not in gone]
+        return self._whole().in_force()
+
+    def _from(self, first: int) -> list[PathChange]:
+        """Return at least the changes in force of the turns from this number on."""
+        return self._recent.in_force() if first > self._past else self.touches()
 
     def since(self, turn: str) -> list[PathChange]:
         """Return the changes in force of a turn and of all after it."""
         first = number_of(turn)
-        return [touch for touch in self.touches() if number_of(touch.turn) >= first]
+        return [touch for touch in self._from(first) if number_of(touch.turn) >= first]
 
     def of(self, turns: Iterable[str]) -> list[PathChange]:
         """Return the changes in force of these turns."""
         wanted = set(turns)
-        return [touch for touch in self.touches() if touch.turn in wanted]
+        known = self._from(min(map(number_of, wanted), default=0)) if wanted else ()
+        return [touch for touch in known if touch.turn in wanted]
 
     def newest(self) -> list[PathChange]:
         """Return the changes in force of the newest turn that has any."""
-        turns = [touch.turn for touch in self.touches()]
-        return self.of([max(turns, key=number_of)]) if turns else []
+        for first in (self._past + 1, 0):
+            touches = [touch for touch in self._from(first) if number_of(touch.turn) >= first]
+            if touches:
+                newest = max(touches, key=lambda touch: number_of(touch.turn)).turn
+                return [touch for touch in touches if touch.turn == newest]
+        return []
 
     def last(self, turns: Iterable[str] = ()) -> list[PathChange]:
         """Return the changes of the newest call that has any in force, in these turns or in all."""
         wanted = set(turns)
-        touches = [touch for touch in self.touches() if not wanted or touch.turn in wanted]
+        touches = self.of(wanted) if wanted else self.touches()
         return [touch for touch in touches if touch.call == touches[-1].call]
 
     # Lines that are added -------------------------------------------------------------------------
@@ -162,7 +265,7 @@ class ChangeLog:
         """Enter a call that is about to start."""
         before = [[path, to_data(state)] for path, state in call.before.items()]
         about = [call.turn, call.call, call.tool, call.is_command]
-        window = self._window if self.open else self._window + 1
+        window = self._recent.window + (not self.open)
         self._add({"kind": "begun", "about": about, "before": before, "window": window})
 
     def end(self, call: OpenCall, touches: Iterable[PathChange], blind: str = "") -> None:
@@ -201,58 +304,26 @@ class ChangeLog:
             os.fsync(file.fileno())
         if is_new:
             sync_folder(self._file.parent)
-        self._fold(json.loads(data))
+        self._recent.fold(json.loads(data))
+        self._forget()
+
+    def _forget(self) -> None:
+        """Keep the changes of the newest turn alone in memory, where there are many of others."""
+        touches = self._recent.touches
+        if len(touches) <= RECENT:
+            return
+        oldest, newest = (
+            number_of(touches[name].turn) for name in (next(iter(touches)), next(reversed(touches)))
+        )
+        if oldest < newest:
+            self._past = max(self._past, newest - 1)
+            for name in [name for name in touches if number_of(touches[name].turn) < newest]:
+                del touches[name]
 
     def _ends_a_line(self) -> bool:
         with open(self._file, "rb") as file:
             file.seek(-1, os.SEEK_END)
             return file.read() == b"\n"
-
-    def _fold(self, line: dict[str, Any]) -> None:
-        match line:
-            case {"kind": "begun", "about": [turn, call, tool, is_command], "before": before}:
-                states = {path: from_data(state) for path, state in before}
-                self._window = line.get("window", self._window + 1)
-                self.open[call] = OpenCall(
-                    turn=turn,
-                    call=call,
-                    tool=tool,
-                    is_command=is_command,
-                    before=states,
-                    window=self._window,
-                )
-            case {"kind": "ended", "about": [turn, call, tool, window], "touches": touches}:
-                self._end(
-                    OpenCall(turn=turn, call=call, tool=tool, is_command=False, window=window),
-                    touches,
-                    line["blind"],
-                )
-            case {"kind": "ended", "touches": touches} if self.open:  # of one call at a time
-                self._end(next(iter(self.open.values())), touches, line["blind"])
-            case {"kind": "reverted", "id": name, "names": names}:
-                self._reverted.setdefault(name, set()).update((pair[0], pair[1]) for pair in names)
-            case {"kind": "undone", "id": name, "paths": paths}:
-                left = self._reverted.get(name, set())
-                self._reverted[name] = {pair for pair in left if pair[1] not in paths}
-            case _:  # a line of a later version
-                return
-
-    def _end(self, call: OpenCall, touches: list[list[Any]], blind: str) -> None:
-        self.open.pop(call.call, None)
-        if blind:
-            self.blind[call.turn] = blind
-        for path, before, after, is_shared, is_unsure in touches:
-            self._touches[call.call, path] = PathChange(
-                turn=call.turn,
-                call=call.call,
-                tool=call.tool,
-                path=path,
-                before=from_data(before),
-                after=from_data(after),
-                is_shared=is_shared,
-                is_unsure=is_unsure,
-                window=call.window,
-            )
 
 
 def number_of(turn: str) -> int:
