@@ -1,13 +1,15 @@
-"""What delegation costs: many children in one process, and a steer to who waits for a child.
+"""What delegation costs: many children in one process, their stop, and a steer to who waits for a child.
 
-Run it as `python benchmarks/delegation.py`, with the package installed. The children are real sessions
-on a real store; their model never answers. Beside each measure stands the same without delegation, from
-the same run.
+Run it as `python benchmarks/delegation.py [COMMANDS]`, with the package installed. The children are real
+sessions on a real store; their model never answers, or has run a command that sleeps, which so many (100,
+400 and 1,000 unless told) do at once. Beside each measure stands the same without delegation, or a bare
+kill of as many processes, from the same run.
 """
 
 import asyncio
 import gc
 import statistics
+import subprocess
 import sys
 import tempfile
 import threading
@@ -37,6 +39,12 @@ from steersman.ports.models.model import ModelAnswer
 from steersman.ports.tools.permission import Permissions
 
 CHILDREN = 1_000
+COMMANDS = (100, 400, 1_000)
+SLEEPS = {
+    "a sleep": "echo; exec sleep 600",
+    "a sleep in a session of its own": "setsid sh -c 'echo; exec sleep 600' & wait",
+}
+STOP_ROUNDS = 3
 RUNS = 15
 WAIT = 120.0
 
@@ -46,7 +54,8 @@ class Deaf:
 
     name = "deaf"
 
-    def __init__(self) -> None:
+    def __init__(self, command: str = "") -> None:
+        self.command = command
         self.asked = 0
         self._change = threading.Condition()
 
@@ -67,6 +76,13 @@ class Deaf:
                 for n in range(int(said.split()[1]))
             )
             return ModelAnswer(text="", tool_calls=calls, usage=Usage(), stop_reason="tool_calls")
+        if self.command and said.startswith("task"):
+            wanted = ToolRequest(
+                call=f"{request.call_prefix}1", tool="shell", arguments={"command": self.command}
+            )
+            return ModelAnswer(
+                text="", tool_calls=(wanted,), usage=Usage(), stop_reason="tool_calls"
+            )
         with self._change:
             self.asked += 1
             self._change.notify_all()
@@ -96,18 +112,18 @@ class StopObserver:
 class Home:
     """A runtime on a store in a folder of its own."""
 
-    def __init__(self, folder: Path) -> None:
-        self.model = Deaf()
+    def __init__(self, folder: Path, command: str = "") -> None:
+        self.model = Deaf(command)
         self.runtime = Runtime(SqliteStore.open(folder), spill=folder / "spill")
         self.profile = AgentProfile(
             name="assistant",
             model=self.model,
             system="",
-            tools=("delegate",),
+            tools=("delegate", "shell"),
             permissions=Permissions((), default_yes=True),
             delegation=DelegationPolicy(agents=("assistant",), max_children=CHILDREN),
         )
-        self.runtime.child_setup.profile_of = lambda name: self.profile
+        self.runtime.child_setup.profile_of = lambda *_: self.profile
         self.runtime.child_setup.observers_of = lambda session, parent: (StopObserver(),)
         self.folder = folder
 
@@ -188,6 +204,63 @@ def plain(home: Home) -> tuple[float, float, float]:
     return seconds, held, time.monotonic() - started
 
 
+def commands(counts: tuple[int, ...]) -> None:
+    """Stop children that each have a command; from the stop to the proof that all are dead."""
+    for title, command in SLEEPS.items():
+        head(f"/stop of children with {title}, least and median of {STOP_ROUNDS}")
+        for count in counts:
+            rounds = [stopped(count, command) for _ in range(STOP_ROUNDS)]
+            bare = [killed(count) for _ in range(STOP_ROUNDS)]
+            limit = 1.5 if count == CHILDREN else None
+            show(f"{count:,} children, until all are dead", [one for one, _ in rounds], limit)
+            show("  processor time of this program for that", [one for _, one in rounds])
+            show("  a bare kill and wait of as many", bare)
+            ratio = min(one for one, _ in rounds) / min(bare)
+            row("  against the bare kill", ratio, unit="x")
+
+
+def show(name: str, seconds: list[float], limit: float | None = None) -> None:
+    """Print the least, which the limit is about, and the median."""
+    least = min(seconds)
+    ok = None if limit is None else least <= limit
+    row(name, least, "" if limit is None else f"<= {limit:g} s", "s, least", ok)
+    row("", statistics.median(seconds), unit="s, median")
+
+
+def stopped(count: int, command: str) -> tuple[float, float]:
+    """Seconds from the stop to the proof that all is dead, and those of this program's processor."""
+    with tempfile.TemporaryDirectory() as name:
+        home = Home(Path(name), command)
+        live, observer = home.open()
+        home.say(live, f"delegate {count}")
+        sessions = home.runtime.sessions
+        pids: set[int] = set()
+        until = time.monotonic() + 5 * WAIT
+        while len(pids) < count:
+            assert time.monotonic() < until, len(pids)
+            time.sleep(0.05)
+            pids = {pid for one in list(sessions.values()) for pid in one.executor.pids.values()}
+        time.sleep(1.0)  # the commands of the last ones have begun then, too
+        used, began = time.process_time(), time.monotonic()
+        home.runtime.ask(live.id, Interrupt(cause=Cause.STOP), WAIT)
+        assert observer.stopped.wait(WAIT)
+        found = time.monotonic() - began, time.process_time() - used
+        assert not [pid for pid in pids if Path(f"/proc/{pid}").exists()]
+        home.runtime.close()
+        return found
+
+
+def killed(count: int) -> float:
+    """Seconds to kill so many processes, and to wait for them."""
+    processes = [subprocess.Popen(["sleep", "600"]) for _ in range(count)]
+    began = time.monotonic()
+    for process in processes:
+        process.kill()
+    for process in processes:
+        process.wait()
+    return time.monotonic() - began
+
+
 def steers() -> None:
     """Steer a plain turn, and a turn that waits for a child, at the same kind of boundary."""
     head(f"a steer, median of {RUNS}")
@@ -234,7 +307,9 @@ def steered(is_child: bool) -> float:
 
 def main() -> None:
     """Print the tables."""
+    counts = tuple(map(int, sys.argv[1:])) or COMMANDS
     crowd()
+    commands(counts)
     steers()
 
 

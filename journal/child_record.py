@@ -191,26 +191,29 @@ def _return(
 ) -> Children:
     """Note that a result has gone where it goes."""
     returned = {
-        name: replace(child, is_returned=True)
-        for name, child in children.items()
-        if not child.is_returned and _is_returned(child, entry)
+        child.name: replace(child, is_returned=True)
+        for child in _brought(children, entry)
+        if not child.is_returned
     }
     return {**children, **returned} if returned else children
 
 
-def _is_returned(
-    child: ChildRecord, entry: e.ToolEnded | e.Queued | e.Offered | e.OfferAnswered
-) -> bool:
-    """Whether an entry brings a child's result to where it goes."""
+def _brought(
+    children: Children, entry: e.ToolEnded | e.Queued | e.Offered | e.OfferAnswered
+) -> list[ChildRecord]:
+    """List the children whose result an entry brings to where it goes. There may be a thousand."""
     match entry:
         case e.ToolEnded():
-            return child.call == entry.call and child.state in SUBAGENT.final
+            found = [child for child in children.values() if child.call == entry.call]
+            return [child for child in found if child.state in SUBAGENT.final]
         case e.Queued():
-            return child.name == entry.child and child.state in SUBAGENT.final
+            child = children.get(entry.child)
+            return [child] if child is not None and child.state in SUBAGENT.final else []
         case e.Offered():
-            return child.name == entry.child and entry.is_answered
+            child = children.get(entry.child)
+            return [child] if child is not None and entry.is_answered else []
         case e.OfferAnswered():
-            return child.item == entry.item
+            return [child for child in children.values() if child.item == entry.item]
 
 
 def _lose(children: Children, entry: e.Recovered | e.SessionFinalized, time: float) -> Children:

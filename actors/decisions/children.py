@@ -160,10 +160,10 @@ def _is_full(record: SessionRecord, environment: Environment) -> bool:
 
 def admit(record: SessionRecord, environment: Environment) -> ChildRecord | None:
     """Return the child that waited longest for room, if there is room now."""
-    if record.state in CLOSES or _is_full(record, environment):
+    if record.state in CLOSES:
         return None
-    waiting = (child for child in record.children.values() if child.state == "waiting")
-    return next(waiting, None)
+    waiting = [child for child in record.children.values() if child.state == "waiting"]
+    return waiting[0] if waiting and not _is_full(record, environment) else None
 
 
 def resumable(record: SessionRecord, order: ResumeChildren) -> list[ChildRecord]:

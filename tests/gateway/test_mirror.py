@@ -42,6 +42,20 @@ def test_what_was_never_there_is_not_made(tmp_path: Path) -> None:
     assert not (tmp_path / "queues").exists()
 
 
+def test_what_did_not_change_is_not_written_again(tmp_path: Path) -> None:
+    """A queue that is again as it was leaves its copy alone, with the time at which it was written."""
+    mirror = QueueMirror(tmp_path, lambda text: None)
+    copy = tmp_path / "abc.toml"
+    pause = threading.Event()
+    mirror.put("abc", document("abc", queue("a"), 0.0))
+    while not copy.exists():
+        assert not pause.wait(0.01)
+    before = copy.read_text(), copy.stat().st_ino
+    mirror.put("abc", document("abc", queue("a"), 2.0))
+    mirror.close()
+    assert (copy.read_text(), copy.stat().st_ino) == before
+
+
 def test_a_link_is_replaced_and_not_followed(tmp_path: Path) -> None:
     """A symbolic link in the copy's place does not lead anywhere."""
     other = tmp_path / "precious"
