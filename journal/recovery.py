@@ -40,17 +40,14 @@ def load_record(store: Store, session: str, upto: int | None = None) -> SessionR
     return _fold_tail(store, session, loaded)
 
 
-def whole_conversation(store: Store, session: str) -> list[ChatMessage]:
+def whole_conversation(store: Store, session: str) -> Iterator[ChatMessage]:
     """Read all messages of a session for people, oldest first, also those that were compacted.
 
     `SessionRecord.conversation` is what the model sees: there, a summary replaces the oldest messages.
     """
-    return [
-        message
-        for stored in store.entries(session)
-        if stored.data.get("messages") and stored.data["kind"] != "compacted"
-        for message in messages_of(decode_entry(stored.data))
-    ]
+    for stored in store.entries(session):
+        if stored.data.get("messages") and stored.data["kind"] != "compacted":
+            yield from messages_of(decode_entry(stored.data))
 
 
 def fold(store: Store, session: str, record: SessionRecord, upto: int | None) -> SessionRecord:
