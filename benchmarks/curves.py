@@ -67,7 +67,7 @@ def turns(count: int, letters: int = 0) -> Generator[e.Entry]:
 
 def waiting(count: int) -> Generator[e.Entry]:
     """Give the entries of a held queue with so many messages."""
-    yield e.QueueHeld(cause="exit")
+    yield e.QueueHeld()
     for number in range(1, count + 1):
         yield e.Queued(item=f"m{number}", number=number, text=f"wish {number}", said_as="queue")
 

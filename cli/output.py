@@ -12,7 +12,7 @@ import re
 import shutil
 import sys
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TextIO
 
 import tomli_w
@@ -23,6 +23,7 @@ from ..workflows.document import is_list, is_table
 
 # Text and JSON ------------------------------------------------------------------------------------
 
+_PIECE = 32 * 1024  # characters that are written at once
 # What JSON leaves as it is and a terminal obeys or hides, and halves of characters.
 _UNSAFE = lazy_pattern(f"[\x7f-\x9f\ud800-\udfff{HIDDEN}]")
 
@@ -33,6 +34,24 @@ def show(text: str, *, is_coloured: bool = False) -> None:
     `is_coloured`: the text may have this program's colours, and in them only audited texts.
     """
     _write(sys.stdout, audited_but_colours(text) if is_coloured else audited(text))
+
+
+def show_lines(lines: Iterable[str]) -> None:
+    """Print lines as they come: the first at once, and as many as a terminal can draw.
+
+    What is read by another program is written in larger pieces.
+    """
+    gathered: list[str] = []
+    size, most = 0, 0
+    for line in lines:
+        gathered.append(line)
+        size += len(line)
+        if size >= most:
+            show("\n".join(gathered))
+            gathered.clear()
+            size, most = 0, 0 if sys.stdout.isatty() else _PIECE
+    if gathered:
+        show("\n".join(gathered))
 
 
 def show_document(data: Mapping[str, Any]) -> None:
@@ -147,6 +166,22 @@ def show_toml(data: Mapping[str, Any]) -> None:
 def toml_document(data: Mapping[str, Any]) -> str:
     """Write TOML without characters that move the cursor; nulls are left out."""
     return escaped(tomli_w.dumps(without_nulls(data)).rstrip("\n"), is_toml=True)
+
+
+def toml_lines(
+    head: Mapping[str, Any], name: str, rows: Iterable[Mapping[str, Any]]
+) -> Iterator[str]:
+    """Yield TOML: `head`, and as array `name` a table for each of the rows, which are read one by one."""
+    yield toml_document(head)
+    long: dict[str, Any] = {name: [{"x": "x" * 200}]}  # beside it no table is written on one line
+    begin = tomli_w.dumps(long)
+    is_empty = True
+    for row in rows:
+        is_empty = False
+        text = tomli_w.dumps({name: [*long[name], without_nulls(row)]}).removeprefix(begin)
+        yield escaped(text.rstrip("\n"), is_toml=True)
+    if is_empty:
+        yield f"{name} = []"
 
 
 def without_nulls(value: Any) -> Any:

@@ -19,7 +19,14 @@ from ..gateway.offline_writer import writing
 from ..gateway.one_shot_client import OneShotClient
 from ..gateway.redaction import Redactor, redactor_of
 from ..gateway.retention import delete, family
-from ..gateway.session_file import exported, fork, imported, markdown, read_export
+from ..gateway.session_file import (
+    exported,
+    fork,
+    imported,
+    markdown,
+    read_export,
+    write_new,
+)
 from ..journal import entries as e
 from ..journal.codec import decode_entry
 from ..journal.lock import Owner
@@ -29,7 +36,7 @@ from ..journal.store import SessionRow, StoredEntry
 from ..machines.errors import SteersmanError, UsageError
 from ..workflows.config import load
 from ..workflows.paths import Paths
-from .output import document, show, show_document, show_table, warn
+from .output import escaped, show, show_document, show_lines, show_table, warn
 from .stored import disk_use, state_word, stored
 
 if TYPE_CHECKING:
@@ -145,22 +152,20 @@ def export_session(
     with stored(environ) as store:
         row = named_session(store, session)
         redactor = redactor_of(environ, row.folder)
+        lines: Iterator[str]
         if form == "json":
-            data = exported(store, row)
-            text = json.dumps(data) if is_whole else document(redactor.data(data), None)
+            lines = map(escaped, exported(store, row, None if is_whole else redactor))
         else:
-            text = markdown(store, row, redactor)
-    if file is None:
-        show(text.rstrip("\n"))
-        return 0
-    try:
-        with open(file, "x", encoding="utf-8") as out:
-            out.write(text.rstrip("\n") + "\n")
-    except OSError as error:
-        raise SteersmanError(
-            f"`{file}` was not written: {error.strerror}", "name a file that does not exist yet"
-        ) from error
-    warn(f"{row.session}: {file}")
+            lines = markdown(store, row, redactor)
+        if file is None:
+            show_lines(lines)
+        else:
+            try:
+                write_new(file, lines)
+            except OSError as error:
+                hint = "name a file that does not exist yet"
+                raise SteersmanError(f"`{file}` was not written: {error.strerror}", hint) from error
+            warn(f"{row.session}: {file}")
     return 0
 
 
@@ -291,7 +296,7 @@ def show_session(environ: Mapping[str, str], name: str, *, as_json: bool) -> int
         redactor = redactor_of(environ, row.folder)
         about = _about(row, store.owner(row.session))
         record = load_record(store, row.session)
-        messages = whole_conversation(store, row.session)
+        messages = list(whole_conversation(store, row.session))
     if as_json:
         data = {"session": about, "messages": [encode(message) for message in messages]}
         show_document(redactor.data(data))

@@ -241,7 +241,7 @@ class SessionClient:
     def messages(self) -> list[ChatMessage]:
         """Return the whole conversation from the journal, also what was compacted."""
         self.settle()
-        return whole_conversation(self.store, self.session)
+        return list(whole_conversation(self.store, self.session))
 
     def state(self, session: str = "") -> dict[str, Any]:
         """Return the record as it is now, also of a subagent that is open here, as plain data."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -64,6 +65,26 @@ def clock(time: str, precision: str = "seconds") -> str:
     moment = datetime.fromisoformat(time).astimezone()
     shown = moment.time().isoformat(precision)
     return shown if moment.date() == datetime.now().date() else f"{moment.date()} {shown}"
+
+
+def document_lines(
+    head: Mapping[str, Any],
+    name: str,
+    rows: Iterable[Mapping[str, Any]],
+    *,
+    is_ascii: bool = False,
+) -> Iterator[str]:
+    """Yield the lines of a JSON object: `head`, and as `name` a list with a line for each of the rows.
+
+    A list of any length can be written so, as its rows are read one by one.
+    """
+    begin = json.dumps(head, ensure_ascii=is_ascii)[:-1]
+    before = f"{begin}{', ' if head else ''}{json.dumps(name)}: ["
+    for row in rows:
+        yield before
+        before = f"{json.dumps(row, ensure_ascii=is_ascii)},"
+    yield before.removesuffix(",")
+    yield "]}"
 
 
 _CLOSING = lazy_pattern(r"\[(exit code|interrupted|timed out|what it left)|\(no output\)$")

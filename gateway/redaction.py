@@ -68,6 +68,10 @@ class Redactor:
 
     def text(self, text: str) -> str:
         """Return a text that is safe to print and to share; newlines and tabs stay."""
+        if len(text) < _SHORTEST and text.isalnum() and text.isascii():
+            return text
+        if text.isascii() and text.isprintable():  # as most are: nothing in it acts or hides
+            return self._covered(text)
         text = text.encode("utf-8", "replace").decode()
         shown, bare = audited(text), clean(text)
         covered = self._covered(shown)
@@ -87,13 +91,15 @@ class Redactor:
 
     def data(self, value: Any) -> Any:
         """Return data that JSON can hold, with redacted texts and keys."""
+        if isinstance(value, str):
+            return self.text(value)
         if is_table(value):
             return {self.text(key): self._field(key, item) for key, item in value.items()}
         if _is_sequence(value):
             return [self.data(item) for item in value]
         if isinstance(value, float) and not math.isfinite(value):
             return str(value)
-        return self.text(value) if isinstance(value, str) else value
+        return value
 
     def entry(self, stored: StoredEntry) -> StoredEntry:
         """Return a journal entry with redacted data, which can be decoded as before."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +19,14 @@ from msgspec.structs import replace
 from ..journal import entries as e
 from ..journal.codec import decode_entry, encode_entry
 from ..journal.entries import Entry
+from ..journal.history import record_at
 from ..journal.record import SessionRecord
 from ..journal.recovery import closing_messages, load_record, whole_conversation
 from ..journal.store import SessionRow, Store, StoredEntry, check_identifier
 from ..machines.conversation import ChatMessage
 from ..machines.errors import SteersmanError, UsageError
 from ..workflows.document import is_list, is_table
-from .formats import iso
+from .formats import document_lines, iso
 from .offline_writer import writing
 from .redaction import Redactor
 
@@ -94,27 +95,33 @@ def _id(turn: str) -> str:
 # Export and import --------------------------------------------------------------------------------
 
 
-def exported(store: Store, row: SessionRow) -> dict[str, Any]:
-    """Return a session's journal as one document."""
-    entries = [
+def exported(store: Store, row: SessionRow, redactor: Redactor | None) -> Iterator[str]:
+    """Yield the lines of a session's journal as one JSON document.
+
+    Without `redactor` secrets stay in it.
+    """
+    about = {"id": row.session, "folder": row.folder, "agent": row.agent, "name": row.name}
+    head = {"format": FORMAT, "version": VERSION, "session": about}
+    entries = (
         {"seq": stored.seq, "time": stored.time, "data": stored.data}
         for stored in store.entries(row.session, 0, row.seq)
-    ]
-    about = {"id": row.session, "folder": row.folder, "agent": row.agent, "name": row.name}
-    return {"format": FORMAT, "version": VERSION, "session": about, "entries": entries}
+    )
+    if redactor is None:
+        return document_lines(head, "entries", entries, is_ascii=True)
+    return document_lines(redactor.data(head), "entries", map(redactor.data, entries))
 
 
-def markdown(store: Store, row: SessionRow, redactor: Redactor) -> str:
-    """Write a session's whole conversation as Markdown."""
-    record = load_record(store, row.session)
-    name = redactor.line(record.name or f"Session {record.id}")
-    lines = [f"# {name}", ""]
-    lines.append(f"- session `{record.id}`, begun {iso(record.created)}")
-    lines.append(f"- folder `{redactor.line(record.folder)}`")
-    lines.append(f"- agent {redactor.line(record.agent)}, model {redactor.line(record.model)}")
+def markdown(store: Store, row: SessionRow, redactor: Redactor) -> Iterator[str]:
+    """Yield the lines of a session's whole conversation as Markdown; one may have line breaks in it."""
+    record = record_at(store, row.session, row.seq)
+    yield f"# {redactor.line(record.name or f'Session {record.id}')}"
+    yield ""
+    yield f"- session `{record.id}`, begun {iso(record.created)}"
+    yield f"- folder `{redactor.line(record.folder)}`"
+    yield f"- agent {redactor.line(record.agent)}, model {redactor.line(record.model)}"
     for message in whole_conversation(store, row.session):
-        lines += ["", *_message(message, redactor)]
-    return "\n".join(lines) + "\n"
+        yield ""
+        yield from _message(message, redactor)
 
 
 def _message(message: ChatMessage, redactor: Redactor) -> Iterator[str]:
@@ -129,6 +136,16 @@ def _message(message: ChatMessage, redactor: Redactor) -> Iterator[str]:
         arguments = json.dumps(redactor.data(call.arguments), ensure_ascii=False, indent=2)
         yield from ("", f"Tool call `{call.call}`: **{redactor.line(call.tool)}**", "")
         yield from (f"{_FENCE}json", arguments.replace(_FENCE, "'" * 4), _FENCE)
+
+
+def write_new(path: Path, lines: Iterable[str]) -> None:
+    """Write lines to a new file; if that fails, there is none. Raises `OSError`."""
+    with open(path, "x", encoding="utf-8") as out:
+        try:
+            out.writelines(f"{line}\n" for line in lines)
+        except BaseException:
+            path.unlink()
+            raise
 
 
 def read_export(path: Path) -> dict[str, Any]:

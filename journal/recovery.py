@@ -66,12 +66,13 @@ def fold(store: Store, session: str, record: SessionRecord, upto: int | None) ->
     return record
 
 
-def whole_conversation(store: Store, session: str) -> list[ChatMessage]:
+def whole_conversation(store: Store, session: str) -> Iterator[ChatMessage]:
     """Read all messages of a session for people, oldest first, also those that were compacted.
 
     `SessionRecord.conversation` is what the model sees: there, a summary replaces the oldest messages.
     """
-    return [message for stored in store.entries(session) for message in _told(stored)]
+    for stored in store.entries(session):
+        yield from _told(stored)
 
 
 def newest_first(store: Store, session: str) -> Iterator[ChatMessage]:

@@ -11,10 +11,11 @@ from typing import Any
 from msgspec.structs import replace
 
 from ...gateway.dumps.journal_view import EntryFilter, changes, entry_line, listed
+from ...gateway.formats import document_lines
 from ...gateway.redaction import redactor_of
 from ...journal.sqlite import SqliteStore
 from ...journal.store import SessionRow
-from ..output import document, show, show_document
+from ..output import document, escaped, show, show_document, show_lines
 from ..stored import stored
 from .view import InspectOptions, dump_at, dump_now, now, printed
 
@@ -69,21 +70,24 @@ def list_events(
 ) -> int:
     """Print the entries that match, oldest first; with `--watch` also each new one.
 
-    JSON is one document, with `--watch` one object a line.
+    JSON is one document, a line for each entry, with `--watch` one object a line.
     """
     redactor = redactor_of(environ, row.folder)
     views: Iterable[dict[str, Any]] = listed(store, row.session, _wanted(store, row, options))
     if options.last:
         views = deque(views, options.last)
+    shown = map(redactor.data, views)
+    head = {"session": row.session}
     if options.form == "tree":
-        for view in views:
-            show(entry_line(redactor.data(view)))
+        show_lines(map(entry_line, shown))
     elif options.watches:
-        for view in views:
-            show(document(redactor.data(view), None))
+        show_lines(document(view, None) for view in shown)
+    elif options.form == "json":
+        show_lines(map(escaped, document_lines(head, "events", shown)))
     else:
-        data = {"session": row.session, "events": [redactor.data(view) for view in views]}
-        _print(data, options.form)
+        from ..output import toml_lines
+
+        show_lines(toml_lines(head, "events", shown))
     if options.watches:
         _follow(environ, store, row, options)
     return 0
@@ -124,15 +128,6 @@ def _seq(store: SqliteStore, row: SessionRow, moment: str) -> int:
     from ...gateway.dumps.moment import seq_of
 
     return seq_of(store, row.session, row.seq, moment, now())
-
-
-def _print(data: dict[str, Any], form: str) -> None:
-    if form == "json":
-        show_document(data)
-        return
-    from ..output import show_toml
-
-    show_toml(data)
 
 
 def inspect_session(environ: Mapping[str, str], options: InspectOptions) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from itertools import islice
 from pathlib import Path
@@ -15,7 +14,7 @@ from ..dumps.tree import draw_dump
 from ..formats import age, item_line
 from ..home import find_session, refuse_run
 from ..redaction import Redactor
-from ..session_file import exported, markdown
+from ..session_file import exported, markdown, write_new
 from ..terminal import clean
 from .command import Argument, Reply, command
 
@@ -72,13 +71,10 @@ def export(client: SessionClient, file: Annotated[str, Argument("FILE")]) -> Rep
     row = store.load(client.session).row
     path = Path(row.folder, Path(file).expanduser())
     redactor = client.redactor
-    if path.suffix == ".json":
-        text = json.dumps(redactor.data(exported(store, row)), ensure_ascii=False)
-    else:
-        text = markdown(store, row, redactor)
+    is_json = path.suffix == ".json"
+    lines = exported(store, row, redactor) if is_json else markdown(store, row, redactor)
     try:
-        with open(path, "x", encoding="utf-8") as out:
-            out.write(text)
+        write_new(path, lines)
     except OSError as error:
         return Reply(ok=False, text=f"`{path}` was not written: {error.strerror}.")
     return Reply(ok=True, data={"file": str(path)}, text=f"Written: {path}")

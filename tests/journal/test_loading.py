@@ -153,7 +153,7 @@ def test_messages_are_read_from_the_last_one_back() -> None:
     for number in range(1, 100):
         told += turn(number, *(summed_up(number, 30, "so far") if number % 30 == 0 else ()))
     store = kept(told, 100)
-    whole = whole_conversation(store, "s1")
+    whole = list(whole_conversation(store, "s1"))
     assert list(newest_first(store, "s1")) == whole[::-1]
     assert next(newest_first(store, "s1")).text == "done"
     assert len(whole) == load_record(store, "s1").spoken == 198
