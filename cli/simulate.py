@@ -9,13 +9,16 @@ import time
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from ..actors.environment import Environment
 from ..machines.errors import UsageError
 from ..machines.routes import Routes
+from ..simulator.choices import Seed
 from ..simulator.goals import GoalScenario
-from ..simulator.play import Playable, Played, play
+from ..simulator.play import Broken, Playable, Played, play
 from ..simulator.scenario import Scenario
+from ..simulator.shrinking import Shrunk, replay, shrink
 from ..simulator.workflows import Workflow, WorkflowScenario
 from ..workflows.config import load
 from ..workflows.document import config_error, diagnose, read_document
@@ -34,16 +37,26 @@ _OF_TABLES = {"route", "delivery", "disposition"}
 
 
 def simulate_file(
-    environ: Mapping[str, str], file: str, *, first: int, count: int | None, minutes: float | None
+    environ: Mapping[str, str],
+    file: str,
+    *,
+    first: int,
+    count: int | None,
+    minutes: float | None,
+    choices: str = "",
 ) -> int:
     """Play what a file declares, or sessions; return 1 if a promise was broken.
 
-    Raises `UsageError` and `ConfigError` for a file that cannot be played.
+    The first seed that breaks a promise is shrunk. `choices`: play only that shrunken run. Raises
+    `UsageError` and `ConfigError` for what cannot be played.
     """
     scenarios = _scenarios(environ, file)
-    replay = " ".join(filter(None, ("steersman simulate", shlex.quote(file) if file else "")))
+    command = " ".join(filter(None, ("steersman simulate", shlex.quote(file) if file else "")))
     gc.enable()
-    began, played, broken = time.monotonic(), list[Played](), 0
+    if choices:
+        return _replay(choices, scenarios)
+    began, played, broken = time.monotonic(), list[Played](), dict[str, Broken]()
+    number = 0
     most = count or (None if minutes else SEEDS)
     for seed in itertools.islice(itertools.count(first), most):
         if minutes is not None and played and time.monotonic() - began >= 60 * minutes:
@@ -51,14 +64,43 @@ def simulate_file(
         result = play(seed, *scenarios)
         played.append(result)
         if result.broken is not None:
-            broken += 1
-            found = " ".join(result.broken.found.split())
-            said = (
-                f"{result.broken.promise} But {_short(found)}" if found else result.broken.promise
-            )
-            show(f"seed {seed}: {said} Replay it: {replay} --seed {seed} --seeds 1")
-    show(_figures(played, broken, time.monotonic() - began))
+            number += 1
+            again = f"Replay it: {command} --seed {seed} --seeds 1"
+            show(f"seed {seed}: {_what_broke(result.broken)} {again}")
+            if broken.setdefault(result.broken.promise, result.broken) is result.broken:
+                _show_shrunk(shrink(result.broken, scenarios, time.process_time), command)
+    show(_figures(played, number, time.monotonic() - began))
     return 1 if broken else 0
+
+
+def _what_broke(broken: Broken) -> str:
+    found = " ".join(broken.found.split())
+    return f"{broken.promise} But {_short(found)}" if found else broken.promise
+
+
+def _show_shrunk(shrunk: Shrunk | None, command: str) -> None:
+    if shrunk is None:
+        return
+    again = f"{command} --choices {shlex.quote(shrunk.choices)}"
+    show(f"  shrunk to {shrunk.count} of {shrunk.before} choices: {again}")
+    _show_messages(shrunk.messages)
+
+
+def _show_messages(messages: tuple[str, ...]) -> None:
+    for message in messages:
+        show(f"    {message}")
+
+
+def _replay(choices: str, scenarios: tuple[Callable[[Any], Playable], ...]) -> int:
+    """Play a shrunken run again, and say what happens in it."""
+    broken, messages = replay(choices, scenarios)
+    show(
+        _what_broke(broken)
+        if broken is not None
+        else "the run of these choices keeps every promise"
+    )
+    _show_messages(messages)
+    return 1 if broken is not None else 0
 
 
 def _short(found: str) -> str:
@@ -79,7 +121,7 @@ def _figures(played: list[Played], broken: int, seconds: float) -> str:
 # What is played -----------------------------------------------------------------------------------
 
 
-def _scenarios(environ: Mapping[str, str], file: str) -> tuple[Callable[[int], Playable], ...]:
+def _scenarios(environ: Mapping[str, str], file: str) -> tuple[Callable[[Any], Playable], ...]:
     """Return the scenarios of a workflow, or those of sessions under a routing table."""
     paths = Paths.of(environ)
     if not file:
@@ -112,11 +154,11 @@ def _included(paths: Paths, name: str, above: WorkflowSpec) -> WorkflowSpec:
     return load_workflow(included_file(above, name, paths))
 
 
-def _play_workflow(workflow: Workflow, seed: int) -> Playable:
+def _play_workflow(workflow: Workflow, seed: Seed) -> Playable:
     return WorkflowScenario(seed, workflow)
 
 
-def _of_table(routes: Routes) -> tuple[Callable[[int], Playable], ...]:
+def _of_table(routes: Routes) -> tuple[Callable[[Any], Playable], ...]:
     """Return sessions, and sessions with goals, under a routing table."""
 
     def use(environment: Environment) -> None:

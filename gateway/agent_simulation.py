@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING
 
@@ -19,16 +20,29 @@ if TYPE_CHECKING:
 class BrokenPromise(SteersmanError, AssertionError):
     """A simulated run broke a promise: `seed` plays it again, `promise` says what should have been.
 
-    `found` is what happened instead.
+    `found` is what happened instead. `choices` play a shrunken run that breaks it in the same way, of
+    which `messages` are what is said and done; both are empty if that was not asked for.
     """
 
-    def __init__(self, seed: int, promise: str, found: str) -> None:
+    def __init__(
+        self,
+        seed: int,
+        promise: str,
+        found: str,
+        choices: str = "",
+        messages: tuple[str, ...] = (),
+    ) -> None:
+        shrunk = f", or shrunk with choices={choices!r}" if choices else ""
         super().__init__(
-            f"seed {seed}: {promise} But {found}", f"play it with seed={seed}, seeds=1"
+            f"seed {seed}: {promise} But {found}", f"play it with seed={seed}, seeds=1{shrunk}"
         )
+        if choices:
+            self.add_note("\n".join((f"shrunk: choices={choices!r}", *messages)))
         self.seed = seed
         self.promise = promise
         self.found = found
+        self.choices = choices
+        self.messages = messages
 
 
 class Simulation:
@@ -49,6 +63,7 @@ def simulate(
     *,
     seeds: int = 100,
     seed: int = 0,
+    choices: str = "",
     calls: Sequence[ScriptedAnswer] = (),
     run: Collection[str] = (),
     check: Callable[[], object] | None = None,
@@ -66,25 +81,35 @@ def simulate(
     both anew for each seed; it is called before each.
 
     The same seed is the same run, from `seed` on. Raises `BrokenPromise` for the first seed that breaks a
-    promise, and `UsageError` for what cannot be played. Call it outside of a running asyncio loop.
+    promise, which is shrunk to few choices first, and `UsageError` for what cannot be
+    played. `choices`: play only that shrunken run. Call it outside of a running asyncio loop.
     """
     from ..simulator.agents import AgentScenario
+    from ..simulator.choices import Seed
     from ..simulator.play import Playable, play
+    from ..simulator.shrinking import replay, shrink
 
     if seeds < 1:
         raise UsageError(f"`seeds` must be at least 1, not {seeds}")
     _refuse_loop()
 
-    def scenario(number: int) -> Playable:
+    def scenario(number: Seed) -> Playable:
         made = agent if isinstance(agent, Agent) else agent()
         return AgentScenario(number, _played(made, messages, calls, run), check)
 
     _played(agent if isinstance(agent, Agent) else agent(), messages, calls, run)
+    if choices:
+        broken, messages = replay(choices, (scenario,))
+        if broken is not None:
+            raise BrokenPromise(seed, broken.promise, broken.found, choices, messages)
+        return Simulation(1, 0, 0.0)
     steps, seconds = 0, 0.0
     for number in range(seed, seed + seeds):
         result = play(number, scenario)
         if result.broken is not None:
-            raise BrokenPromise(number, result.broken.promise, result.broken.found)
+            shrunk = shrink(result.broken, (scenario,), time.process_time)
+            more = (shrunk.choices, shrunk.messages) if shrunk is not None else ()
+            raise BrokenPromise(number, result.broken.promise, result.broken.found, *more)
         steps, seconds = steps + result.steps, seconds + result.seconds
     return Simulation(seeds, steps, seconds)
 

@@ -26,6 +26,7 @@ from ..ports.tools.text import readable
 from ..ports.tools.tool import Tool
 from ..ports.tools.toolbox import Toolbox
 from ..workflows.tools import kind_of
+from .choices import Seed
 from .ports import SimulatedPorts
 from .program import SimulatedProgram
 from .samples import Samples
@@ -161,7 +162,7 @@ class AgentScenario(Scenario):
     """A session of an agent with people, stops and crashes; `check` is asked when all is over."""
 
     def __init__(
-        self, seed: int, agent: PlayedAgent, check: Callable[[], object] | None = None
+        self, seed: Seed, agent: PlayedAgent, check: Callable[[], object] | None = None
     ) -> None:
         tools, calls = _Tools(agent), Calls()
         permissions = Permissions(

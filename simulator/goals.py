@@ -1,6 +1,5 @@
 """A family of runs with goals: people set, pause and drop them, judges judge, the program dies."""
 
-from random import Random
 from typing import Any
 
 from msgspec.structs import replace
@@ -19,6 +18,7 @@ from ..machines.messages import (
     UserMessage,
 )
 from ..machines.policy import GoalPolicy, Policy
+from .choices import Seed, chooser_of, dice_of
 from .happening import (
     Appended,
     Crashed,
@@ -41,7 +41,6 @@ from .promises import (
     check_state,
     check_stops_are_prompt,
 )
-from .schedule import PriorityChooser, UniformChooser
 from .session import SimulationPlan
 
 MOST_STEPS = 6_000
@@ -58,10 +57,10 @@ SAYS = (
 class GoalScenario:
     """A run with goals. Everything about it follows from `seed`; `changes` are fields of its plan."""
 
-    def __init__(self, seed: int, **changes: Any) -> None:
-        self.dice = dice = Random(seed)
+    def __init__(self, seed: Seed, **changes: Any) -> None:
+        self.dice = dice = dice_of(seed)
         is_calm = dice.random() < 0.4  # a person looks on while an agent says and does the same
-        chooser = PriorityChooser(dice) if seed % 2 else UniformChooser(dice)
+        chooser = chooser_of(seed, dice)
         policy = Policy(
             busy_mode=dice.choice(("interrupt", "steer", "queue")),
             after_interrupt=dice.choice(("hold", "continue")),
@@ -159,7 +158,7 @@ class GoalScenario:
             return
         self.left -= 1
         self.said += 1
-        self.program.say(self._thing())
+        self.program.utter(self._thing())
         pause = self.dice.choice(self.pauses) * self.dice.random()
         self.program.timeline.after(pause, self._speak, "user")
 

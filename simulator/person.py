@@ -1,7 +1,6 @@
 """A simulated person, or several, who say anything at any time."""
 
 from collections.abc import Iterator
-from random import Random
 from typing import Any
 
 from msgspec.structs import replace
@@ -23,6 +22,7 @@ from ..machines.messages import (
     UserMessage,
 )
 from .program import SimulatedProgram
+from .schedule import Dice
 
 INTERRUPTS = (
     Intent.INTERRUPT_BARE,
@@ -44,7 +44,7 @@ class Person:
     """
 
     def __init__(
-        self, program: SimulatedProgram, dice: Random, words: int, only_talks: bool = False
+        self, program: SimulatedProgram, dice: Dice, words: int, only_talks: bool = False
     ) -> None:
         self.program = program
         self.left = words
@@ -67,7 +67,7 @@ class Person:
         if self.left <= 0:
             return
         self.left -= 1
-        self.program.say(self._numbered(self._thing()))
+        self.program.utter(self._numbered(self._thing()))
         self._plan()
 
     def _numbered(self, message: Any) -> Any:

@@ -11,6 +11,7 @@ from typing import Any, Protocol, TypeVar
 
 from ..machines.errors import UsageError
 from ..machines.value import Value
+from .choices import Seed
 from .program import SimulatedProgram
 
 T = TypeVar("T")
@@ -20,7 +21,9 @@ _CHECKS = ("promises", "family", "goals", "workflows", "agents")
 
 
 class Playable(Protocol):
-    """A scenario that was made of a seed."""
+    """A scenario that was made of a seed; `program` is what it plays."""
+
+    program: SimulatedProgram
 
     def run(self) -> SimulatedProgram:
         """Play it to its end. Raises what is wrong, an `AssertionError` for a broken promise."""
@@ -28,11 +31,15 @@ class Playable(Protocol):
 
 
 class Broken(Value):
-    """A seed that broke a promise: which one, in a sentence, and what happened instead."""
+    """A seed that broke a promise: which one, in a sentence, and what happened instead.
+
+    `scenario` is the place of the one that did among those that were played.
+    """
 
     seed: int
     promise: str
     found: str
+    scenario: int = 0
 
 
 class Played(Value):
@@ -44,23 +51,37 @@ class Played(Value):
     broken: Broken | None = None
 
 
-def play(seed: int, *scenarios: Callable[[int], Playable]) -> Played:
+def play(seed: int, *scenarios: Callable[[Any], Playable]) -> Played:
     """Play the scenarios of a seed, until one breaks a promise. Raises `UsageError` without checks."""
+    steps, seconds = 0, 0.0
+    for number, scenario in enumerate(scenarios):
+        broken, program = play_one(seed, scenario, seed, number)
+        if program is not None:
+            steps += program.steps
+            seconds += program.timeline.now - program.timeline.start
+        if broken is not None:
+            return Played(seed=seed, steps=steps, seconds=seconds, broken=broken)
+    return Played(seed=seed, steps=steps, seconds=seconds)
+
+
+def play_one(
+    dice: Seed, scenario: Callable[[Any], Playable], seed: int = 0, number: int = 0
+) -> tuple[Broken | None, SimulatedProgram | None]:
+    """Play one scenario: what broke, if anything did, and the program, if it came to one.
+
+    `seed` and `number`, the place of the scenario, are noted with what broke.
+    """
     if not __debug__:
         raise UsageError(
             "the simulator checks by `assert`, which `python -O` leaves out",
             "run it without -O and without PYTHONOPTIMIZE",
         )
-    steps, seconds = 0, 0.0
     with _quiet():
-        for scenario in scenarios:
-            program, error = attempt(lambda scenario=scenario: scenario(seed).run())  # type: ignore[misc]
-            if error is not None:
-                return Played(seed=seed, steps=steps, seconds=seconds, broken=_broken(seed, error))
-            assert program is not None
-            steps += program.steps
-            seconds += program.timeline.now - program.timeline.start
-    return Played(seed=seed, steps=steps, seconds=seconds)
+        made, error = attempt(lambda: scenario(dice))
+        if made is not None:
+            _, error = attempt(made.run)
+    broken = _broken(seed, error, number) if error is not None else None
+    return broken, made.program if made is not None else None
 
 
 def attempt(call: Callable[[], T]) -> tuple[T | None, Exception | None]:
@@ -82,10 +103,11 @@ def _quiet() -> Generator[None]:
         logging.disable(before)
 
 
-def _broken(seed: int, error: Exception) -> Broken:
+def _broken(seed: int, error: Exception, scenario: int) -> Broken:
     found = str(error) if isinstance(error, AssertionError) else f"{type(error).__name__}: {error}"
     promise = _promise(error.__traceback__)
-    return Broken(seed=seed, promise=promise, found=found.partition("\nassert ")[0] or promise)
+    said = found.partition("\nassert ")[0] or promise
+    return Broken(seed=seed, promise=promise, found=said, scenario=scenario)
 
 
 def _promise(trace: TracebackType | None) -> str:

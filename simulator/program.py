@@ -22,6 +22,7 @@ from ..journal.memory import MemoryStore, SimulatedCrash
 from ..journal.record import SessionRecord
 from ..journal.store import SessionRow
 from ..machines.workflow_messages import WORKFLOW
+from .choices import Choices
 from .happening import Chronicle, Happening, Uttered
 from .ports import SimulatedPorts
 from .schedule import Chooser, Dice, SimulatedDispatcher, Timeline
@@ -191,6 +192,11 @@ class SimulatedProgram:
         self.chronicle.note(ROOT, Uttered(message=message))
         if self.root.ref is not None:
             tell(self.root.ref, message)
+
+    def utter(self, message: Any) -> None:
+        """Say something as a person who might as well keep quiet: a shrunken run leaves it out."""
+        if not isinstance(self._dice, Choices) or self._dice.is_said():
+            self.say(message)
 
     def step(self) -> bool:
         """Do one thing that could happen now; false when nothing is left to happen.

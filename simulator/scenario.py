@@ -1,6 +1,5 @@
 """One run from one seed: a program, a person, crashes, and quiet at the end."""
 
-from random import Random
 from typing import Any
 
 from msgspec.structs import replace
@@ -10,6 +9,7 @@ from ..journal import entries as e
 from ..machines.internal_messages import BeginAnew
 from ..machines.messages import Answer, Interrupt, ResumeQueue
 from ..machines.policy import CompactionPolicy, DelegationPolicy, Limits, Policy
+from .choices import Seed, chooser_of, dice_of
 from .family import (
     check_families,
     check_family_at_rest,
@@ -27,7 +27,6 @@ from .promises import (
     check_state,
     check_stops_are_prompt,
 )
-from .schedule import PriorityChooser, UniformChooser
 from .session import AGENTS, SimulationPlan
 from .writer import Failure
 
@@ -41,9 +40,9 @@ class Scenario:
     `changes` are fields of its plan (`SimulationPlan`) that are to be otherwise.
     """
 
-    def __init__(self, seed: int, **changes: Any) -> None:
-        self.dice = dice = Random(seed)
-        chooser = PriorityChooser(dice) if seed % 2 else UniformChooser(dice)
+    def __init__(self, seed: Seed, **changes: Any) -> None:
+        self.dice = dice = dice_of(seed)
+        chooser = chooser_of(seed, dice)
         policy = Policy(
             busy_mode=dice.choice(("interrupt", "steer", "queue")),
             strategy=dice.choice(("keyword", "always", "never")),
@@ -183,7 +182,7 @@ class Scenario:
             is_spawn = isinstance(entry, e.ChildStarted)
             is_spawn = is_spawn or (isinstance(entry, e.ToolIntended) and entry.tool == "delegate")
             if is_spawn and self.dice.random() < self.stops_spawns:
-                self.program.say(Interrupt(cause="stop"))
+                self.program.utter(Interrupt(cause="stop"))
 
     def _restart_if_dead(self) -> None:
         program = self.program

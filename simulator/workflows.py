@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from random import Random
 from typing import Any
 
 from msgspec.structs import replace
@@ -42,6 +41,7 @@ from ..workflows.flow.spec import (
     WorkflowAction,
     WorkflowSpec,
 )
+from .choices import Seed, chooser_of, dice_of
 from .family import check_families, check_family_at_rest
 from .happening import Appended, Crashed, Happening, Poisoned
 from .lanes import LaneWatch
@@ -56,7 +56,7 @@ from .promises import (
     durable_entries,
 )
 from .samples import Samples
-from .schedule import PriorityChooser, UniformChooser
+from .schedule import Dice
 from .session import AGENTS, SimulatedRun, SimulatedSession, SimulationPlan
 
 MOST_STEPS = 60_000
@@ -211,7 +211,7 @@ class WorkflowPorts(SimulatedPorts):
 class Operator:
     """Whoever started the run: answers its questions, stops it, steers it, leaves, and continues it."""
 
-    def __init__(self, program: SimulatedProgram, dice: Random, words: int) -> None:
+    def __init__(self, program: SimulatedProgram, dice: Dice, words: int) -> None:
         self._program = program
         self._dice = dice
         self._left = words
@@ -225,7 +225,7 @@ class Operator:
     def _act(self) -> None:
         if self._left > 0:
             self._left -= 1
-            self._program.say(self._thing())
+            self._program.utter(self._thing())
             self._program.timeline.after(self._pause(), self._act, "user")
 
     def _thing(self) -> Any:
@@ -284,9 +284,9 @@ class WorkflowScenario:
     `changes` are fields of its plan (`SimulationPlan`) that are to be otherwise.
     """
 
-    def __init__(self, seed: int, workflow: Workflow, **changes: Any) -> None:
-        self.dice = dice = Random(seed)
-        chooser = PriorityChooser(dice) if seed % 2 else UniformChooser(dice)
+    def __init__(self, seed: Seed, workflow: Workflow, **changes: Any) -> None:
+        self.dice = dice = dice_of(seed)
+        chooser = chooser_of(seed, dice)
         self.workflow = workflow
         luck = Luck(
             fails=dice.choice((0.0, 0.05, 0.3)),

@@ -27,13 +27,22 @@ def simulate(
     minutes: Annotated[
         float | None, typer.Option(metavar="M", min=0.01, help="Begin no more after so long.")
     ] = None,
+    choices: Annotated[
+        str,
+        typer.Option(
+            metavar="CHOICES", help="Play one shrunken run again; a broken promise prints them."
+        ),
+    ] = "",
 ) -> int:
     """Play random runs with stops, failures and crashes, and check every promise in each.
 
-    Nothing is really run: no command, tool or model. One line for each seed that broke a promise.
+    Nothing is really run: no command, tool or model. One line for each seed that broke a promise; the
+    first that broke one is shrunk to a few choices.
 
     Example: steersman simulate job.toml --seeds 1000
     """
     from ..simulate import simulate_file
 
-    return simulate_file(os.environ, file, first=seed, count=seeds, minutes=minutes)
+    return simulate_file(
+        os.environ, file, first=seed, count=seeds, minutes=minutes, choices=choices
+    )

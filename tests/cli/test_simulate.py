@@ -71,7 +71,7 @@ def test_a_step_that_cannot_begin_is_found_and_played_again(command: Any, folder
     (folder / "my job.toml").write_text(FRAGILE)
     done = command("simulate", "my job.toml", "--seeds", "20", "--seed", "7")
     assert done.code == 1
-    *lines, figures = done.out.splitlines()
+    *lines, figures = (line for line in done.out.splitlines() if not line.startswith(" "))
     assert figures.startswith(f"{len(lines)} of 20 seeds broke a promise: ")
     found = re.fullmatch(r"seed (\d+): No step fails .* Replay it: (.*)", lines[0])
     assert found is not None, lines[0]
@@ -94,6 +94,28 @@ def test_a_table_that_cancels_by_talk_is_found(command: Any) -> None:
     assert done.code == 1
     assert "ChildCancelled" in done.out
     assert command("simulate", "never-cancel", "--seed", "30", "--seeds", "10").code == 0
+
+
+def test_a_broken_run_is_shrunk_and_played_again(command: Any) -> None:
+    """The first run that broke a promise is shrunk; one line plays it again, message by message."""
+    done = command("simulate", "cancel-on-message", "--seed", "30", "--seeds", "10")
+    lines = done.out.splitlines()
+    at, line = next((at, line) for at, line in enumerate(lines) if line.startswith("  shrunk"))
+    found = re.fullmatch(r"  shrunk to (\d+) of (\d+) choices: (.*)", line)
+    assert found is not None, line
+    assert int(found[1]) <= 20 < int(found[2])
+    again = command(*shlex.split(found[3])[1:])
+    assert again.code == 1
+    first, *messages = again.out.splitlines()
+    assert "ChildCancelled" in first
+    assert messages == lines[at + 1 : at + 1 + len(messages)]
+    assert any(message.startswith("    ann: ") for message in messages)
+    safe = command("simulate", "never-cancel", *shlex.split(found[3])[3:])
+    assert (safe.code, safe.out.splitlines()[0]) == (
+        0,
+        "the run of these choices keeps every promise",
+    )
+    assert command("simulate", "--choices", "nonsense").code == 2
 
 
 def test_own_routes_are_played_by_their_file(command: Any, folder: Path) -> None:

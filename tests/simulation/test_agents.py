@@ -68,6 +68,18 @@ def test_a_tool_that_must_not_be_repeated_is_found() -> None:
             seeds=1,
         )
     assert str(again.value) == str(broken)
+    assert broken.choices
+    with pytest.raises(BrokenPromise, match="booked twice") as shrunk:
+        simulate(
+            theatre.agent,
+            ["Book a seat."],
+            calls=SEATS,
+            run=["book"],
+            check=theatre.check,
+            choices=broken.choices,
+        )
+    assert shrunk.value.messages == broken.messages
+    assert "the program dies" in broken.messages
 
 
 def test_a_tool_that_may_be_repeated_keeps_its_promise() -> None:
