@@ -484,7 +484,7 @@ class AgentSettings(Declaration, frozen=True):
     model: str = ""
     system: str = ""
     tools: Several[Annotated[str, AnyTool]] = (*TOOLS.built_in, f"{REMOTE}*")
-    max_steps: Annotated[int, Field(ge=1)] = 50
+    max_steps: Annotated[int, Field(ge=1)] = 500
     model_limit: _Size | None = None
     busy_input_mode: BusyInputMode | None = None
     interrupt_strategy: InterruptStrategy | None = None
