@@ -43,7 +43,7 @@ class AgentProfile(Value):
     model: Any
     system: str
     tools: tuple[str, ...]
-    max_steps: int = 50
+    max_steps: int = 500
     permissions: Permissions = field(default_factory=Permissions)
     policy: Policy = field(default_factory=Policy)
     delegation: DelegationPolicy = field(default_factory=DelegationPolicy)

@@ -119,7 +119,7 @@ class ToolPolicy(Protocol):
 
 
 class Environment(Struct, kw_only=True):
-    """One session's surroundings. `max_steps` bounds the model calls of a turn.
+    """One session's surroundings. `max_steps` are the model calls after which a turn asks.
 
     `account` is what it may use, and has used. `agent` is whose session it is, `owner` the login
     name of the person who runs it, `path` what its questions
@@ -135,7 +135,7 @@ class Environment(Struct, kw_only=True):
     observers: tuple[Observer, ...]
     tool_policy: ToolPolicy
     policy: Policy
-    max_steps: int = 50
+    max_steps: int = 500
     dispositions: Table[Any] = DEFAULT_DISPOSITIONS
     deliveries: Table[Any] = DEFAULT_DELIVERIES
     returns: Table[Any] = DEFAULT_RETURNS

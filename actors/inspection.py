@@ -190,6 +190,8 @@ def _turn_waits(actor: Turn, record: SessionRecord) -> Iterator[str]:
     turn = record.turns[actor.id]
     if turn.state in ("calling", "compacting"):
         yield "the model"
+    elif turn.state == "paused":
+        yield f"an answer to question {turn.question}"
     elif turn.state == "boundary" and actor.asked > turn.step:
         yield "the queue, where steers wait"
     elif turn.state == "boundary":

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, assert_never
 
-from ..journal.entries import LimitReached
+from ..journal.entries import Entry, LimitReached, QuestionAnswered
 from ..journal.record import SessionRecord
-from ..journal.turn_record import CALL_ENDS, TurnRecord
+from ..journal.turn_record import CALL_ENDS, GOES_ON, TurnRecord
 from ..machines.conversation import Usage
 from ..machines.delivery import ENDS, Cause, Relation, deliver
 from ..machines.internal_messages import SteerWaits, TakeSteers, Wake
@@ -39,7 +39,7 @@ from ..machines.port_results import (
 from ..machines.transient_events import Notice, OutputShown, TextStreamed, ThoughtStreamed
 from .actor import Actor
 from .decisions import calls, compacting, stopping, turning
-from .decisions.decision import NOTHING, Decision
+from .decisions.decision import NOTHING, Decision, answer
 from .decisions.queries import running_calls, waiting_steers
 from .decisions.turning import Ending
 from .ledger import Ledger, LedgerHandle
@@ -50,6 +50,7 @@ if TYPE_CHECKING:
 
 
 PATIENCE = "takes no steer while it works: it gets the message after its answer, in the same turn."
+STEPS = "`/queue resume` goes on, for as many again; agents.NAME.max_steps sets the limit"
 NO_ANSWER = "[No answer: the model call failed.]"
 
 
@@ -205,17 +206,13 @@ class Turn(Actor):
                 self.asked = turn.step + 1
                 self.ledger.tell("queue", TakeSteers(turn=self.id, step=self.asked))
             return
-        is_spent = turn.step >= self.ledger.environment.max_steps
+        is_spent = turning.is_spent(turn, self.ledger.environment)
         if turn.is_closing or (turn.was_cut and is_spent):
             if not turning.awaited(record, self.id):
                 self._fire("finish", ending=Ending())
             return
         if is_spent:
-            limit = self.ledger.environment.max_steps
-            reason = f"the limit of {limit} model calls a turn is reached"
-            hint = "raise agents.NAME.max_steps, or send `continue`"
-            ending = Ending(status="failed", reason=reason, hint=hint)
-            self._fire("proceed", frozenset({"steps_spent"}), ending=ending)
+            self._pause()
         elif not self._makes_room() and self._may_call():
             self._fire("proceed")
 
@@ -378,17 +375,32 @@ class Turn(Actor):
         refusal = self.budget.reserve(self.ledger.record, self.system.now())
         if not refusal:
             return True
+        self._end_at_limit(refusal)
+        return False
+
+    def _pause(self) -> None:
+        """Ask whether the turn may make more model calls; where nobody can be asked, stop it."""
         environment = self.ledger.environment
-        reached = LimitReached(turn=self.id, what=refusal)
+        if environment.policy.can_ask:
+            self._fire("pause", decision=turning.paused(self._turn, environment))
+        else:
+            self._end_at_limit(self._spent(), STEPS)
+
+    def _spent(self) -> str:
+        return f"{self.ledger.environment.max_steps} model calls in a turn"
+
+    def _end_at_limit(self, what: str, hint: str = "", *before: Entry) -> None:
+        """End the turn at a limit so that it can be resumed, or as failed where the table says so."""
+        environment = self.ledger.environment
+        entries = (*before, LimitReached(turn=self.id, what=what, hint=hint))
         row = deliver(environment.deliveries, Cause.BUDGET, Relation.SELF)
         if environment.delegation.depth or row.action not in ENDS:
-            reason = f"a limit is reached, {refusal}"
-            ending = Ending(status="failed", reason=reason, cause=Cause.BUDGET)
-            self._fire("fail", decision=Decision(entries=(reached,)), ending=ending)
+            reason = f"a limit is reached, {what}"
+            ending = Ending(status="failed", reason=reason, hint=hint, cause=Cause.BUDGET)
+            self._fire("fail", decision=Decision(entries=entries), ending=ending)
         else:
             order = Interrupt(cause="budget", turn=self.id)
-            self.ledger.decide(Decision(entries=(reached,), orders=(("session", order),)))
-        return False
+            self.ledger.decide(Decision(entries=entries, orders=(("session", order),)))
 
     # Tools ----------------------------------------------------------------------------------------
 
@@ -412,11 +424,23 @@ class Turn(Actor):
 
     def _question_answered(self, message: Answer) -> Any:
         environment = self.ledger.environment
+        turn, is_busy = self._turn, self.ledger.record.state == "busy"
+        if is_busy and turn.state == "paused" and message.question == turn.question:
+            return self._pause_answered(message)
         decision = calls.answered(self.ledger.record, message, environment)
         if decision and self.ledger.accepts(decision):
             for tool, pattern in self.ledger.record.allowed:
                 environment.tool_policy.allow(tool, pattern)
         return decision.reply
+
+    def _pause_answered(self, message: Answer) -> Any:
+        """Go on, or stop so that the turn can be resumed."""
+        said = QuestionAnswered(turn=self.id, question=message.question, choice=message.choice)
+        if message.choice in GOES_ON:
+            self._fire("go_on", decision=Decision(entries=(said,)))
+        else:
+            self._end_at_limit(self._spent(), STEPS, said)
+        return answer()
 
 
 def _nothing(turn: Turn, ending: Ending | None = None) -> None:
@@ -424,6 +448,7 @@ def _nothing(turn: Turn, ending: Ending | None = None) -> None:
 
 
 EFFECTS: Final[dict[str, Callable[..., None]]] = {
+    "ask": _nothing,
     "call_model": Turn.call_model,
     "close_boundary": Turn.boundary,
     "end": Turn.finish,

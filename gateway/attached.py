@@ -21,6 +21,7 @@ from ..journal.entries import QuestionAsked, ToolIntended
 from ..journal.goal_record import GoalsRecord
 from ..journal.lock import Owner
 from ..journal.queue_record import QueueRecord
+from ..journal.turn_record import CONTINUE
 from ..machines.classification import Classification, Keywords, classify
 from ..machines.disposition import Intent
 from ..machines.errors import SteersmanError
@@ -86,7 +87,17 @@ def how_it_is(data: dict[str, Any], now: float, at: Stamp) -> Iterator[Event]:
 
 
 def _calls(turn: dict[str, Any], at: Stamp) -> Iterator[Event]:
-    """Tell of the calls of a turn that run, or are asked about."""
+    """Tell of the calls of a turn that run, and of what is asked."""
+    if turn.get("state") == "paused" and turn["question"]:
+        arguments = {"model_calls": turn["step"] - turn["granted"]}
+        asked = QuestionAsked(
+            turn=turn["id"],
+            call="",
+            question=turn["question"],
+            tool=CONTINUE,
+            arguments=arguments,
+        )
+        yield question_asked(asked, at)
     for call in turn.get("calls", {}).values():
         if call["state"] == "asking":
             asked = QuestionAsked(

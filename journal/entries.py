@@ -489,7 +489,8 @@ class ModelCallFailed(TurnEntry):
 class QuestionAsked(TurnEntry):
     """A person is asked whether a tool call may run: by which rule, of which file.
 
-    `is_outside`: it leads outside the session's folder.
+    `is_outside`: it leads outside the session's folder. Without a `call` the question is whether the
+    turn, whose model calls are used up, goes on.
     """
 
     call: str
@@ -565,6 +566,7 @@ class LimitReached(TurnEntry):
     """A model call was not made because of a limit; `what` says which, and how much is used."""
 
     what: str
+    hint: str = ""
 
 
 class CompactionBegun(TurnEntry):

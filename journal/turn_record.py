@@ -18,6 +18,12 @@ EVENT_OF_STATUS = {"ok": "succeed", "failed": "fail", "timed_out": "time_out", "
 EVENT_OF_REFUSAL = {"denied": "deny", "failed": "reject", "skipped": "stop"}
 CALL_ENDS = CALL.final
 TURN_ENDS = TURN.final
+CONTINUE = "continue"
+"""What is asked about in place of a tool when the model calls of a turn are used up."""
+GOES_ON = ("allow", "always")
+"""The answers with which a paused turn goes on."""
+FOR_GOOD = 1 << 40
+"""Model calls: more than a turn ever makes."""
 
 
 class CallRecord(Value):
@@ -75,6 +81,8 @@ class TurnRecord(Value):
     compacted_at: int = -1
     dropped: int = 0
     refusal: str = ""
+    question: str = ""
+    granted: int = 0
     usage: Usage = field(default_factory=Usage)
     sent: int = 0
     calls: Mapping[str, CallRecord] = field(default_factory=dict[str, CallRecord])
@@ -97,6 +105,10 @@ def apply_to_turn(turn: TurnRecord, entry: e.Entry, time: float) -> TurnRecord:
             return move_turn(turn, "proceed", time, is_closing=False, was_cut=False, **begun)
         case e.Answered():
             return _take_answer(turn, entry, time)
+        case e.QuestionAsked(call=""):
+            return move_turn(turn, "pause", time, question=entry.question)
+        case e.QuestionAnswered() if entry.question == turn.question and turn.state == "paused":
+            return _unpause(turn, entry, time)
         case e.QuestionAsked() | e.ToolIntended() | e.ToolRefused() | e.ToolEnded():
             return _apply_to_call(turn, turn.calls[entry.call], entry, time)
         case e.CallReported():
@@ -146,6 +158,14 @@ def move_turn(
     if state != turn.state:
         changes["since"] = time
     return replace(turn, state=state, **changes)
+
+
+def _unpause(turn: TurnRecord, entry: e.QuestionAnswered, time: float) -> TurnRecord:
+    """Let a turn go on, if it may: for as many model calls again, or for good."""
+    if entry.choice not in GOES_ON:
+        return replace(turn, question="")
+    granted = FOR_GOOD if entry.choice == "always" else turn.step
+    return move_turn(turn, "go_on", time, question="", granted=granted)
 
 
 def _take_answer(turn: TurnRecord, entry: e.Answered, time: float) -> TurnRecord:

@@ -327,7 +327,7 @@ CALL = Machine(
 # that was asked for by `/compact` does nothing else.
 
 
-LIVE = ("boundary", "calling", "compacting", "acting")
+LIVE = ("boundary", "calling", "compacting", "acting", "paused")
 
 TURN = Machine(
     name="turn",
@@ -338,6 +338,7 @@ TURN = Machine(
         State(name="calling", doc="The model was asked."),
         State(name="compacting", doc="Older turns are being summarised; no other call is open."),
         State(name="acting", doc="Tool calls of one answer run, or wait for permission."),
+        State(name="paused", doc="Its model calls are used up; a person is asked to go on."),
         State(name="completed", doc="The agent gave its last answer.", is_final=True),
         State(name="interrupted", doc="A cancel ended it; it can be resumed.", is_final=True),
         State(name="failed", doc="The model failed, or a limit was reached.", is_final=True),
@@ -347,10 +348,10 @@ TURN = Machine(
             event="proceed",
             source=("boundary",),
             dest="calling",
-            guards=("!steps_spent",),
             effects=("call_model",),
         ),
-        Transition(event="proceed", source=("boundary",), dest="failed", effects=("end",)),
+        Transition(event="pause", source=("boundary",), dest="paused", effects=("ask",)),
+        Transition(event="go_on", source=("paused",), dest="boundary", effects=("open_boundary",)),
         Transition(event="finish", source=("boundary",), dest="completed", effects=("end",)),
         Transition(
             event="answer",

@@ -202,6 +202,8 @@ def open_questions(program: SimulatedProgram) -> Iterator[str]:
     for session in list(program.world.open):
         record = program.record_of(session)
         turn = record.turns.get(record.turn) if record is not None else None
+        if turn is not None and turn.state == "paused" and turn.question:
+            yield turn.question
         for call in turn.calls.values() if turn else ():
             if call.state == "asking":
                 yield call.question

@@ -470,7 +470,7 @@ class AgentSettings(Table):
     model: str = ""
     system: str = ""
     tools: tuple[Annotated[str, AnyTool], ...] = (*TOOLS.built_in, f"{REMOTE}*")
-    max_steps: Annotated[int, Meta(ge=1)] = 50
+    max_steps: Annotated[int, Meta(ge=1)] = 500
     model_limit: Size | None = None
     busy_input_mode: BusyInputMode | None = None
     interrupt_strategy: InterruptStrategy | None = None

@@ -52,8 +52,9 @@ def is_waiting_for_child(record: SessionRecord) -> bool:
 def is_asked_here(record: SessionRecord, question: str) -> bool:
     """Whether a question is one of the session's own turn, not of a child."""
     turn = record.running
-    calls = turn.calls.values() if turn is not None else ()
-    return any(call.question == question for call in calls)
+    if turn is None:
+        return False
+    return question in (turn.question, *(call.question for call in turn.calls.values()))
 
 
 def has_agent(record: SessionRecord) -> bool:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ...journal import entries as e
 from ...journal.child_record import ChildRecord
 from ...journal.record import CancelRecord, SessionRecord
-from ...journal.turn_record import CALL_ENDS, CallRecord, TurnRecord
+from ...journal.turn_record import CALL_ENDS, CONTINUE, CallRecord, TurnRecord
 from ...machines.context import Fill
 from ...machines.conversation import ChatMessage, Usage
 from ...machines.delegation_messages import StopChild
@@ -79,6 +79,25 @@ def call_model(record: SessionRecord, tokens: int, most: int | None) -> Decision
         entries=(e.ModelCalled(turn=turn.id, step=number, messages=said, tokens=tokens),),
         effects=(call,),
     )
+
+
+def is_spent(turn: TurnRecord, environment: Environment) -> bool:
+    """Whether a turn has made all the model calls that it may."""
+    return turn.step >= turn.granted + environment.max_steps
+
+
+def paused(turn: TurnRecord, environment: Environment) -> Decision:
+    """Ask a person whether a turn may make as many model calls again."""
+    limit = environment.max_steps
+    asked = e.QuestionAsked(
+        turn=turn.id,
+        call="",
+        question=f"q-{environment.path}{turn.id}.s{turn.step}",
+        tool=CONTINUE,
+        arguments={"model_calls": limit},
+        rule=f"max_steps = {limit}",
+    )
+    return Decision(entries=(asked,))
 
 
 def most_tokens(left: int) -> int | None:
@@ -243,6 +262,9 @@ def cut_off(record: SessionRecord, partial: str, environment: Environment) -> De
     if planned is not None and record.state == "busy":
         before, cause = (stopping.take_effect(planned, environment),), planned.cause
         is_replaced = planned.is_replaced
+    if turn.question:
+        withdrawn = e.QuestionAnswered(turn=turn.id, question=turn.question, choice="withdrawn")
+        before = (*before, withdrawn)
     waiting = [call for call in turn.calls.values() if call.state in ("requested", "asking")]
     open_calls = [call for call in turn.calls.values() if call.state == "running"]
     own = [call for call in open_calls if not call.within]

@@ -11,6 +11,7 @@ import queue
 import shutil
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import urllib.request
@@ -71,9 +72,13 @@ class Contender:
         python = str(CACHE / home / "bin" / "python")
         if self.name == OURS:
             constraint = str(CHECKOUT / ".ci" / "requirements.lock")
-            self._run(python, "-m", "pip", "install", "-q", "-c", constraint, str(CHECKOUT))
-            self._run(python, "-m", "pip", "install", "-q", "--no-deps", "--force-reinstall",
-                      str(CHECKOUT))  # fmt: skip
+            install = (python, "-m", "pip", "install", "-q", "-c", constraint)
+            with tempfile.TemporaryDirectory() as place:  # a build leaves files where it is made
+                copy = Path(place) / "steersman"
+                hidden = shutil.ignore_patterns(".*", "build", "*.egg-info", "tests", "docs")
+                shutil.copytree(CHECKOUT, copy, ignore=hidden)
+                self._run(*install, str(copy))
+                self._run(*install, "--no-deps", "--force-reinstall", str(copy))
         else:
             self._run(python, "-m", "pip", "install", "-q", self.package.removeprefix("pypi:"))
 

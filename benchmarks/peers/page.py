@@ -24,8 +24,8 @@ Measured on {date}, on {machine}; load average {load}. Times depend on
 the machine and on what else it does: compare the contenders of a row with each other, not figures of two
 days. All run headless on the same work, take turns in one loop, and ask one model server on loopback that
 answers at once. Figures are least / median, and the ratio of the medians to ours. Tokens are bytes of the
-request / 4. A dash comes with the reason why a figure is missing; "never" is later than three
-seconds.{skipped}
+request / 4. A dash comes with the reason why a figure is missing; "never" is later than three seconds.
+{skipped}
 
 ## Goals
 

@@ -291,6 +291,8 @@ def _doing(turn: TurnRecord) -> str:
             return f"waits for {', '.join(at_work) or 'its tools'}"
         case "boundary":
             return "is between two calls"
+        case "paused":
+            return f"waits for an answer to question {turn.question}: its model calls are used up"
         case _:
             return f"is {turn.state}"
 

@@ -74,7 +74,7 @@ def of_limits(entry: LimitReached | LimitsGranted, at: Stamp) -> Event:
         text = "The session may use as much again."
         return NoticeEvent(type="notice", **at, text=text)
     text = f"A limit is reached, {entry.what}. The queue is held."
-    return ErrorEvent(type="error", **at, code="limit_reached", text=text, hint=MORE)
+    return ErrorEvent(type="error", **at, code="limit_reached", text=text, hint=entry.hint or MORE)
 
 
 def of_compaction(entry: CompactionBegun | Compacted, at: Stamp) -> list[Event]:

@@ -29,7 +29,7 @@ def test_shipped_values(load_with: Load) -> None:
     assert (config.goals.max_turns, config.goals.max_judge_failures) == (20, 3)
     assert (config.delegation.max_depth, config.delegation.max_children) == (2, 4)
     assert (config.tools.grace, config.tools.output_limit) == (0.2, 1024 * 1024)
-    assert config.agents["assistant"].max_steps == 50
+    assert config.agents["assistant"].max_steps == 500
 
 
 def test_later_layers_win_key_by_key(load_with: Load) -> None:

@@ -152,6 +152,7 @@ export class SessionView {
     if (goal && !this.goal.goal) this.goal.show({ ...goal, turns_used: goal.turns_total - (goal.base_turns || 0) });
     const turn = dump.turns?.[dump.turn];
     const isLive = this.row.open !== "no";
+    if (turn?.state === "paused" && turn.question && isLive) this.questions.ask({ id: turn.question, kind: "permission", tool: "continue", arguments: { model_calls: turn.step - turn.granted } }, true);
     for (const call of Object.values(turn?.calls || {})) {
       if (call.state === "asking" && isLive) this.questions.ask({ id: call.question, kind: "permission", tool: call.tool, arguments: call.arguments, outside: call.is_outside }, true);
     }
