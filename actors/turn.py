@@ -18,7 +18,7 @@ from ..machines.delivery import ENDS, Cause, Relation, deliver
 from ..machines.internal_messages import SteerWaits, TakeSteers, Wake
 from ..machines.lifecycles import TURN
 from ..machines.machine import Refusal, perform, step
-from ..machines.messages import Answer, Interrupt
+from ..machines.messages import CHOICES, Answer, Interrupt
 from ..machines.policy import ANSWER
 from ..machines.port_results import (
     AGENT_TOOL,
@@ -39,7 +39,7 @@ from ..machines.port_results import (
 from ..machines.transient_events import Notice, OutputShown, TextStreamed, ThoughtStreamed
 from .actor import Actor
 from .decisions import calls, compacting, stopping, turning
-from .decisions.decision import NOTHING, Decision, answer
+from .decisions.decision import NOTHING, Decision, answer, refused_with
 from .decisions.queries import running_calls, waiting_steers
 from .decisions.turning import Ending
 from .ledger import Ledger, LedgerHandle
@@ -435,8 +435,11 @@ class Turn(Actor):
 
     def _pause_answered(self, message: Answer) -> Any:
         """Go on, or stop so that the turn can be resumed."""
-        said = QuestionAnswered(turn=self.id, question=message.question, choice=message.choice)
-        if message.choice in GOES_ON:
+        choice = message.choice.strip().lower()
+        if choice not in CHOICES:
+            return refused_with(calls.no_answer(message))
+        said = QuestionAnswered(turn=self.id, question=message.question, choice=choice)
+        if choice in GOES_ON:
             self._fire("go_on", decision=Decision(entries=(said,)))
         else:
             self._end_at_limit(self._spent(), STEPS, said)

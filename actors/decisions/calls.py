@@ -130,6 +130,11 @@ def _denial(do: str, rule: str) -> str:
 # Answers ------------------------------------------------------------------------------------------
 
 
+def no_answer(message: Answer) -> str:
+    """Say that a choice is none, and which there are."""
+    return f"`{message.choice}` is no answer; there are: {', '.join(CHOICES)}"
+
+
 def answered(record: SessionRecord, message: Answer, environment: Environment) -> Decision:
     """Carry out a person's answer to a question."""
     turn = record.running
@@ -143,7 +148,7 @@ def answered(record: SessionRecord, message: Answer, environment: Environment) -
         return refusal("the turn is being stopped")
     call, choice = found[0], message.choice.strip().lower()
     if choice not in CHOICES:
-        return refusal(f"`{message.choice}` is no answer; there are: {', '.join(CHOICES)}")
+        return refusal(no_answer(message))
     given = _always(choice, message.reason, call, environment)
     if isinstance(given, str):
         return refusal(given)
