@@ -17,6 +17,8 @@ from .fold import EntryKinds, moved, remembered
 from .revert_record import news_of
 
 REMEMBERED_ITEMS = 50
+REMEMBERED_ASIDE = 200
+"""Messages whose turn was replaced, and which can be resumed."""
 ITEM_ENDS = ITEM.final
 
 
@@ -375,7 +377,20 @@ def _put_aside(queue: QueueRecord, item: ItemRecord) -> QueueRecord:
     """Keep a message whose turn was replaced, with the steers for that turn, apart from the others."""
     aside = {item.id, *(steer.id for steer in queue.steers_for(item.turn))}
     order = tuple(name for name in queue.order if name not in aside)
-    return replace(_put(queue, item), order=order)
+    return _forget_aside(replace(_put(queue, item), order=order))
+
+
+def _forget_aside(queue: QueueRecord) -> QueueRecord:
+    """Forget the oldest of very many messages that were put aside, with the steers for their turns."""
+    old = queue.superseded()[:-REMEMBERED_ASIDE]
+    if not old:
+        return queue
+    gone = {item.id for item in old}
+    for item in old:
+        steers = (other for other in queue.items.values() if _is_aside(queue, other, item.turn))
+        gone.update(steer.id for steer in steers)
+    kept = {name: item for name, item in queue.items.items() if name not in gone}
+    return replace(queue, items=kept)
 
 
 def _put_back(queue: QueueRecord, item: ItemRecord) -> QueueRecord:

@@ -2,6 +2,8 @@
 
 import json
 import random
+from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import apsw
 import pytest
@@ -54,7 +56,7 @@ def summed_up(number: int, dropped: int, *texts: str) -> tuple[e.Entry, e.Entry]
     )
 
 
-def stored(told: list[e.Entry]) -> list[StoredEntry]:
+def stored(told: Sequence[e.Entry]) -> list[StoredEntry]:
     """Return entries as a store has them."""
     return [
         StoredEntry(seq=seq, time=float(seq), data=encode_entry(one))
@@ -62,7 +64,21 @@ def stored(told: list[e.Entry]) -> list[StoredEntry]:
     ]
 
 
-def kept(told: list[e.Entry], at: int, *, is_old: bool = False) -> MemoryStore:
+def replaced_turn(number: int) -> list[e.Entry]:
+    """Return a turn in whose place another message came, with a steer that waited for it."""
+    item, name = f"m{number}", f"t{number}"
+    stop = {"turn": name, "cause": "message"}
+    return [
+        e.Queued(item=item, number=number, text=f"do {number}", said_as="turn"),
+        e.TurnStarted(turn=name, item=item, number=number, epoch=2 * number),
+        e.Queued(item=f"s{number}", number=number, text="so", said_as="steer", for_turn=name),
+        e.InterruptRequested(receipt=f"i{number}", is_replaced=True, **stop),
+        e.Interrupted(is_replaced=True, **stop),
+        e.Stopped(turn=name),
+    ]
+
+
+def kept(told: Sequence[e.Entry], at: int, *, is_old: bool = False) -> MemoryStore:
     """Return a store with a session, and a snapshot of it at an entry."""
     store = MemoryStore()
     store.create(ROW)
@@ -75,7 +91,7 @@ def kept(told: list[e.Entry], at: int, *, is_old: bool = False) -> MemoryStore:
     return store
 
 
-def old_snapshot(told: list[e.Entry], record: SessionRecord) -> Snapshot:
+def old_snapshot(told: Sequence[e.Entry], record: SessionRecord) -> Snapshot:
     """Return a snapshot as an earlier version wrote it: with every entry that held a message."""
     state = encode(without_conversation(record))
     del state["origins"]
@@ -109,10 +125,10 @@ def test_messages_that_are_far_apart_are_all_found() -> None:
 def test_a_conversation_that_was_summed_up_is_loaded_as_it_was(seed: int, is_old: bool) -> None:
     """From a snapshot at any entry: also where a summary replaces part of one, or everything."""
     dice = random.Random(seed)
-    told, length = [OPENED], 0
+    told, length = list[e.Entry]((OPENED,)), 0
     for number in range(1, 13):
         length += 1
-        made = ()
+        made: tuple[e.Entry, ...] = ()
         if dice.random() < 0.4:
             dropped = dice.choice((0, 1, length // 2, length - 1, length))
             texts = [f"summary {number}.{part}" for part in range(dice.randint(0, 3))]
@@ -131,25 +147,41 @@ def test_a_conversation_that_was_summed_up_is_loaded_as_it_was(seed: int, is_old
             assert without_conversation(record_at(store, "s1", upto)) == without_conversation(then)
 
 
-def test_a_snapshot_does_not_grow_with_the_session() -> None:
-    """Of five thousand turns it takes no more than a little beyond that of a hundred."""
+@pytest.mark.parametrize(
+    ("turn_of", "few", "many"), [(turn, 100, 5_000), (replaced_turn, 250, 2_500)]
+)
+def test_a_snapshot_does_not_grow_with_the_session(
+    turn_of: Callable[..., list[e.Entry]], few: int, many: int
+) -> None:
+    """Of thousands of turns it takes no more than a little beyond that of some hundred."""
     record = SessionRecord()
     sizes = dict[int, int]()
-    told = [OPENED]
-    for number in range(1, 5_001):
-        is_full = number % 80 == 0
-        told += turn(number, *(summed_up(number, 120, "so far") if is_full else ()))
-        for entry in told:
+    apply(record, OPENED, 1, 1.0)
+    for number in range(1, many + 1):
+        is_full = turn_of is turn and number % 80 == 0
+        for entry in turn_of(number, *(summed_up(number, 120, "so far") if is_full else ())):
             apply(record, entry, record.seq + 1, record.seq + 1.0)
-        told = []
-        if number in (100, 5_000):
+        if number in (few, many):
             sizes[number] = len(json.dumps(snapshot(record).state))
-    assert sizes[5_000] < 1.1 * sizes[100]
+    assert sizes[many] < 1.1 * sizes[few]
+
+
+def test_what_was_replaced_last_can_be_resumed() -> None:
+    """Of very many messages that were put aside the newest are there, with the steers for them."""
+    record = SessionRecord()
+    told = [OPENED, *(entry for number in range(1, 301) for entry in replaced_turn(number))]
+    for entry in told:
+        apply(record, entry, record.seq + 1, record.seq + 1.0)
+    names = [item.id for item in record.queue.superseded()]
+    assert names == [f"m{number}" for number in range(101, 301)]
+    assert "s100" not in record.queue.items
+    apply(record, e.QueueReleased(items=("m101",)), record.seq + 1, record.seq + 1.0)
+    assert record.queue.order == ("m101", "s101")
 
 
 def test_messages_are_read_from_the_last_one_back() -> None:
     """As far as they are wanted; what was summed up is there, and the summary is not."""
-    told = [OPENED]
+    told: list[e.Entry] = [OPENED]
     for number in range(1, 100):
         told += turn(number, *(summed_up(number, 30, "so far") if number % 30 == 0 else ()))
     store = kept(told, 100)
@@ -159,7 +191,7 @@ def test_messages_are_read_from_the_last_one_back() -> None:
     assert len(whole) == load_record(store, "s1").spoken == 198
 
 
-def test_a_home_with_snapshots_of_an_earlier_version_is_opened(tmp_path) -> None:
+def test_a_home_with_snapshots_of_an_earlier_version_is_opened(tmp_path: Path) -> None:
     """Its snapshots are plain JSON that names every entry; the newest one still counts."""
     told = [OPENED, *turn(1), *turn(2, *summed_up(2, 2, "so far")), *turn(3)]
     at = len(told) - 2
