@@ -168,7 +168,7 @@ class ProcessSupervisor:
         while (asked := self._control.request()) is not None:
             request, fds = asked
             _, streams, argv, cwd, environment, timeout, grace = request
-            files = dict(zip(streams, fds, strict=True))
+            files: dict[str, int] = dict(zip(streams, fds, strict=True))
             stdin, output = files.get("i", 0), files["o"]
             try:
                 main = command.start(
