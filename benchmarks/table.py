@@ -1,6 +1,9 @@
 """How benchmarks print: a line for each measure, with its limit and whether it was kept."""
 
-__all__ = ["head", "row"]
+import statistics
+from collections.abc import Sequence
+
+__all__ = ["head", "row", "spread"]
 
 
 def head(title: str) -> None:
@@ -13,3 +16,16 @@ def row(name: str, value: float, limit: str = "", unit: str = "", ok: bool | Non
     number = f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
     verdict = {None: "", True: "ok", False: "MISSED"}[ok]
     print(f"  {name:<50}{number:>12}  {limit or unit:<14}{verdict}")
+
+
+def spread(
+    name: str, values: Sequence[float], limit: float | None = None, unit: str = "ms"
+) -> float:
+    """Print least and median, both in `unit`; the limit is for the median, which is returned."""
+    median = statistics.median(values)
+    row(f"{name}, least", min(values), unit=unit)
+    if limit is None:
+        row(f"{name}, median", median, unit=unit)
+    else:
+        row(f"{name}, median", median, f"<= {limit:g} {unit}", ok=median <= limit)
+    return median

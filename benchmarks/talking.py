@@ -6,7 +6,6 @@ are taken where a line is written to the program and where its answer is read. O
 others use compare with the rows without a limit, which were measured in the same minute.
 """
 
-import statistics
 import sys
 import tempfile
 import time
@@ -14,7 +13,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
-from table import head, row
+from table import head, row, spread
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
@@ -74,13 +73,8 @@ def until(chat: Chat, said: str, kind: str) -> float:
 
 
 def show(name: str, seconds: list[float], limit: float | None = None) -> float:
-    """Print the median in milliseconds, which `limit` is in, too, and return it in seconds."""
-    value = statistics.median(seconds)
-    if limit is None:
-        row(name, value * 1e3, unit="ms")
-    else:
-        row(name, value * 1e3, f"<= {limit:g} ms", ok=value * 1e3 <= limit)
-    return value
+    """Print least and median in milliseconds, as `limit` is, and return the median in seconds."""
+    return spread(name, [one * 1e3 for one in seconds], limit) / 1e3
 
 
 def stops() -> None:
@@ -107,11 +101,12 @@ def stops() -> None:
             for kind, times in (("turn_ended", tool), ("stopped", dead)):
                 event = chat.wait(kind)
                 times.append(chat.times[chat.events.index(event)] - began)
-    head(f"an interrupt, median of {RUNS}")
-    show("a command at rest, from line to line", rest)
+    head(f"an interrupt, {RUNS} times")
+    still = show("a command at rest, from line to line", rest)
     show("interrupt of a stream, until the turn has ended", stream, 10)
     show("interrupt of a tool, until the turn has ended", tool, 10)
-    show("interrupt of a tool that obeys, until it is dead", dead, 20)
+    gone = show("interrupt of a tool that obeys, until it is dead", dead, 20)
+    row("the last in commands at rest", gone / still, unit="x")
 
 
 def next_requests(says: str) -> list[float]:
@@ -140,7 +135,7 @@ def next_requests(says: str) -> list[float]:
 def steers() -> None:
     """Compare the way from a tool's end to the next request, with a steer and without."""
     plain, steered = next_requests(""), next_requests("use tabs")
-    head(f"a steer, median of {RUNS}")
+    head(f"a steer, {RUNS} times")
     without = show("a tool's end, until the model is asked again", plain)
     with_one = show("the same with a steer that waits", steered)
     cost = (with_one - without) * 1e3
@@ -167,7 +162,7 @@ def commands() -> None:
             found[name] = [until(chat, "/queue", "result") for _ in range(2 * RUNS)]
     head(f"a command, worst of {2 * RUNS}")
     for name, times in found.items():
-        show(f"{name}, median", times)
+        show(name, times)
         row(f"{name}, worst", max(times) * 1e3, "<= 100 ms", ok=max(times) <= 0.1)
 
 

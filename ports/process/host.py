@@ -122,11 +122,9 @@ class ProcessHost:
             process = RunningProcess(supervisor, made, spec.grace, mark)
             self._live.add(process)
             process.ended.add_done_callback(lambda _: self._forget(process, supervisor))
-            try:
-                await supervisor.run(process, request, tuple(streams.values()))
-            except BaseException:
-                process.abandon()
-                raise
+            ours.callback(process.abandon)
+            await supervisor.run(process, request, tuple(streams.values()))
+            ours.pop_all()
         return process
 
     async def _supervisor(self) -> SupervisorLink:

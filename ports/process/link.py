@@ -6,6 +6,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -148,13 +149,11 @@ class SupervisorLink:
     async def request(cls, spawner: SpawnerLink, token: int) -> "SupervisorLink":
         """Have the spawner fork a supervisor. Raises `OSError`."""
         control, theirs = socket.socketpair()
-        with theirs:
-            try:
-                await spawner.send(token, theirs.fileno())
-            except BaseException:
-                control.close()
-                spawner.forget(token)
-                raise
+        with theirs, ExitStack() as undo:
+            undo.callback(control.close)
+            undo.callback(spawner.forget, token)
+            await spawner.send(token, theirs.fileno())
+            undo.pop_all()
         return cls(spawner, token, control)
 
     @property
