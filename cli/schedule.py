@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 FOLDED = 40
 """Columns of a message in the list."""
+SAID = 200
+"""Columns of what a schedule's newest session said."""
 
 
 def show_all(*, as_json: bool) -> int:
@@ -49,6 +51,8 @@ def show_all(*, as_json: bool) -> int:
     head = ["name", "next", "last", "outcome", "session", "what"]
     show_table(head, [row(view) for view in found], os.environ)
     for view in found:
+        if view.said and view.last is not None:
+            show(f"{view.name}, {_moment(view.last.planned)}: {_folded(view.said, SAID)}")
         if view.fault:
             warn(f"{view.name} cannot be carried out: {view.fault}")
         elif view.last is not None and view.last.reason:
@@ -70,11 +74,16 @@ def _times(count: int) -> str:
     return f" {count} times" if count > 1 else ""
 
 
+def _folded(text: str, most: int) -> str:
+    """Write a text on one line of at most so many columns."""
+    line = " ".join(text.split())
+    return line if len(line) <= most else f"{line[: most - 1].rstrip()}…"
+
+
 def _what(view: ScheduleView) -> str:
     """Say in a line what a schedule does."""
     schedule = view.schedule
     if schedule.run:
         return f"run {schedule.run}" + (f" in {schedule.folder}" if schedule.folder else "")
-    said = " ".join(schedule.say.split())
-    said = said if len(said) <= FOLDED else f"{said[: FOLDED - 1].rstrip()}…"
+    said = _folded(schedule.say, FOLDED)
     return f"say to {schedule.session}: {said}" if schedule.session else f"say: {said}"

@@ -132,7 +132,7 @@ class Outcomes:
         is_forgotten = item not in record.queue.items and item not in record.interrupts
         has_ended = outcome is not None and outcome.status in _OF_A_TURN and outcome.turn
         if is_forgotten or (has_ended and outcome is not None and outcome.turn not in answers):
-            return await asyncio.to_thread(_past_outcome, self._store(), self._session, item)
+            return await asyncio.to_thread(past_outcome, self._store(), self._session, item)
         return outcome
 
 
@@ -155,7 +155,7 @@ def _outcome(record: SessionRecord, item: str, answers: dict[str, str]) -> Outco
     )
 
 
-def _past_outcome(store: Store, session: str, item: str) -> Outcome | None:
+def past_outcome(store: Store, session: str, item: str) -> Outcome | None:
     """Read from the journal what a message became last."""
     record, answers = SessionRecord(), dict[str, str]()
     outcome: Outcome | None = None

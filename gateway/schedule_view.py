@@ -20,6 +20,7 @@ from ..workflows.schedules import name_of, next_occurrence
 from ..workflows.settings import ScheduleSettings
 from .formats import iso
 from .home import find_session, refuse_run
+from .outcome import past_outcome
 from .profile_factory import external_agent
 from .scheduling import client_id_of
 
@@ -27,7 +28,8 @@ from .scheduling import client_id_of
 class ScheduleView(Value):
     """A schedule with its next time and its newest occurrence, of which `outcome` says the rest.
 
-    `fault` is why it could not be carried out now.
+    `said` are the last words of what that ran, empty if there are none. `fault` is why the schedule could
+    not be carried out now.
     """
 
     name: str
@@ -35,6 +37,7 @@ class ScheduleView(Value):
     next: float | None
     last: Occurrence | None
     outcome: str
+    said: str
     fault: str
 
     @property
@@ -50,6 +53,7 @@ class ScheduleView(Value):
                 "outcome": self.outcome,
                 "session": self.last.session or None,
                 "reason": self.last.reason or None,
+                "said": self.said or None,
                 "count": self.last.count,
             }
         return {
@@ -82,6 +86,7 @@ def views(
                 next=next_occurrence(schedule, now, zone),
                 last=last,
                 outcome=outcome(store, last) if last is not None else "",
+                said=said(store, last) if last is not None else "",
                 fault=fault_of(schedule, config, paths, environ, store),
             )
         )
@@ -142,3 +147,19 @@ def outcome(store: Store, found: Occurrence) -> str:
         return record.run.state
     item = record.queue.items.get(record.queue.clients.get(client_id_of(found), ""))
     return item.state if item is not None else "begun"
+
+
+def said(store: Store, found: Occurrence) -> str:
+    """Return the last words of what an occurrence ran, or its output; empty if there are none."""
+    if found.state != "begun":
+        return ""
+    try:
+        record = load_record(store, found.session)
+    except UnknownSession:
+        return ""
+    outcome = past_outcome(store, found.session, record.queue.clients.get(client_id_of(found), ""))
+    text = outcome.text if outcome is not None else ""
+    if record.run is not None and text == f"[{record.run.workflow.name}: done]":
+        done = [step.id for step in record.run.steps.values() if step.state == "done"]
+        return f"steps done: {', '.join(done)}"
+    return text

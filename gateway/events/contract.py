@@ -599,6 +599,18 @@ class TextEvent(Stamp):
     """the piece"""
 
 
+class AnswerEvent(Stamp):
+    """Sent by HTTP alone, when an answer is whole: the pieces of it are not in the journal."""
+
+    type: Literal["answer"]
+    turn: str
+    """the turn"""
+    step: int
+    """the step of the turn"""
+    text: str
+    """the whole answer"""
+
+
 class ThinkingEvent(Stamp):
     """Sent for each piece of what the model thinks before it answers; no part of the conversation."""
 
@@ -710,6 +722,7 @@ class StoppedEvent(ProcessesView, Stamp):
 TurnEvent = (
     TurnStartedEvent
     | TextEvent
+    | AnswerEvent
     | ThinkingEvent
     | ToolStartedEvent
     | OutputEvent

@@ -112,6 +112,7 @@ class Api:
         return [
             Entry("GET", "/sessions", "look", self.list_sessions),
             Entry("POST", "/sessions", "speak", self.open_session, NewSession),
+            Entry("GET", "/schedules", "look", self.schedules),
             Entry("GET", session, "look", self.show_session),
             Entry("POST", f"{session}/messages", "speak", self.say, NewMessage),
             Entry("POST", f"{session}/commands", "speak", self.command, NewCommand),
@@ -159,6 +160,10 @@ class Api:
     async def list_sessions(self, request: Request) -> Response:
         """List the sessions of the home, the newest first."""
         return JSONResponse({"sessions": await self._desk.sessions()})
+
+    async def schedules(self, request: Request) -> Response:
+        """List the schedules: when each happens next, what came of it last, and what it said."""
+        return JSONResponse({"schedules": await self._desk.schedules()})
 
     async def open_session(self, request: Request) -> Response:
         """Begin a session, or take one up, so that it runs here."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import time
 from collections.abc import AsyncGenerator
 from contextlib import aclosing, closing
 from datetime import datetime
@@ -18,6 +19,7 @@ from ...journal.lock import Owner
 from ...journal.recovery import load_record
 from ...journal.store import SessionRow
 from ...machines.errors import StoreBusy, UnknownSession, UsageError
+from ...workflows.schedules import SystemZone
 from ..control import Requests
 from ..dumps.dump import dump_session
 from ..dumps.moment import seq_of
@@ -29,6 +31,7 @@ from ..events.translation import queue_view
 from ..hosts import Hosts
 from ..redaction import Redactor
 from ..remote import Remote
+from ..schedule_view import views
 from .edits import Edits, Holder
 from .stream import Batch, Broadcast, Stream, with_answers
 
@@ -66,6 +69,18 @@ class Desk:
         owners = self._hosts.owners()
         rows = [row for row in self._hosts.rows() if not row.parent and row.seq]
         return [self._view(row, row.session in owners) for row in rows]
+
+    async def schedules(self) -> list[dict[str, Any]]:
+        """List the schedules, with what came of each last. Raises `ConfigError`."""
+
+        def look() -> list[dict[str, Any]]:
+            found = views(
+                self._hosts.paths, os.environ, self._hosts.store, time.time(), SystemZone()
+            )
+            data: list[dict[str, Any]] = Redactor(os.environ).data([view.data for view in found])
+            return data
+
+        return await asyncio.to_thread(look)
 
     async def session(self, name: str) -> dict[str, Any]:
         """Describe one session, which may be a subagent's."""

@@ -27,9 +27,11 @@ class Holder(Protocol):
 
     async def hold(self, number: int) -> dict[str, Any]:
         """Hold a waiting message, in place of the one before; return `{ok, reason}`."""
+        ...
 
     def close(self) -> None:
         """Let the message go; blocks for a moment. Idempotent."""
+        ...
 
 
 class Edits:
@@ -59,14 +61,12 @@ class Edits:
                         raise UsageError("too many messages are being edited", "finish some")
                     holder = await self._reach(session)
                     answer = await holder.hold(number)
-            except BaseException:
-                await self._close(holder)
-                raise
-            if not answer["ok"]:
-                await self._close(holder)
-                return answer
-            timer = asyncio.get_running_loop().call_later(HOLD, self._expire, key)
-            self._held[key] = (holder, timer)
+            finally:
+                if not answer["ok"]:
+                    await self._close(holder)
+            if answer["ok"] and holder is not None:
+                timer = asyncio.get_running_loop().call_later(HOLD, self._expire, key)
+                self._held[key] = (holder, timer)
         return answer
 
     async def end(self, session: str, editor: str) -> None:

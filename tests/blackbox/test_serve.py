@@ -440,6 +440,7 @@ id = "paint"
 ask = { text = "Which colour?", options = ["dark red", "blue"] }
 [[step]]
 id = "name"
+needs = ["paint"]
 ask = { text = "What is it called?", options = [] }
 """
 

@@ -7,13 +7,13 @@ from contextlib import ExitStack
 from itertools import count
 
 import pytest
-from blackbox.conftest import echoed, gate, place, serve
+from blackbox.conftest import echoed, gate, place, serve, start
 from support.driver import Place
 from support.served import Served
 
 from .browser import MISSING, Browser, Driver
 
-__all__ = ["Open", "Start", "echoed", "gate", "place", "serve", "served"]
+__all__ = ["Open", "Start", "echoed", "gate", "place", "serve", "served", "start"]
 
 Start = Callable[..., Served]
 Open = Callable[..., Browser]

@@ -1,12 +1,13 @@
 // The page: pairing, the list of sessions, and the view that the address names.
 
 import { access, get, leave, maySpeak, me, pair, send, whoAmI } from "./api.js";
-import { ago, chip, counted, el, fill, icon, toast } from "./dom.js";
+import { ago, chip, el, fill, icon, moment, toast } from "./dom.js";
 import { InsideView } from "./inside.js";
 import { complain } from "./queue.js";
 import { SessionView, nameOf } from "./session.js";
 
 const LOOK = 4000; // milliseconds between two looks at the list of sessions
+const LOOK_AHEAD = 60_000; // the same for the schedules, unless a session has changed meanwhile
 const app = document.getElementById("app");
 
 let view = null;
@@ -69,6 +70,7 @@ const list = {
       this.rows = (await get("/sessions")).sessions;
       this.isLoaded = true;
       this.draw();
+      await schedules.follow(this.rows);
     } catch (error) {
       if (error.status) complain(error);
     }
@@ -90,6 +92,32 @@ const list = {
     if (focused) [...this.place.querySelectorAll("a")].find((link) => link.getAttribute("href") === focused)?.focus();
   },
 };
+// What happens at planned times, and what came of it last.
+const schedules = {
+  list: el("ul.schedules"),
+  place: el("section.schedules-place", { "aria-labelledby": "schedules-title" }, el("h2", { id: "schedules-title" }, "Schedules")),
+  at: 0,
+
+  async follow(rows) {
+    const newest = Math.max(0, ...rows.map((row) => row.updated));
+    if (newest === this.newest && Date.now() - this.at < LOOK_AHEAD) return;
+    [this.newest, this.at] = [newest, Date.now()];
+    const found = (await get("/schedules")).schedules;
+    this.place.hidden = found.length === 0;
+    fill(this.list, found.map((schedule) => this.row(schedule)));
+  },
+
+  row({ name, next, last, fault }) {
+    const link = last?.session && el("a", { href: `#/s/${last.session}`, "aria-label": `Open what ${name} did` }, "open");
+    return el("li.schedule", el("p.schedule-head", el("b", name), next && el("span.muted", `next ${moment(next)}`)),
+      last && el("p.schedule-last", chip(last.outcome), el("span", `${moment(last.planned)}${last.count > 1 ? `, ${last.count} times` : ""}`), link),
+      last?.said && el("p.schedule-said", last.said), last?.reason && el("p.muted", last.reason),
+      fault && el("p.problem", `cannot be carried out: ${fault}`));
+  },
+};
+schedules.place.append(schedules.list);
+schedules.place.hidden = true;
+
 list.filter.addEventListener("input", () => list.draw());
 
 function stateOf(row) {
@@ -128,7 +156,7 @@ function drawFrame() {
   const who = el("footer.who", el("span", `${me.name} may ${me.scope}`),
     el("button.quiet", { type: "button", onclick: () => leave().catch(complain) }, "Forget this device"));
   const nav = el("nav.side", { "aria-label": "Sessions" }, el("header.side-head", el("a.brand", { href: "#/" }, "steersman"),
-    maySpeak() && el("a.icon-button", { href: "#/new", "aria-label": "New session", title: "New session" }, icon("plus"))), list.filter, list.place, who);
+    maySpeak() && el("a.icon-button", { href: "#/new", "aria-label": "New session", title: "New session" }, icon("plus"))), list.filter, el("div.side-scroll", list.place, schedules.place), who);
   fill(app, nav, viewPlace);
 }
 

@@ -155,6 +155,13 @@ export function dialog(title, ...content) {
 export const clock = (time) =>
   new Date(time).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
 
+/** A day and a time: today's without the day. */
+export function moment(time) {
+  const date = new Date(time);
+  const isToday = date.toDateString() === new Date().toDateString();
+  return isToday ? clock(time) : date.toLocaleString([], { weekday: "short", day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" });
+}
+
 export function ago(seconds) {
   const past = Math.max(0, Date.now() / 1000 - seconds);
   if (past < 60) return "now";

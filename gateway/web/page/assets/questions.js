@@ -21,7 +21,7 @@ export class Questions {
     if (this.cards.has(event.id)) return;
     const isStep = event.kind === "ask";
     const title = el("h2", { id: `question-${this.cards.size}-${event.id.replace(/\W/g, "")}` },
-      isStep ? "The workflow asks" : ["May ", el("code", shown(event.tool, true)), " run?"]);
+      isStep ? "The workflow asks" : [event.asker && `${event.asker}: `, "May ", el("code", shown(event.tool, true)), " run?"]);
     const body = isStep ? el("p.question-text", event.arguments.text) : argumentsOf(event.arguments);
     const rule = event.rule && el("p.muted", "asked by the rule ", el("code", event.rule), event.source && ` of ${event.source}`);
     const card = el("article.question", { "aria-labelledby": title.id }, title, event.outside && chip("failed", "leaves the folder"),

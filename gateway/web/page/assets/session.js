@@ -4,7 +4,7 @@ import { Refused, command, get, maySpeak, newKey, send } from "./api.js";
 import { announce, chip, dialog, el, fill, icon, iconButton, plain, shown, toast } from "./dom.js";
 import { Questions } from "./questions.js";
 import { QueueView, complain } from "./queue.js";
-import { ChildrenView, GoalView, UsageView } from "./state.js";
+import { ChildQuestions, ChildrenView, GoalView, UsageView } from "./state.js";
 import { EventStream } from "./stream.js";
 import { Transcript } from "./transcript.js";
 import { showWhy } from "./inside.js";
@@ -54,7 +54,7 @@ export class SessionView {
     this.notOpen = el("div.not-open");
     this.notOpen.hidden = true;
     this.queue = new QueueView(this.id, (message) => this.why(message), (text, number) => this.takeBack(text, number));
-    this.goal = new GoalView(this.id, (text) => this.say(text));
+    this.goal = new GoalView(this.id);
     this.children = new ChildrenView(this.id);
     this.usage = new UsageView();
     this.panel = el("aside.panel", { id: "panel", "aria-label": "Queue, goal and subagents" },
@@ -133,6 +133,7 @@ export class SessionView {
     this.isFirst = true;
     if (this.isBusy) this.transcript.interrupt();
     this.stream.connect();
+    this.asking = new ChildQuestions(this.children, this);
     this.drawState();
     if (this.row.parent) this.ofParent();
     const known = await Promise.allSettled([get(`${this.path}/queue`), this.loadDump()]);
@@ -196,6 +197,7 @@ export class SessionView {
   close() {
     this.isClosed = true;
     this.queue.close();
+    this.asking?.close();
     this.stream?.close();
     clearTimeout(this.retry);
   }

@@ -1,6 +1,6 @@
 // What is known of a session beside its conversation: its goal, its budget, its subagents.
 
-import { command, maySpeak } from "./api.js";
+import { command, get, maySpeak } from "./api.js";
 import { amount, chip, el, fill, iconButton, seconds } from "./dom.js";
 import { complain } from "./queue.js";
 
@@ -13,9 +13,8 @@ function meter(label, used, most, word = amount) {
 }
 
 export class GoalView {
-  constructor(session, say) {
+  constructor(session) {
     this.session = session;
-    this.say = say;
     this.body = el("div.goal-body");
     this.node = el("section", { "aria-labelledby": "goal-title" }, el("header.panel-head", el("h2", { id: "goal-title" }, "Goal")), this.body);
     this.goal = null;
@@ -32,9 +31,9 @@ export class GoalView {
     this.draw();
   }
 
-  async run(name) {
+  async run(name, given) {
     try {
-      await command(this.session, name);
+      await command(this.session, name, given);
     } catch (error) {
       complain(error);
     }
@@ -61,10 +60,12 @@ export class GoalView {
 
   form() {
     const input = el("input", { type: "text", "aria-label": "What is to be reached", placeholder: "What is to be reached" });
+    const turns = el("input.turns", { type: "number", min: "1", step: "1", inputmode: "numeric", "aria-label": "Turns at most", placeholder: "turns" });
     return el("form.row", { onsubmit: (event) => {
       event.preventDefault();
-      if (input.value.trim()) this.say(`/goal ${input.value.trim()}`);
-    } }, input, el("button.plain", { type: "submit" }, "Set"));
+      const most = turns.value ? { turns: Number(turns.value) } : {};
+      if (input.value.trim()) this.run("goal", { text: input.value.trim(), ...most });
+    } }, input, turns, el("button.plain", { type: "submit" }, "Set"));
   }
 }
 
@@ -103,6 +104,10 @@ export class ChildrenView {
       el("p.muted", child.task))));
   }
 
+  get working() {
+    return [...this.children.values()].filter((child) => child.id && ["working", "waiting", "active", "idle", "busy"].includes(child.state));
+  }
+
   async stop(name) {
     try {
       await command(this.session, "agents stop", { name });
@@ -125,5 +130,59 @@ export class UsageView {
       ["used", `${amount(usage.input)} tokens in, ${amount(usage.output)} out`], ["cost", usage.cost ? `$${usage.cost.toFixed(4)}` : ""],
       ["worked", seconds(dump.seconds || 0)]];
     fill(this.body, rows.filter(([, value]) => value).map(([name, value]) => [el("dt", name), el("dd", value)]));
+  }
+}
+
+const LOOK = 2500; // milliseconds between two looks at the subagents that work
+
+/**
+ * Finds what working subagents ask: their events are not among those of the session.
+ * `listener`: `onquestion(event, name)` and `onanswered(id, how)`.
+ */
+export class ChildQuestions {
+  constructor(children, listener) {
+    this.children = children;
+    this.listener = listener;
+    this.seen = new Map(); // the newest entry that was read, by session
+    this.open = new Map(); // open questions: id to session
+    this.timer = setInterval(() => document.hidden || this.look().catch(() => {}), LOOK);
+  }
+
+  async look() {
+    if (this.isLooking) return;
+    this.isLooking = true;
+    try {
+      const { working } = this.children;
+      for (const child of working) await this.read(child);
+      const there = new Set(working.map((child) => child.id));
+      for (const [id, session] of [...this.open]) if (!there.has(session)) this.end(id);
+    } finally {
+      this.isLooking = false;
+    }
+  }
+
+  async read({ id, name }) {
+    const path = `/sessions/${encodeURIComponent(id)}`;
+    const { seq } = await get(path);
+    const after = this.seen.get(id) || 0;
+    if (seq <= after) return;
+    const { events } = await get(`${path}/events?after=${after}&upto=${seq}`);
+    this.seen.set(id, Math.min(seq, after + 2000));
+    for (const event of events) {
+      if (event.type === "question") this.open.set(event.id, id);
+      if (event.type === "answered") this.end(event.id);
+    }
+    for (const event of events) {
+      if (event.type === "question" && this.open.has(event.id)) this.listener.onquestion({ ...event, asker: name });
+    }
+  }
+
+  end(id) {
+    this.open.delete(id);
+    this.listener.onanswered(id, "");
+  }
+
+  close() {
+    clearInterval(this.timer);
   }
 }

@@ -1,0 +1,214 @@
+"""The page at work: goals, subagents, questions of every kind, schedules, messages that are edited."""
+
+from datetime import datetime, timedelta
+
+import pytest
+from blackbox.judged import GO_ON, counting, verdicts
+from support.driver import COMMAND, Chat, Gate, Place
+from support.model_server import Text, Tools
+from web.browser import ENTER
+from web.conftest import Open, Start
+from web.test_page import at_a_gate, open_session, say, shell
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+
+
+def test_a_goal_is_set_followed_paused_and_dropped(start, served: Start, browser: Open) -> None:
+    """Its turns count up to the budget, where it pauses; a person gives it more, and drops it."""
+    start(counting, verdicts(GO_ON))
+    web = served()
+    one = browser(web)
+    session = web.begin()
+    open_session(one, web, session)
+    one.type(".goal-body input[type=text]", "all walls are painted")
+    one.type(".goal-body .turns", "2")
+    one.click(".goal-body form button")
+    one.wait_text("all walls are painted", ".goal-text")
+    one.wait_text("2 of 2", ".meter")
+    one.wait_text("paused", ".goal-body")
+    one.wait_text("budget", ".goal-body")
+    one.wait_text("not all of it is there", ".goal-body")
+    assert len(one.texts(".entries .answer")) == 2
+    one.click(".goal-body button.accent")
+    one.wait("document.querySelectorAll('.entries .answer').length === 4")
+    one.wait_text("paused", ".goal-body")
+    one.click(".goal-body button.quiet")
+    one.wait_text("cleared", ".goal-body")
+    one.wait("document.querySelector('.goal-body form')")
+    assert one.complaints() == []
+
+
+def test_a_goal_is_paused_in_the_middle(serve, served: Start, browser: Open, gate: Gate) -> None:
+    """The turn that runs ends, and no further one begins; another page sees it, too."""
+    serve(
+        Tools([{"tool": "shell", "arguments": {"command": gate.command}}], times=1), Text("Done.")
+    )
+    web = served()
+    one, other = browser(web, "pad"), browser(web, "laptop")
+    session = web.begin()
+    for page in (one, other):
+        open_session(page, web, session)
+    one.type(".goal-body input[type=text]", "all walls are painted")
+    one.click(".goal-body form button")
+    one.click(".question button.accent")
+    gate.wait()
+    one.click(".goal-body button.plain")
+    for page in (one, other):
+        page.wait_text("paused", ".goal-body")
+    gate.open()
+    other.wait_text("Done.", ".answer")
+    other.wait("document.querySelectorAll('.turn-end').length === 1")
+    assert web.ask("GET", f"sessions/{session}/queue").data["items"] == []
+
+
+def test_always_asks_no_more_and_a_no_says_why(
+    place: Place, serve, served: Start, browser: Open
+) -> None:
+    """`Always` holds for the calls after it; the reason of a `Deny` goes to the agent."""
+
+    def touch(name: str, match: str) -> Tools:
+        call = {"tool": "write", "arguments": {"path": name, "content": "x"}}
+        return Tools([call], match=match, times=1)
+
+    server = serve(touch("a", "one"), touch("b", "two"), Text("Done."))
+    web = served()
+    one = browser(web, width=390)
+    session = web.begin()
+    open_session(one, web, session)
+    say(web, session, "one")
+    one.wait_text("May write run?", ".question")
+    one.type(".question input", "b is mine, ask ann")
+    one.click(".question button.danger")
+    one.wait_text("denied", ".asked")
+    one.wait("document.querySelectorAll('.turn-end').length === 1")
+    assert "b is mine, ask ann" in str(server.requests[1].body)
+    assert not (place.folder / "a").exists()
+    say(web, session, "two")
+    one.wait_text("May write run?", ".question")
+    one.click(".question button.plain")
+    one.wait_text("always allowed", ".entries")
+    one.wait("document.querySelectorAll('.turn-end').length === 2")
+    assert (place.folder / "b").exists()
+    assert one.complaints() == []
+
+
+CHOOSING = """
+[workflow]
+name = "choosing"
+[[step]]
+id = "paint"
+ask = { text = "Which colour?", options = ["dark red", "blue"] }
+[[step]]
+id = "name"
+needs = ["paint"]
+ask = { text = "What is it called?", options = [] }
+[[step]]
+id = "last"
+needs = ["name"]
+ask = { text = "Really?" }
+"""
+
+
+def test_a_workflow_asks_and_a_page_answers(
+    place: Place, serve, served: Start, browser: Open
+) -> None:
+    """Choices are buttons, free text has a field; a question that is over disappears everywhere."""
+    serve(Text("Hello."))
+    (place.folder / "choosing.toml").write_text(CHOOSING, "utf-8")
+    web = served()
+    run = Chat(place, (*COMMAND, "run", "--json", "choosing.toml"))
+    place.chats.append(run)
+    run.wait("question")
+    one, other = browser(web, "pad", width=390), browser(web, "laptop")
+    for page in (one, other):
+        open_session(page, web, run.session)
+        page.wait_text("Which colour?", ".question")
+    assert one.texts(".question button") == ["dark red", "blue"]
+    one.click(".question button")
+    for page in (one, other):
+        page.wait_text("What is it called?", ".question")
+        page.wait("document.querySelectorAll('.question').length === 1")
+    one.type(".question textarea", "the first one, red")
+    one.click(".question button")
+    other.wait_text("Really?", ".question")
+    other.wait("document.querySelectorAll('.question').length === 1")
+    run.send({"answer": run.wait("question", step="last")["id"], "choice": "no"})
+    run.wait("run_ended", status="succeeded")
+    for page in (one, other):
+        page.wait("!document.querySelector('.question')")
+        page.wait_text("Workflow succeeded", ".entries")
+        assert page.complaints() == []
+    steps = place.stored(run.session)["run"]["steps"]
+    assert "dark red" in str(steps["paint"])
+    assert "the first one, red" in str(steps["name"])
+    assert run.close() == 0
+
+
+def test_what_a_schedule_did_is_beside_the_sessions(
+    place: Place, serve, served: Start, browser: Open
+) -> None:
+    """Its time, how it went, what it said, and the way to its session; also in `schedule list`."""
+    at = (datetime.now() - timedelta(hours=3)).isoformat(timespec="minutes")
+    rest = f"""
+[[schedule]]
+name = "news"
+at = "{at}"
+missed = "once"
+say = "What is new?"
+folder = "{place.folder}"
+
+[[schedule]]
+name = "later"
+at = "2999-01-01T07:00"
+run = "nothing"
+"""
+    serve(Text("Two tests fail since yesterday."), rest=rest)
+    web = served()
+    one = browser(web, width=390)
+    one.wait_text("Two tests fail since yesterday.", ".schedule-said")
+    one.wait_text("done", ".schedule")
+    assert at[-3:] in one.texts(".schedule-last")[0]
+    assert "cannot be carried out" in one.texts(".schedule")[1]
+    one.click('.schedule a[aria-label="Open what news did"]')
+    one.wait_text("What is new?", ".said")
+    one.wait_text("schedule news", ".said")
+    listed = place.run("schedule", "list")
+    assert "news, " in listed.stdout
+    assert ": Two tests fail since yesterday." in listed.stdout
+    assert one.complaints() == []
+
+
+def test_a_message_that_is_edited_waits_for_its_editor(
+    serve, served: Start, browser: Open, gate: Gate
+) -> None:
+    """Another page sees that it is edited, and cannot steer with it; a page that goes lets it go."""
+    serve(shell(gate.command), Text("Done."))
+    web = served()
+    one, other = browser(web, "pad"), browser(web, "laptop")
+    session = web.begin()
+    for page in (one, other):
+        open_session(page, web, session)
+    at_a_gate(web, session, one, gate)
+    for text in ("docs", "tests", "changelog"):
+        say(web, session, text, "queue")
+    other.wait_text("changelog", ".queue")
+    one.click('button[aria-label="Edit #2"]')
+    one.wait("document.querySelector('.item textarea')")
+    other.wait_text("being edited", ".queue")
+    off = "document.querySelector(arguments[0]).disabled"
+    assert other.run(f"return {off}", 'button[aria-label="Edit #2"]')
+    other.click('button[aria-label="Edit #3"]')
+    other.wait("document.querySelector('.item textarea')")
+    gate.open()
+    for page in (one, other):
+        page.wait("document.querySelectorAll('.turn-end').length === 2")  # begin, changelog
+        assert page.texts(".said .words") == ["begin", "changelog"]
+    one.run("document.querySelector('.item textarea').value = ''")
+    one.type(".item textarea", f"better docs{ENTER}")
+    other.wait_text("better docs", ".entries")
+    other.wait("document.querySelectorAll('.turn-end').length === 3")
+    one.wait_text("being edited", ".queue")
+    other.go("about:blank")
+    one.wait("document.querySelectorAll('.turn-end').length === 4")
+    assert one.texts(".said .words") == ["begin", "changelog", "better docs", "tests"]
+    assert one.complaints() == []
