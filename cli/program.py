@@ -8,16 +8,18 @@ import sys
 from pathlib import Path
 
 from ..machines.errors import ConfigError, SteersmanError
-from .chat_options import usual_options
 
 
 def run(arguments: list[str]) -> int:
     """Run the command line and return its exit code; a user's mistake is reported in two lines."""
     try:
-        if arguments[:1] == ["chat"] and (options := usual_options(arguments[1:])):
-            from .chat import chat
+        if arguments[:1] == ["chat"]:
+            from .chat_options import usual_options
 
-            return chat(options, os.environ)
+            if options := usual_options(arguments[1:]):
+                from .chat import chat
+
+                return chat(options, os.environ)
         from .app import dispatch
 
         return dispatch(arguments)

@@ -194,14 +194,17 @@ def test_a_frozen_owner_is_named(place: Place, serve) -> None:
 
 HUNDRED = """
 import os
-from steersman.cli import app, queue  # once for all of them: starting is not what is tested
+# Once for all of them: starting is not what is tested.
+from steersman.cli import app, program, queue
+from steersman.gateway.commands import registry
 import apsw
+import pydantic
 
 children = []
 for n in range(100):
     child = os.fork()
     if not child:
-        os._exit(app.run(["queue", "add", f"message {n}"]))
+        os._exit(program.run(["queue", "add", f"message {n}"]))
     children.append(child)
 ended = [os.waitstatus_to_exitcode(os.waitpid(one, 0)[1]) for one in children]
 assert ended == [0] * 100, ended

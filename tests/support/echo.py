@@ -49,7 +49,7 @@ def echo_of_slash(name: str, note: Callable[[], None]) -> None:
 
 def echo_of_program(name: str, note: Callable[[], None]) -> None:
     """Replace a command of the command line by its echo."""
-    from steersman.cli import emit, program
+    from steersman.cli import chat_options, emit
     from steersman.cli.app import app
 
     command = dict(walk(app))[name]
@@ -66,7 +66,7 @@ def echo_of_program(name: str, note: Callable[[], None]) -> None:
         return 0
 
     command.callback = echo
-    program.usual_options = lambda arguments: None  # `chat` is read from its declaration, too
+    chat_options.usual_options = lambda arguments: None  # `chat` is read from its declaration, too
     if name == "hooks emit":
         emit.emit = lambda arguments: sys.exit(echo(arguments=arguments))
 
