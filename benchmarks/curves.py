@@ -216,8 +216,8 @@ def chat(home: Path, session: str) -> Generator[subprocess.Popen[bytes]]:
     process = subprocess.Popen(command, env=environ_of(home), stdin=pipe, stdout=pipe)
     try:
         assert process.stdout
-        while b'"recovered"' not in process.stdout.readline():
-            pass
+        while b'"recovered"' not in (line := process.stdout.readline()):
+            assert line, "the chat ended"
         yield process
     finally:
         process.kill()
@@ -249,8 +249,8 @@ def queues(many: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
         (home / "config.toml").write_text(
-            f'[models.main]\nprovider = "scripted"\n[agents.assistant]\nmodel = "main"\n'
-            f"[auto_queue]\nmax_queue_size = {LIMIT}\n"
+            f'[models.main]\nprovider = "openai"\nbase_url = "http://127.0.0.1:9/v1"\nmodel = "bench"\n'
+            f'[agents.assistant]\nmodel = "main"\n[auto_queue]\nmax_queue_size = {LIMIT}\n'
         )
         fill(home, "short", waiting(10))
         fill(home, "long", waiting(many))

@@ -48,7 +48,6 @@ from .profile_factory import (
     instructions_for,
     is_outdated,
 )
-from .queue_file import document
 from .redaction import Redactor
 from .retention import StorageLimit
 from .router import EventBus, Router
@@ -392,7 +391,7 @@ class Host:
         session = event["session"]
         queue = self.runtime.queue_of(session)
         if queue is not None:
-            self._mirror.put(session, document(session, queue, time.time()))
+            self._mirror.put(session, queue, time.time())
 
     def _note(self, text: str) -> None:
         """Keep a notice for the start of the session, once."""

@@ -21,6 +21,7 @@ from ..actors.commits import row_of
 from ..actors.environment import Publication
 from ..journal.codec import encode_entry
 from ..journal.entries import Entry
+from ..journal.queue_record import QueueRecord
 from ..journal.record import SessionRecord, apply
 from ..journal.recovery import load_record, snapshot
 from ..journal.store import Commit, Lease, Store, StoredEntry
@@ -36,35 +37,34 @@ MOST = 1 << 20
 """Bytes of one file of the log."""
 OLD = 3
 """Files of the log that are kept besides the current one."""
-GATHER = 0.2
-"""Seconds for which changes of a queue gather: a message that runs at once is never in its copy."""
+_GATHERED = 0.1  # seconds in which changes of queues gather before they are written
 LINE = 2_000
 """Characters of one event in the log."""
 
 
 class QueueMirror:
-    """Keeps a copy of each queue in `<folder>/<session>.toml`, replaced soon after it changed.
+    """Keeps a copy of each queue in `<folder>/<session>.toml`, replaced soon after each commit.
 
-    A separate thread writes; of several changes in a row it writes only the newest, and that only if it
-    differs from what it wrote last. `on_fault` receives the first fault as a sentence; a fault has no
-    effect on the session.
+    A separate thread writes; of several changes in a row it writes only the newest, and nothing if the
+    copy would stay as it is: a short turn changes nothing that lasts. `on_fault` receives the first fault
+    as a sentence; a fault has no effect on the session.
     """
 
     def __init__(self, folder: Path, on_fault: Callable[[str], None]) -> None:
         self._folder = folder
         self._on_fault = on_fault
-        self._waiting: dict[str, dict[str, Any]] = {}
-        self._written: dict[str, Any] = {}  # the items of each copy
+        self._waiting: dict[str, tuple[QueueRecord, float]] = {}
+        self._written: dict[str, list[Any]] = {}
         self._changed = threading.Condition()
-        self._closing = threading.Event()
+        self._is_closing = False
         self._has_failed = False
         self._thread: threading.Thread | None = None
 
-    def put(self, session: str, document: dict[str, Any]) -> None:
-        """Order the write of a document; returns at once."""
+    def put(self, session: str, queue: QueueRecord, now: float) -> None:
+        """Order the write of a queue, as it was at `now`; returns at once."""
         with self._changed:
-            self._waiting[session] = document
-            if self._thread is None and not self._closing.is_set():
+            self._waiting[session] = queue, now
+            if self._thread is None and not self._is_closing:
                 self._thread = threading.Thread(target=self._run, name="queue-mirror", daemon=True)
                 self._thread.start()
             self._changed.notify()
@@ -72,7 +72,7 @@ class QueueMirror:
     def close(self) -> None:
         """Write the waiting documents, then end the thread."""
         with self._changed:
-            self._closing.set()
+            self._is_closing = True
             self._changed.notify()
         if self._thread is not None:
             self._thread.join(5.0)
@@ -80,25 +80,25 @@ class QueueMirror:
     def _run(self) -> None:
         while True:
             with self._changed:
-                self._changed.wait_for(lambda: self._waiting or self._closing.is_set())
-            self._closing.wait(GATHER)
-            with self._changed:
+                self._changed.wait_for(lambda: self._waiting or self._is_closing)
+                self._changed.wait_for(lambda: self._is_closing, _GATHERED)
                 waiting, self._waiting = self._waiting, {}
-            for session, document in waiting.items():
-                self._write(session, document)
-            if self._closing.is_set() and not self._waiting:
+            for session, (queue, now) in waiting.items():
+                self._write(session, queue, now)
+            if self._is_closing and not self._waiting:
                 return
 
-    def _write(self, session: str, document: dict[str, Any]) -> None:
-        path = self._folder / f"{session}.toml"
-        if self._written.get(session) == document["items"]:
-            return
-        try:
-            if document["items"] or path.is_symlink() or path.exists():
-                from .queue_file import write
+    def _write(self, session: str, queue: QueueRecord, now: float) -> None:
+        from .queue_file import document, write
 
-                write_private(path, write(document))
-                self._written[session] = document["items"]
+        path = self._folder / f"{session}.toml"
+        data = document(session, queue, now)
+        items: list[Any] = data["items"]
+        try:
+            is_there = path.is_symlink() or path.exists()
+            if (items or is_there) and not (is_there and self._written.get(session) == items):
+                write_private(path, write(data))
+                self._written[session] = items
         except (OSError, ConfigError) as error:
             if not self._has_failed:
                 self._has_failed = True

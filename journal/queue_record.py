@@ -4,6 +4,7 @@ The messages that wait in a session, and those that have ended.
 """
 
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from typing import Any, assert_never
 
 from msgspec import field
@@ -20,6 +21,7 @@ REMEMBERED_ITEMS = 50
 REMEMBERED_ASIDE = 200
 """Messages whose turn was replaced, and which can be resumed."""
 ITEM_ENDS = ITEM.final
+_BEGUN = ("running", "interrupted")
 
 
 class ItemRecord(Value):
@@ -73,7 +75,7 @@ class ItemRecord(Value):
         return bool(self.for_turn or self.for_children)
 
 
-class QueueRecord(Value):
+class QueueRecord(Value, dict=True):
     """The items of a queue, waiting and ended.
 
     `order` holds the ids of what has not ended, but for messages whose turn was replaced, and the
@@ -100,26 +102,36 @@ class QueueRecord(Value):
         What was interrupted is lined up here and not in `order`, because it is the turn that decides
         of it: that may cross what the queue decides of its order.
         """
-        return sorted((self.items[item] for item in self.order), key=_rank)
+        return list(self._live)
+
+    @cached_property
+    def _live(self) -> tuple[ItemRecord, ...]:
+        """What `live` returns: a decision asks for it a dozen times."""
+        there = [self.items[item] for item in self.order]
+        begun = [item for item in there if item.state in _BEGUN]
+        if not begun:
+            return tuple(there)
+        waiting = (item for item in there if item.state not in _BEGUN)
+        return (*sorted(begun, key=_rank), *waiting)
 
     def waiting(self) -> list[ItemRecord]:
         """Return the messages that wait for a turn of their own, in order (no steers)."""
-        return [item for item in self.live() if item.state == "pending" and not item.is_steer]
+        return [item for item in self._live if item.state == "pending" and not item.is_steer]
 
     def pending(self) -> list[ItemRecord]:
         """Return all that waits, in order: for a turn of its own, or as a steer for a boundary."""
-        return [item for item in self.live() if item.state == "pending"]
+        return [item for item in self._live if item.state == "pending"]
 
     def ahead(self) -> list[ItemRecord]:
         """Return what comes before the turn of a goal: all that waits, but for an interrupted turn."""
-        cut = {item.turn for item in self.live() if item.state == "interrupted"}
+        cut = {item.turn for item in self._live if item.state == "interrupted"}
         return [item for item in self.pending() if not item.for_turn or item.for_turn not in cut]
 
     def next_item(self) -> ItemRecord | None:
         """Return what runs next: what must run now, then what waits longest and is not held."""
         urgent = [
             item
-            for item in self.live()
+            for item in self._live
             if item.is_next and item.state in ("pending", "interrupted") and not item.editor
         ]
         if urgent:
@@ -134,11 +146,11 @@ class QueueRecord(Value):
 
     def runs_past_hold(self) -> bool:
         """Whether a turn was begun although the queue is held: messages to it run behind it."""
-        return any(item.state == "running" and item.past_hold for item in self.live())
+        return any(item.state == "running" and item.past_hold for item in self._live)
 
     def of_goal(self, goal: str, *states: str) -> list[ItemRecord]:
         """Return a goal's messages that are in one of these states, in order."""
-        return [item for item in self.live() if item.goal == goal and item.state in states]
+        return [item for item in self._live if item.goal == goal and item.state in states]
 
     def will_run(self) -> bool:
         """Whether an item will run without a person's word, or a steer without a turn is about to."""
@@ -150,7 +162,7 @@ class QueueRecord(Value):
 
     def steers_for(self, turn: str) -> list[ItemRecord]:
         """Return all steers that wait for a boundary of `turn`, in order, edited ones too."""
-        return [item for item in self.live() if item.state == "pending" and item.for_turn == turn]
+        return [item for item in self._live if item.state == "pending" and item.for_turn == turn]
 
     def superseded(self) -> list[ItemRecord]:
         """Return the messages whose turn another one replaced, the oldest first."""
@@ -158,31 +170,25 @@ class QueueRecord(Value):
 
     def handed_on(self, child: str) -> list[ItemRecord]:
         """Return the steers that a child was to take in, and has not yet, in order."""
-        return [item for item in self.live() if item.for_children.get(child) == ""]
+        return [item for item in self._live if item.for_children.get(child) == ""]
 
     def stranded(self) -> list[ItemRecord]:
         """Return the steers that wait for a turn which does not run, and won't go on, in order.
 
         A goal goes on with a turn of its own: messages to one that is interrupted come first.
         """
-        live = self.live()
+        live = self._live
+        steers = [item for item in live if item.for_turn and item.state == "pending"]
+        if not steers:
+            return []
         running = {item.turn for item in live if item.state == "running"}
         running |= {item.turn for item in live if item.state == "interrupted" and not item.goal}
-        return [
-            item
-            for item in self.live()
-            if item.state == "pending" and item.for_turn and item.for_turn not in running
-        ]
+        return [item for item in steers if item.for_turn not in running]
 
 
 def _rank(item: ItemRecord) -> tuple[int, int]:
-    match item.state:
-        case "running":
-            return 0, 0
-        case "interrupted":
-            return 1, item.number
-        case _:
-            return 2, 0
+    """Return the place of an item that has begun: first what runs, then by number what was cut off."""
+    return (0, 0) if item.state == "running" else (1, item.number)
 
 
 def _persons_first(there: list[ItemRecord]) -> ItemRecord:

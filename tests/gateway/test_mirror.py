@@ -1,13 +1,13 @@
 """The readable copy of a queue: it follows, it is private, and it never does harm."""
 
 import threading
+import time
 import tomllib
 from pathlib import Path
 
 from support.patience import seconds
 
 from steersman.gateway.offline_writer import QueueMirror
-from steersman.gateway.queue_file import document
 from steersman.journal.queue_record import ItemRecord, QueueRecord
 
 
@@ -25,7 +25,7 @@ def test_the_newest_is_written(tmp_path: Path) -> None:
     for texts in (("a",), ()):
         mirror = QueueMirror(folder, lambda text: None)
         for n in range(50):
-            mirror.put("abc", document("abc", queue(*(f"{one}{n}" for one in texts)), 0.0))
+            mirror.put("abc", queue(*(f"{one}{n}" for one in texts)), 0.0)
         mirror.close()
         data = tomllib.loads((folder / "abc.toml").read_text())
         assert [one["content"] for one in data["items"]] == [f"{one}49" for one in texts]
@@ -34,10 +34,34 @@ def test_the_newest_is_written(tmp_path: Path) -> None:
     assert (folder / "abc.toml").stat().st_mode & 0o777 == 0o600
 
 
+def test_a_copy_that_would_stay_as_it_is_is_not_written(tmp_path: Path) -> None:
+    """A queue that is the same after a short turn costs no write; a copy that was removed comes back."""
+    path = tmp_path / "queues" / "abc.toml"
+    mirror = QueueMirror(path.parent, lambda text: None)
+
+    def written(after: float, *texts: str) -> float:
+        mirror.put("abc", queue(*texts), after)
+        mirror.put("other", queue(f"{after}"), after)
+        until = time.monotonic() + seconds(10.0)
+        other = path.with_name("other.toml")
+        while not other.exists() or f'"{after}"' not in other.read_text():
+            assert time.monotonic() < until
+            time.sleep(0.01)
+        return tomllib.loads(path.read_text())["saved_at"]
+
+    first = written(1.0, "a")
+    mirror.put("abc", queue("a", "b"), 2.0)
+    assert written(3.0, "a") == first
+    path.unlink()
+    assert written(4.0, "a") > first
+    assert written(5.0, "b") > written(4.0, "a")
+    mirror.close()
+
+
 def test_what_was_never_there_is_not_made(tmp_path: Path) -> None:
     """An empty queue without a copy gets none."""
     mirror = QueueMirror(tmp_path / "queues", lambda text: None)
-    mirror.put("abc", document("abc", queue(), 0.0))
+    mirror.put("abc", queue(), 0.0)
     mirror.close()
     assert not (tmp_path / "queues").exists()
 
@@ -64,7 +88,7 @@ def test_a_link_is_replaced_and_not_followed(tmp_path: Path) -> None:
     folder.mkdir()
     (folder / "abc.toml").symlink_to(other)
     mirror = QueueMirror(folder, lambda text: None)
-    mirror.put("abc", document("abc", queue("a"), 0.0))
+    mirror.put("abc", queue("a"), 0.0)
     mirror.close()
     assert other.read_text() == "mine"
     assert not (folder / "abc.toml").is_symlink()
@@ -81,9 +105,9 @@ def test_a_failed_write_is_reported_once(tmp_path: Path) -> None:
         was_told.set()
 
     mirror = QueueMirror(tmp_path / "file", tell)
-    mirror.put("abc", document("abc", queue("a"), 0.0))
+    mirror.put("abc", queue("a"), 0.0)
     assert was_told.wait(seconds(10.0))
-    mirror.put("abc", document("abc", queue("b"), 0.0))
+    mirror.put("abc", queue("b"), 0.0)
     mirror.close()
     assert len(told) == 1
     assert "abc.toml` cannot be written" in told[0]
