@@ -7,7 +7,7 @@ unexport PYTHONDONTWRITEBYTECODE # tests start many processes, and pytest rewrit
 ROOMS = actors cli gateway journal machines ports simulator workflows
 PYTHON_FILES = $(ROOMS) docs/generate.py __init__.py __main__.py testing.py $(wildcard examples/*.py)
 
-.PHONY: help chat test test-fast check check-fast format bench docs recordings
+.PHONY: help chat test test-fast check check-fast format bench prove docs recordings
 
 help:
 	@echo 'make chat        set up and open a chat'
@@ -17,6 +17,7 @@ help:
 	@echo 'make check-fast  lint and generated docs; what a commit hook runs'
 	@echo 'make format      put the code into shape'
 	@echo 'make bench       run the benchmarks'
+	@echo 'make prove       have the simulator find each planted fault'
 	@echo 'make docs        write the generated docs'
 	@echo 'make recordings  play the stories in a terminal and record them'
 
@@ -55,6 +56,11 @@ format:
 bench:
 	@.ci/venv dev </dev/null
 	@for file in benchmarks/[a-z]*.py; do echo "== $$file"; .venv/bin/python "$$file" || exit 1; done
+
+# Each fault is planted in the program, and has to be found: a table of seeds and seconds.
+prove:
+	@.ci/venv dev </dev/null
+	@.venv/bin/python tests/simulation/planted.py $(ARGS)
 
 docs:
 	@.ci/venv dev </dev/null
