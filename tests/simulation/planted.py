@@ -149,7 +149,7 @@ def _planted() -> Iterator[tuple[str, Planted]]:
     for name, fault in GOAL_FAULTS.items():
         yield name, Planted("goal", fault.plants, (GoalScenario,))
     for name, fault in RUN_FAULTS.items():
-        yield name, Planted("run", fault.plants, (_of_a_run,), 200 if "steer" in name else 3_300)
+        yield name, Planted("run", fault.plants, (_of_a_run,), 200)
     for name, mutant in MUTANTS.items():
         if name not in UNSEEN:
             yield f"{name}: {mutant.fact}", Planted(KINDS.get(name[0], "actor"), mutant.plants)
