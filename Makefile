@@ -7,7 +7,7 @@ unexport PYTHONDONTWRITEBYTECODE # tests start many processes, and pytest rewrit
 ROOMS = actors cli gateway journal machines ports simulator workflows
 PYTHON_FILES = $(ROOMS) docs/generate.py __init__.py __main__.py testing.py $(wildcard examples/*.py)
 
-.PHONY: help chat test test-fast check check-fast format bench bench-peers docs recordings
+.PHONY: help chat test test-fast check check-fast format bench bench-peers prove docs recordings
 
 help:
 	@echo 'make chat        set up and open a chat'
@@ -18,6 +18,7 @@ help:
 	@echo 'make format      put the code into shape'
 	@echo 'make bench       run the benchmarks'
 	@echo 'make bench-peers measure other agents beside it; installs them'
+	@echo 'make prove       have the simulator find each planted fault'
 	@echo 'make docs        write the generated docs'
 	@echo 'make recordings  play the stories in a terminal and record them'
 
@@ -60,6 +61,11 @@ bench:
 bench-peers:
 	@.ci/venv dev </dev/null
 	@.venv/bin/python benchmarks/peers $(ARGS)
+
+# Each fault is planted in the program, and has to be found: a table of seeds and seconds.
+prove:
+	@.ci/venv dev </dev/null
+	@.venv/bin/python tests/simulation/planted.py $(ARGS)
 
 docs:
 	@.ci/venv dev </dev/null

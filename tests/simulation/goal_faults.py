@@ -4,7 +4,7 @@ from typing import Any
 
 from simulation.faults import Fault
 
-from steersman.actors.decisions import children, goals
+from steersman.actors.decisions import goals
 from steersman.actors.decisions.goals import GoalBoundary
 from steersman.actors.goal import Goal
 from steersman.actors.mailbox import tell
@@ -50,10 +50,6 @@ def _pursue_later(session: Session, message: Any) -> Any:
     return {"ok": True}
 
 
-def _none_is_given_up(record: SessionRecord) -> list[Any]:
-    return []
-
-
 GOAL_FAULTS: dict[str, Fault] = {
     "overspends the budget": Fault("is overdrawn", ((goals, "what_is_spent", _nothing_is_spent),)),
     "goes on after a stop": Fault(
@@ -69,9 +65,6 @@ GOAL_FAULTS: dict[str, Fault] = {
 RUN_FAULTS: dict[str, Fault] = {
     "lets a steer overtake a goal": Fault(
         "completes without its goal", ((Session, "_pursue", _pursue_later),)
-    ),
-    "resumes a child that a run gave up": Fault(
-        "is complete without", ((children, "given_up", _none_is_given_up),)
     ),
 }
 """Faults that runs of a workflow find."""

@@ -1,0 +1,199 @@
+"""The faults that the simulator has to find: in tables, machines, decisions, the ledger and the store.
+
+Run as a program, it plays fresh runs with each until a promise breaks, and prints which seed and how long
+it took: `python tests/simulation/planted.py [WORDS OF A NAME]`. It fails if one is not found.
+"""
+
+import logging
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from simulation.faults import FAULTS
+from simulation.goal_faults import GOAL_FAULTS, RUN_FAULTS
+from simulation.mutants import MUTANTS, _refused, _row
+from simulation.planting import Plant, planted_all
+from simulation.test_workflow import played_here
+
+from steersman.journal import memory
+from steersman.machines.delivery import DEFAULT_DELIVERIES, Cause, Delivery, Relation
+from steersman.machines.lifecycles import SESSION, SUBAGENT, TURN
+from steersman.machines.result_routing import DEFAULT_RETURNS, Awaited, Return, SessionOwner
+from steersman.simulator.goals import GoalScenario
+from steersman.simulator.play import Broken, play
+from steersman.simulator.scenario import Scenario
+from steersman.simulator.workflows import WorkflowScenario
+
+__all__ = ["PLANTED", "Found", "Planted", "find"]
+
+WITHIN = 1_000
+"""Seeds of each kind within which a fault is found."""
+_APPLY, _ENTRIES = memory._apply, memory._entries
+
+
+def _of_a_run(seed: Any) -> WorkflowScenario:
+    return WorkflowScenario(seed, played_here("goal"))
+
+
+@dataclass(frozen=True)
+class Planted:
+    """A fault, where it is planted, and the scenarios that are played from seed `first` on."""
+
+    where: str
+    plants: tuple[Plant, ...]
+    scenarios: tuple[Callable[[Any], Any], ...] = (Scenario, GoalScenario)
+    first: int = 0
+
+
+@dataclass(frozen=True)
+class Found:
+    """What broke, after how many seeds and seconds of the processor's time."""
+
+    broken: Broken
+    seeds: int
+    seconds: float
+
+
+# Faults of the store ------------------------------------------------------------------------------
+
+
+def _keep_all_but_the_last(stored: Any, commit: Any) -> None:
+    _APPLY(stored, commit)
+    if len(stored.entries) > 5:
+        stored.entries.pop()
+
+
+def _keep_nothing(stored: Any, commit: Any) -> None:
+    return None
+
+
+def _keep_twice(stored: Any, commit: Any) -> None:
+    _APPLY(stored, commit)
+    stored.entries.append(stored.entries[-1])
+
+
+def _keep_in_any_order(stored: Any, commit: Any) -> None:
+    before = len(stored.entries)
+    _APPLY(stored, commit)
+    stored.entries[before:] = reversed(stored.entries[before:])
+
+
+def _read_all_but_the_last(stored: Any, after: int, upto: int) -> Any:
+    return _ENTRIES(stored, after, upto)[:-1]
+
+
+STORE: dict[str, tuple[Plant, ...]] = {
+    "a commit loses its last entry": ((memory, "_apply", _keep_all_but_the_last),),
+    "a commit that was acknowledged is not kept": ((memory, "_apply", _keep_nothing),),
+    "a commit keeps its last entry twice": ((memory, "_apply", _keep_twice),),
+    "a commit keeps its entries in another order": ((memory, "_apply", _keep_in_any_order),),
+    "the newest entry is not read": ((memory, "_entries", _read_all_but_the_last),),
+}
+
+# Faults of tables and machines --------------------------------------------------------------------
+
+
+TABLES: dict[str, tuple[Plant, ...]] = {
+    "a stop spares the goal": (_row(DEFAULT_DELIVERIES, Delivery.NONE, Cause.STOP, Relation.GOAL),),
+    "a call gets no result of its child": (
+        _row(
+            DEFAULT_RETURNS,
+            Return.KEEP,
+            Relation.FOREGROUND_CHILD,
+            Awaited.CALL,
+            SessionOwner.PERSON,
+        ),
+    ),
+}
+LIFECYCLES: dict[str, tuple[Plant, ...]] = {
+    "a child that works cannot complete": (_refused(SUBAGENT, "working", "complete"),),
+    "a session does not learn that a turn has ended": (_refused(SESSION, "busy", "turn_ended"),),
+    "a turn that calls cannot be interrupted": (_refused(TURN, "calling", "interrupt"),),
+}
+
+KINDS = {"R": "table", "T": "machine", "J": "journal", "E": "ledger"}
+UNSEEN = (
+    "R01",
+    "R02",
+    "R03",
+    "R04",
+    "T01",
+    "T02",
+    "T03",
+    "T05",
+    "T07",
+    "J01",
+    "E03",
+    "H01",
+    "H05",
+    "L01",
+    "S04",
+    "S05",
+    "X03",
+    "X05",
+    "X07",
+    "X08",
+)
+"""Mutants that runs of a second did not find: only the test notices them that `mutants.py` names."""
+
+
+def _planted() -> Iterator[tuple[str, Planted]]:
+    for name, fault in FAULTS.items():
+        yield name, Planted("decision", fault.plants, (Scenario,))
+    for name, fault in GOAL_FAULTS.items():
+        yield name, Planted("goal", fault.plants, (GoalScenario,))
+    for name, fault in RUN_FAULTS.items():
+        yield name, Planted("run", fault.plants, (_of_a_run,), 200)
+    for name, mutant in MUTANTS.items():
+        if name not in UNSEEN:
+            yield f"{name}: {mutant.fact}", Planted(KINDS.get(name[0], "actor"), mutant.plants)
+    for name, plants in TABLES.items():
+        yield name, Planted("table", plants)
+    for name, plants in LIFECYCLES.items():
+        yield name, Planted("machine", plants)
+    for name, plants in STORE.items():
+        yield name, Planted("store", plants, (Scenario,))
+
+
+PLANTED = dict(_planted())
+
+
+def find(name: str, most: int = WITHIN, seconds: float = 60.0) -> Found | None:
+    """Play runs with a fault until a promise breaks, for so many seeds and seconds at most."""
+    fault, began = PLANTED[name], time.process_time()
+    with planted_all(*fault.plants):
+        for seeds in range(1, most + 1):
+            played = play(fault.first + seeds - 1, *fault.scenarios)
+            took = time.process_time() - began
+            if played.broken is not None:
+                return Found(played.broken, seeds, took)
+            if took > seconds:
+                return None
+    return None
+
+
+def main(words: str) -> int:
+    """Find each fault, print a line for it, and the sum; return 1 if one was not found."""
+    logging.disable(logging.CRITICAL)
+    missed, names = 0, [name for name in PLANTED if words in name]
+    print(f"{'where':9}{'seed':>6}{'seeds':>7}{'seconds':>9}  fault: the promise that breaks")
+    for name in names:
+        found = find(name)
+        if found is None:
+            missed += 1
+            print(f"{PLANTED[name].where:9}{'-':>6}{'-':>7}{'-':>9}  {name}: NOT FOUND", flush=True)
+            continue
+        figures = f"{found.broken.seed:6}{found.seeds:7}{found.seconds:9.1f}"
+        print(f"{PLANTED[name].where:9}{figures}  {name}: {found.broken.promise}", flush=True)
+    print(f"{len(names) - missed} of {len(names)} found")
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(" ".join(sys.argv[1:])))
