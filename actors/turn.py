@@ -212,7 +212,11 @@ class Turn(Actor):
                 self._fire("finish", ending=Ending())
             return
         if is_spent:
-            self._pause()
+            environment = self.ledger.environment
+            if environment.policy.can_ask:
+                self._fire("pause", decision=turning.paused(turn, environment))
+            else:
+                _end_at_limit(self, _spent(environment), STEPS)
         elif not self._makes_room() and self._may_call():
             self._fire("proceed")
 
@@ -375,32 +379,8 @@ class Turn(Actor):
         refusal = self.budget.reserve(self.ledger.record, self.system.now())
         if not refusal:
             return True
-        self._end_at_limit(refusal)
+        _end_at_limit(self, refusal)
         return False
-
-    def _pause(self) -> None:
-        """Ask whether the turn may make more model calls; where nobody can be asked, stop it."""
-        environment = self.ledger.environment
-        if environment.policy.can_ask:
-            self._fire("pause", decision=turning.paused(self._turn, environment))
-        else:
-            self._end_at_limit(self._spent(), STEPS)
-
-    def _spent(self) -> str:
-        return f"{self.ledger.environment.max_steps} model calls in a turn"
-
-    def _end_at_limit(self, what: str, hint: str = "", *before: Entry) -> None:
-        """End the turn at a limit so that it can be resumed, or as failed where the table says so."""
-        environment = self.ledger.environment
-        entries = (*before, LimitReached(turn=self.id, what=what, hint=hint))
-        row = deliver(environment.deliveries, Cause.BUDGET, Relation.SELF)
-        if environment.delegation.depth or row.action not in ENDS:
-            reason = f"a limit is reached, {what}"
-            ending = Ending(status="failed", reason=reason, hint=hint, cause=Cause.BUDGET)
-            self._fire("fail", decision=Decision(entries=entries), ending=ending)
-        else:
-            order = Interrupt(cause="budget", turn=self.id)
-            self.ledger.decide(Decision(entries=entries, orders=(("session", order),)))
 
     # Tools ----------------------------------------------------------------------------------------
 
@@ -426,24 +406,39 @@ class Turn(Actor):
         environment = self.ledger.environment
         turn, is_busy = self._turn, self.ledger.record.state == "busy"
         if is_busy and turn.state == "paused" and message.question == turn.question:
-            return self._pause_answered(message)
+            choice = message.choice.strip().lower()
+            if choice not in CHOICES:
+                return refused_with(calls.no_answer(message))
+            said = QuestionAnswered(turn=self.id, question=message.question, choice=choice)
+            if choice in GOES_ON:
+                self._fire("go_on", decision=Decision(entries=(said,)))
+            else:
+                _end_at_limit(self, _spent(environment), STEPS, said)
+            return answer()
         decision = calls.answered(self.ledger.record, message, environment)
         if decision and self.ledger.accepts(decision):
             for tool, pattern in self.ledger.record.allowed:
                 environment.tool_policy.allow(tool, pattern)
         return decision.reply
 
-    def _pause_answered(self, message: Answer) -> Any:
-        """Go on, or stop so that the turn can be resumed."""
-        choice = message.choice.strip().lower()
-        if choice not in CHOICES:
-            return refused_with(calls.no_answer(message))
-        said = QuestionAnswered(turn=self.id, question=message.question, choice=choice)
-        if choice in GOES_ON:
-            self._fire("go_on", decision=Decision(entries=(said,)))
-        else:
-            self._end_at_limit(self._spent(), STEPS, said)
-        return answer()
+
+def _end_at_limit(actor: Turn, what: str, hint: str = "", *before: Entry) -> None:
+    """End the turn at a limit so that it can be resumed, or as failed where the table says so."""
+    environment = actor.ledger.environment
+    entries = (*before, LimitReached(turn=actor.id, what=what, hint=hint))
+    row = deliver(environment.deliveries, Cause.BUDGET, Relation.SELF)
+    if environment.delegation.depth or row.action not in ENDS:
+        reason = f"a limit is reached, {what}"
+        ending = Ending(status="failed", reason=reason, hint=hint, cause=Cause.BUDGET)
+        actor._fire("fail", decision=Decision(entries=entries), ending=ending)
+    else:
+        order = Interrupt(cause="budget", turn=actor.id)
+        actor.ledger.decide(Decision(entries=entries, orders=(("session", order),)))
+
+
+def _spent(environment: Environment) -> str:
+    """Name the limit of a turn that has made all its model calls."""
+    return f"{environment.max_steps} model calls in a turn"
 
 
 def _nothing(turn: Turn, ending: Ending | None = None) -> None:

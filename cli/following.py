@@ -118,6 +118,7 @@ class IdleWaiter:
         self.pause = 0.5
         self.is_broken = False
         self.has_refusal = False
+        self.is_limited = False
         self.status = ""
 
     def hear(self, event: Event) -> None:
@@ -126,8 +127,11 @@ class IdleWaiter:
             return
         if event["type"] == "turn_ended":
             self.status = event["status"]
+            self.is_limited = self.is_limited and event["status"] != "completed"
         if event["type"] == "rejected":
             self.has_refusal = True
+        if event["type"] == "error" and event["code"] == "limit_reached" and "parent" not in event:
+            self.is_limited = True
         if event["type"] == "error" and event["code"] in ("store_failed", "lease_lost"):
             self.is_broken = True
         if event["type"] == "session_started":  # with room again, the session has begun anew

@@ -178,10 +178,8 @@ def talk_plain(host: ChatHost, open_it: Callable[[], ChatSession], options: Chat
             conversation.leave("signal")
             return signal_exit.exit_code
         conversation.leave()
-        has_failed = (
-            idle_waiter.is_broken or idle_waiter.has_refusal or idle_waiter.status == "failed"
-        )
-        return 1 if has_failed else 0
+        has_failed = idle_waiter.has_refusal or idle_waiter.status == "failed"
+        return 1 if has_failed or idle_waiter.is_broken or idle_waiter.is_limited else 0
     finally:
         host.close()
         out.close()

@@ -30,7 +30,7 @@ class Cause(StrEnum):
     MESSAGE = "message"  # a message that interrupts by the busy mode or the strategy
     SIGNAL = "signal"  # Ctrl-C, SIGTERM, SIGHUP
     TIMEOUT = "timeout"  # a child's time limit, at the child itself
-    BUDGET = "budget"  # a session's limit of tokens, cost or time
+    BUDGET = "budget"  # a session's limit of tokens, cost, time or model calls
     PARENT = "parent"  # the parent cancels this session
     FINALIZE = "finalize"  # the session ends permanently
     TURN_END = "turn_end"  # a turn ended, for whatever reason

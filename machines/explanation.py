@@ -31,7 +31,7 @@ CAUSES: Final[Mapping[str, str]] = {
     Cause.MESSAGE: "a message that interrupts by the busy mode or the strategy",
     Cause.SIGNAL: "the program is left: /exit, or a signal",
     Cause.TIMEOUT: "a child reaches its time limit",
-    Cause.BUDGET: "the session reaches a limit of tokens, cost or time",
+    Cause.BUDGET: "the session reaches a limit of tokens, cost, time or model calls",
     Cause.PARENT: "the parent is stopped",
     Cause.FINALIZE: "/finalize",
     Cause.TURN_END: "the turn ends, for whatever reason",

@@ -413,10 +413,16 @@ def handed_steers_are_conserved(chronicle: Chronicle) -> None:
 
 
 def check_talk(chronicle: Chronicle) -> None:
-    """Without a stop, no child is stopped except by its time limit."""
+    """Without a stop, no child is stopped except by its time limit, or by a limit that was reached."""
+    is_limited = False
     for session, one in chronicle.all:
-        if isinstance(one, Appended) and isinstance(one.entry, e.ChildCancelled):
-            assert _is_by_time(chronicle, session, one.entry), f"talk stopped a child: {one}"
+        if not isinstance(one, Appended):
+            continue
+        is_limited = is_limited or isinstance(one.entry, e.LimitReached)
+        if isinstance(one.entry, e.ChildCancelled):
+            is_allowed = is_limited and one.entry.cause == "budget"
+            is_allowed = is_allowed or _is_by_time(chronicle, session, one.entry)
+            assert is_allowed, f"talk stopped a child: {one}"
 
 
 def _is_by_time(chronicle: Chronicle, session: str, entry: e.ChildCancelled) -> bool:

@@ -59,7 +59,8 @@ def seats_of(
     seats: list[Seat] = []
     for contender in chosen:
         print(f"{contender.name}: {contender.package or CHECKOUT}", file=sys.stderr, flush=True)
-        home, folder = root / contender.name / "home", root / contender.name / "work"
+        place = root / contender.name.replace(" ", "-")  # commands name files in it
+        home, folder = place / "home", place / "work"
         home.mkdir(parents=True)
         folder.mkdir()
         seat = Seat(contender, home, folder, server)
@@ -72,7 +73,7 @@ def seats_of(
                 text=True,
                 timeout=measures.PATIENCE,
             )
-            words = ran.stdout.split()
+            words = (ran.stdout or ran.stderr).split()
             numbers = [
                 word.lstrip("v").rstrip(",") for word in words if any(map(str.isdigit, word))
             ]

@@ -201,7 +201,7 @@ def _read(asked: Asked) -> None:
             asked.results.append(_text_of(content))
         elif str(item.get("type", "")).endswith("_call_output"):
             asked.results.append(str(item.get("output", "")))
-        elif results:
+        elif results and not _ORDER.search(_text_of(content)):
             asked.results += [_text_of(part.get("content")) for part in results]
         elif item.get("role") == "user":
             text = _text_of(content)

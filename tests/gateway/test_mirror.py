@@ -71,11 +71,11 @@ def test_what_did_not_change_is_not_written_again(tmp_path: Path) -> None:
     mirror = QueueMirror(tmp_path, lambda text: None)
     copy = tmp_path / "abc.toml"
     pause = threading.Event()
-    mirror.put("abc", document("abc", queue("a"), 0.0))
+    mirror.put("abc", queue("a"), 0.0)
     while not copy.exists():
         assert not pause.wait(0.01)
     before = copy.read_text(), copy.stat().st_ino
-    mirror.put("abc", document("abc", queue("a"), 2.0))
+    mirror.put("abc", queue("a"), 2.0)
     mirror.close()
     assert (copy.read_text(), copy.stat().st_ino) == before
 

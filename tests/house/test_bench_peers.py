@@ -11,6 +11,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from support.patience import seconds
 
 PEERS = Path(__file__).parents[2] / "benchmarks" / "peers"
 
@@ -31,7 +32,7 @@ def load(monkeypatch: pytest.MonkeyPatch) -> Generator[Any]:
 
 def said(url: str, path: str, body: dict[str, Any]) -> list[dict[str, Any]]:
     """Ask the server, and return the events of its answer."""
-    connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=30)
+    connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=seconds(30))
     connection.request("POST", path, json.dumps({"stream": True, **body}))
     lines = connection.getresponse().read().decode().splitlines()
     connection.close()
@@ -76,7 +77,7 @@ def test_the_server_speaks_three_protocols(load: Any) -> None:
             "done"
         ]
         assert [one.results for one in server.asked] == [[], [], [], ["hi"]]
-        assert server.wait(0, 4, seconds=5).size == len(server.asked[3].raw)
+        assert server.wait(0, 4, seconds=seconds(5)).size == len(server.asked[3].raw)
 
 
 def test_the_page_says_what_was_measured_and_what_was_not(load: Any) -> None:
