@@ -162,7 +162,7 @@ class Turn(Actor):
             self.ledger.decide(turning.detached(record))
             if self.ledger.accepts(turning.buried(self.ledger.record)) and self._turn.is_over:
                 self.stop()
-        elif self._is_stopped(record):
+        elif _is_stopped(record):
             self._fire("interrupt")
         elif turn.state == "boundary" and not turn.is_spent:
             perform(TURN, ("close_boundary" if turn.is_closing else "open_boundary",), EFFECTS)(
@@ -173,12 +173,6 @@ class Turn(Actor):
             perform(TURN, ("start_calls",), EFFECTS)(self)
         elif turn.state == "calling":
             self._cut_for_steer()
-
-    def _is_stopped(self, record: SessionRecord) -> bool:
-        """Whether a stop has taken effect on this turn, or does now that no tool runs any more."""
-        if turning.stop_of(record) is not None:
-            return True
-        return stopping.planned_stop(record) is not None and not running_calls(record)
 
     def _fire(
         self,
@@ -216,7 +210,7 @@ class Turn(Actor):
             if environment.policy.can_ask:
                 self._fire("pause", decision=turning.paused(turn, environment))
             else:
-                _end_at_limit(self, _spent(environment), STEPS)
+                self._end_at_limit(_spent(environment), STEPS)
         elif not self._makes_room() and self._may_call():
             self._fire("proceed")
 
@@ -379,8 +373,21 @@ class Turn(Actor):
         refusal = self.budget.reserve(self.ledger.record, self.system.now())
         if not refusal:
             return True
-        _end_at_limit(self, refusal)
+        self._end_at_limit(refusal)
         return False
+
+    def _end_at_limit(self, what: str, hint: str = "", *before: Entry) -> None:
+        """End the turn at a limit so that it can be resumed, or as failed where the table says so."""
+        environment = self.ledger.environment
+        entries = (*before, LimitReached(turn=self.id, what=what, hint=hint))
+        row = deliver(environment.deliveries, Cause.BUDGET, Relation.SELF)
+        if environment.delegation.depth or row.action not in ENDS:
+            reason = f"a limit is reached, {what}"
+            ending = Ending(status="failed", reason=reason, hint=hint, cause=Cause.BUDGET)
+            self._fire("fail", decision=Decision(entries=entries), ending=ending)
+        else:
+            order = Interrupt(cause="budget", turn=self.id)
+            self.ledger.decide(Decision(entries=entries, orders=(("session", order),)))
 
     # Tools ----------------------------------------------------------------------------------------
 
@@ -413,7 +420,7 @@ class Turn(Actor):
             if choice in GOES_ON:
                 self._fire("go_on", decision=Decision(entries=(said,)))
             else:
-                _end_at_limit(self, _spent(environment), STEPS, said)
+                self._end_at_limit(_spent(environment), STEPS, said)
             return answer()
         decision = calls.answered(self.ledger.record, message, environment)
         if decision and self.ledger.accepts(decision):
@@ -422,18 +429,11 @@ class Turn(Actor):
         return decision.reply
 
 
-def _end_at_limit(actor: Turn, what: str, hint: str = "", *before: Entry) -> None:
-    """End the turn at a limit so that it can be resumed, or as failed where the table says so."""
-    environment = actor.ledger.environment
-    entries = (*before, LimitReached(turn=actor.id, what=what, hint=hint))
-    row = deliver(environment.deliveries, Cause.BUDGET, Relation.SELF)
-    if environment.delegation.depth or row.action not in ENDS:
-        reason = f"a limit is reached, {what}"
-        ending = Ending(status="failed", reason=reason, hint=hint, cause=Cause.BUDGET)
-        actor._fire("fail", decision=Decision(entries=entries), ending=ending)
-    else:
-        order = Interrupt(cause="budget", turn=actor.id)
-        actor.ledger.decide(Decision(entries=entries, orders=(("session", order),)))
+def _is_stopped(record: SessionRecord) -> bool:
+    """Whether a stop has taken effect on the turn, or does now that no tool runs any more."""
+    if turning.stop_of(record) is not None:
+        return True
+    return stopping.planned_stop(record) is not None and not running_calls(record)
 
 
 def _spent(environment: Environment) -> str:

@@ -99,17 +99,19 @@ def simulate(
 
     _played(agent if isinstance(agent, Agent) else agent(), messages, calls, run)
     if choices:
-        broken, messages = replay(choices, (scenario,))
+        broken, said = replay(choices, (scenario,))
         if broken is not None:
-            raise BrokenPromise(seed, broken.promise, broken.found, choices, messages)
+            raise BrokenPromise(seed, broken.promise, broken.found, choices, said)
         return Simulation(1, 0, 0.0)
     steps, seconds = 0, 0.0
     for number in range(seed, seed + seeds):
         result = play(number, scenario)
         if result.broken is not None:
+            promise, found = result.broken.promise, result.broken.found
             shrunk = shrink(result.broken, (scenario,), time.process_time)
-            more = (shrunk.choices, shrunk.messages) if shrunk is not None else ()
-            raise BrokenPromise(number, result.broken.promise, result.broken.found, *more)
+            if shrunk is None:
+                raise BrokenPromise(number, promise, found)
+            raise BrokenPromise(number, promise, found, shrunk.choices, shrunk.messages)
         steps, seconds = steps + result.steps, seconds + result.seconds
     return Simulation(seeds, steps, seconds)
 

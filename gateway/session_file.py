@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -140,12 +141,10 @@ def _message(message: ChatMessage, redactor: Redactor) -> Iterator[str]:
 
 def write_new(path: Path, lines: Iterable[str]) -> None:
     """Write lines to a new file; if that fails, there is none. Raises `OSError`."""
-    with open(path, "x", encoding="utf-8") as out:
-        try:
-            out.writelines(f"{line}\n" for line in lines)
-        except BaseException:
-            path.unlink()
-            raise
+    with open(path, "x", encoding="utf-8") as out, ExitStack() as undoing:
+        undoing.callback(path.unlink)
+        out.writelines(f"{line}\n" for line in lines)
+        undoing.pop_all()
 
 
 def read_export(path: Path) -> dict[str, Any]:
