@@ -289,7 +289,7 @@ class Api:
         }
         return await self._receipt(request, "answer", given)
 
-    async def _command(self, request: Request, name: str, **arguments: Any) -> Response:
+    async def _command(self, request: Request, name: str, /, **arguments: Any) -> Response:
         return await self._receipt(request, "command", {"name": name, "arguments": arguments})
 
     async def _receipt(self, request: Request, method: str, params: dict[str, Any]) -> Response:
