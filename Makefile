@@ -20,7 +20,7 @@ help:
 	@echo 'make bench-peers measure other agents beside it; installs them'
 	@echo 'make prove       have the simulator find each planted fault'
 	@echo 'make docs        write the generated docs'
-	@echo 'make recordings  play the stories in a terminal and record them'
+	@echo 'make recordings  record the stories in a terminal, and the page'
 
 chat:
 	@.ci/venv user </dev/null
@@ -75,3 +75,4 @@ recordings:
 	@.ci/venv dev </dev/null
 	@cd tests && ../.venv/bin/python -m stories.record
 	@.venv/bin/python docs/recordings/picture.py
+	@cd tests && ../.venv/bin/python -m web.pictures

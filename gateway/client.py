@@ -10,8 +10,9 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
-from collections.abc import Callable, Coroutine, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Coroutine, Generator, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -63,6 +64,7 @@ if TYPE_CHECKING:
 
 READING = 10.0
 """Seconds that an MCP server has for what a message names of it: messages after that one wait."""
+_SPEAKER = ContextVar("speaker", default="")
 TYPES = {
     Intent.STEER_WORD: "steer",
     Intent.EXPLICIT_STEER: "steer",
@@ -103,6 +105,20 @@ class SessionClient:
         self._looking = threading.Lock()
         self._traces: Traces = {}
 
+    @property
+    def speaker(self) -> str:
+        """Who speaks now: the sender of the command that is carried out, or whose client this is."""
+        return _SPEAKER.get() or self.user
+
+    @contextmanager
+    def spoken_by(self, user: str) -> Generator[None]:
+        """Let what is done within be the word of this user; empty: of whose client this is."""
+        token = _SPEAKER.set(user)
+        try:
+            yield
+        finally:
+            _SPEAKER.reset(token)
+
     # Messages to the session ----------------------------------------------------------------------
 
     def send_message(
@@ -126,7 +142,7 @@ class SessionClient:
             intent=found.intent,
             matched=found.matched,
             then=text if found.says_more else "",
-            user=user or self.user,
+            user=user or self.speaker,
             client_id=client_id,
             said=self._runtime.next_said(),
             to=to,
@@ -137,7 +153,9 @@ class SessionClient:
 
     def side_talk(self, text: str, client_id: str = "", user: str = "") -> None:
         """Ask something beside the work. Events tell what becomes of it."""
-        self.post(SideTalk(text=text, user=user or self.user, client_id=client_id), text, client_id)
+        self.post(
+            SideTalk(text=text, user=user or self.speaker, client_id=client_id), text, client_id
+        )
 
     def post(self, message: Message, text: str, client_id: str = "") -> None:
         """Send what carries a person's `text`; a refusal is an event with that text.

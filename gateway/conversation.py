@@ -82,7 +82,8 @@ class Conversation(SessionClient):
             self.send_message(text, command.says, client_id, user, to)
             return None
 
-        return self._obey(command.name.partition(" ")[0], call, client_id)
+        with self.spoken_by(user):
+            return self._obey(command.name.partition(" ")[0], call, client_id)
 
     def _obey(self, name: str, call: CommandCall | UsageError, client_id: str) -> Reply:
         """Carry a command out, or report its fault, as events and as the reply to its sender."""

@@ -65,7 +65,7 @@ def _end(client: SessionClient, name: str, *, is_gentle: bool) -> Reply:
             ok=False, data={}, text=f"Several are called `{name}`. Which one: {', '.join(paths)}?"
         )
     child = paths[0] if paths else name
-    answer = client.ask(EndChild(child=child, is_gentle=is_gentle, user=client.user))
+    answer = client.ask(EndChild(child=child, is_gentle=is_gentle, user=client.speaker))
     if not answer.get("ok"):
         return Reply(ok=False, data=answer, text=f"{answer.get('reason', 'Refused')}.")
     if is_gentle:

@@ -130,7 +130,7 @@ def _set(client: SessionClient, order: SetGoal, gates: tuple[str, ...]) -> Reply
     if not order.text:
         return _senseless("a goal needs a text: /goal TEXT")
     fault = _gate_fault(client, commands or client.services.config.goals.gates)
-    answer = client.ask(replace(order, gates=commands or None, user=client.user, fault=fault))
+    answer = client.ask(replace(order, gates=commands or None, user=client.speaker, fault=fault))
     if not answer.get("ok"):
         return _refused(answer, " Or line it up: /goal next TEXT.")
     data = {**_view(client), **answer}

@@ -41,7 +41,7 @@ class CommandContext:
     @property
     def user(self) -> str:
         """Who typed the command; empty for the person at this terminal."""
-        return self._client.user
+        return self._client.speaker
 
     def say(self, text: str, how: Literal["auto", "queue", "steer", "interrupt"] = "queue") -> None:
         """Send a message to the session, as if it was typed; events tell what becomes of it."""

@@ -89,7 +89,7 @@ def cost_text(cost: float) -> str:
 def limits(client: SessionClient, grant: Literal["more"] | None = None) -> Reply:
     """Show the limits, or grant more."""
     if grant:
-        client.ask(GrantLimits(user=client.user))
+        client.ask(GrantLimits(user=client.speaker))
     found = client.describe()
     most, shares = found.limits, found.shares
     data = {
@@ -118,7 +118,7 @@ def compact(
     client: SessionClient, what: Annotated[str, Argument("WHAT MATTERS", is_rest=True)] = ""
 ) -> Reply:
     """Sum up the conversation, now or right after the running turn."""
-    answer = client.ask(Compact(wish=what, user=client.user))
+    answer = client.ask(Compact(wish=what, user=client.speaker))
     if not answer.get("ok"):
         return Reply(ok=False, data=answer, text=f"Not summed up: {answer.get('reason', '')}.")
     when = "" if answer.get("runs") else "It is summed up when the running turn has ended."

@@ -1,8 +1,12 @@
 """The page that `steersman serve` shows, in a real browser: what people see, and what they do."""
 
+from contextlib import ExitStack
+
 import pytest
-from support.driver import Gate, Place
+from blackbox.terminal import Terminal
+from support.driver import COMMAND, WAIT, Gate, Place
 from support.model_server import Door, Text, Tools
+from support.patience import seconds
 from support.served import Served
 
 from .browser import ENTER, Browser
@@ -103,6 +107,49 @@ def test_from_the_sofa(place: Place, serve, served: Start, browser: Open, gate: 
         ]
         assert one.complaints() == []
     door.close()
+
+
+def test_two_terminals_and_a_page_see_the_same(
+    place: Place, serve, served: Start, browser: Open, gate: Gate
+) -> None:
+    """What each of them says is shown to the others with who said it; the work outlives a window."""
+    serve(shell(gate.command), Text("As you like.", match="parser", times=1), Text("Done."))
+    web = served()
+    with ExitStack() as after:
+        desk = Terminal(place, [*COMMAND, "chat"])
+        after.callback(desk.close)
+        desk.wait("runs in `steersman serve`")
+        desk.type("begin\r")
+        desk.wait("gate.here")
+        sofa = Terminal(place, [*COMMAND, "attach", "last", "--user", "sofa"])
+        after.callback(sofa.close)
+        sofa.wait("gate.here")
+        (session,) = [one["id"] for one in web.ask("GET", "sessions").data["sessions"]]
+        phone = browser(web, "phone", width=390)
+        open_session(phone, web, session)
+        phone.click(".question button.accent")
+        gate.wait()
+        phone.type("#input", "prefer the streaming parser")
+        phone.click(".ways label:nth-of-type(2)")
+        phone.click(".send")
+        for terminal in (desk, sofa):
+            terminal.wait("phone: prefer the streaming parser")
+        sofa.type("/queue add and the docs\r")
+        phone.wait_text("and the docs", ".queue")
+        desk.wait("and the docs")
+        desk.hang_up()
+        desk.process.wait(seconds(WAIT))
+        gate.open()
+        sofa.wait("Done.")
+        phone.wait("document.querySelectorAll('.turn-end').length === 2")
+        said = "[...document.querySelectorAll('.said')].map((one) => one.innerText).join(' | ')"
+        shown = str(phone.run(f"return {said}"))
+        assert "phone" in shown.split(" | ")[1]
+        assert "sofa" in shown.split(" | ")[2]
+        sofa.type("/exit\r")
+        sofa.process.wait(seconds(WAIT))
+    assert place.stored(session)["state"] == "idle"
+    assert phone.complaints() == []
 
 
 def test_an_answer_streams_and_is_drawn(serve, served: Start, browser: Open) -> None:
