@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import os
+import plistlib
 import signal
 import subprocess
 import sys
 import time
 from contextlib import suppress
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from ..gateway.serving import address_of, server_of
 from ..machines.errors import SteersmanError, UsageError
@@ -19,6 +21,8 @@ from .output import show, warn
 PATIENCE = 60.0
 """Seconds within which the program in the background has to serve, or to end."""
 PAUSE = 0.05
+LABEL = "io.steersman.serve"
+"""The name of the server's agent for launchd."""
 UNIT = """\
 [Unit]
 Description=steersman: sessions of agents
@@ -128,33 +132,72 @@ def stop() -> int:
     return 0
 
 
+class Service(NamedTuple):
+    """What starts the server at login: a file, and the commands that begin and end it."""
+
+    path: Path
+    text: bytes
+    begin: tuple[str, ...]
+    end: tuple[str, ...]
+
+
 def install() -> int:
-    """Have the user's systemd start the server at login, and now."""
-    unit = _unit()
-    home = os.environ.get("STEERSMAN_HOME", "")
-    setting = f"Environment=STEERSMAN_HOME={_quoted(home)}\n" if home else ""
-    unit.parent.mkdir(parents=True, exist_ok=True)
-    command = f"{_quoted(sys.executable)} -P -m steersman"
-    unit.write_text(UNIT.format(command=command, home=setting), encoding="utf-8")
-    show(f"wrote {unit}")
-    return _systemctl("enable", "--now")
+    """Have systemd, or launchd on macOS, start the server at login, and now."""
+    service = _service()
+    service.path.parent.mkdir(parents=True, exist_ok=True)
+    service.path.write_bytes(service.text)
+    show(f"wrote {service.path}")
+    return _carried_out(service.begin)
 
 
 def uninstall() -> int:
-    """Have systemd no longer start the server, and end it."""
-    unit = _unit()
-    if not unit.exists():
-        show("no unit is installed")
+    """Start the server at login no longer, and end it."""
+    service = _service()
+    if not service.path.exists():
+        show("nothing is installed")
         return 1
-    code = _systemctl("disable", "--now")
-    unit.unlink()
-    show(f"removed {unit}")
+    code = _carried_out(service.end)
+    service.path.unlink()
+    show(f"removed {service.path}")
     return code
 
 
-def _unit() -> Path:
-    base = os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config"
-    return Path(base) / "systemd" / "user" / "steersman.service"
+def _service() -> Service:
+    home = os.environ.get("STEERSMAN_HOME", "")
+    return _launch_agent(home) if sys.platform == "darwin" else _unit(home)
+
+
+def _unit(home: str) -> Service:
+    """Describe the server to systemd."""
+    base = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
+    setting = f"Environment=STEERSMAN_HOME={_quoted(home)}\n" if home else ""
+    command = f"{_quoted(sys.executable)} -P -m steersman"
+    manager = ("systemctl", "--user")
+    return Service(
+        path=base / "systemd" / "user" / "steersman.service",
+        text=UNIT.format(command=command, home=setting).encode(),
+        begin=(*manager, "enable", "--now", "steersman.service"),
+        end=(*manager, "disable", "--now", "steersman.service"),
+    )
+
+
+def _launch_agent(home: str) -> Service:
+    """Describe the server to launchd: https://developer.apple.com/library/archive/documentation/MacOSX."""
+    path = Path.home() / "Library" / "LaunchAgents" / f"{LABEL}.plist"
+    described: dict[str, Any] = {
+        "Label": LABEL,
+        "ProgramArguments": [sys.executable, "-P", "-m", "steersman", "serve", "--foreground"],
+        "RunAtLoad": True,
+        "KeepAlive": {"SuccessfulExit": False},
+        "EnvironmentVariables": {"STEERSMAN_HOME": home} if home else {},
+    }
+    domain = f"gui/{os.getuid()}"
+    return Service(
+        path=path,
+        text=plistlib.dumps(described),
+        begin=("launchctl", "bootstrap", domain, str(path)),
+        end=("launchctl", "bootout", f"{domain}/{LABEL}"),
+    )
 
 
 def _quoted(text: str) -> str:
@@ -163,12 +206,11 @@ def _quoted(text: str) -> str:
     return f'"{escaped}"'
 
 
-def _systemctl(*words: str) -> int:
-    command = ["systemctl", "--user", *words, "steersman.service"]
+def _carried_out(command: tuple[str, ...]) -> int:
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False)
     except FileNotFoundError:
-        show("systemd is not here: start `steersman serve --foreground` in another way at login")
+        show(f"`{command[0]}` is not here: start `steersman serve --foreground` in another way")
         return 1
     if done.returncode:
         show(f"`{' '.join(command)}` failed: {done.stderr.strip()}")

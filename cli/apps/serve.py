@@ -58,7 +58,7 @@ def stop() -> int:
 
 @serve.command()
 def install() -> int:
-    """Have the user's systemd start the server at login, and now.
+    """Have systemd, or launchd on macOS, start the server at login, and now.
 
     Example: steersman serve install
     """
@@ -69,7 +69,7 @@ def install() -> int:
 
 @serve.command()
 def uninstall() -> int:
-    """Have systemd no longer start the server, and end it.
+    """Start the server at login no longer, and end it.
 
     Example: steersman serve uninstall
     """
