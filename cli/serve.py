@@ -132,7 +132,7 @@ def stop() -> int:
     return 0
 
 
-class Service(NamedTuple):
+class LoginService(NamedTuple):
     """What starts the server at login: a file, and the commands that begin and end it."""
 
     path: Path
@@ -162,18 +162,18 @@ def uninstall() -> int:
     return code
 
 
-def _service() -> Service:
+def _service() -> LoginService:
     home = os.environ.get("STEERSMAN_HOME", "")
     return _launch_agent(home) if sys.platform == "darwin" else _unit(home)
 
 
-def _unit(home: str) -> Service:
+def _unit(home: str) -> LoginService:
     """Describe the server to systemd."""
     base = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
     setting = f"Environment=STEERSMAN_HOME={_quoted(home)}\n" if home else ""
     command = f"{_quoted(sys.executable)} -P -m steersman"
     manager = ("systemctl", "--user")
-    return Service(
+    return LoginService(
         path=base / "systemd" / "user" / "steersman.service",
         text=UNIT.format(command=command, home=setting).encode(),
         begin=(*manager, "enable", "--now", "steersman.service"),
@@ -181,7 +181,7 @@ def _unit(home: str) -> Service:
     )
 
 
-def _launch_agent(home: str) -> Service:
+def _launch_agent(home: str) -> LoginService:
     """Describe the server to launchd: https://developer.apple.com/library/archive/documentation/MacOSX."""
     path = Path.home() / "Library" / "LaunchAgents" / f"{LABEL}.plist"
     described: dict[str, Any] = {
@@ -192,7 +192,7 @@ def _launch_agent(home: str) -> Service:
         "EnvironmentVariables": {"STEERSMAN_HOME": home} if home else {},
     }
     domain = f"gui/{os.getuid()}"
-    return Service(
+    return LoginService(
         path=path,
         text=plistlib.dumps(described),
         begin=("launchctl", "bootstrap", domain, str(path)),

@@ -113,7 +113,7 @@ class SpawnerLink:
             future.set_result(loss)
 
 
-class Client(Protocol):
+class CommandClient(Protocol):
     """Whoever has a command under a supervisor."""
 
     def hear(self, message: tuple[Any, ...]) -> None:
@@ -139,7 +139,7 @@ class SupervisorLink:
         self._token = token
         self._control = control
         self._frames = Frames()
-        self._client: Client | None = None
+        self._client: CommandClient | None = None
         self._is_open = True
         self._is_listening = True
         control.setblocking(False)
@@ -161,7 +161,7 @@ class SupervisorLink:
         """Whether it can be given a command, and what becomes of it would be watched by the spawner."""
         return self._client is None and self._is_listening and self._spawner.is_alive
 
-    async def run(self, client: Client, request: bytes, fds: Sequence[int]) -> None:
+    async def run(self, client: CommandClient, request: bytes, fds: Sequence[int]) -> None:
         """Give it a command, with copies of `fds`; from now on the client hears of it.
 
         Raises `OSError`. If the supervisor has just ended, the client learns it.
