@@ -15,7 +15,6 @@ from .conftest import Open, Start, code_for
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
 DOWN, UP, ESCAPE, SPACE = "\ue015", "\ue013", "\ue00c", " "
-KID = "count the sheep"
 WAITING = ".item.is-pending .item-text"
 
 
@@ -336,22 +335,36 @@ def test_a_power_cut(serve, served: Start, browser: Open, gate: Gate) -> None:
     assert sum("An answer of old." in text for text in afresh) == 1
 
 
-def test_the_lid_was_closed(serve, served: Start, browser: Open) -> None:
-    """A session that ran without anybody is in the list by its name; the page shows what happened."""
-    serve(Text("It went well."))
+def test_the_lid_is_closed(place: Place, serve, served: Start, browser: Open, gate: Gate) -> None:
+    """The job goes on without its terminal; later each way in shows its title and what happened."""
+    serve(shell(gate.command), Text("It went well."))
     web = served()
-    session = web.begin()
-    say(web, session, "a long job")
-    web.until(session, "turn_ended")
-    rename = {"name": "rename", "arguments": {"called": "The long job"}}
-    web.ask("POST", f"sessions/{session}/commands", rename)
-    one = browser(web, width=390)
-    one.wait_text("The long job", ".sessions")
-    one.click(".session-link")
-    one.wait_text("It went well.", ".answer")
-    assert one.texts(".said .words") == ["a long job"]
-    assert "The long job" in one.texts("h1")
-    assert one.texts(".said b") == ["desk"]
+    with ExitStack() as after:
+        desk = Terminal(place, [*COMMAND, "chat", "--yes"])
+        after.callback(desk.close)
+        desk.wait("runs in `steersman serve`")
+        desk.type("begin the long job\r")
+        gate.wait()
+        desk.type("/rename The long job\r")
+        desk.wait("The long job")
+        desk.type("/detach\r")
+        assert desk.process.wait(seconds(WAIT)) == 0
+        (session,) = [one["id"] for one in web.ask("GET", "sessions").data["sessions"]]
+        gate.open()
+        web.until(session, "turn_ended")
+        assert "The long job" in place.run("sessions", "list").stdout
+        one = browser(web, width=390)
+        one.wait_text("The long job", ".sessions")
+        one.click(".session-link")
+        one.wait_text("It went well.", ".answer")
+        assert one.texts(".said .words") == ["begin the long job"]
+        assert "The long job" in one.texts("h1")
+        back = Terminal(place, [*COMMAND, "attach", "last"])
+        after.callback(back.close)
+        back.wait("It went well.")
+        back.type("/exit\r")
+        assert back.process.wait(seconds(WAIT)) == 0
+    assert place.stored(session)["state"] == "idle"
 
 
 def test_a_long_journal_comes_in_pages(serve, served: Start, browser: Open) -> None:
@@ -525,58 +538,3 @@ def test_nobody_is_kept_out(
     look("pairing")
     assert not found
     gate.open()
-
-
-def test_a_subagent_is_shown_asks_answers_and_is_stopped(
-    place: Place, serve, served: Start, browser: Open, gate: Gate
-) -> None:
-    """A person sees what it works at and what it wants to do, reads its conversation, and ends it."""
-    two = {"task": "idle about", "name": "idler", "background": True}
-    serve(
-        Tools(
-            [
-                {"tool": "delegate", "arguments": {"task": KID, "name": "kid"}},
-                {"tool": "delegate", "arguments": two},
-            ],
-            match="build the report",
-            times=1,
-        ),
-        Tools([{"tool": "shell", "arguments": {"command": "echo 42 > count"}}], match=KID, times=1),
-        Tools(
-            [{"tool": "shell", "arguments": {"command": gate.command}}], match="idle about", times=1
-        ),
-        Text("There are 42."),
-    )
-    web = served()
-    one = browser(web)
-    session = web.begin()
-    open_session(one, web, session)
-    say(web, session, "build the report")
-    one.wait_text("kid", ".children")
-    one.wait_text(KID, ".children")
-    asked = "[...document.querySelectorAll('.question')].some("
-    asked += "(one) => one.querySelector('h2').textContent === arguments[0])"
-    for name in ("kid", "idler"):
-        one.wait(asked, f"{name}: May shell run?")
-    for name in ("kid", "idler"):
-        one.run(
-            "[...document.querySelectorAll('.question')].find("
-            "(one) => one.querySelector('h2').textContent.startsWith(arguments[0]))"
-            ".querySelector('button.accent').click()",
-            name,
-        )
-    gate.wait()
-    one.wait("!document.querySelector('.question')")
-    one.wait_text("Subagent kid completed", ".entries")
-    assert (place.folder / "count").read_text() == "42\n"
-    assert one.texts(".child .chip.is-working, .child .chip.is-completed") == [
-        "completed",
-        "working",
-    ]
-    one.click('.children button[aria-label="Stop idler"]')
-    one.wait_text("Subagent idler cancelled", ".entries")
-    one.wait("document.querySelectorAll('.child .icon-button').length === 0")
-    one.click('.children a[aria-label="Open kid"]')
-    one.wait_text("There are 42.", ".answer")
-    one.wait_text("A subagent of its session", ".not-open")
-    assert one.complaints() == []

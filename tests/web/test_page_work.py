@@ -10,6 +10,7 @@ from web.browser import ENTER
 from web.conftest import Open, Start
 from web.test_page import at_a_gate, open_session, say, shell
 
+KID = "count the sheep"
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
 
@@ -211,4 +212,59 @@ def test_a_message_that_is_edited_waits_for_its_editor(
     other.go("about:blank")
     one.wait("document.querySelectorAll('.turn-end').length === 4")
     assert one.texts(".said .words") == ["begin", "changelog", "better docs", "tests"]
+    assert one.complaints() == []
+
+
+def test_a_subagent_is_shown_asks_answers_and_is_stopped(
+    place: Place, serve, served: Start, browser: Open, gate: Gate
+) -> None:
+    """A person sees what it works at and what it wants to do, reads its conversation, and ends it."""
+    two = {"task": "idle about", "name": "idler", "background": True}
+    serve(
+        Tools(
+            [
+                {"tool": "delegate", "arguments": {"task": KID, "name": "kid"}},
+                {"tool": "delegate", "arguments": two},
+            ],
+            match="build the report",
+            times=1,
+        ),
+        Tools([{"tool": "shell", "arguments": {"command": "echo 42 > count"}}], match=KID, times=1),
+        Tools(
+            [{"tool": "shell", "arguments": {"command": gate.command}}], match="idle about", times=1
+        ),
+        Text("There are 42."),
+    )
+    web = served()
+    one = browser(web)
+    session = web.begin()
+    open_session(one, web, session)
+    say(web, session, "build the report")
+    one.wait_text("kid", ".children")
+    one.wait_text(KID, ".children")
+    asked = "[...document.querySelectorAll('.question')].some("
+    asked += "(one) => one.querySelector('h2').textContent === arguments[0])"
+    for name in ("kid", "idler"):
+        one.wait(asked, f"{name}: May shell run?")
+    for name in ("kid", "idler"):
+        one.run(
+            "[...document.querySelectorAll('.question')].find("
+            "(one) => one.querySelector('h2').textContent.startsWith(arguments[0]))"
+            ".querySelector('button.accent').click()",
+            name,
+        )
+    gate.wait()
+    one.wait("!document.querySelector('.question')")
+    one.wait_text("Subagent kid completed", ".entries")
+    assert (place.folder / "count").read_text() == "42\n"
+    assert one.texts(".child .chip.is-working, .child .chip.is-completed") == [
+        "completed",
+        "working",
+    ]
+    one.click('.children button[aria-label="Stop idler"]')
+    one.wait_text("Subagent idler cancelled", ".entries")
+    one.wait("document.querySelectorAll('.child .icon-button').length === 0")
+    one.click('.children a[aria-label="Open kid"]')
+    one.wait_text("There are 42.", ".answer")
+    one.wait_text("A subagent of its session", ".not-open")
     assert one.complaints() == []
