@@ -23,7 +23,7 @@ from .markdown import Stream
 # Tool calls on the screen: one row each when they end, a diff below an edit, all of it on demand
 
 
-_GAP = re.compile(r"\[… \d+ (?:byte|character)s? left out")
+_GAP = re.compile(r"\[… [\d,]+ (?:byte|character)s? left out")
 """The line that stands for what a tool, or its event, has left out: how many lines is not known."""
 
 DIFF_ROWS = 12

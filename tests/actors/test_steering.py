@@ -165,9 +165,9 @@ def test_what_is_taken_back_in_time_stops_nothing(says_more: bool) -> None:
     assert made.record.interrupts["i1"].state == "called_off"
     assert [one.text for one in made.record.queue.waiting()] == ["tabs" if says_more else "stop"]
     run(made, lambda: made.record.turn == "t2")
-    assert not entries(made, e.InterruptRequested)
+    assert {stop.cause for stop in entries(made, e.InterruptRequested)} <= {"budget"}
     assert not performed(made, StopTool)
-    assert made.record.turns["t1"].state in ("completed", "failed")
+    assert made.record.turns["t1"].state in ("completed", "interrupted")
 
 
 def test_undo_after_the_tool_has_ended_offers_the_turn() -> None:

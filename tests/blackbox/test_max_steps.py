@@ -54,7 +54,7 @@ def test_a_person_is_asked_and_the_turn_goes_on(place: Place, limited) -> None:
     again = chat.wait("question")
     assert len(server.requests) == 4
     assert again["id"] != asked["id"]
-    chat.send({"answer": again["id"], "choice": "Always"})
+    chat.send({"answer": again["id"], "choice": "always"})
     chat.wait("turn_ended", status="completed")
     assert len(server.requests) == 10
     assert len(chat.seen("question")) == 2

@@ -1,6 +1,7 @@
 """`steersman serve`: the sessions of a home over HTTP, in a program that outlives terminals."""
 
 import json
+import os
 import re
 import socket
 import sys
@@ -481,12 +482,14 @@ def over_socket(place: Place, method: str, **params: object) -> dict[str, object
     """Ask the program that has a session open over its control socket; return the result."""
     request = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
     found = list[dict[str, object]]()
-    for path in (place.home / "state" / "sockets").glob("*.sock"):
+    folder = os.open(place.home / "state" / "sockets", os.O_RDONLY)
+    for name in os.listdir(folder):
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
             connection.settimeout(seconds(30))
-            connection.connect(str(path))
+            connection.connect(f"/proc/self/fd/{folder}/{name}")  # the path may be too long
             connection.sendall(json.dumps(request).encode() + b"\n")
             found.append(json.loads(connection.makefile().readline()))
+    os.close(folder)
     (result,) = (answer["result"] for answer in found if "result" in answer)
     assert isinstance(result, dict), found
     return result
