@@ -147,7 +147,7 @@ def test_with_an_option_a_client_answers_questions(place: Place, serve: Any) -> 
             assert said["outcome"]["status"] == "asking"
             question = said["outcome"]["question"]
             assert (question["tool"], question["session"]) == ("shell", session)
-            assert "`choice`" in await call.fault("answer", question=question["id"], choice="yes")
+            assert "no answer" in await call.fault("answer", question=question["id"], choice="yes")
             done = await call("answer", question=question["id"], choice="allow")
             assert done["text"] == f"{question['id']}: allow."
             await asyncio.to_thread(chat.wait, "turn_ended", status="completed")

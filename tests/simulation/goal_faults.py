@@ -36,10 +36,6 @@ def _wait_for_ever(*_: Any) -> None:
     return None
 
 
-def _keep_messages(*_: Any) -> tuple[Any, ...]:
-    return ()
-
-
 def _pursue_later(session: Session, message: Any) -> Any:
     delayed: list[Any] = session.__dict__.setdefault("delayed", [])
     if message in delayed:
@@ -57,9 +53,6 @@ GOAL_FAULTS: dict[str, Fault] = {
     ),
     "judges a boundary twice": Fault("is judged twice", ((Goal, "_rested", _judge_again),)),
     "never stops": Fault("never stops", ((Goal, "_go_on", _wait_for_ever),)),
-    "leaves a message that waits": Fault(
-        "waits for GoalRecord", ((goals, "withdrawn", _keep_messages),)
-    ),
 }
 
 RUN_FAULTS: dict[str, Fault] = {

@@ -194,16 +194,15 @@ export class QueueView {
     return send(isHeld ? "PUT" : "DELETE", `${this.path(item.number)}/edit`, { editor: EDITOR });
   }
 
-  async edit(row) {
+  /** Edit a message at once; where the server does not hold it for that, the text goes to the message field. */
+  edit(row) {
     const { item } = row;
-    try {
-      await this.hold(item, true);
-    } catch (error) {
-      complain(error);
-      return;
-    }
-    if (row.isEditing || !row.node.isConnected) return;
+    if (row.isEditing) return;
     row.isEditing = true;
+    const held = this.hold(item, true).catch((error) => {
+      complain(error);
+      row.leave?.();
+    });
     const holding = setInterval(() => this.hold(item, true).catch(() => {}), HOLD);
     const away = () => this.hold(item, false).catch(() => {});
     addEventListener("pagehide", away);
@@ -212,7 +211,7 @@ export class QueueView {
     const done = (isFocus = true) => {
       clearInterval(holding);
       removeEventListener("pagehide", away);
-      away();
+      held.then(away);
       row.leave = null;
       row.isEditing = false;
       row.isDrawn = "";
