@@ -135,7 +135,7 @@ export class QueueView {
     if (!isWaiting(item)) return item.state === "running" ? [why] : [why, button("close", "Drop", () => this.drop(item), "")];
     return [button("up", "Up", () => this.move(item, -1), "", { disabled: at <= 0 }),
       button("down", "Down", () => this.move(item, 1), "", { disabled: at >= this.waiting.length - 1 }),
-      button("edit", "Edit", () => this.edit(row), "", { disabled: Boolean(item.edited) }),
+      button("edit", "Edit", () => this.edit(row), "", { disabled: Boolean(item.edited) && !row.isMine }),
       button("steer", "Steer", () => this.steer(item), "Steer", { disabled: Boolean(item.edited) }),
       why, button("close", "Drop", () => this.drop(item), "")];
   }
@@ -198,7 +198,7 @@ export class QueueView {
   edit(row) {
     const { item } = row;
     if (row.isEditing) return;
-    row.isEditing = true;
+    row.isEditing = row.isMine = true;
     const held = this.hold(item, true).catch((error) => {
       complain(error);
       row.leave?.();
@@ -211,7 +211,7 @@ export class QueueView {
     const done = (isFocus = true) => {
       clearInterval(holding);
       removeEventListener("pagehide", away);
-      held.then(away);
+      held.then(away).then(() => (row.isMine = row.isEditing));
       row.leave = null;
       row.isEditing = false;
       row.isDrawn = "";
