@@ -4,6 +4,7 @@ from datetime import datetime, timedelta
 
 import pytest
 from blackbox.judged import GO_ON, counting, verdicts
+from blackbox.test_serve import CHOOSING
 from support.driver import COMMAND, Chat, Gate, Place
 from support.model_server import Text, Tools
 from web.browser import ENTER
@@ -93,16 +94,7 @@ def test_always_asks_no_more_and_a_no_says_why(
     assert one.complaints() == []
 
 
-CHOOSING = """
-[workflow]
-name = "choosing"
-[[step]]
-id = "paint"
-ask = { text = "Which colour?", options = ["dark red", "blue"] }
-[[step]]
-id = "name"
-needs = ["paint"]
-ask = { text = "What is it called?", options = [] }
+REALLY = """
 [[step]]
 id = "last"
 needs = ["name"]
@@ -115,7 +107,7 @@ def test_a_workflow_asks_and_a_page_answers(
 ) -> None:
     """Choices are buttons, free text has a field; a question that is over disappears everywhere."""
     serve(Text("Hello."))
-    (place.folder / "choosing.toml").write_text(CHOOSING, "utf-8")
+    (place.folder / "choosing.toml").write_text(CHOOSING + REALLY, "utf-8")
     web = served()
     run = Chat(place, (*COMMAND, "run", "--json", "choosing.toml"))
     place.chats.append(run)
