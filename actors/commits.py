@@ -112,7 +112,7 @@ class Commits:
 
 def row_of(record: SessionRecord) -> SessionRow:
     """Return what a list of sessions shows of this one."""
-    live, run = record.queue.live(), record.run
+    queue, run = record.queue, record.run
     return SessionRow(
         session=record.id,
         folder=record.folder,
@@ -122,8 +122,8 @@ def row_of(record: SessionRecord) -> SessionRow:
         created=record.created,
         updated=record.updated,
         seq=record.seq,
-        waiting=sum(item.state == "pending" for item in live),
-        interrupted=sum(item.state == "interrupted" for item in live),
+        waiting=queue.pending_count,
+        interrupted=sum(item.state == "interrupted" for item in queue.special()),
         parent=record.parent,
         workflow=run.workflow.name if run is not None else "",
         run=run.state if run is not None else "",

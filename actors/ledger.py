@@ -182,8 +182,8 @@ def _of_session(record: SessionRecord) -> bool:
 
 def _of_queue(record: SessionRecord) -> bool:
     """Whether an item may have to run, to be requeued or to be taken back."""
-    live = record.queue.live()
-    return any(item.state == "pending" or item.is_next or item.goal for item in live)
+    queue = record.queue
+    return bool(queue.pending_count) or any(item.is_next or item.goal for item in queue.special())
 
 
 _HAS_WORK: Final[dict[Role, Callable[[SessionRecord], bool]]] = {

@@ -97,7 +97,7 @@ class OfflineSession(Actor):
             case QueueImport():
                 return self._take_in(queueing.take_in(record, message, environment))
             case Inspect():
-                return {"state": record.queue.state, "waiting": len(record.queue.waiting())}
+                return {"state": record.queue.state, "waiting": record.queue.waiting_count}
             case ChangeGoal(op="resume") if self.ledger.record.goals.is_pursued:
                 return refusal(self._not_open).reply
             case Revert():
@@ -170,5 +170,5 @@ class OfflineSession(Actor):
 
     def _cut_off(self) -> ItemRecord | None:
         return next(
-            (item for item in self.ledger.record.queue.live() if item.state == "running"), None
+            (item for item in self.ledger.record.queue.special() if item.state == "running"), None
         )

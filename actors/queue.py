@@ -40,7 +40,7 @@ class Queue(Actor):
                 reply = None
             case Inspect():
                 queue = self.ledger.record.queue
-                reply = {"state": queue.state, "waiting": len(queue.waiting())}
+                reply = {"state": queue.state, "waiting": queue.waiting_count}
             case _:
                 decision = self._decision(message)
                 if decision is None:

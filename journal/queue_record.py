@@ -3,7 +3,7 @@
 The messages that wait in a session, and those that have ended.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from typing import Any, assert_never
 
@@ -74,6 +74,17 @@ class ItemRecord(Value):
         """Whether it waits for a boundary, here or of a child."""
         return bool(self.for_turn or self.for_children)
 
+    @property
+    def is_over(self) -> bool:
+        """Whether it has ended, or another turn replaced its own."""
+        return self.state == "superseded" or self.state in ITEM_ENDS
+
+    @property
+    def only_waits(self) -> bool:
+        """Whether it waits for a turn of its own, and there is nothing special about it."""
+        more = self.is_next or self.is_steer or self.goal or self.past_hold or self.editor
+        return self.state == "pending" and not (more or self.purpose)
+
 
 class QueueRecord(Value, dict=True):
     """The items of a queue, waiting and ended.
@@ -106,38 +117,103 @@ class QueueRecord(Value, dict=True):
 
     @cached_property
     def _live(self) -> tuple[ItemRecord, ...]:
-        """What `live` returns: a decision asks for it a dozen times."""
-        there = [self.items[item] for item in self.order]
-        begun = [item for item in there if item.state in _BEGUN]
-        if not begun:
-            return tuple(there)
-        waiting = (item for item in there if item.state not in _BEGUN)
-        return (*sorted(begun, key=_rank), *waiting)
+        begun = self._begun
+        rest = (self.items[name] for name in self.order if name not in begun)
+        return (*begun.values(), *rest)
+
+    @cached_property
+    def _apart(self) -> Mapping[str, ItemRecord]:
+        """What has not ended and does more than wait, in no order, also steers that were put aside."""
+        return _apart_of(self.items)
+
+    @cached_property
+    def _begun(self) -> Mapping[str, ItemRecord]:
+        begun = sorted((item for item in self._apart.values() if item.state in _BEGUN), key=_rank)
+        return {item.id: item for item in begun}
+
+    @cached_property
+    def _special(self) -> tuple[ItemRecord, ...]:
+        apart, begun = self._apart, self._begun
+        is_more = len(apart) > len(begun)
+        names = (name for name in self.order if name in apart and name not in begun)
+        return (
+            (*begun.values(), *(apart[name] for name in names)) if is_more else (*begun.values(),)
+        )
+
+    def special(self) -> list[ItemRecord]:
+        """Return those of `live` that do more than wait: they run, steer, are offered or edited.
+
+        They are few however long the queue is, and known without looking through it.
+        """
+        return list(self._special)
+
+    def having(
+        self, *items: ItemRecord, forgets: Iterable[str] = (), **changes: Any
+    ) -> "QueueRecord":
+        """Return the queue with these items, new or changed, without some, with other attributes.
+
+        What is known of this queue's items is handed on, so that nobody looks through all of them.
+        """
+        new = {item.id: item for item in items}
+        there = {**self.items, **new}
+        for name in forgets:
+            del there[name]
+        queue = replace(self, items=there, **changes)
+        apart = {name: item for name, item in self._apart.items() if there.get(name) is item}
+        queue.__dict__["_apart"] = apart | _apart_of(new)
+        return queue
 
     def waiting(self) -> list[ItemRecord]:
         """Return the messages that wait for a turn of their own, in order (no steers)."""
         return [item for item in self._live if item.state == "pending" and not item.is_steer]
 
+    @property
+    def only_waiting_count(self) -> int:
+        """How many messages wait for a turn of their own, with nothing special about them."""
+        return len(self.order) - len(self._special)
+
+    @property
+    def waiting_count(self) -> int:
+        """How many messages wait for a turn of their own."""
+        more = (item for item in self._special if item.state == "pending" and not item.is_steer)
+        return self.only_waiting_count + sum(1 for _ in more)
+
+    @property
+    def pending_count(self) -> int:
+        """How many wait, for a turn of their own or as a steer for a boundary."""
+        return self.only_waiting_count + sum(item.state == "pending" for item in self._special)
+
     def pending(self) -> list[ItemRecord]:
         """Return all that waits, in order: for a turn of its own, or as a steer for a boundary."""
         return [item for item in self._live if item.state == "pending"]
 
-    def ahead(self) -> list[ItemRecord]:
-        """Return what comes before the turn of a goal: all that waits, but for an interrupted turn."""
-        cut = {item.turn for item in self._live if item.state == "interrupted"}
-        return [item for item in self.pending() if not item.for_turn or item.for_turn not in cut]
+    @property
+    def is_ahead(self) -> bool:
+        """Whether anything comes before a goal's turn: all that waits, but for an interrupted turn."""
+        if self.only_waiting_count:
+            return True
+        cut = {item.turn for item in self._special if item.state == "interrupted"}
+        waiting = (item for item in self._special if item.state == "pending")
+        return any(not item.for_turn or item.for_turn not in cut for item in waiting)
 
     def next_item(self) -> ItemRecord | None:
         """Return what runs next: what must run now, then what waits longest and is not held."""
         urgent = [
             item
-            for item in self._live
+            for item in self._special
             if item.is_next and item.state in ("pending", "interrupted") and not item.editor
         ]
         if urgent:
             return _persons_first(urgent)
-        waiting = [item for item in self.waiting() if not (item.editor or self.holds(item))]
-        return _persons_first(waiting) if waiting else None
+        there = self._special if self.state == "held" else (self.items[name] for name in self.order)
+        later = None
+        for item in there:
+            if item.state != "pending" or item.is_steer or item.editor or self.holds(item):
+                continue
+            if not item.goal:
+                return item
+            later = later or item
+        return later
 
     def holds(self, item: ItemRecord) -> bool:
         """Whether a message waits for a person's word: the queue is held, and it came before that."""
@@ -146,11 +222,11 @@ class QueueRecord(Value, dict=True):
 
     def runs_past_hold(self) -> bool:
         """Whether a turn was begun although the queue is held: messages to it run behind it."""
-        return any(item.state == "running" and item.past_hold for item in self._live)
+        return any(item.state == "running" and item.past_hold for item in self._special)
 
     def of_goal(self, goal: str, *states: str) -> list[ItemRecord]:
         """Return a goal's messages that are in one of these states, in order."""
-        return [item for item in self._live if item.goal == goal and item.state in states]
+        return [item for item in self._special if item.goal == goal and item.state in states]
 
     def will_run(self) -> bool:
         """Whether an item will run without a person's word, or a steer without a turn is about to."""
@@ -162,7 +238,7 @@ class QueueRecord(Value, dict=True):
 
     def steers_for(self, turn: str) -> list[ItemRecord]:
         """Return all steers that wait for a boundary of `turn`, in order, edited ones too."""
-        return [item for item in self._live if item.state == "pending" and item.for_turn == turn]
+        return [item for item in self._special if item.state == "pending" and item.for_turn == turn]
 
     def superseded(self) -> list[ItemRecord]:
         """Return the messages whose turn another one replaced, the oldest first."""
@@ -170,20 +246,24 @@ class QueueRecord(Value, dict=True):
 
     def handed_on(self, child: str) -> list[ItemRecord]:
         """Return the steers that a child was to take in, and has not yet, in order."""
-        return [item for item in self._live if item.for_children.get(child) == ""]
+        return [item for item in self._special if item.for_children.get(child) == ""]
 
     def stranded(self) -> list[ItemRecord]:
         """Return the steers that wait for a turn which does not run, and won't go on, in order.
 
         A goal goes on with a turn of its own: messages to one that is interrupted come first.
         """
-        live = self._live
+        live = self._special
         steers = [item for item in live if item.for_turn and item.state == "pending"]
         if not steers:
             return []
         running = {item.turn for item in live if item.state == "running"}
         running |= {item.turn for item in live if item.state == "interrupted" and not item.goal}
         return [item for item in steers if item.for_turn not in running]
+
+
+def _apart_of(items: Mapping[str, ItemRecord]) -> dict[str, ItemRecord]:
+    return {name: one for name, one in items.items() if not (one.only_waits or one.is_over)}
 
 
 def _rank(item: ItemRecord) -> tuple[int, int]:
@@ -231,12 +311,12 @@ def apply_to_queue(queue: QueueRecord, entry: e.Entry, time: float) -> QueueReco
         case e.SteerArrived():
             return _arrive(queue, entry, time)
         case e.EditBegun():
-            return _put(queue, _move(queue.items[entry.item], "edit", editor=entry.editor))
+            return queue.having(_move(queue.items[entry.item], "edit", editor=entry.editor))
         case e.EditEnded():
-            return _put(queue, replace(queue.items[entry.item], editor=""))
+            return queue.having(replace(queue.items[entry.item], editor=""))
         case e.Edited():
             new = {"text": entry.text, "attached": entry.attached, "editor": ""}
-            return _put(queue, _move(queue.items[entry.item], "edit", **new))
+            return queue.having(_move(queue.items[entry.item], "edit", **new))
         case e.Moved():
             return _move_item(queue, entry)
         case e.Withdrawn():
@@ -260,7 +340,7 @@ def apply_to_queue(queue: QueueRecord, entry: e.Entry, time: float) -> QueueReco
         case e.Recovered():
             return _recover(queue, time)
         case e.QueueHeld():
-            return _each_live(
+            return _each_special(
                 _shift(queue, "hold", time),
                 lambda item: replace(
                     item, past_hold=False, is_next=item.is_next and not entry.is_all
@@ -273,10 +353,10 @@ def apply_to_queue(queue: QueueRecord, entry: e.Entry, time: float) -> QueueReco
                 if item.state == "superseded":
                     queue = _put_back(queue, _move(item, "resume"))
                     item = queue.items[name]
-                queue = _put(queue, replace(item, is_next=True))
+                queue = queue.having(replace(item, is_next=True))
             return queue
         case e.SessionSuspended():
-            queue = _each_live(queue, lambda item: replace(item, editor=""))
+            queue = _each_special(queue, lambda item: replace(item, editor=""))
             return _drop_goals(queue, time)
         case e.SessionFinalized():
             return _shift(_drop_goals(queue, time), "close", time)
@@ -284,18 +364,13 @@ def apply_to_queue(queue: QueueRecord, entry: e.Entry, time: float) -> QueueReco
             assert_never(entry)
 
 
-def _put(queue: QueueRecord, item: ItemRecord) -> QueueRecord:
-    return replace(queue, items={**queue.items, item.id: item})
-
-
 def _move(item: ItemRecord, event: str, **changes: Any) -> ItemRecord:
     return replace(item, state=moved(ITEM, item.state, event), **changes)
 
 
-def _each_live(queue: QueueRecord, change: Callable[[ItemRecord], ItemRecord]) -> QueueRecord:
-    """Change each item that has not ended."""
-    live = {item.id: change(item) for item in queue.live()}
-    return replace(queue, items={**queue.items, **live}) if live else queue
+def _each_special(queue: QueueRecord, change: Callable[[ItemRecord], ItemRecord]) -> QueueRecord:
+    """Change each item that has not ended and does more than wait."""
+    return queue.having(*map(change, queue.special()))
 
 
 def _apply_to_steer(
@@ -314,7 +389,7 @@ def _apply_to_steer(
             taken=time,
             past_hold=queue.runs_past_hold(),
         )
-        return replace(_put(queue, item), taken=item.id)
+        return queue.having(item, taken=item.id)
     if item.state == "superseded":  # what replaced it was taken back
         return _put_back(queue, _move(item, "resume"))
     item = _move(
@@ -328,9 +403,8 @@ def _apply_to_steer(
         past_hold=entry.past_hold,
     )
     item = _move(item, "offer") if entry.is_offered else item
-    if item.id not in queue.order:  # it was put aside with the turn that it was for
-        queue = replace(queue, order=(*queue.order, item.id))
-    return _put(queue, item)
+    is_aside = item.id not in queue.order  # with the turn that it was for
+    return queue.having(item, order=(*queue.order, item.id) if is_aside else queue.order)
 
 
 def _start_item(queue: QueueRecord, entry: e.TurnStarted) -> QueueRecord:
@@ -344,10 +418,10 @@ def _start_item(queue: QueueRecord, entry: e.TurnStarted) -> QueueRecord:
         past_hold=queue.state == "held",
     )
     news = queue.news if item.purpose else ""
-    queue = replace(queue, items={**queue.items, item.id: begun}, news=news)
-    for steer in queue.steers_for(entry.resumes) if entry.resumes else ():
-        queue = _put(queue, replace(steer, for_turn=entry.turn))
-    return queue
+    steers = queue.steers_for(entry.resumes) if entry.resumes else ()
+    return queue.having(
+        begun, *(replace(steer, for_turn=entry.turn) for steer in steers), news=news
+    )
 
 
 def _lose_progress(queue: QueueRecord, entry: e.Reverted) -> QueueRecord:
@@ -355,14 +429,14 @@ def _lose_progress(queue: QueueRecord, entry: e.Reverted) -> QueueRecord:
     is_whole = entry.scope == "turn" and not entry.is_dry_run
     for item in queue.items.values() if is_whole and entry.restored else ():
         if item.state in ("interrupted", "superseded") and item.turn in entry.turns:
-            queue = _put(queue, replace(item, progress=None))
+            queue = queue.having(replace(item, progress=None))
     return queue
 
 
 def _apply_to_running(
     queue: QueueRecord, entry: e.TurnEnded | e.Interrupted | e.ProgressMade, time: float
 ) -> QueueRecord:
-    for item in queue.live():
+    for item in queue.special():
         if item.state != "running" or item.turn != entry.turn:
             continue
         match entry:
@@ -372,10 +446,10 @@ def _apply_to_running(
             case e.Interrupted(is_replaced=True):
                 queue = _put_aside(queue, _move(item, "supersede", why=entry.cause))
             case e.Interrupted():
-                queue = _put(queue, _move(item, "interrupt", why=entry.cause))
+                queue = queue.having(_move(item, "interrupt", why=entry.cause))
             case e.ProgressMade():
                 progress = {"done": entry.done, "total": entry.total, "unit": entry.unit}
-                queue = _put(queue, replace(item, progress=progress))
+                queue = queue.having(replace(item, progress=progress))
     return queue
 
 
@@ -383,7 +457,7 @@ def _put_aside(queue: QueueRecord, item: ItemRecord) -> QueueRecord:
     """Keep a message whose turn was replaced, with the steers for that turn, apart from the others."""
     aside = {item.id, *(steer.id for steer in queue.steers_for(item.turn))}
     order = tuple(name for name in queue.order if name not in aside)
-    return _forget_aside(replace(_put(queue, item), order=order))
+    return _forget_aside(queue.having(item, order=order))
 
 
 def _forget_aside(queue: QueueRecord) -> QueueRecord:
@@ -395,14 +469,13 @@ def _forget_aside(queue: QueueRecord) -> QueueRecord:
     for item in old:
         steers = (other for other in queue.items.values() if _is_aside(queue, other, item.turn))
         gone.update(steer.id for steer in steers)
-    kept = {name: item for name, item in queue.items.items() if name not in gone}
-    return replace(queue, items=kept)
+    return queue.having(forgets=gone)
 
 
 def _put_back(queue: QueueRecord, item: ItemRecord) -> QueueRecord:
     """Put an item that was set aside back into the order, with the steers for its turn."""
     steers = [other.id for other in queue.items.values() if _is_aside(queue, other, item.turn)]
-    return replace(_put(queue, item), order=(*queue.order, item.id, *steers))
+    return queue.having(item, order=(*queue.order, item.id, *steers))
 
 
 def _is_aside(queue: QueueRecord, item: ItemRecord, turn: str) -> bool:
@@ -413,7 +486,7 @@ def _recover(queue: QueueRecord, time: float) -> QueueRecord:
     """Hold the queue after a crash; the item that was about to run comes first when it is resumed."""
     if queue.state == "closed":
         return queue
-    queue = _each_live(_drop_goals(queue, time), _interrupted)
+    queue = _each_special(_drop_goals(queue, time), _interrupted)
     return _shift(queue, "hold", time) if queue.order else queue
 
 
@@ -426,8 +499,8 @@ def _interrupted(item: ItemRecord) -> ItemRecord:
 
 def _drop_goals(queue: QueueRecord, time: float) -> QueueRecord:
     """Withdraw the messages of goals: after a restart no goal continues automatically."""
-    for item in queue.pending():
-        if item.goal:
+    for item in queue.special():
+        if item.goal and item.state == "pending":
             queue = _end_item(queue, item.id, "withdraw", time)
     return queue
 
@@ -445,19 +518,17 @@ def _add_item(
     Raises `StoreDamaged` when the queue takes nothing in.
     """
     order = queue.order
-    waiting = [other.id for other in queue.waiting()] if position is not None else []
     place = len(order)
-    if position is not None and position <= len(waiting):
-        place = order.index(waiting[position - 1])
+    if position is not None and position <= queue.waiting_count:
+        place = order.index(queue.waiting()[position - 1].id)
     clients = queue.clients
     if item.client_id:
         clients = remembered(clients, item.client_id, item.id)
-    return replace(
-        queue,
+    return queue.having(
+        item,
         state=moved(QUEUE, queue.state, "accept"),
         made=queue.made + 1,
         number=item.number,
-        items={**queue.items, item.id: item},
         order=(*order[:place], item.id, *order[place:]),
         clients=clients,
         taken=taken or queue.taken,
@@ -497,12 +568,12 @@ def _apply_offer(
             return _offer_item(queue, entry, time)
         case e.OfferAnswered():
             item = replace(queue.items[entry.item], answer=entry.text, is_stopped=False)
-            return _put(queue, item)
+            return queue.having(item)
         case e.OfferWanted():
-            return _put(queue, replace(queue.items[entry.item], wants=entry.wants))
+            return queue.having(replace(queue.items[entry.item], wants=entry.wants))
         case e.Kept():
             item = queue.items[entry.item]
-            return _put(queue, _move(item, "keep", past_hold=entry.past_hold))
+            return queue.having(_move(item, "keep", past_hold=entry.past_hold))
 
 
 def _offer_item(queue: QueueRecord, entry: e.Offered, time: float) -> QueueRecord:
@@ -523,9 +594,9 @@ def _offer_item(queue: QueueRecord, entry: e.Offered, time: float) -> QueueRecor
 
 def _stop_talk(queue: QueueRecord, child: str, is_stopped: bool) -> QueueRecord:
     """Note that the side talk about an item was stopped, or goes on."""
-    for item in queue.live():
+    for item in queue.special():
         if item.state == "offered" and item.child == child and not item.answer:
-            queue = _put(queue, replace(item, is_stopped=is_stopped))
+            queue = queue.having(replace(item, is_stopped=is_stopped))
     return queue
 
 
@@ -542,7 +613,7 @@ def _arrive(queue: QueueRecord, entry: e.SteerArrived, time: float) -> QueueReco
     place = f"{entry.turn}.{entry.step}" if entry.turn else "-"
     places = {**item.for_children, entry.child: place}
     if "" in places.values() or set(places.values()) == {"-"}:
-        return _put(queue, replace(item, for_children=places))
+        return queue.having(replace(item, for_children=places))
     taken = {"turn": entry.turn, "step": entry.step}
     return _end_item(queue, item.id, "steer", time, for_children=places, **taken)
 
@@ -565,7 +636,7 @@ def _defer_item(queue: QueueRecord, entry: e.Deferred, time: float) -> QueueReco
     old = queue.items.get(entry.item)
     if old is None:
         return queue
-    return _put(queue, replace(old, deferred_to=entry.new_item, why=entry.why))
+    return queue.having(replace(old, deferred_to=entry.new_item, why=entry.why))
 
 
 def _move_item(queue: QueueRecord, entry: e.Moved) -> QueueRecord:
@@ -575,7 +646,7 @@ def _move_item(queue: QueueRecord, entry: e.Moved) -> QueueRecord:
     order = [name for name in queue.order if name != entry.item]
     known = entry.before in order
     order.insert(order.index(entry.before) if known else len(order), entry.item)
-    return replace(queue, order=tuple(order))
+    return queue.having(order=tuple(order))
 
 
 def _end_item(
@@ -585,9 +656,9 @@ def _end_item(
     item = _move(queue.items[name], event, attached=(), past_hold=False, editor="", **changes)
     place = queue.order.index(name)
     order = (*queue.order[:place], *queue.order[place + 1 :])
-    items = {**queue.items, name: item}
-    ended = [old.id for old in items.values() if old.state in ITEM_ENDS]
-    for old in ended[: max(0, len(ended) - REMEMBERED_ITEMS)]:
-        del items[old]
-    is_empty = not order and all(known.state in ITEM_ENDS for known in items.values())
-    return replace(queue, items=items, order=order, number=0 if is_empty else queue.number)
+    queue = queue.having(item, order=order)
+    if len(queue.items) - len(order) > REMEMBERED_ITEMS:
+        ended = [old.id for old in queue.items.values() if old.state in ITEM_ENDS]
+        queue = queue.having(forgets=ended[:-REMEMBERED_ITEMS])
+    is_empty = not order and all(known.state in ITEM_ENDS for known in queue.items.values())
+    return replace(queue, number=0) if is_empty else queue

@@ -148,7 +148,7 @@ class SessionRecord(Struct, kw_only=True):
         if self.state in ("suspended", "finalized"):
             return True
         works = any(child.is_at_work for child in self.children.values())
-        goes_on = self.goals.is_pursued and not self.queue.waiting()
+        goes_on = self.goals.is_pursued and not self.queue.waiting_count
         return self.state == "idle" and not works and not goes_on and not self.queue.will_run()
 
     @property

@@ -232,7 +232,7 @@ def is_at_rest(record: SessionRecord) -> bool:
     """Whether nothing runs, in the session or its children, and nothing waits, held or not."""
     queue = record.queue
     is_still = record.state == "idle" and record.unfinished is None and not workers(record)
-    is_empty = not queue.ahead() and queue.next_item() is None
+    is_empty = not queue.is_ahead and queue.next_item() is None
     return is_still and is_empty and not is_reverting(record)
 
 

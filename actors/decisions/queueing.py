@@ -77,7 +77,7 @@ def enqueue(record: SessionRecord, order: Enqueue, environment: Environment) -> 
         if order.child and not environment.delegation.depth:
             return offer(record, Offer(text=order.text, child=order.child, user=order.user))
         order = replace(order, said_as="turn", for_turn="", is_next=True, ack=LATE_ACK)
-    is_full = len(record.queue.pending()) >= environment.policy.max_queue_size
+    is_full = record.queue.pending_count >= environment.policy.max_queue_size
     if is_full and not (order.is_next or order.child):
         return _refused(order, "queue_full", FULL_QUEUE.format(environment.policy.max_queue_size))
     return _taken(record, order)
@@ -96,7 +96,7 @@ def _is_returned(record: SessionRecord, name: str) -> bool:
 
 def _taken(record: SessionRecord, order: Enqueue) -> Decision:
     queue = record.queue
-    waiting = len(queue.waiting())
+    waiting = queue.waiting_count
     place = waiting + 1 if order.position is None else min(order.position, waiting + 1)
     name, to = f"m{queue.made + 1}", order.for_children
     queued = e.Queued(
@@ -166,21 +166,21 @@ def enqueue_goal(record: SessionRecord, order: GoalMessage, environment: Environ
     newest = [turn.id for turn in record.turns.values() if not _is_purposeful(record, turn.item)]
     if order.after is not None and order.after != (newest[-1] if newest else ""):
         return NOTHING
-    gone = [item.id for item in queue.live() if item.goal and item.state == "interrupted"]
-    left = [item for item in queue.live() if item.id not in gone]
-    if any(item.goal and item.state in ("pending", "running") for item in left):
+    its = [item for item in queue.special() if item.goal]
+    gone = [item.id for item in its if item.state == "interrupted"]
+    if any(item.state in ("pending", "running") for item in its):
         return NOTHING
-    is_busy = any(item.state == "running" for item in left)
-    if not order.is_first and (is_busy or queue.ahead()):
+    is_busy = any(item.state == "running" for item in queue.special())
+    if not order.is_first and (is_busy or queue.is_ahead):
         return NOTHING
     queued = e.Queued(
         item=f"m{queue.made + 1}",
-        number=1 if not left else queue.number + 1,
+        number=queue.number + 1 if len(queue.order) > len(gone) else 1,
         text=order.text,
         said_as="goal",
         user=order.user,
         rule="goal",
-        position=len(queue.waiting()) + 1,
+        position=queue.waiting_count + 1,
         goal=order.goal,
         past_hold=queue.state == "held",
     )
@@ -379,7 +379,7 @@ def resume(record: SessionRecord, message: ResumeQueue) -> Decision:
         return refusal(f"No queued item #{message.number}")
     if message.number and first is not None and (first.is_steer or first.editor):
         return refusal(f"#{first.number} {doing(first)}")
-    running = next((item.number for item in queue.live() if item.state == "running"), None)
+    running = next((item.number for item in queue.special() if item.state == "running"), None)
     is_held = queue.state == "held" or any(item.state == "interrupted" for item in there)
     reply = answer(after=running, children=list(message.children))
     is_idle = message.is_beside_goal and all(item.goal for item in there)
@@ -390,7 +390,7 @@ def resume(record: SessionRecord, message: ResumeQueue) -> Decision:
 
 
 def _released(record: SessionRecord, picked: tuple[ItemRecord, ...] = ()) -> Decision:
-    resumed = [item for item in record.queue.live() if item.state == "interrupted"]
+    resumed = [item for item in record.queue.special() if item.state == "interrupted"]
     first = tuple(item.id for item in picked or resumed)
     if record.queue.state != "held" and not first:
         return NOTHING
@@ -439,8 +439,10 @@ def _missed(record: SessionRecord) -> tuple[e.Entry, ...]:
         e.Requeued(
             item=item.id, why=f"{' and '.join(item.for_children)} ended first", past_hold=past_hold
         )
-        for item in record.queue.pending()
-        if item.for_children and all(place == "-" for place in item.for_children.values())
+        for item in record.queue.special()
+        if item.state == "pending"
+        and item.for_children
+        and all(place == "-" for place in item.for_children.values())
     )
 
 
@@ -459,7 +461,7 @@ def _without_goal(record: SessionRecord) -> tuple[e.Entry, ...]:
     current = goal.id if goal is not None and goal.is_pursued else ""
     is_over = goal is None or goal.is_over
     gone: list[str] = []
-    for item in record.queue.live():
+    for item in record.queue.special():
         is_its = item.goal == goals.current
         if item.goal and item.state == "pending" and item.goal != current:
             gone.append(item.id)
@@ -490,7 +492,11 @@ def _next_turn(record: SessionRecord, environment: Environment) -> tuple[e.Entry
     overtaken = (
         ()
         if item.goal
-        else tuple(e.Withdrawn(item=other.id) for other in record.queue.pending() if other.goal)
+        else tuple(
+            e.Withdrawn(item=other.id)
+            for other in record.queue.special()
+            if other.goal and other.state == "pending"
+        )
     )
     started = e.TurnStarted(
         turn=f"t{record.turns_made + 1}",

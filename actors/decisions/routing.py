@@ -118,8 +118,10 @@ def enqueue(
 
 def _is_about_to_run(record: SessionRecord) -> bool:
     """Whether messages of people wait for a turn that is about to begin: a new one follows them."""
-    waiting = record.queue.waiting() if record.queue.state == "open" else []
-    return any(not (item.is_next or item.goal or item.editor) for item in waiting)
+    queue = record.queue
+    if queue.state != "open" or queue.only_waiting_count:
+        return queue.state == "open"
+    return any(not (item.is_next or item.goal or item.editor) for item in queue.waiting())
 
 
 def _take_in(record: SessionRecord, order: Enqueue, environment: Environment) -> Decision:

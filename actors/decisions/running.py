@@ -56,7 +56,11 @@ def try_again(record: SessionRecord, environment: Environment) -> Decision:
     reopened = tuple(plan.reopened(run))
     if not reopened and plan.is_over(run):
         return refusal(f"none of its steps failed, but {run.reason}")
-    there = [item for item in record.queue.waiting() if item.purpose == queueing.AGAIN]
+    there = [
+        item
+        for item in record.queue.special()
+        if item.purpose == queueing.AGAIN and item.state == "pending"
+    ]
     if there:  # a crash came before its turn began
         begun = queueing.resume(record, ResumeQueue(number=there[0].number))
     else:

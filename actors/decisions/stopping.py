@@ -302,7 +302,7 @@ def _hold_what_replaces(
     if order.order:
         return hold(queue, "interrupt", is_all=True)
     is_hold = environment.policy.after_interrupt == "hold" and order.is_bare
-    if is_hold and any(item.is_next for item in queue.live()):
+    if is_hold and any(item.is_next for item in queue.special()):
         return hold(queue, "interrupt", is_all=True)
     return ()
 

@@ -103,7 +103,9 @@ def _view(client: SessionClient) -> dict[str, Any]:
 
 def goal_data(record: SessionRecord) -> dict[str, Any]:
     """Return a session's goals as people and programs see them, and whether they wait for the queue."""
-    is_stuck = record.goals.is_pursued and record.state == "idle" and bool(record.queue.waiting())
+    is_stuck = (
+        record.goals.is_pursued and record.state == "idle" and bool(record.queue.waiting_count)
+    )
     return {**goals_view(record.goals), "waits_for": "queue" if is_stuck else None}
 
 

@@ -72,7 +72,7 @@ def _not_added(client: SessionClient, text: str) -> Reply:
         reason, hint = "session_finalized", ANOTHER_CHAT
     elif record.run is not None and record.run.state in RUN.final:
         reason, hint = "run_succeeded", ANOTHER_RUN.format(record.id)
-    elif len(record.queue.pending()) >= limit:
+    elif record.queue.pending_count >= limit:
         reason, hint = "queue_full", FULL_QUEUE.format(limit)
     event = client.publisher.rejection(reason, text, "", hint)
     data = {"ok": False, "reason": reason, "hint": hint or None, "text": text}
