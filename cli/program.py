@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import errno
 import os
+import resource
 import sys
 from pathlib import Path
 
 from ..machines.errors import ConfigError, SteersmanError
 
+LEAST = 128 << 20
+"""Bytes of address space below which no thread can be counted on to start: Python then waits for ever."""
+
 
 def run(arguments: list[str]) -> int:
     """Run the command line and return its exit code; a user's mistake is reported in two lines."""
     try:
+        room, _ = resource.getrlimit(resource.RLIMIT_AS)
+        if 0 <= room < LEAST:  # no limit is a negative number
+            raise MemoryError
         if arguments[:1] == ["chat"]:
             from .chat_options import usual_options
 

@@ -239,7 +239,7 @@ def test_a_project_file_is_not_obeyed_before_it_is_trusted(place: Place, serve) 
     ("kind", "limits", "what"),
     [
         (resource.RLIMIT_NOFILE, (8, 9, 12, 16), "(few|many) open files"),
-        (resource.RLIMIT_AS, (50 << 20, 60 << 20), "memory|threads"),
+        (resource.RLIMIT_AS, (40 << 20, 60 << 20, 127 << 20), "memory"),
     ],
     ids=["open files", "address space"],
 )
