@@ -131,6 +131,6 @@ def row_of(record: SessionRecord) -> SessionRow:
 
 
 def _span(record: SessionRecord) -> int:
-    """After how many entries a snapshot is taken: seldom of a long run, whose snapshots are long."""
+    """After how many entries a snapshot is taken: seldom of what makes it long."""
     items = sum(step.total for step in record.run.steps.values()) if record.run is not None else 0
-    return max(SNAPSHOT_EVERY, items // SHARE)
+    return max(SNAPSHOT_EVERY, (items + len(record.queue.order)) // SHARE)

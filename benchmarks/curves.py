@@ -244,6 +244,14 @@ def add(process: "subprocess.Popen[bytes]", count: int) -> tuple[float, float]:
     return (cpu_seconds(process.pid) - before) / count * 1e3, size / count
 
 
+def settle(pid: int) -> None:
+    """Wait until a process does nothing any more: it has written what its start left to be written."""
+    before = -1.0
+    while (now := cpu_seconds(pid)) != before:
+        before = now
+        time.sleep(0.3)
+
+
 def queues(many: int) -> None:
     """Print what a message costs in a queue of ten and in one of ten thousand."""
     with tempfile.TemporaryDirectory() as folder:
@@ -259,6 +267,7 @@ def queues(many: int) -> None:
             for name, runs in found.items():
                 with chat(home, name) as process:
                     add(process, 5)
+                    settle(process.pid)
                     runs.append(add(process, ADDED))
     (short, few), (long, much) = (min(runs) for runs in found.values())
     head("a message added to a queue")

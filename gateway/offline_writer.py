@@ -21,7 +21,7 @@ from ..actors.commits import row_of
 from ..actors.environment import Publication
 from ..journal.codec import encode_entry
 from ..journal.entries import Entry
-from ..journal.queue_record import QueueRecord
+from ..journal.queue_record import ItemRecord, QueueRecord
 from ..journal.record import SessionRecord, apply
 from ..journal.recovery import load_record, snapshot
 from ..journal.store import Commit, Lease, Store, StoredEntry
@@ -54,7 +54,7 @@ class QueueMirror:
         self._folder = folder
         self._on_fault = on_fault
         self._waiting: dict[str, tuple[QueueRecord, float]] = {}
-        self._written: dict[str, list[Any]] = {}
+        self._written: dict[str, dict[str, tuple[ItemRecord, str]]] = {}
         self._changed = threading.Condition()
         self._is_closing = False
         self._has_failed = False
@@ -89,16 +89,23 @@ class QueueMirror:
                 return
 
     def _write(self, session: str, queue: QueueRecord, now: float) -> None:
-        from .queue_file import document, write
+        from .queue_file import document, item_text
 
-        path = self._folder / f"{session}.toml"
-        data = document(session, queue, now)
-        items: list[Any] = data["items"]
+        path, written = self._folder / f"{session}.toml", self._written.get(session)
+        before = written or {}
+        copies = {
+            item.id: copy
+            if (copy := before.get(item.id)) is not None and copy[0] is item
+            else (item, item_text(item))
+            for item in queue.live()
+        }
+        texts = [text for _, text in copies.values()]
+        is_same = written is not None and texts == [text for _, text in before.values()]
         try:
             is_there = path.is_symlink() or path.exists()
-            if (items or is_there) and not (is_there and self._written.get(session) == items):
-                write_private(path, write(data))
-                self._written[session] = items
+            if (texts or is_there) and not (is_there and is_same):
+                write_private(path, document(session, texts, now))
+                self._written[session] = copies
         except (OSError, ConfigError) as error:
             if not self._has_failed:
                 self._has_failed = True

@@ -18,13 +18,14 @@ import os
 import re
 import stat
 import tomllib
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import tomli_w
 
-from ..journal.queue_record import QueueRecord
+from ..journal.queue_record import ItemRecord, QueueRecord
 from ..machines.errors import ConfigError
 from ..machines.messages import ImportedItem
 from ..workflows.document import is_list, is_table
@@ -36,29 +37,29 @@ LIMIT = 8 * 1024 * 1024
 """Bytes of a queue file; a queue that people wrote is far smaller."""
 
 
-def document(session: str, queue: QueueRecord, now: float) -> dict[str, Any]:
-    """Return the document of a queue: the items that have not ended, in order, with times in UTC."""
-    return {
-        "session_id": session,
-        "saved_at": _utc(now),
-        "items": [
-            {
-                "id": item.id,
-                "content": item.text,
-                "status": item.state,
-                **({"type": "steer"} if item.is_steer else {}),
-                "created_at": _utc(item.created),
-                "progress": progress_text(item.progress).strip(" ()"),
-                "user": item.user,
-            }
-            for item in queue.live()
-        ],
+def item_text(item: ItemRecord) -> str:
+    """Write a message as one table of `items`, with its times in UTC."""
+    table = {
+        "id": item.id,
+        "content": item.text,
+        "status": item.state,
+        **({"type": "steer"} if item.is_steer else {}),
+        "created_at": _utc(item.created),
+        "progress": progress_text(item.progress).strip(" ()"),
+        "user": item.user,
     }
+    return f"[[items]]\n{_toml(table)}"
 
 
-def write(data: dict[str, Any]) -> bytes:
-    """Write a document as TOML."""
-    return tomli_w.dumps(data, multiline_strings=False).encode("utf-8", "replace")
+def document(session: str, items: Sequence[str], now: float) -> bytes:
+    """Return the document of a queue, from the texts of its messages."""
+    head = {"session_id": session, "saved_at": _utc(now)}
+    text = "\n".join((_toml(head), *items)) if items else _toml({**head, "items": []})
+    return text.encode("utf-8", "replace")
+
+
+def _toml(data: dict[str, Any]) -> str:
+    return tomli_w.dumps(data, multiline_strings=False)
 
 
 def parse(text: str, file: str) -> list[ImportedItem]:
@@ -120,12 +121,12 @@ def write_file(path: Path, session: str, queue: QueueRecord, now: float) -> int:
     """
     if path.is_symlink() or path.exists():
         read_file(path)
-    data = document(session, queue, now)
+    items = [item_text(item) for item in queue.live()]
     try:
-        replace_file(path, write(data), 0o600)
+        replace_file(path, document(session, items, now), 0o600)
     except OSError as error:
         raise _unusable(f"it cannot be written: {error.strerror}", path) from error
-    return len(data["items"])
+    return len(items)
 
 
 def _unusable(what: str, path: Path) -> ConfigError:

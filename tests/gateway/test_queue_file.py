@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from steersman.gateway.queue_file import document, parse, read_file, write, write_file
+from steersman.gateway.queue_file import document, item_text, parse, read_file, write_file
 from steersman.journal.queue_record import ItemRecord, QueueRecord
 from steersman.machines.errors import ConfigError
 from steersman.machines.messages import ImportedItem
@@ -24,13 +24,18 @@ def queue(*texts: str) -> QueueRecord:
     return QueueRecord(items=items, order=tuple(items))
 
 
+def copy_of(record: QueueRecord, now: float) -> bytes:
+    """The document of a queue."""
+    return document("abc", [item_text(item) for item in record.live()], now)
+
+
 def test_what_is_written_reads_back() -> None:
     """A document has the promised fields, in UTC, and is imported as it was."""
     record = queue("first", ODD)
     progress = {"done": 23, "total": 50, "unit": "file"}
     first = replace(record.items["m1"], state="interrupted", progress=progress)
     record = replace(record, items={**record.items, "m1": first})
-    text = write(document("abc", record, 1_800_000_100.0)).decode()
+    text = copy_of(record, 1_800_000_100.0).decode()
     data = tomllib.loads(text)
     assert list(data) == ["session_id", "saved_at", "items"]
     assert list(data["items"][0]) == ["id", "content", "status", "created_at", "progress", "user"]
@@ -75,7 +80,7 @@ def test_what_has_ended_is_left_out() -> None:
 def test_links_pipes_and_large_files_are_not_read(tmp_path: Path) -> None:
     """Only a regular file of a sensible size is read; nothing is followed, nothing blocks."""
     real = tmp_path / "real.toml"
-    real.write_bytes(write(document("abc", queue("a"), 0.0)))
+    real.write_bytes(copy_of(queue("a"), 0.0))
     (tmp_path / "link.toml").symlink_to(real)
     os.mkfifo(tmp_path / "pipe.toml")
     (tmp_path / "large.toml").write_bytes(b"# \n" * 3_000_000)
