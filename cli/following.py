@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from ..gateway.events.contract import Event, QueueEvent, is_aside
+from ..gateway.events.contract import Event, QueueEvent, QueueItem, has_left, is_aside, items_after
 from ..gateway.interface import ChatSession
 
 _ENDS_ANSWER = frozenset(
@@ -40,19 +40,25 @@ class HeldNotice:
 
     def __init__(self) -> None:
         self._count = 0
+        self._items: list[QueueItem] = []
 
     def hear(self, event: Event) -> str:
         """Take in an event; return the notice for it, or an empty text."""
         before = self._count
         match event["type"]:
             case "session_started":
-                self._count = 0
-            case "recovered" | "queue":
-                self._count = sum(bool(item.get("held")) for item in event["items"])
+                self._count, self._items = 0, []
+            case "recovered":
+                self._take(event["items"])
+            case "queue":
+                self._take(items_after(self._items, event))
             case _:
                 return ""
         is_more = event["type"] == "queue" and self._count > before
         return f"Held: {self._count} waiting. /queue resume runs them." if is_more else ""
+
+    def _take(self, items: list[QueueItem]) -> None:
+        self._items, self._count = items, sum(bool(item.get("held")) for item in items)
 
 
 class StartedTurns:
@@ -82,10 +88,15 @@ class StartedTurns:
     def _update(self, event: QueueEvent) -> None:
         """Take over edited texts, add interrupted messages, and drop removed ones."""
         before = self._waiting
-        self._waiting = {
+        items = event.get("items", event.get("changed", []))
+        known = {
             item["id"]: item["text"]
-            for item in event["items"]
+            for item in items
             if item["id"] in before or item["state"] == "interrupted"
+        }
+        kept = {} if "items" in event else before
+        self._waiting = {
+            name: text for name, text in (kept | known).items() if not has_left(event, name)
         }
 
 

@@ -23,7 +23,7 @@ from ..gateway.commands.command import CommandCall
 from ..gateway.commands.talk import answer, stop
 from ..gateway.conversation import Conversation
 from ..gateway.dumps.story import story_of
-from ..gateway.events.contract import Event
+from ..gateway.events.contract import Event, has_left
 from ..gateway.formats import iso
 from ..gateway.home import find_session, named_session
 from ..gateway.host import Host
@@ -330,15 +330,11 @@ class _Outcome:
                         text = ""
                     case "turn_ended" if event["item"] == item or (turn and event["turn"] == turn):
                         return {"status": event["status"], "turn": event["turn"], "text": text}
-                    case "queue" if not turn and _is_gone(event["items"], item):
+                    case "queue" if not turn and item.startswith("m") and has_left(event, item):
                         return {"status": "withdrawn"}
                     case _:
                         continue
         return {"status": "waiting" if self._is_late else "left", "turn": turn, "text": text}
-
-
-def _is_gone(items: list[Any], item: str) -> bool:
-    return item.startswith("m") and all(one["id"] != item for one in items)
 
 
 class _Run:

@@ -33,14 +33,13 @@ from .commands.session import detach, leave
 from .events.contract import (
     ChildStartedEvent,
     Event,
-    QueueEvent,
     ReceiptEvent,
     SessionStartedEvent,
     Stamp,
     TurnStartedEvent,
 )
 from .events.goal import goal_status
-from .events.translation import EventPublisher, question_asked, queue_view, tool_started
+from .events.translation import EventPublisher, question_asked, tool_started, whole_queue
 from .remote import Remote
 from .router import EventBus
 from .running import Works
@@ -83,7 +82,7 @@ def how_it_is(data: dict[str, Any], now: float, at: Stamp) -> Iterator[Event]:
     goals = decode(GoalsRecord, data["goals"])
     if goals.goal is not None and not goals.goal.is_over:
         yield goal_status(goals.goal, goals, at)
-    yield QueueEvent(type="queue", **at, **queue_view(decode(QueueRecord, data["queue"])))
+    yield whole_queue(decode(QueueRecord, data["queue"]), at)
 
 
 def _calls(turn: dict[str, Any], at: Stamp) -> Iterator[Event]:

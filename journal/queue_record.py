@@ -147,6 +147,27 @@ class QueueRecord(Value, dict=True):
         """
         return list(self._special)
 
+    def apart(self) -> Iterable[ItemRecord]:
+        """Return what `special` returns, in no order, and the steers that were put aside."""
+        return self._apart.values()
+
+    def is_live(self, name: str) -> bool:
+        """Whether an item has a place in the queue."""
+        item = self.items.get(name)
+        if item is None or item.is_over:
+            return False
+        return item.only_waits or any(one.id == name for one in self._special)
+
+    def place(self, name: str) -> int:
+        """Return the place of an item in `live`, from 1."""
+        begun = list(self._begun)
+        if name in begun:
+            return begun.index(name) + 1
+        if name == self.order[-1]:
+            return len(self.order)
+        before = self.order[: self.order.index(name)]
+        return len(begun) + len(before) - sum(other in before for other in begun) + 1
+
     def having(
         self, *items: ItemRecord, forgets: Iterable[str] = (), **changes: Any
     ) -> "QueueRecord":

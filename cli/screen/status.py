@@ -6,7 +6,14 @@ from pathlib import Path
 
 from msgspec import Struct, field
 
-from ...gateway.events.contract import Event, ProgressEvent, QueueItem, Tokens, is_aside
+from ...gateway.events.contract import (
+    Event,
+    ProgressEvent,
+    QueueItem,
+    Tokens,
+    is_aside,
+    items_after,
+)
 from ...gateway.formats import sender
 
 
@@ -105,7 +112,7 @@ class Status(Struct, kw_only=True):
             case "progress":
                 self.progress = event
             case "queue":
-                self.items = event["items"]
+                self.items = items_after(self.items, event)
             case "goal":
                 used, most = event["turns_used"], event["max_turns"]
                 self.goal = GoalStatus(state=event["state"], used=used, most=most)

@@ -33,6 +33,7 @@ from ..events.contract import (
     RejectedEvent,
     TurnEndedEvent,
     TurnUsage,
+    has_left,
 )
 from ..host import Host
 from .update import NOT_HERE, EditorUpdates, Update, busy_option, commands, goal_update, history
@@ -149,9 +150,8 @@ class Prompts:
 
     def _queue_changed(self, event: QueueEvent, *, is_parked: bool) -> None:
         """Cancel prompts that left the queue without a turn, or that are held while nothing runs."""
-        queued = {item["id"] for item in event["items"]}
         for prompt in self._all():
-            is_gone = prompt.item and not prompt.turn and prompt.item not in queued
+            is_gone = prompt.item and not prompt.turn and has_left(event, prompt.item)
             if is_gone or (prompt.item and is_parked):
                 prompt.end(PromptOutcome(stop_reason="cancelled"))
 

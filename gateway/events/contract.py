@@ -9,7 +9,7 @@ docs/events.md is written from this module: an event's docstring says when it is
 a field describes the field, and the text below a union is the introduction of its section.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NotRequired, TypedDict, TypeGuard
 
 # Common fields ------------------------------------------------------------------------------------
@@ -73,6 +73,13 @@ class QueueItem(TypedDict):
     """true if it waits until a person resumes it"""
     edited: NotRequired[bool]
     """true while a person edits it: until then it does not start"""
+
+
+class ChangedItem(QueueItem):
+    """A message of the queue that is new, or is not as it was."""
+
+    place: int
+    """its place among all messages, from 1"""
 
 
 class QueueView(TypedDict):
@@ -323,10 +330,25 @@ class ErrorEvent(Stamp):
     """the key of the input line that it is about"""
 
 
-class QueueEvent(QueueView, Stamp):
-    """Sent after each change of the queue."""
+class QueueEvent(Stamp):
+    """Sent after each change of the queue: with all its messages, or of a long one with the change.
+
+    In a queue of more than 50 messages an event has `changed` and `removed` in place of `items`, unless
+    all may have changed: take out what is in either, then put each of `changed` at its place, in their
+    order. `/queue` gives the whole at any time.
+    """
 
     type: Literal["queue"]
+    state: str
+    """open or held"""
+    count: int
+    """how many messages the queue has"""
+    items: NotRequired[list[QueueItem]]
+    """all messages, the next one first"""
+    changed: NotRequired[list[ChangedItem]]
+    """the messages that are new, or are not as they were"""
+    removed: NotRequired[list[str]]
+    """ids of the messages that have ended"""
 
 
 class CompactedEvent(Stamp):
@@ -897,3 +919,22 @@ def is_receipt(event: Event, client_id: str) -> TypeGuard[ReceiptEvent]:
 def is_aside(event: Event) -> bool:
     """Whether an event is a subagent's own, which a screen leaves out; its questions are not."""
     return "parent" in event and event["type"] != "question"
+
+
+def items_after(items: Sequence[QueueItem], event: QueueEvent) -> list[QueueItem]:
+    """Return the messages of a queue after an event, from those before it."""
+    if "items" in event:
+        return event["items"]
+    changed = event.get("changed", [])
+    gone = {*event.get("removed", ()), *(item["id"] for item in changed)}
+    there = [item for item in items if item["id"] not in gone]
+    for item in changed:
+        there.insert(item["place"] - 1, item)
+    return there
+
+
+def has_left(event: QueueEvent, item: str) -> bool:
+    """Whether an event shows that a message is not in the queue any more."""
+    if "items" in event:
+        return all(one["id"] != item for one in event["items"])
+    return item in event.get("removed", ())

@@ -34,6 +34,7 @@ from .compaction import attachment_events, of_compaction, of_limits, of_revert, 
 from .contract import (
     AcceptedEvent,
     AnsweredEvent,
+    ChangedItem,
     ErrorEvent,
     Event,
     InterruptedEvent,
@@ -69,6 +70,8 @@ from .contract import (
 from .goal import of_goal
 from .run import of_run
 
+WHOLE_QUEUE = 50
+"""Messages up to which each event has the whole queue."""
 CHANGES_QUEUE = (
     e.Queued,
     e.Requeued,
@@ -231,8 +234,84 @@ def translate(entry: e.Entry, record: SessionRecord, at: Stamp) -> list[Event]:
     if record.run is not None:
         events += of_run(entry, record, record.run, at)
     if isinstance(entry, CHANGES_QUEUE):
-        events.append(QueueEvent(type="queue", **at, **queue_view(record.queue)))
+        events.append(queue_event(entry, record, at))
     return events
+
+
+def queue_event(
+    entry: e.Entry, record: SessionRecord, at: Stamp, longest: int = WHOLE_QUEUE
+) -> QueueEvent:
+    """Return the event of a queue that an entry has changed: the whole up to the `longest`."""
+    queue = record.queue
+    names = _concerned(entry, record) if len(queue.order) > longest else None
+    if names is None:
+        return whole_queue(queue, at)
+    places = {name: queue.place(name) for name in names if queue.is_live(name)}
+    items = [queue.items[name] for name in sorted(places, key=lambda name: places[name])]
+    changed = [
+        ChangedItem(**item_view(item, is_held=queue.holds(item)), place=places[item.id])
+        for item in items
+    ]
+    removed = [name for name in names if name not in places]
+    return QueueEvent(
+        type="queue",
+        **at,
+        state=queue.state,
+        count=len(queue.order),
+        changed=changed,
+        removed=removed,
+    )
+
+
+def whole_queue(queue: QueueRecord, at: Stamp) -> QueueEvent:
+    """Return the event of a queue with all its messages."""
+    view = queue_view(queue)
+    return QueueEvent(
+        type="queue", **at, state=view["state"], count=len(queue.order), items=view["items"]
+    )
+
+
+def _concerned(entry: e.Entry, record: SessionRecord) -> list[str] | None:
+    """Name the items that an entry may have changed, removed or put back; none for any of them."""
+    match entry:
+        case e.Steered():
+            return list(entry.items)
+        case e.Deferred():
+            return [entry.new_item]
+        case e.TurnStarted():
+            return [entry.item, *_steers_for(entry.turn, record)]
+        case e.TurnEnded():
+            return [record.turns[entry.turn].item]
+        case e.Interrupted():
+            return [record.turns[entry.turn].item, *_steers_for(entry.turn, record)]
+        case e.ChildInterrupted() | e.ChildResumed():
+            return [item.id for item in record.queue.special() if item.child == entry.child]
+        case e.Withdrawn() | e.Requeued():
+            item = record.queue.items.get(entry.item)
+            if item is None:  # it is forgotten already, and so is the turn that it had
+                return None
+            return [entry.item, *(_steers_for(item.turn, record) if item.turn else ())]
+        case (
+            e.Queued()
+            | e.EditBegun()
+            | e.EditEnded()
+            | e.Edited()
+            | e.Moved()
+            | e.SteerAddressed()
+            | e.Offered()
+            | e.OfferAnswered()
+            | e.OfferWanted()
+            | e.Kept()
+            | e.SteerArrived()
+        ):
+            return [entry.item]
+        case _:  # the queue was held or released, or its session recovered
+            return None
+
+
+def _steers_for(turn: str, record: SessionRecord) -> list[str]:
+    """Name the steers that wait for a turn, also where they were put aside with it."""
+    return [item.id for item in record.queue.apart() if item.for_turn == turn]
 
 
 def _of_family(entry: e.Entry, record: SessionRecord, at: Stamp) -> list[Event]:

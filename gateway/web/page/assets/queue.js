@@ -6,6 +6,8 @@ import { announce, chip, el, fill, icon, iconButton, set, toast } from "./dom.js
 const HOLD = 10_000; // milliseconds after which it is said again that a message is being edited
 const EDITOR = newKey("editor");
 
+const SHOWN = 100; // messages that have a row; of the others only their number is shown
+
 const isWaiting = (item) => item.state === "pending";
 
 /** Tell a person why something was refused. */
@@ -22,19 +24,35 @@ export class QueueView {
     this.onwhy = onwhy;
     this.onleft = onleft;
     this.rows = new Map();
-    this.items = [];
+    [this.items, this.waiting, this.places] = [[], [], new Map()];
     this.state = "open";
+    this.isKnown = false;
     this.drag = null;
     this.late = null; // a queue that came during a drag
     this.heading = el("h2", { id: "queue-title" }, "Queue");
     this.list = el("ol.queue", { "aria-labelledby": "queue-title" });
     this.banner = el("div.held");
     this.empty = el("p.muted", "Nothing waits.");
-    this.node = el("section.queue-panel", { "aria-labelledby": "queue-title" }, el("header.panel-head", this.heading), this.banner, this.list, this.empty);
+    this.more = el("p.muted");
+    this.node = el("section.queue-panel", { "aria-labelledby": "queue-title" }, el("header.panel-head", this.heading), this.banner, this.list, this.more, this.empty);
   }
 
-  get waiting() {
-    return this.items.filter(isWaiting);
+  get isHeld() {
+    return this.state === "held" || this.items.some((item) => item.held || item.state === "interrupted");
+  }
+
+  /** Take in a whole queue, or the change of the one that is known; false if that is not enough to know it. */
+  take(queue) {
+    const before = this.late || this;
+    let { items } = queue;
+    if (!items) {
+      const gone = new Set([...queue.removed, ...queue.changed.map((item) => item.id)]);
+      items = before.items.filter((item) => !gone.has(item.id));
+      for (const item of queue.changed) items.splice(item.place - 1, 0, item);
+    }
+    this.isKnown = Boolean(queue.items) || (this.isKnown && items.length === queue.count);
+    if (this.isKnown) this.show({ state: queue.state, items });
+    return this.isKnown;
   }
 
   path(number) {
@@ -49,8 +67,10 @@ export class QueueView {
     }
     const focused = this.list.contains(document.activeElement) ? document.activeElement : null;
     [this.items, this.state] = [queue.items, queue.state];
+    this.waiting = this.items.filter(isWaiting);
+    this.places = new Map(this.waiting.map((item, at) => [item.id, at]));
     const gone = new Set(this.rows.keys());
-    this.items.forEach((item, at) => {
+    this.items.slice(0, SHOWN).forEach((item, at) => {
       gone.delete(item.id);
       let row = this.rows.get(item.id);
       if (!row) this.rows.set(item.id, (row = this.makeRow(item)));
@@ -69,7 +89,10 @@ export class QueueView {
     fill(this.heading, "Queue", waiting ? el("span.count", `${waiting} waiting`) : null);
     this.empty.hidden = this.items.length > 0;
     this.list.hidden = this.items.length === 0;
-    const isHeld = this.state === "held" || this.items.some((item) => item.held || item.state === "interrupted");
+    const { isHeld } = this;
+    const more = this.items.length - SHOWN;
+    this.more.hidden = more <= 0;
+    this.more.textContent = more > 0 ? `and ${more} more` : "";
     fill(this.banner, isHeld && [el("span", "Held: nothing runs until you resume it."),
       maySpeak() && el("button.accent", { type: "button", onclick: () => this.resume() }, "Resume")]);
     this.banner.hidden = !isHeld;
@@ -105,7 +128,7 @@ export class QueueView {
   drawRow(row, item) {
     row.item = item;
     if (row.isEditing && !isWaiting(item)) row.leave();
-    const at = this.waiting.findIndex((other) => other.id === item.id);
+    const at = this.places.get(item.id) ?? -1;
     const drawn = JSON.stringify([item, at, this.waiting.length]);
     if (row.isEditing || row.isDrawn === drawn) return;
     row.isDrawn = drawn;
@@ -168,13 +191,13 @@ export class QueueView {
   }
 
   move(item, step) {
-    return this.place(item, this.waiting.findIndex((other) => other.id === item.id) + step);
+    return this.place(item, this.places.get(item.id) + step);
   }
 
   /** Move a message to a place among those that wait, from 0; what is shown moves at once. */
   place(item, at) {
-    const waiting = this.waiting;
-    const from = waiting.findIndex((other) => other.id === item.id);
+    const waiting = [...this.waiting];
+    const from = this.places.get(item.id) ?? -1;
     if (at < 0 || at >= waiting.length || from < 0 || at === from) return Promise.resolve();
     const before = { items: this.items, state: this.state };
     waiting.splice(at, 0, ...waiting.splice(from, 1));
@@ -264,7 +287,7 @@ export class QueueView {
     if (event.button !== 0 || this.drag) return;
     event.preventDefault();
     row.grip.focus();
-    const rows = this.waiting.map((item) => this.rows.get(item.id));
+    const rows = this.waiting.map((item) => this.rows.get(item.id)).filter(Boolean);
     const from = rows.indexOf(row);
     const boxes = rows.map((other) => other.node.getBoundingClientRect());
     this.drag = { row, rows, boxes, from, at: from, start: event.clientY };

@@ -137,7 +137,7 @@ export class SessionView {
     this.drawState();
     if (this.row.parent) this.ofParent();
     const known = await Promise.allSettled([get(`${this.path}/queue`), this.loadDump()]);
-    if (known[0].status === "fulfilled" && !this.hasQueue) this.onqueue(known[0].value);
+    if (known[0].status === "fulfilled" && !this.queue.isKnown) this.onqueue(known[0].value);
     for (let pages = 0; this.scroller.scrollHeight <= this.scroller.clientHeight && this.stream.oldest > 0 && pages < 5; pages += 1) await this.loadOlder();
     if (this.input) this.grow();
     if (this.input && matchMedia("(pointer: fine)").matches) this.input.focus();
@@ -254,16 +254,23 @@ export class SessionView {
   }
 
   onqueue(queue) {
-    this.hasQueue = true;
-    this.queue.show(queue);
-    const waiting = this.queue.waiting;
-    const isHeld = queue.state === "held" || queue.items.some((item) => item.held || item.state === "interrupted");
+    if (!this.queue.take(queue)) return void (this.transcript.isOld || this.askQueue());
+    const { waiting, isHeld } = this.queue;
     this.panelCount.textContent = waiting.length || "";
     const label = "Queue, goal and subagents";
     this.panelButton.setAttribute("aria-label", waiting.length ? `${waiting.length} waiting: ${label}` : label);
     this.strip.hidden = !waiting.length && !isHeld;
     fill(this.strip, isHeld ? chip("held") : el("b", `${waiting.length} waiting`), el("span", waiting[0] ? waiting[0].text : "resume to go on"), icon("chevron"));
     this.drawState();
+  }
+
+  /** Get the whole queue: what came last was the change of one that is not known here. */
+  async askQueue() {
+    if (this.isAsking) return;
+    this.isAsking = true;
+    const queue = await get(`${this.path}/queue`).catch(() => null);
+    this.isAsking = false;
+    if (queue && !this.isClosed) this.onqueue(queue);
   }
 
   onquestion(event) {

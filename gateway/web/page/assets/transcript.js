@@ -161,7 +161,7 @@ export class Transcript {
   }
 
   on_queue(event) {
-    for (const item of event.items) {
+    for (const item of event.items || event.changed) {
       this.items.set(item.id, { ...this.items.get(item.id), ...item });
       const waiting = this.bubbles.get(item.id);
       if (waiting) {
