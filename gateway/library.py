@@ -262,7 +262,7 @@ class Link:
 
     async def refuse_own_tool(self) -> None:
         """Raise `UsageError` in a tool for whose end the session waits, itself or in a subagent."""
-        session = running_session()
+        session = "" if self.over else running_session()  # what was left waits for nothing
         while session and session != self.session:
             session = await asyncio.to_thread(_parent_of, self.store, session)
         if session:

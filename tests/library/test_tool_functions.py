@@ -552,6 +552,26 @@ def test_a_home_is_left_although_a_tool_does_not_return() -> None:
     run(scene())
 
 
+def test_a_tool_learns_what_became_of_a_message_in_a_home_that_was_left() -> None:
+    """The home is closed; nobody asks it whether the tool's own session belongs to it."""
+    found: list[str] = []
+
+    @steersman.tool
+    async def work() -> None:
+        """Work."""
+        async with memory_home() as inner:
+            session = await inner.start(steersman.Agent(model=Asked("Four.")))
+            receipt = await session.say("Two and two?")
+            await receipt.done()
+        found.append((await receipt.done()).text)
+
+    async def scene() -> None:
+        assert (await played(work))[1] == "Done."
+        assert found == ["Four."]
+
+    run(scene())
+
+
 def test_a_mutating_tool_runs_alone() -> None:
     """Calls of one answer run side by side, except one that changes files."""
     meet = threading.Barrier(2, timeout=seconds(20))
