@@ -207,6 +207,36 @@ def test_a_message_that_is_edited_waits_for_its_editor(
     assert one.complaints() == []
 
 
+def test_a_long_queue_is_shown_in_part_and_followed(
+    serve, served: Start, browser: Open, gate: Gate, place: Place
+) -> None:
+    """Its events have only what changed; a page that comes later shows the same."""
+    serve(shell(gate.command), Text("Done."))
+    with (place.home / "config.toml").open("a") as config:
+        config.write("[auto_queue]\nmax_queue_size = 200\n")
+    web = served()
+    one = browser(web)
+    session = web.begin()
+    open_session(one, web, session)
+    at_a_gate(web, session, one, gate)
+    for number in range(1, 122):
+        say(web, session, f"wish {number}", "queue")
+    one.wait_text("and 22 more", ".queue-panel")  # with what runs
+    other = browser(web, "laptop")
+    open_session(other, web, session)
+    queue = f"sessions/{session}/queue"
+    assert web.ask("DELETE", f"{queue}/3").status == 200
+    assert web.ask("PATCH", f"{queue}/122", {"position": 1}).status == 200
+    assert web.ask("PATCH", f"{queue}/122", {"text": "the last one"}).status == 200
+    for page in (one, other):
+        page.wait_text("and 21 more", ".queue-panel")
+        page.wait_text("the last one", ".queue")
+        assert page.texts(".queue .item-text")[1:3] == ["the last one", "wish 1"]
+        assert len(page.texts(".queue .item")) == 100
+        page.wait_text("120 waiting", ".panel-head")
+    assert one.complaints() == other.complaints() == []
+
+
 def test_a_subagent_is_shown_asks_answers_and_is_stopped(
     place: Place, serve, served: Start, browser: Open, gate: Gate
 ) -> None:
