@@ -56,7 +56,8 @@ format:
 
 bench:
 	@.ci/venv dev </dev/null
-	@for file in benchmarks/[a-z]*.py; do echo "== $$file"; .venv/bin/python "$$file" || exit 1; done
+	@for file in benchmarks/[a-z]*.py; do echo "== $$file"; \
+	    STEERSMAN_FIGURES=$(if $(filter --write,$(ARGS)),benchmarks/figures) .venv/bin/python "$$file" || exit 1; done
 
 bench-peers:
 	@.ci/venv dev </dev/null

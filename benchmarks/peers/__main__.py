@@ -1,14 +1,13 @@
 """steersman beside other agents, headless, on the same work; `--write` also writes docs/performance.md.
 
 Run it as `make bench-peers`. It installs the others once, which needs npm and PyPI; what is measured asks
-only a server on loopback. It takes about ten minutes on a quiet machine. The figures are kept beside the
-installations (`figures.json`), so that `--write --again` writes the page of the last run.
+only a server on loopback. It takes about five minutes on a quiet machine. `--write` keeps the figures in
+benchmarks/figures and writes docs/performance.md; `--write --again` writes the page from what is kept.
 """
 
 import argparse
 import json
 import os
-import platform
 import subprocess
 import sys
 import tempfile
@@ -16,17 +15,21 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+sys.path.insert(1, str(Path(__file__).resolve().parents[1]))  # for what all benchmarks share
+
 import measures
 import page
-from contenders import CACHE, CHECKOUT, CONTENDERS, Contender, Live, Missing
+from contenders import CHECKOUT, CONTENDERS, Contender, Live, Missing
 from measures import Seat
 from page import OURS, Figures
 from server import PeerServer
+from table import machine
 
 ONE_SHOT: dict[str, tuple[Callable[[Seat], float], int]] = {
     "version": (measures.version, 3),
     "first": (measures.first_request, 1),
     "memory": (measures.memory, 1),
+    "keys": (measures.keys, 1),
 }
 """Measures of whole processes, with how many samples each round takes."""
 ONCE: dict[str, Callable[[Seat], float]] = {
@@ -35,16 +38,6 @@ ONCE: dict[str, Callable[[Seat], float]] = {
     "prefix": measures.prefix,
 }
 """Measures that do not vary."""
-
-
-def machine() -> str:
-    """Name the machine: processors, their model, system, Python."""
-    model = ""
-    for line in Path("/proc/cpuinfo").read_text().splitlines():
-        if line.startswith("model name"):
-            model = line.partition(":")[2].strip()
-            break
-    return f"{os.cpu_count()} x {model or platform.machine()}, {platform.system()} {platform.release()}"
 
 
 def load() -> str:
@@ -121,7 +114,7 @@ def measure_conversations(seats: list[Seat], figures: Figures, rounds: int) -> N
                 live.say("hi")
                 live.ended()
         except (Missing, OSError) as error:
-            for row in ("turn", "ended", "tool", "daemon", "steer", "stream"):
+            for row in ("turn", "ended", "tool", "daemon", "steer", "stream", "idle"):
                 figures.add(row, seat.contender.name, str(error))
             open_ones = [pair for pair in open_ones if pair[0] is not seat]
     for _ in range(4 * rounds):
@@ -131,6 +124,7 @@ def measure_conversations(seats: list[Seat], figures: Figures, rounds: int) -> N
         for seat, live in open_ones:
             say(f"round {number + 1}: conversation with {seat.contender.name}")
             sample(figures, "stream", measures.streaming, seat, live)
+            sample(figures, "idle", measures.idle, seat, live)
             if seat.contender.can_steer:
                 sample(figures, "steer", measures.steer, seat, live, number)
             else:
@@ -164,7 +158,7 @@ def main() -> int:
         "--only", default="", help="names, with commas; steersman always takes part"
     )
     given = parser.parse_args()
-    kept = CACHE / "figures.json"
+    kept = page.KEPT / "peers.json"
     if given.again:
         figures = page.from_data(json.loads(kept.read_text("utf-8")))
     else:
@@ -184,7 +178,9 @@ def main() -> int:
             measure_conversations(seats, figures, given.rounds)
         figures.load = f"{figures.load} to {load()}"
         say("")
-        kept.write_text(json.dumps(page.as_data(figures)), "utf-8")
+        if given.write:
+            kept.parent.mkdir(exist_ok=True)
+            kept.write_text(json.dumps(page.as_data(figures), indent=1) + "\n", "utf-8")
     print(f"\n{figures.date}, {figures.machine}, load average {figures.load}\n")
     print(page.peers_table(figures), page.goals_table(figures), sep="\n\n")
     for name, why in figures.skipped.items():

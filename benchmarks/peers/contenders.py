@@ -37,7 +37,8 @@ class Contender:
     """One program. `configure` writes its settings into a home and returns its environment.
 
     `one_shot` are the arguments before a prompt. `live` starts a conversation; none: it has no headless
-    one. `can_steer`: it has words for a message into a running turn.
+    one. `can_steer`: it has words for a message into a running turn. `chat` are the arguments of its
+    chat, and a word that its screen shows once it is there; none: its screen is not known here.
     """
 
     name: str
@@ -47,6 +48,7 @@ class Contender:
     one_shot: tuple[str, ...]
     live: "Callable[[list[str], Path, dict[str, str]], Live] | None"
     can_steer: bool = True
+    chat: tuple[tuple[str, ...], str] | None = None
     version: tuple[str, ...] = ("--version",)
 
     @property
@@ -493,7 +495,15 @@ def _hermes(home: Path, url: str) -> dict[str, str]:
 
 _NPM = "node_modules/.bin"
 CONTENDERS = (
-    Contender(OURS, "", "steersman/bin/steersman", _ours, ("chat", "--yes"), OurLive),
+    Contender(
+        OURS,
+        "",
+        "steersman/bin/steersman",
+        _ours,
+        ("chat", "--yes"),
+        OurLive,
+        chat=(("chat", "--yes"), "idle"),
+    ),
     Contender(
         "codex",
         "npm:@openai/codex@0.169.0",

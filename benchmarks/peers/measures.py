@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from contenders import CACHE, OURS, PATIENCE, Contender, Live, Missing
+from screen import Pty
 from server import Asked, PeerServer
 
 LONGEST = 3.0
@@ -111,6 +112,17 @@ def _cpu(pids: list[int]) -> float:
     return total / _TICK
 
 
+def _wakes(pids: list[int]) -> int:
+    """Return how often the threads of processes have slept, each time to be woken."""
+    total = 0
+    for pid in pids:
+        for status in Path(f"/proc/{pid}/task").glob("*/status"):
+            with suppress(OSError):
+                words = status.read_text().split("\nvoluntary_ctxt_switches:")[1].split()
+                total += int(words[0])
+    return total
+
+
 def _is_dead(pid: int) -> bool:
     try:
         state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
@@ -164,6 +176,20 @@ def memory(seat: Seat) -> float:
         time.sleep(0.02)
     _wait(process)
     return most
+
+
+def keys(seat: Seat) -> float:
+    """Return the milliseconds from a chat's start until it shows a key. Raises `Missing`."""
+    if not seat.contender.chat:
+        raise Missing("its screen is not read here")
+    words, sign = seat.contender.chat
+    one = Pty(seat.contender.command(*words), seat.folder, dict(seat.environ))
+    try:
+        one.until(sign)
+        one.type("Z")
+        return (one.until("Z") - one.began) * 1e3
+    finally:
+        one.close()
 
 
 def tokens(seat: Seat) -> float:
@@ -272,6 +298,16 @@ def steer(seat: Seat, live: Live, number: int) -> float:
     took = asked.came + now - _pid_in(over) / 1e9
     live.ended()
     return took * 1e3
+
+
+def idle(seat: Seat, live: Live) -> float:
+    """Return how often a second all its threads wake up, of themselves, while nothing happens."""
+    seconds = 3.0
+    time.sleep(1.0)
+    before, began = _wakes(_family(live.pid)), time.perf_counter()
+    time.sleep(seconds)
+    woken, took = _wakes(_family(live.pid)) - before, time.perf_counter() - began
+    return woken / took
 
 
 def streaming(seat: Seat, live: Live) -> float:

@@ -4,6 +4,7 @@ Figures are lists of samples by row and contender, or the reason why there are n
 """
 
 import ast
+import json
 import math
 import statistics
 from collections.abc import Mapping, Sequence
@@ -12,6 +13,8 @@ from pathlib import Path
 
 OURS = "steersman"
 BENCHMARKS = Path(__file__).resolve().parents[1]
+KEPT = BENCHMARKS / "figures"
+"""Where figures are kept for the page: `peers.json`, and a file for each benchmark."""
 Samples = list[float] | str
 
 
@@ -43,26 +46,43 @@ measures, and prints these tables; `ARGS=--write` also writes this page, and
 ## Curves and parts
 
 How cost grows with sessions, messages, files and steps, and what single parts cost, is measured by
-`make bench`; each benchmark prints its figures beside a baseline of the same run.
+`make bench`; each benchmark prints its figures beside a baseline of the same run, and
+`make bench ARGS=--write` keeps them for this page.
 
 {benchmarks}
+
+What has a limit, or is one of two ends of a curve:
+
+{curves}
 """
 
 
 @dataclass(frozen=True)
 class Row:
-    """One measure: `goal` is its limit, of the median, as such or as `times` the median of `against`."""
+    """One measure: `goal` is its limit, of the median, as such or as times the median of `against`.
+
+    `beside` is the measure of that one which counts, where it is another.
+    """
 
     key: str
     title: str
     goal: str
     limit: float
     against: str = ""
+    beside: str = ""
 
 
 ROWS = (
     Row("version", "`--version`, times bare python", "at most 2", 2),
     Row("first", "first model request, ms", "at most 0.8 times codex", 0.8, "codex"),
+    Row(
+        "keys",
+        "a chat takes keys, ms",
+        "at most 0.8 times codex's first request",
+        0.8,
+        "codex",
+        "first",
+    ),
     Row("memory", "one-shot peak memory, MiB", "at most 50", 50),
     Row("turn", "warm turn, ms", "at most 0.8 times pi", 0.8, "pi"),
     Row("ended", "interrupt: turn ended, ms", "at most 1.0 times pi", 1.0, "pi"),
@@ -72,7 +92,8 @@ ROWS = (
     Row("hi", 'tokens for "hi"', "at most 1,300", 1300),
     Row("output", "tokens added by 589 kB of tool output", "at most 4,000", 4000),
     Row("prefix", "request that the next one begins with, %", "100", 100),
-    Row("stream", "CPU while 200 tokens a second stream, %", "at most 7", 7),
+    Row("stream", "CPU while 200 tokens a second stream, %", "at most 0.7 times pi", 0.7, "pi"),
+    Row("idle", "wake-ups a second while nothing happens", "at most 1.0 times pi", 1.0, "pi"),
 )
 
 
@@ -137,7 +158,7 @@ def verdict(figures: Figures, row: Row) -> str:
         return "ok" if ours >= row.limit else "MISSED"
     if not row.against:
         return "ok" if ours <= row.limit else "MISSED"
-    theirs = figures.median(row.key, row.against)
+    theirs = figures.median(row.beside or row.key, row.against)
     if theirs is None:
         return f"{row.against} was not measured"
     return f"{'ok' if ours <= row.limit * theirs else 'MISSED'}: {ours / theirs:.2g} times"
@@ -174,6 +195,19 @@ def benchmarks_table(folder: Path = BENCHMARKS) -> str:
     return table(["benchmark", "measures"], rows)
 
 
+def curves_table(folder: Path = KEPT) -> str:
+    """List what the benchmarks measured when they were last kept."""
+    rows: list[list[str]] = []
+    for file in sorted(folder.glob("*.json")):
+        tables = json.loads(file.read_text("utf-8")).get("tables", {})
+        for title, table_ in tables.items():
+            when = f"{table_['date']}, load {table_['load']}"
+            for line in table_["lines"]:
+                what = f"{title}: {line['name']}" if title else line["name"]
+                rows.append([file.stem, what, line["value"], line["limit"], line["verdict"], when])
+    return table(["benchmark", "what", "value", "limit or unit", "", "measured"], rows)
+
+
 def page(figures: Figures) -> str:
     """Write docs/performance.md."""
     skipped = "".join(f"\n{name} was left out: {why}." for name, why in figures.skipped.items())
@@ -185,6 +219,7 @@ def page(figures: Figures) -> str:
         goals=goals_table(figures),
         peers=peers_table(figures),
         benchmarks=benchmarks_table(),
+        curves=curves_table(),
     )
 
 

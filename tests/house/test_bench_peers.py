@@ -80,6 +80,14 @@ def test_the_server_speaks_three_protocols(load: Any) -> None:
         assert server.wait(0, 4, seconds=seconds(5)).size == len(server.asked[3].raw)
 
 
+def test_the_page_is_that_of_the_kept_figures(load: Any) -> None:
+    """Nobody has changed docs/performance.md by hand, or kept figures without writing it."""
+    page = load("page")
+    kept = json.loads((page.KEPT / "peers.json").read_text("utf-8"))
+    written = (PEERS.parents[1] / "docs" / "performance.md").read_text("utf-8")
+    assert page.page(page.from_data(kept)) == written
+
+
 def test_the_page_says_what_was_measured_and_what_was_not(load: Any) -> None:
     """Ratios are of medians, a reason stands where there is no figure, and goals know what they miss."""
     page = load("page")
