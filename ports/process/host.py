@@ -15,6 +15,7 @@ import os
 import tempfile
 from collections.abc import Callable
 from contextlib import ExitStack
+from functools import lru_cache
 
 from ...machines.errors import ToolError
 from .leftover import MARK, mark_of
@@ -149,13 +150,19 @@ class ProcessHost:
             supervisor.close()
 
 
+@lru_cache(maxsize=512)
+def _encoded(text: str) -> bytes:
+    """Encode a part of the environment, which is the same for one command after another."""
+    return os.fsencode(text)
+
+
 def _request_of(spec: ProcessSpec, mark: str, streams: str) -> bytes:
     """Encode the command for its supervisor (see `wire.py`). Raises `UnicodeEncodeError`."""
-    encode = os.fsencode
-    given = {**spec.environment, MARK: mark}
-    environment = {encode(name): encode(value) for name, value in given.items()}
-    argv = tuple(map(encode, spec.argv))
-    return frame("run", streams, argv, encode(spec.cwd), environment, spec.timeout, spec.grace)
+    environment = {_encoded(name): _encoded(value) for name, value in spec.environment.items()}
+    environment |= {os.fsencode(MARK): os.fsencode(mark)}
+    argv = tuple(map(os.fsencode, spec.argv))
+    folder = os.fsencode(spec.cwd)
+    return frame("run", streams, argv, folder, environment, spec.timeout, spec.grace)
 
 
 def _file_of(data: bytes) -> int:
