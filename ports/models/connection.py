@@ -12,23 +12,18 @@ from contextlib import ExitStack
 
 import h11
 
-from .route import Address
+from .route import Address, Answer, ConnectTimeout
 
 _HEADER = 100 * 1024  # bytes of a response's header, or of the line before a chunk
 _MOST_UNREAD = 256 * 1024  # bytes after which the server has to wait until they are read
 _EYEBALLS = 0.25  # seconds until a name's next address is tried beside the first (RFC 8305)
 
 
-class ConnectTimeout(TimeoutError):
-    """The server did not accept a connection in time."""
-
-
 class Connection(asyncio.Protocol):
     """A connection that is open; used by one task at a time.
 
-    The methods that wait raise `OSError` (of which `TimeoutError` and `ssl.SSLError` are kinds) for a
-    connection that fails, and `h11.ProtocolError` for an answer that is no HTTP. After an error, and
-    after a cancel, it can only be closed. `ended` is set when the server has ended it.
+    The methods that wait raise `OSError`, of which `TimeoutError` and `ssl.SSLError` are kinds. After an
+    error, and after a cancel, it can only be closed. `ended` is set when the server has ended it.
     """
 
     def __init__(self, silence: float) -> None:
@@ -74,12 +69,16 @@ class Connection(asyncio.Protocol):
 
     async def request(
         self, method: str, target: str, headers: Mapping[str, str], body: Sequence[bytes] = ()
-    ) -> h11.Response:
+    ) -> Answer:
         """Send a request, the pieces of its body one by one; return the header of the answer."""
         lines = [(name.encode(), value.encode()) for name, value in headers.items()]
-        pieces = [self._http.send(h11.Request(method=method, target=target, headers=lines)) or b""]
-        pieces += [self._http.send(h11.Data(data=piece)) or b"" for piece in body]
-        self._http.send(h11.EndOfMessage())
+        try:
+            request = h11.Request(method=method, target=target, headers=lines)
+            pieces = [self._http.send(request) or b""]
+            pieces += [self._http.send(h11.Data(data=piece)) or b"" for piece in body]
+            self._http.send(h11.EndOfMessage())
+        except h11.LocalProtocolError as error:
+            raise ConnectionError(f"the request cannot be sent: {error}") from error
         if len(pieces) == 2:  # in one packet, if it fits
             pieces = [b"".join(pieces)]
         for piece in pieces:
@@ -126,8 +125,8 @@ class Connection(asyncio.Protocol):
         if proxy.login:
             headers["proxy-authorization"] = proxy.login
         answer = await self.request("CONNECT", address.place, headers)
-        if not 200 <= answer.status_code < 300:
-            raise ConnectionError(f"the proxy {proxy.place} answered {answer.status_code}")
+        if not 200 <= answer.status < 300:
+            raise ConnectionError(f"the proxy {proxy.place} answered {answer.status}")
         assert self._transport is not None
         assert trusted is not None
         self._http = h11.Connection(h11.CLIENT, max_incomplete_event_size=_HEADER)
@@ -142,23 +141,27 @@ class Connection(asyncio.Protocol):
         while self._is_full and not self.ended.is_set():
             await self._changed()
 
-    async def _header(self) -> h11.Response:
-        try:
-            while not isinstance(event := await self._next(), h11.Response):
-                continue  # what precedes it is of no interest
-        except h11.RemoteProtocolError as error:
-            if not self.ended.is_set() or self._unread:
-                raise
-            raise ConnectionResetError("it ended without an answer") from error
-        return event
+    async def _header(self) -> Answer:
+        while not isinstance(event := await self._next(), h11.Response):
+            continue  # what precedes it is of no interest
+        headers = {name.decode(): value.decode("latin-1") for name, value in event.headers}
+        return Answer(status=event.status_code, headers=headers)
 
     async def _next(self) -> object:
-        while (event := self._http.next_event()) is h11.NEED_DATA:
+        while (event := self._event()) is h11.NEED_DATA:
             if self._error is not None:
                 raise self._error
             self._take_more()
             await self._changed()
         return event
+
+    def _event(self) -> object:
+        try:
+            return self._http.next_event()
+        except h11.RemoteProtocolError as error:
+            if self.ended.is_set() and self._http.their_state is h11.SEND_RESPONSE:
+                raise ConnectionResetError("it ended without an answer") from error
+            raise ConnectionError(str(error)) from error
 
     def _take_more(self) -> None:
         if self._unread > _MOST_UNREAD and self._transport is not None:

@@ -1,26 +1,34 @@
 """One model server as a client sees it: its address, its key, and its connections.
 
+What speaks HTTP is imported at the first call, in a thread, so that the loop never stands still.
 Cancelling the task that reads closes the connection.
 """
 
 import asyncio
 import ipaddress
 import json
-import ssl
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Mapping,
+    Sequence,
+)
 from contextlib import asynccontextmanager, suppress
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
-
-import h11
 
 from ...machines.errors import ConfigError
 from ...machines.value import Value
-from .connection import Connection
 from .error_text import ServerErrorText
 from .retry import parse_retry_after
-from .route import Address, proxy_of, target_of, trusted_certificates
+from .route import Address, Answer, proxy_of, target_of, trusted_certificates
+
+if TYPE_CHECKING:
+    from .connection import Connection
 
 _REST = 0.05  # seconds to wait for the end of a body whose last event has come
 _AT_ONCE = 256 * 1024  # bytes of a body that is sent in one piece
@@ -87,7 +95,7 @@ class Endpoint:
         # On loopback a new connection costs nothing, and one that is kept may just be closing.
         self._most_kept = 0 if is_near else _MOST_KEPT
         self._kept: list[tuple[float, Connection]] = []
-        self._trusted: ssl.SSLContext | None = None
+        self._connect: Callable[[], Awaitable[Connection]] | None = None
         self._headers = {
             "host": self._address.header,
             "accept": "*/*",
@@ -110,22 +118,19 @@ class Endpoint:
         headers = {"content-type": "application/json", "content-length": str(size)}
         pieces = (b"".join(body),) if size <= _AT_ONCE else body
         try:
-            async with self._asked("POST", self.diagnostic.url, headers, pieces) as (
-                response,
-                answer,
-            ):
-                if response.status_code != 200:
+            async with self._asked("POST", self.diagnostic.url, headers, pieces) as (answer, came):
+                if answer.status != 200:
                     raise self.diagnostic.status(
-                        response.status_code,
-                        await _start_of(answer, ERROR_BODY),
-                        parse_retry_after(_value(response, b"retry-after")),
+                        answer.status,
+                        await _start_of(came, ERROR_BODY),
+                        parse_retry_after(answer.headers.get("retry-after")),
                     )
-                yield answer
+                yield came
                 with suppress(TimeoutError):
                     async with asyncio.timeout(_REST):  # read to the end, and it can be reused
-                        async for _ in answer:
+                        async for _ in came:
                             continue
-        except (OSError, h11.ProtocolError) as error:
+        except OSError as error:
             raise self.diagnostic.transport(error) from error
 
     async def get(self, url: str) -> Any:
@@ -133,11 +138,11 @@ class Endpoint:
         try:
             async with (
                 asyncio.timeout(_ASIDE),
-                self._asked("GET", url) as (response, answer),
+                self._asked("GET", url) as (answer, came),
             ):
-                body = await _start_of(answer, _ASIDE_BODY)
-                return json.loads(body) if response.status_code == 200 else None
-        except (OSError, h11.ProtocolError, ValueError, RecursionError):
+                body = await _start_of(came, _ASIDE_BODY)
+                return json.loads(body) if answer.status == 200 else None
+        except (OSError, ValueError, RecursionError):
             return None
 
     async def aclose(self) -> None:
@@ -154,29 +159,29 @@ class Endpoint:
         url: str,
         headers: Mapping[str, str] | None = None,
         body: Sequence[bytes] = (),
-    ) -> AsyncGenerator[tuple[h11.Response, AsyncGenerator[bytes, None]], None]:
+    ) -> AsyncGenerator[tuple[Answer, AsyncIterator[bytes]], None]:
         """Send a request, and yield the header of the answer, and its body; then keep or close.
 
-        Raises what a `Connection` does.
+        Raises `OSError`.
         """
         target = target_of(url)
         if self._is_relayed:
             target = f"http://{self._address.header}{target}"
         connection = self._taken() or await self._opened()
         try:
-            response = await connection.request(
+            answer = await connection.request(
                 method, target, {**self._headers, **(headers or {})}, body
             )
-            if _value(response, b"content-encoding") not in ("", "identity"):
-                raise h11.RemoteProtocolError("the answer is compressed, which was not asked for")
-            yield response, connection.body()
+            if answer.headers.get("content-encoding", "identity") != "identity":
+                raise ConnectionError("the answer is compressed, which was not asked for")
+            yield answer, connection.body()
         finally:
             if connection.is_idle and len(self._kept) < self._most_kept:
                 self._kept.append((time.monotonic(), connection))
             else:
                 connection.close()
 
-    def _taken(self) -> Connection | None:
+    def _taken(self) -> "Connection | None":
         """Return a connection that was kept, the newest first; closes those that are useless now."""
         while self._kept:
             since, connection = self._kept.pop()
@@ -185,19 +190,27 @@ class Endpoint:
             connection.close()
         return None
 
-    async def _opened(self) -> Connection:
+    async def _opened(self) -> "Connection":
+        if self._connect is None:
+            self._connect = await asyncio.to_thread(self._prepared)
+        return await self._connect()
+
+    def _prepared(self) -> "Callable[[], Awaitable[Connection]]":
+        """Return what opens a connection; takes a while."""
+        from .connection import Connection
+
         speakers = (self._address, self._proxy)
-        if self._trusted is None and any(to is not None and to.is_encrypted for to in speakers):
-            self._trusted = await asyncio.to_thread(trusted_certificates)
+        is_encrypted = any(to is not None and to.is_encrypted for to in speakers)
+        trusted = trusted_certificates() if is_encrypted else None
         patience = self._patience
-        return await Connection.open(
-            self._address, self._proxy, self._trusted, patience.connect, patience.silence
+        return partial(
+            Connection.open,
+            self._address,
+            self._proxy,
+            trusted,
+            patience.connect,
+            patience.silence,
         )
-
-
-def _value(response: h11.Response, name: bytes) -> str:
-    """Return the value of a header; empty if it is missing."""
-    return next((value.decode("latin-1") for key, value in response.headers if key == name), "")
 
 
 async def _start_of(pieces: AsyncIterator[bytes], limit: int) -> str:

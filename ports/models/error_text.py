@@ -12,9 +12,9 @@ from typing import Any, cast
 from urllib.parse import urlsplit, urlunsplit
 
 from ...machines.value import Value
-from .connection import ConnectTimeout
 from .loose_json import count, table
 from .retry import ServerFault
+from .route import ConnectTimeout
 
 _SHOWN = 200  # characters of a server's own message
 _BUSY = {

@@ -18,6 +18,17 @@ _PORTS = {"http": 80, "https": 443}
 _PATH = "/%:@!$&'()*+,;="  # besides letters and digits, what a path may contain as it is
 
 
+class ConnectTimeout(TimeoutError):
+    """The server did not accept a connection in time."""
+
+
+class Answer(Value):
+    """The header of an answer; the names in `headers` are lower case."""
+
+    status: int
+    headers: dict[str, str]
+
+
 class Address(Value):
     """The server in a URL; `login` is an authorization header, empty without a user in the URL."""
 
