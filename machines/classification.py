@@ -11,7 +11,6 @@ these decide the intent. Each is a handful of passes over the text, linear in it
 import re
 import unicodedata
 from collections.abc import Collection, Container, Iterator, Sequence
-from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property
 from itertools import pairwise
@@ -319,8 +318,7 @@ class _Phrase(Value):
     match: Match
 
 
-@dataclass(frozen=True)
-class Keywords:
+class Keywords(Struct, frozen=True, dict=True):
     """The configured lists; build once and keep, the look-up is made at first use."""
 
     interrupt: tuple[str, ...] = INTERRUPT_WORDS
