@@ -13,7 +13,7 @@ from ..gateway.home import find_session, refuse_run
 from ..gateway.host import Host
 from ..gateway.launch_options import LaunchOptions
 from ..gateway.serving import server_of
-from ..journal.store import SessionRow
+from ..journal.store import SessionRow, Store
 from ..machines.errors import SteersmanError, UsageError
 from ..workflows.config import load
 from ..workflows.paths import Paths
@@ -94,22 +94,22 @@ def _can_continue(row: SessionRow) -> bool:
 
 
 def _open(host: Host, options: ChatOptions, folder: Path) -> Conversation:
-    resume = _named(host.store.sessions(), options, folder)
+    resume = _named(host.store, options, folder)
     return host.resume(resume) if resume else host.begin(folder)
 
 
 def _to_resume(options: ChatOptions, folder: Path, environ: Mapping[str, str]) -> str:
     with stored(environ) as store:
-        return _named(store.sessions(), options, folder)
+        return _named(store, options, folder)
 
 
-def _named(rows: list[SessionRow], options: ChatOptions, folder: Path) -> str:
+def _named(store: Store, options: ChatOptions, folder: Path) -> str:
     """Return the id of the session that the options name; empty if they name none."""
     if options.resume:
-        return find_session(rows, options.resume).session
+        return find_session(store.sessions(), options.resume).session
     if not options.is_newest:
         return ""
-    here = [row for row in rows if row.folder == str(folder) and _can_continue(row)]
+    here = [row for row in store.sessions() if row.folder == str(folder) and _can_continue(row)]
     if not here:
         raise SteersmanError(
             f"no session of `{folder}` can be continued", "`steersman chat` starts one"

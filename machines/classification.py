@@ -11,7 +11,6 @@ these decide the intent. Each is a handful of passes over the text, linear in it
 import re
 import unicodedata
 from collections.abc import Collection, Container, Iterator, Sequence
-from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property
 from itertools import pairwise
@@ -189,7 +188,7 @@ def tokens(
         is_adjacent = not whole[end : found.start()].strip() and run[0] not in "-'.~"
         if found.lastgroup == "unspaced":
             parts = _cut(run, within)
-        elif _PLAIN.fullmatch(run):
+        elif _is_plain(run) or _PLAIN.fullmatch(run):
             parts = iter((Token(run.casefold()),))
         else:
             parts = _split(run, listed)
@@ -201,7 +200,15 @@ def tokens(
 
 def unspaced(text: str) -> list[str]:
     """List the parts of a text that are in scripts without spaces."""
-    return _HAS_UNSPACED.findall(normalized(text))
+    return [] if text.isascii() else _HAS_UNSPACED.findall(normalized(text))
+
+
+def _is_plain(run: str) -> bool:
+    """Whether a run is an ASCII word, with apostrophes at most between its letters.
+
+    `_PLAIN` matches all of these, too, but takes a while to compile, and most words are such ones.
+    """
+    return run.isascii() and all(part.isalnum() for part in run.split("'"))
 
 
 def _cut(run: str, pattern: re.Pattern[str] | None) -> Iterator[Token]:
@@ -319,8 +326,7 @@ class _Phrase(Value):
     match: Match
 
 
-@dataclass(frozen=True)
-class Keywords:
+class Keywords(Struct, frozen=True, dict=True):
     """The configured lists; build once and keep, the look-up is made at first use."""
 
     interrupt: tuple[str, ...] = INTERRUPT_WORDS
@@ -398,8 +404,11 @@ class Keywords:
 
 def _plain_words(entry: str) -> tuple[str, ...]:
     """Return the tokens of an entry of plain words, as most are; none of any other, which is cut."""
-    is_plain = entry.isascii() and entry.replace(" ", "").isalpha()
-    return tuple(entry.lower().split()) if is_plain else ()
+    words = entry.lower().split()
+    is_plain = entry.count("'") < 2 and all(  # two may enclose something that is shown
+        _is_plain(word) and word.replace("'", "").isalpha() for word in words
+    )
+    return tuple(words) if is_plain else ()
 
 
 # Classification -----------------------------------------------------------------------------------

@@ -10,9 +10,11 @@ The two tables of this program are `disposition.py` (the action on a message) an
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import product
 from typing import Any, Generic, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import force_setattr
 
 from .errors import MachineError
 from .value import Value
@@ -39,8 +41,7 @@ def when(**values: str | tuple[str, ...]) -> dict[str, tuple[str, ...]]:
     }
 
 
-@dataclass(frozen=True)
-class Table(Generic[R]):
+class Table(Struct, Generic[R], frozen=True):
     """Rows over a space; `space` maps each dimension to all its values.
 
     The first `overrides` rows were put before the shipped ones. Raises `MachineError` for a row
@@ -51,11 +52,11 @@ class Table(Generic[R]):
     space: Mapping[str, tuple[str, ...]]
     rows: tuple[R, ...]
     overrides: int = 0
-    _index: dict[Key, R] = field(init=False, repr=False, compare=False)
+    _index: dict[Key, R] = {}
 
     def __post_init__(self) -> None:
         self._require_sense()
-        object.__setattr__(self, "_index", self.lay_out(self.rows))
+        force_setattr(self, "_index", self.lay_out(self.rows))
 
     def find(self, key: Key) -> R | None:
         """Return the row for one combination, or none where the table has a hole."""

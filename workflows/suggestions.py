@@ -2,10 +2,10 @@
 
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from .document import is_table
@@ -44,8 +44,7 @@ def table_names() -> tuple[str, ...]:
 # They come from the routing tables, so that each is written down once.
 
 
-@dataclass(frozen=True)
-class OneOf:
+class OneOf(Struct, frozen=True):
     """Annotates a text that is one of the known words; `prefix` begins words that users define.
 
     `known` may grow: it is read when a word is checked.
@@ -69,8 +68,7 @@ class OneOf:
         return {"type": "string"} if self.prefix else {"type": "string", "enum": list(self.known)}
 
 
-@dataclass(frozen=True)
-class OneOrMany(OneOf):
+class OneOrMany(OneOf, frozen=True):
     """Annotates a tuple of known words; a single word needs no brackets."""
 
     def take(self, value: Any, take_list: Callable[[Any], tuple[str, ...]]) -> tuple[str, ...]:

@@ -8,13 +8,12 @@ of `msgspec.Meta` for bounds and descriptions, and of `Check`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cache
 from math import isfinite
 from types import UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeVar, Union, get_args, get_origin
 
-from msgspec import ValidationError, convert
+from msgspec import Struct, ValidationError, convert
 from msgspec.structs import fields
 
 from ..machines.value import Value
@@ -23,8 +22,7 @@ if TYPE_CHECKING:
     from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 
 
-@dataclass(frozen=True, eq=False)
-class Check:
+class Check(Struct, frozen=True, eq=False):
     """Annotates a value with a function that returns it, or raises a `ValueError` that ends "`key` …".
 
     `schema` describes the value as JSON Schema; if left out, its type does.

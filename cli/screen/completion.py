@@ -11,7 +11,6 @@ from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 
 from ...gateway.commands.command import Command
-from ...gateway.commands.registry import COMMANDS, NAMES
 from ...gateway.terminal import audited
 from ...machines.messages import CHOICES
 from .status import Status
@@ -57,6 +56,8 @@ class ChatCompleter(Completer):
             yield from self._by_sign(before)
 
     def _command(self, before: str) -> Iterator[Completion]:
+        from ...gateway.commands.registry import COMMANDS, NAMES  # all commands
+
         name, blank, rest = before[1:].partition(" ")
         if not blank:
             for candidate in COMMANDS.values():

@@ -16,7 +16,6 @@ from prompt_toolkit.document import Document
 
 from ...gateway.commands.command import Reply
 from ...gateway.commands.queue import edit_queue, pop_queue, steer_from_queue
-from ...gateway.commands.registry import NAMES
 from ...gateway.commands.talk import stop
 from ...gateway.events.contract import Event, QuestionEvent
 from ...gateway.interface import ChatSession
@@ -200,7 +199,7 @@ class InputLine:
     def _say(self, text: str, explicit: str) -> None:
         self._sent.append(text)
         found = self._conversation.classify(text)
-        is_urgent = found.intent is Intent.COMMAND and NAMES[found.command].is_urgent
+        is_urgent = found.intent is Intent.COMMAND and _is_urgent(found.command)
         do = self._sender.now if is_urgent else self._sender.later
         do(lambda: self._told(self._conversation.say(text, explicit)))
 
@@ -284,3 +283,10 @@ class InputLine:
 def _sound(text: str) -> str:
     """Replace bytes of the terminal that are not UTF-8."""
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
+def _is_urgent(command: str) -> bool:
+    """Whether a command overtakes the messages that are still to be sent."""
+    from ...gateway.commands.registry import NAMES  # all commands: when the first one is typed
+
+    return NAMES[command].is_urgent

@@ -1,14 +1,23 @@
 """One model server as a client sees it: its address, its key, and its connections.
 
-HTTP is spoken by httpx2, whose import and TLS set-up take 0.2 s: both happen at the first call, in
-a thread, so that the loop never stands still. Cancelling the task that reads closes the connection.
+What speaks HTTP is imported at the first call, in a thread, so that the loop never stands still.
+Cancelling the task that reads closes the connection.
 """
 
 import asyncio
 import ipaddress
 import json
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+import time
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Mapping,
+    Sequence,
+)
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -16,14 +25,15 @@ from ...machines.errors import ConfigError
 from ...machines.value import Value
 from .error_text import ServerErrorText
 from .retry import parse_retry_after
+from .route import Address, Answer, proxy_of, target_of, trusted_certificates
 
 if TYPE_CHECKING:
-    from httpx2 import AsyncClient, Response
-
+    from .connection import Connection
 
 _REST = 0.05  # seconds to wait for the end of a body whose last event has come
 _AT_ONCE = 256 * 1024  # bytes of a body that is sent in one piece
 _KEPT = 90.0  # seconds a connection is kept: tools and people take longer than the usual 5
+_MOST_KEPT = 4  # connections
 _ASIDE = 5.0  # seconds for a request about the server itself
 ERROR_BODY = 64 * 1024
 """Bytes of an error page that are read."""
@@ -64,6 +74,7 @@ def _host(url: str) -> str:
     try:
         parts = urlsplit(url)
         is_good = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        Address.of(url)  # its name may be impossible, too
     except ValueError:
         return ""
     return parts.netloc.rpartition("@")[2] if is_good else ""
@@ -76,9 +87,26 @@ class Endpoint:
         self, diagnostic: ServerErrorText, headers: Mapping[str, str], patience: Patience
     ) -> None:
         self.diagnostic = diagnostic
-        self._headers = dict(headers)
         self._patience = patience
-        self._client: AsyncClient | None = None
+        self._address = Address.of(diagnostic.url)
+        is_near = is_loopback(diagnostic.url)
+        # A proxy cannot reach our loopback.
+        self._proxy = None if is_near else proxy_of(self._address)
+        # On loopback a new connection costs nothing, and one that is kept may just be closing.
+        self._most_kept = 0 if is_near else _MOST_KEPT
+        self._kept: list[tuple[float, Connection]] = []
+        self._connect: Callable[[], Awaitable[Connection]] | None = None
+        self._headers = {
+            "host": self._address.header,
+            "accept": "*/*",
+            "accept-encoding": "identity",
+            "user-agent": "steersman",
+            **({"authorization": self._address.login} if self._address.login else {}),
+            **headers,
+        }
+        self._is_relayed = self._proxy is not None and not self._address.is_encrypted
+        if self._is_relayed and self._proxy is not None and self._proxy.login:
+            self._headers["proxy-authorization"] = self._proxy.login
 
     @asynccontextmanager
     async def post(self, body: Sequence[bytes]) -> AsyncGenerator[AsyncIterator[bytes], None]:
@@ -86,87 +114,109 @@ class Endpoint:
 
         Raises `ServerFault`.
         """
-        client = await self._open()
-        import httpx2
-
         size = sum(map(len, body))
-        content = b"".join(body) if size <= _AT_ONCE else _each(body)
-        length = {"content-length": str(size)}
+        headers = {"content-type": "application/json", "content-length": str(size)}
+        pieces = (b"".join(body),) if size <= _AT_ONCE else body
         try:
-            async with client.stream(
-                "POST", self.diagnostic.url, content=content, headers=length
-            ) as response:
-                if response.status_code != 200:
+            async with self._asked("POST", self.diagnostic.url, headers, pieces) as (answer, came):
+                if answer.status != 200:
                     raise self.diagnostic.status(
-                        response.status_code,
-                        await _start_of(response, ERROR_BODY),
-                        parse_retry_after(response.headers.get("retry-after")),
+                        answer.status,
+                        await _start_of(came, ERROR_BODY),
+                        parse_retry_after(answer.headers.get("retry-after")),
                     )
-                pieces = response.aiter_bytes()
-                yield pieces
-                with suppress(TimeoutError, httpx2.HTTPError):
+                yield came
+                with suppress(TimeoutError):
                     async with asyncio.timeout(_REST):  # read to the end, and it can be reused
-                        async for _ in pieces:
+                        async for _ in came:
                             continue
-        except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+        except OSError as error:
             raise self.diagnostic.transport(error) from error
 
     async def get(self, url: str) -> Any:
         """Return the JSON at an address of the same server; none on any failure."""
-        client = await self._open()
-        import httpx2
-
         try:
-            async with client.stream("GET", url, timeout=_ASIDE) as response:
-                body = await _start_of(response, _ASIDE_BODY)
-                return json.loads(body) if response.status_code == 200 else None
-        except (httpx2.HTTPError, httpx2.InvalidURL, ValueError, RecursionError):
+            async with (
+                asyncio.timeout(_ASIDE),
+                self._asked("GET", url) as (answer, came),
+            ):
+                body = await _start_of(came, _ASIDE_BODY)
+                return json.loads(body) if answer.status == 200 else None
+        except (OSError, ValueError, RecursionError):
             return None
 
     async def aclose(self) -> None:
-        """Close the connections. Idempotent."""
-        client, self._client = self._client, None
-        if client is not None:
-            await client.aclose()
+        """Close the connections that are kept. Idempotent."""
+        for _, connection in self._kept:
+            connection.close()
+        self._kept.clear()
+        await asyncio.sleep(0)  # asyncio closes them in its next pass
 
-    async def _open(self) -> "AsyncClient":
-        if self._client is None:
-            client = await asyncio.to_thread(self._make_client)
-            if self._client is None:  # another call may have been faster
-                self._client = client
-        return self._client
+    @asynccontextmanager
+    async def _asked(
+        self,
+        method: str,
+        url: str,
+        headers: Mapping[str, str] | None = None,
+        body: Sequence[bytes] = (),
+    ) -> AsyncGenerator[tuple[Answer, AsyncIterator[bytes]], None]:
+        """Send a request, and yield the header of the answer, and its body; then keep or close.
 
-    def _make_client(self) -> "AsyncClient":
-        import httpx2
+        Raises `OSError`.
+        """
+        target = target_of(url)
+        if self._is_relayed:
+            target = f"http://{self._address.header}{target}"
+        connection = self._taken() or await self._opened()
+        try:
+            answer = await connection.request(
+                method, target, {**self._headers, **(headers or {})}, body
+            )
+            if answer.headers.get("content-encoding", "identity") != "identity":
+                raise ConnectionError("the answer is compressed, which was not asked for")
+            yield answer, connection.body()
+        finally:
+            if connection.is_idle and len(self._kept) < self._most_kept:
+                self._kept.append((time.monotonic(), connection))
+            else:
+                connection.close()
 
-        url = self.diagnostic.url
-        return httpx2.AsyncClient(
-            headers={"content-type": "application/json", **self._headers},
-            timeout=httpx2.Timeout(
-                self._patience.silence, connect=self._patience.connect, pool=None
-            ),
-            # On loopback a new connection costs nothing, and one that is kept may just be closing.
-            limits=httpx2.Limits(
-                max_connections=None,
-                max_keepalive_connections=0 if is_loopback(url) else 4,
-                keepalive_expiry=_KEPT,
-            ),
-            http2=False,
-            verify=url.startswith("https:"),  # no certificates are loaded for plain HTTP
-            trust_env=not is_loopback(url),  # a proxy cannot reach our loopback
+    def _taken(self) -> "Connection | None":
+        """Return a connection that was kept, the newest first; closes those that are useless now."""
+        while self._kept:
+            since, connection = self._kept.pop()
+            if connection.is_idle and time.monotonic() - since < _KEPT:
+                return connection
+            connection.close()
+        return None
+
+    async def _opened(self) -> "Connection":
+        if self._connect is None:
+            self._connect = await asyncio.to_thread(self._prepared)
+        return await self._connect()
+
+    def _prepared(self) -> "Callable[[], Awaitable[Connection]]":
+        """Return what opens a connection; takes a while."""
+        from .connection import Connection
+
+        speakers = (self._address, self._proxy)
+        is_encrypted = any(to is not None and to.is_encrypted for to in speakers)
+        trusted = trusted_certificates() if is_encrypted else None
+        patience = self._patience
+        return partial(
+            Connection.open,
+            self._address,
+            self._proxy,
+            trusted,
+            patience.connect,
+            patience.silence,
         )
 
 
-async def _each(pieces: Sequence[bytes]) -> AsyncIterator[bytes]:
-    """Give the pieces of a body one by one, so that the loop has its turn between them."""
-    for piece in pieces:
-        yield piece
-
-
-async def _start_of(response: "Response", limit: int) -> str:
+async def _start_of(pieces: AsyncIterator[bytes], limit: int) -> str:
     """Read the first bytes of a body."""
     body = b""
-    async for piece in response.aiter_bytes():
+    async for piece in pieces:
         body += piece
         if len(body) >= limit:
             break

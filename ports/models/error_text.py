@@ -14,6 +14,7 @@ from urllib.parse import urlsplit, urlunsplit
 from ...machines.value import Value
 from .loose_json import count, table
 from .retry import ServerFault
+from .route import ConnectTimeout
 
 _SHOWN = 200  # characters of a server's own message
 _BUSY = {
@@ -115,7 +116,6 @@ class ServerErrorText(Value):
     def transport(self, error: Exception) -> ServerFault:
         """Report a failed connection, or one that broke before the first byte of an answer."""
         chain = list(_causes(error))
-        names = {type(cause).__name__ for cause in chain}
         if any(isinstance(cause, ssl.SSLError) for cause in chain):
             return ServerFault(
                 f"no trusted connection to {self.place}: {excerpt(str(error), self.key)}",
@@ -134,13 +134,13 @@ class ServerErrorText(Value):
                 "start the model server, or correct `base_url`",
                 brief="connection refused",
             )
-        if "ConnectTimeout" in names:
+        if any(isinstance(cause, ConnectTimeout) for cause in chain):
             return ServerFault(
                 f"{self.place} does not accept connections: timed out",
                 "check `base_url` and the network",
                 brief="no connection",
             )
-        if "TimeoutException" in names or any(name.endswith("Timeout") for name in names):
+        if any(isinstance(cause, TimeoutError) for cause in chain):
             return ServerFault(
                 f"{self.place} fell silent: nothing came within the time limit",
                 "the server may be overloaded: try again, or choose a smaller model",

@@ -10,7 +10,6 @@ import random
 import re
 import time
 from collections.abc import Awaitable, Callable
-from email.utils import parsedate_to_datetime
 from typing import TypeVar
 
 from ...machines.errors import ModelError
@@ -71,6 +70,8 @@ def parse_retry_after(value: str | None, now: Callable[[], float] = time.time) -
     try:
         if re.fullmatch(r"\s*-?\d+(\.\d+)?\s*", value):
             return max(0.0, float(value))
+        from email.utils import parsedate_to_datetime  # few servers send a date
+
         return max(0.0, parsedate_to_datetime(value).timestamp() - now())
     except ValueError:
         return None

@@ -3,7 +3,6 @@
 What is known of JSON Schema, and passed over, is said in `machines/json_shape.py`.
 """
 
-from difflib import get_close_matches
 from typing import Any
 
 from ...machines.conversation import ToolSchema
@@ -57,6 +56,8 @@ _HALF = "`{}` holds half of a character (an unpaired surrogate)"
 
 
 def _unknown(name: str, known: list[str]) -> str:
+    from difflib import get_close_matches  # for a mistake only
+
     near = get_close_matches(name, known, n=1, cutoff=0.5)
     hint = f"known are `{'`, `'.join(known)}`" if known else "it has none"
     hint = f"did you mean `{near[0]}`?" if near else hint

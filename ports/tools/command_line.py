@@ -18,7 +18,8 @@ of a line that is too large.
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from ...machines.pattern import lazy_pattern
 from ...machines.value import Value
@@ -148,8 +149,7 @@ def _plain(word: str) -> str:
     return word.rpartition("/")[2].replace("\\", "") or word
 
 
-@dataclass(slots=True)
-class _Open:
+class _Open(Struct):
     """A command that is being read; `closer` ends the substitution that it belongs to."""
 
     closer: str = ""

@@ -1,6 +1,5 @@
 """Tools that read and change files: read, list, edit and write."""
 
-import difflib
 import os
 import stat
 from collections.abc import Iterator
@@ -112,7 +111,9 @@ def difference(before: bytes, after: bytes) -> list[str]:
     new = new[first : len(new) - max(0, end - 2)]
     if max(len(old), len(new)) > _INPUT:
         return []
-    rows = difflib.unified_diff(old, new, lineterm="", n=2)
+    from difflib import unified_diff  # when a file was changed
+
+    rows = unified_diff(old, new, lineterm="", n=2)
     shown_rows = [
         _shift(row, first) if row.startswith("@@") else clip_line(row, _WIDTH)
         for row in islice(rows, 2, 2 + _LINES_DIFFERENCE + 1)

@@ -621,10 +621,21 @@ def test_plain_entries_are_what_cutting_makes_of_them(monkeypatch: pytest.Monkey
     """The short way for entries of plain words gives the tokens that the long way gives."""
     shipped = tomllib.loads(CONFIG.read_text(encoding="utf-8"))["auto_queue"]
     entries = [entry for name in shipped if name.endswith("_words") for entry in shipped[name]]
-    entries += [*WORDS.interrupt, *WORDS.filler, *WORDS.acknowledgement, "OK  then", " Stop "]
+    entries += [*WORDS.interrupt, *WORDS.filler, *WORDS.acknowledgement, *WORDS.negation]
+    entries += ["OK  then", " Stop ", "Don't", "y'all don", "rock'n"]
     short = [classification._plain_words(entry) for entry in entries]
     long = [tuple(token.text for token in tokens(entry)) for entry in entries]
     assert all(words in ((), cut) for words, cut in zip(short, long, strict=True))
     assert sum(map(bool, short)) > 50
-    for entry in ("don't", "", " ", "to-do", "stop.", "\u0130"):
+    for entry in ("'tis", "dogs'", "a''b", "don't won't", "", " ", "to-do", "stop.", "\u0130"):
         assert classification._plain_words(entry) == ()
+
+
+@pytest.mark.parametrize(
+    "run", ["stop", "Don't", "a1'b'c", "'a", "a'", "a''b", "x_y", "v1.2", "\xe9"]
+)
+def test_a_run_that_is_plain_at_a_glance_is_plain(run: str) -> None:
+    """What the short way takes for a word of letters, the pattern for all scripts takes for one."""
+    if classification._is_plain(run):
+        assert classification._PLAIN.fullmatch(run)
+    assert classification._is_plain(run) == (run in ("stop", "Don't", "a1'b'c"))
