@@ -1,29 +1,27 @@
 """One model server as a client sees it: its address, its key, and its connections.
 
-HTTP is spoken by httpx2, whose import and TLS set-up take 0.2 s: both happen at the first call, in
-a thread, so that the loop never stands still. Cancelling the task that reads closes the connection.
+The certificates for TLS, and the modules that speak HTTP, are loaded at the first call, in a thread, so
+that the loop never stands still. Cancelling the task that reads closes the connection.
 """
 
 import asyncio
 import ipaddress
 import json
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from ... import __version__
 from ...machines.errors import ConfigError
 from ...machines.value import Value
 from .error_text import ServerErrorText
 from .retry import parse_retry_after
 
 if TYPE_CHECKING:
-    from httpx2 import AsyncClient, Response
+    from .connection import ConnectionPool
 
 
-_REST = 0.05  # seconds to wait for the end of a body whose last event has come
-_AT_ONCE = 256 * 1024  # bytes of a body that is sent in one piece
-_KEPT = 90.0  # seconds a connection is kept: tools and people take longer than the usual 5
 _ASIDE = 5.0  # seconds for a request about the server itself
 ERROR_BODY = 64 * 1024
 """Bytes of an error page that are read."""
@@ -78,7 +76,7 @@ class Endpoint:
         self.diagnostic = diagnostic
         self._headers = dict(headers)
         self._patience = patience
-        self._client: AsyncClient | None = None
+        self._pool: ConnectionPool | None = None
 
     @asynccontextmanager
     async def post(self, body: Sequence[bytes]) -> AsyncGenerator[AsyncIterator[bytes], None]:
@@ -86,87 +84,69 @@ class Endpoint:
 
         Raises `ServerFault`.
         """
-        client = await self._open()
-        import httpx2
+        pool = await self._open()
+        import h11
 
-        size = sum(map(len, body))
-        content = b"".join(body) if size <= _AT_ONCE else _each(body)
-        length = {"content-length": str(size)}
         try:
-            async with client.stream(
-                "POST", self.diagnostic.url, content=content, headers=length
-            ) as response:
-                if response.status_code != 200:
+            async with pool.request("POST", self.diagnostic.url, body) as answer:
+                if answer.status != 200:
                     raise self.diagnostic.status(
-                        response.status_code,
-                        await _start_of(response, ERROR_BODY),
-                        parse_retry_after(response.headers.get("retry-after")),
+                        answer.status,
+                        await _start_of(answer.pieces, ERROR_BODY),
+                        parse_retry_after(answer.headers.get("retry-after")),
                     )
-                pieces = response.aiter_bytes()
-                yield pieces
-                with suppress(TimeoutError, httpx2.HTTPError):
-                    async with asyncio.timeout(_REST):  # read to the end, and it can be reused
-                        async for _ in pieces:
-                            continue
-        except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+                yield answer.pieces
+        except (OSError, ValueError, h11.ProtocolError) as error:
             raise self.diagnostic.transport(error) from error
 
     async def get(self, url: str) -> Any:
         """Return the JSON at an address of the same server; none on any failure."""
-        client = await self._open()
-        import httpx2
+        pool = await self._open()
+        import h11
 
         try:
-            async with client.stream("GET", url, timeout=_ASIDE) as response:
-                body = await _start_of(response, _ASIDE_BODY)
-                return json.loads(body) if response.status_code == 200 else None
-        except (httpx2.HTTPError, httpx2.InvalidURL, ValueError, RecursionError):
+            async with asyncio.timeout(_ASIDE), pool.request("GET", url) as answer:
+                body = await _start_of(answer.pieces, _ASIDE_BODY)
+                return json.loads(body) if answer.status == 200 else None
+        except (OSError, ValueError, RecursionError, h11.ProtocolError):
             return None
 
     async def aclose(self) -> None:
         """Close the connections. Idempotent."""
-        client, self._client = self._client, None
-        if client is not None:
-            await client.aclose()
+        pool, self._pool = self._pool, None
+        if pool is not None:
+            await pool.aclose()
 
-    async def _open(self) -> "AsyncClient":
-        if self._client is None:
-            client = await asyncio.to_thread(self._make_client)
-            if self._client is None:  # another call may have been faster
-                self._client = client
-        return self._client
+    async def _open(self) -> "ConnectionPool":
+        if self._pool is None:
+            pool = await asyncio.to_thread(self._make_pool)
+            if self._pool is None:  # another call may have been faster
+                self._pool = pool
+        return self._pool
 
-    def _make_client(self) -> "AsyncClient":
-        import httpx2
+    def _make_pool(self) -> "ConnectionPool":
+        from .connection import ConnectionPool, trusted_certificates
 
         url = self.diagnostic.url
-        return httpx2.AsyncClient(
-            headers={"content-type": "application/json", **self._headers},
-            timeout=httpx2.Timeout(
-                self._patience.silence, connect=self._patience.connect, pool=None
-            ),
-            # On loopback a new connection costs nothing, and one that is kept may just be closing.
-            limits=httpx2.Limits(
-                max_connections=None,
-                max_keepalive_connections=0 if is_loopback(url) else 4,
-                keepalive_expiry=_KEPT,
-            ),
-            http2=False,
-            verify=url.startswith("https:"),  # no certificates are loaded for plain HTTP
-            trust_env=not is_loopback(url),  # a proxy cannot reach our loopback
+        return ConnectionPool(
+            {
+                "accept": "*/*",
+                "accept-encoding": "identity",
+                "content-type": "application/json",
+                "user-agent": f"steersman/{__version__}",
+                **self._headers,
+            },
+            self._patience.connect,
+            self._patience.silence,
+            trusted_certificates() if url.startswith("https:") else None,
+            is_direct=is_loopback(url),  # a proxy cannot reach our loopback
         )
 
 
-async def _each(pieces: Sequence[bytes]) -> AsyncIterator[bytes]:
-    """Give the pieces of a body one by one, so that the loop has its turn between them."""
-    for piece in pieces:
-        yield piece
-
-
-async def _start_of(response: "Response", limit: int) -> str:
+async def _start_of(pieces: AsyncIterator[bytes], limit: int) -> str:
     """Read the first bytes of a body."""
     body = b""
-    async for piece in response.aiter_bytes():
+    async for piece in pieces:
         body += piece
         if len(body) >= limit:
             break

@@ -62,7 +62,7 @@ def test_a_connection_outlasts_a_tool(
     """It is used again after a minute; after some more it is not, since the server may drop it."""
     passed = 0
     later = SimpleNamespace(monotonic=lambda: time.monotonic() + passed)
-    monkeypatch.setattr("httpcore2._async.http11.time", later)
+    monkeypatch.setattr("steersman.ports.models.connection.time", later)
     monkeypatch.setattr(endpoint, "is_loopback", lambda url: False)
     monkeypatch.setenv("NO_PROXY", "*")
     config = ModelConfig(name="main", provider="openai", base_url=url, model="m")
