@@ -19,7 +19,10 @@ from ..machines.internal_messages import Committed, StoreBroke
 
 SNAPSHOT_EVERY = 100
 SHARE = 4
-"""A run's snapshot is taken when entries for an eighth of its items, at two each, have come."""
+"""A run's snapshot is taken when entries for an eighth of its items, at two each, have come.
+
+That of a session with children, when as many entries have come.
+"""
 
 
 class Owned(Struct, kw_only=True, eq=False):
@@ -131,6 +134,6 @@ def row_of(record: SessionRecord) -> SessionRow:
 
 
 def _span(record: SessionRecord) -> int:
-    """After how many entries a snapshot is taken: seldom of a long run, whose snapshots are long."""
+    """After how many entries a snapshot is taken: seldom of a long one, of many items or children."""
     items = sum(step.total for step in record.run.steps.values()) if record.run is not None else 0
-    return max(SNAPSHOT_EVERY, items // SHARE)
+    return max(SNAPSHOT_EVERY, items // SHARE, len(record.children))
