@@ -205,7 +205,8 @@ class ChildSupervisor(Supervisor):
                 reply = None
             case _:
                 reply = self._obey(message)
-        self._attend()
+        if not (isinstance(message, ChildReport) and self.has_mail):
+            self._attend()
         return reply
 
     def _obey(self, message: Any) -> Any:

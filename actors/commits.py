@@ -19,7 +19,10 @@ from ..machines.internal_messages import Committed, StoreBroke
 
 SNAPSHOT_EVERY = 100
 SHARE = 4
-"""A run's snapshot is taken when entries for an eighth of its items, at two each, have come."""
+"""A run's snapshot is taken when entries for an eighth of its items, at two each, have come.
+
+That of a session with children, when as many entries have come.
+"""
 
 
 class Owned(Struct, kw_only=True, eq=False):
@@ -133,4 +136,4 @@ def row_of(record: SessionRecord) -> SessionRow:
 def _span(record: SessionRecord) -> int:
     """After how many entries a snapshot is taken: seldom of what makes it long."""
     items = sum(step.total for step in record.run.steps.values()) if record.run is not None else 0
-    return max(SNAPSHOT_EVERY, (items + len(record.queue.order)) // SHARE)
+    return max(SNAPSHOT_EVERY, (items + len(record.queue.order)) // SHARE, len(record.children))

@@ -55,6 +55,11 @@ Publication = Callable[[], None]
 """Publishes what an observer has made of an entry; called once the entry is durable."""
 
 
+def at_once(work: Callable[[], None]) -> None:
+    """Do it now."""
+    work()
+
+
 class Observer(Protocol):
     """Follows a session: publishes its events, runs hooks, reports to a parent. On the loop's thread."""
 
@@ -128,6 +133,7 @@ class Environment(Struct, kw_only=True):
     sessions above it, `turn_type` the class of the actor of its turns, none for the usual one.
     `result_limits` bound what its model receives of a result; `outputs` is the folder of those that are
     longer, empty if none are kept. `is_offline`: only its queue is changed, and nothing begins.
+    `soon` does what can wait for effects that were performed before: a request goes out first.
     """
 
     journal: Journal
@@ -155,6 +161,7 @@ class Environment(Struct, kw_only=True):
     result_limits: ResultLimits = field(default_factory=ResultLimits)
     outputs: str = ""
     finalize_id: Callable[[str], str] = "finalize-{}".format
+    soon: Callable[[Callable[[], None]], object] = at_once
 
     def amend(self, **changes: Any) -> None:
         """Change the policy; takes effect with the next message."""

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from pykka import ActorRef
@@ -212,6 +213,7 @@ class Ledger:
         self._outbox = Outbox(record.seq)
         self._members: dict[Role, ActorRef[Any]] = {}
         self._woken = set[str]()
+        self._unpublished: list[Publication] = []
         self._now = now
 
     # The actors -----------------------------------------------------------------------------------
@@ -302,14 +304,25 @@ class Ledger:
     # Events and effects ---------------------------------------------------------------------------
 
     def committed(self, seq: int) -> None:
-        """Everything up to `seq` is durable: tell it, and perform what no stop has overtaken."""
-        for held in self._outbox.release(seq):
-            for publish in held.publications:
-                publish()
-            for fact in held.facts:
-                self.publish(fact)
+        """Everything up to `seq` is durable: perform what no stop has overtaken, and publish it all.
+
+        No effect waits for a reader of events.
+        """
+        released = list(self._outbox.release(seq))
+        for held in released:
             for effect in held.effects:
                 self._perform(effect, held.reply_to)
+        is_waiting = bool(self._unpublished)
+        for held in released:
+            self._unpublished += held.publications
+            self._unpublished += [partial(self._observe, fact) for fact in held.facts]
+        if self._unpublished and not is_waiting:
+            self.environment.soon(self._publish_all)
+
+    def _publish_all(self) -> None:
+        waiting, self._unpublished = self._unpublished, []
+        for publish in waiting:
+            publish()
 
     def _perform(self, effect: Effect, reply_to: ActorRef[Any] | None) -> None:
         if not admits(self.record, self.environment.ancestors, effect):
@@ -321,7 +334,13 @@ class Ledger:
                 self.environment.perform(effect, reply_to)
 
     def publish(self, fact: Fact) -> None:
-        """Publish a fact that is not journalled."""
+        """Publish a fact that is not journalled, after all that became durable before it."""
+        if self._unpublished:
+            self._unpublished.append(partial(self._observe, fact))
+        else:
+            self._observe(fact)
+
+    def _observe(self, fact: Fact) -> None:
         for observer in self.environment.observers:
             observer.observe_fact(fact)
 

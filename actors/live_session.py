@@ -196,4 +196,5 @@ def environment_of(
         owner=login_name(),
         workflow=profile.workflow,
         helpers=profile.helpers,
+        soon=executor.soon,
     )

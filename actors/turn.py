@@ -112,7 +112,8 @@ class Turn(Actor):
     def on_receive(self, message: Any) -> Any:
         """Take in a result, an answer or news; then do what is due."""
         reply = self._take(message)
-        self._attend()
+        if not (isinstance(message, ToolFinished) and self.has_mail):
+            self._attend()
         return reply
 
     def _take(self, message: Any) -> Any:

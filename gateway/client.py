@@ -129,12 +129,13 @@ class SessionClient:
         user: str = "",
         to: str = "",
         prompt: Attachment | None = None,
+        found: Classification | None = None,
     ) -> None:
         """Send a message of a person; `to` addresses a steer. Events tell what becomes of it.
 
-        `prompt` is what `self.prompt` read of the text.
+        `prompt` is what `self.prompt` read of the text, `found` what it was classified as, if it was.
         """
-        found = classify(text, self.services.words, explicit)
+        found = found or classify(text, self.services.words, explicit)
         kind: Any = TYPES.get(found.intent, "normal")
         message = UserMessage(
             type=kind,

@@ -67,7 +67,7 @@ class Conversation(SessionClient):
         if prompt is not None and prompt.is_refused:
             self.reject("no_prompt", text, client_id, f"{prompt.path}: {prompt.note}")
             return None
-        self.send_message(text, explicit, client_id, user, prompt=prompt)
+        self.send_message(text, explicit, client_id, user, prompt=prompt, found=found)
         return None
 
     def run(self, call: CommandCall, client_id: str = "", user: str = "") -> Reply | None:

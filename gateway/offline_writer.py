@@ -63,11 +63,13 @@ class QueueMirror:
     def put(self, session: str, queue: QueueRecord, now: float) -> None:
         """Order the write of a queue, as it was at `now`; returns at once."""
         with self._changed:
+            is_gathering = bool(self._waiting)
             self._waiting[session] = queue, now
             if self._thread is None and not self._is_closing:
                 self._thread = threading.Thread(target=self._run, name="queue-mirror", daemon=True)
                 self._thread.start()
-            self._changed.notify()
+            if not is_gathering:
+                self._changed.notify()
 
     def close(self) -> None:
         """Write the waiting documents, then end the thread."""

@@ -265,6 +265,10 @@ class EffectExecutor:
             case _:
                 self._goal_work(effect, reply_to)
 
+    def soon(self, work: Callable[[], None]) -> None:
+        """Do it once the effects that were performed before have begun."""
+        self._loop.call_soon(work)
+
     @property
     def pids(self) -> dict[str, int]:
         """Process ids of the commands that run now, by tool call."""

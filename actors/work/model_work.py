@@ -100,7 +100,8 @@ class WindowWatch:
         """Return the window, 0 while or where it is not known."""
         if self._task is None:
             return 0
-        await asyncio.wait([self._task], timeout=PATIENCE)
+        if not self._task.done():
+            await asyncio.wait([self._task], timeout=PATIENCE)
         if not self._task.done() or self._task.cancelled() or self._task.exception():
             return 0
         return self._task.result()

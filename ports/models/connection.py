@@ -34,6 +34,8 @@ class Connection(asyncio.Protocol):
         self._unread = 0
         self._is_full = False
         self.ended = asyncio.Event()
+        self.is_answered = False
+        """Whether anything came since the last request was sent."""
         self._error: Exception | None = None
 
     @classmethod
@@ -71,6 +73,7 @@ class Connection(asyncio.Protocol):
         self, method: str, target: str, headers: Mapping[str, str], body: Sequence[bytes] = ()
     ) -> Answer:
         """Send a request, the pieces of its body one by one; return the header of the answer."""
+        self.is_answered = False
         lines = [(name.encode(), value.encode()) for name, value in headers.items()]
         try:
             request = h11.Request(method=method, target=target, headers=lines)
@@ -182,6 +185,7 @@ class Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Take bytes in, and stop the server if nobody reads them."""
+        self.is_answered = True
         self._http.receive_data(data)
         self._unread += len(data)
         if self._unread > _MOST_UNREAD and self._transport is not None:

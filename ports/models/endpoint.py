@@ -92,8 +92,6 @@ class Endpoint:
         is_near = is_loopback(diagnostic.url)
         # A proxy cannot reach our loopback.
         self._proxy = None if is_near else proxy_of(self._address)
-        # On loopback a new connection costs nothing, and one that is kept may just be closing.
-        self._most_kept = 0 if is_near else _MOST_KEPT
         self._kept: list[tuple[float, Connection]] = []
         self._connect: Callable[[], Awaitable[Connection]] | None = None
         self._headers = {
@@ -162,24 +160,34 @@ class Endpoint:
     ) -> AsyncGenerator[tuple[Answer, AsyncIterator[bytes]], None]:
         """Send a request, and yield the header of the answer, and its body; then keep or close.
 
-        Raises `OSError`.
+        A kept connection may be closed by its server at the moment in which it is used: if nothing of an
+        answer came, the request is sent once more on a new one. Raises `OSError`.
         """
         target = target_of(url)
         if self._is_relayed:
             target = f"http://{self._address.header}{target}"
-        connection = self._taken() or await self._opened()
+        asked = method, target, {**self._headers, **(headers or {})}, body
+        kept = self._taken()
+        connection = kept or await self._opened()
         try:
-            answer = await connection.request(
-                method, target, {**self._headers, **(headers or {})}, body
-            )
+            try:
+                answer = await connection.request(*asked)
+            except ConnectionError:
+                if connection is not kept or connection.is_answered:
+                    raise
+                connection.close()
+                connection = await self._opened()
+                answer = await connection.request(*asked)
             if answer.headers.get("content-encoding", "identity") != "identity":
                 raise ConnectionError("the answer is compressed, which was not asked for")
             yield answer, connection.body()
-        finally:
-            if connection.is_idle and len(self._kept) < self._most_kept:
-                self._kept.append((time.monotonic(), connection))
-            else:
-                connection.close()
+        except BaseException:
+            connection.close()
+            raise
+        if connection.is_idle and len(self._kept) < _MOST_KEPT:
+            self._kept.append((time.monotonic(), connection))
+        else:
+            connection.close()
 
     def _taken(self) -> "Connection | None":
         """Return a connection that was kept, the newest first; closes those that are useless now."""

@@ -18,7 +18,7 @@ from .endpoint import Patience
 from .exchange import Exchange
 from .model import AnswerListener, Model, ModelAnswer, ModelRequest
 from .provider import ModelConfig, ReachResult
-from .wire import WireFormat, WireValue, body, encode
+from .wire import WireFormat, WireValue, beginning, body, encode
 
 
 class ServedModel(ABC):
@@ -44,16 +44,24 @@ class ServedModel(ABC):
         self._model = model
         self._temperature = temperature
         self._max_tokens = max_tokens
+        self._fixed: tuple[ModelRequest, bytes] | None = None
 
     async def answer(self, request: ModelRequest, listener: AnswerListener) -> ModelAnswer:
         """Stream the answer to `listener` and return the whole. Raises `ModelError`."""
         conversation = await encode(self.format, request.messages, request.memory)
         completed = self._completed(request)
-        content = body(self._fields(completed), self._first(completed), conversation)
+        content = body(self._beginning(completed), conversation)
         answer = await self._exchange.run(content, request.call_prefix, listener)
         if answer.usage.tokens:
             return answer
         return _estimated(request, answer, conversation.tokens)
+
+    def _beginning(self, request: ModelRequest) -> bytes:
+        """Encode what comes before the conversation: of two calls in a row it is mostly the same."""
+        settled = replace(request, messages=(), call_prefix="", memory=None)
+        if self._fixed is None or self._fixed[0] != settled:
+            self._fixed = settled, beginning(self._fields(request), self._first(request))
+        return self._fixed[1]
 
     @abstractmethod
     async def window(self) -> int:

@@ -118,17 +118,19 @@ def _joined(parts: list[bytes], before: list[bytes]) -> bytes:
     return b",".join((b"", *parts) if before and parts else parts)
 
 
-def body(
-    fields: WireValue, first: Sequence[WireValue], conversation: WireConversation
-) -> tuple[bytes, ...]:
-    """Put a request together: `fields`, then as `messages` the `first` ones and the conversation.
+def beginning(fields: WireValue, first: Sequence[WireValue]) -> bytes:
+    """Begin a request: `fields`, then as `messages` the `first` ones.
 
-    What changes from call to call comes last, so that a request begins like the one before it.
+    What changes from call to call comes behind, so that a request begins like the one before it.
     """
-    begin = [dumped(fields)[:-1], b',"messages":[', b",".join(map(dumped, first))]
-    if first and any(conversation.pieces):
-        begin.append(b",")
-    return (b"".join(begin), *conversation.pieces, b"]}")
+    return dumped(fields)[:-1] + b',"messages":[' + b",".join(map(dumped, first))
+
+
+def body(begin: bytes, conversation: WireConversation) -> tuple[bytes, ...]:
+    """Put a request together: its beginning and the conversation."""
+    if not begin.endswith(b"[") and any(conversation.pieces):
+        begin += b","
+    return (begin, *conversation.pieces, b"]}")
 
 
 def dumped(value: WireValue) -> bytes:

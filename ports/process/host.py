@@ -27,6 +27,11 @@ from .wire import frame
 _START_SECONDS = 30.0  # generous: a machine may be that busy
 _END_SECONDS = 10.0
 _SPARE = 4  # supervisors without a command that are kept for the next ones
+_SURPLUS_SECONDS = (
+    2.0  # for which more than these are kept: many commands that end at once come first
+)
+_FEW = 16  # supervisors that are let go at once
+_PAUSE = 0.05  # seconds before the next few
 
 
 class ProcessHost:
@@ -37,6 +42,7 @@ class ProcessHost:
         self._retired: list[SpawnerLink] = []
         self._live: set[RunningProcess] = set()
         self._free: list[SupervisorLink] = []
+        self._thinning: asyncio.TimerHandle | None = None
         self._tokens = itertools.count(1)
         self._is_closed = False
 
@@ -82,6 +88,8 @@ class ProcessHost:
             await asyncio.wait([process.ended for process in self._live], timeout=_END_SECONDS)
         for supervisor in self._free:
             supervisor.close()
+        if self._thinning is not None:
+            self._thinning.cancel()
         links = [*self._retired, *([self._link] if self._link else [])]
         self._link = None
         self._retired.clear()
@@ -144,10 +152,23 @@ class ProcessHost:
 
     def _forget(self, process: RunningProcess, supervisor: SupervisorLink) -> None:
         self._live.discard(process)
-        if supervisor.is_free and len(self._free) < _SPARE and not self._is_closed:
-            self._free.append(supervisor)
-        else:
+        if not supervisor.is_free or self._is_closed:
             supervisor.close()
+            return
+        self._free.append(supervisor)
+        if len(self._free) > _SPARE and self._thinning is None:
+            loop = asyncio.get_running_loop()
+            self._thinning = loop.call_later(_SURPLUS_SECONDS, self._thin)
+
+    def _thin(self) -> None:
+        """Let go of a few supervisors that are too many, and of the others soon."""
+        surplus = max(0, len(self._free) - _SPARE)
+        gone, self._free = self._free[: min(_FEW, surplus)], self._free[min(_FEW, surplus) :]
+        for supervisor in gone:
+            supervisor.close()
+        is_more = surplus > _FEW
+        loop = asyncio.get_running_loop()
+        self._thinning = loop.call_later(_PAUSE, self._thin) if is_more else None
 
 
 @lru_cache(maxsize=512)

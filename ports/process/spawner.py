@@ -1,4 +1,4 @@
-"""The single-threaded process that forks supervisors, and looks for processes on their behalf.
+"""The single-threaded process that forks supervisors.
 
 It is executed afresh (`python -I -S`), so it holds no thread, lock or memory of the runtime, forks
 in about a millisecond, and can be started again when it dies. Signals of the terminal pass it by.
@@ -51,9 +51,6 @@ class Spawner:
         self._link = link
         self._runtime = runtime
         self._supervisors: dict[int, int] = {}  # token by pid
-        self._lines: dict[
-            int, int
-        ] = {}  # pid of the supervisor by the descriptor of our socket to it
         self._losses: list[_Loss] = []
         self._wake = wake_on_child()
         self._poll = select.poll()
@@ -78,39 +75,8 @@ class Spawner:
         self._leave()
 
     def _ready(self, timeout: float | None) -> set[int]:
-        """Wait for events, so many seconds; answer supervisors that ask what is below them."""
-        ready = {fd for fd, _ in self._poll.poll(None if timeout is None else timeout * 1000)}
-        asking = [fd for fd in ready & self._lines.keys() if self._is_asked(fd)]
-        if asking:
-            table = tree.ProcessTable()
-            for fd in asking:
-                self._answer(fd, table.below(self._lines[fd]))
-        return ready
-
-    def _is_asked(self, line: int) -> bool:
-        """Take a supervisor's question; False if that has ended."""
-        try:
-            data = os.read(line, 16)
-        except OSError:
-            data = b""
-        if not data:
-            self._cut(line)
-        return bool(data)
-
-    def _answer(self, line: int, found: dict[int, str]) -> None:
-        """Answer a supervisor; one that does not read looks by itself from now on."""
-        data = frame(found)
-        try:
-            is_sent = os.write(line, data) == len(data)
-        except OSError:
-            is_sent = False
-        if not is_sent:
-            self._cut(line)
-
-    def _cut(self, line: int) -> None:
-        self._poll.unregister(line)
-        del self._lines[line]
-        os.close(line)
+        """Wait for events, so many seconds."""
+        return {fd for fd, _ in self._poll.poll(None if timeout is None else timeout * 1000)}
 
     def _watch_runtime(self) -> int | None:
         """Return a descriptor that becomes readable at the runtime's end, where the system has pidfds.
@@ -142,28 +108,18 @@ class Spawner:
         return True
 
     def _fork(self, token: int, control: int) -> None:
-        ours, theirs = (end.detach() for end in _socket.socketpair())
-        try:
-            pid = os.fork()
-            if not pid:
-                self._become_supervisor(control, theirs, ours)
-        except OSError:
-            os.close(ours)
-            raise
-        finally:
-            os.close(theirs)
-        os.set_blocking(ours, False)
+        pid = os.fork()
+        if not pid:
+            self._become_supervisor(control)
         self._supervisors[pid] = token
-        self._lines[ours] = pid
-        self._poll.register(ours, select.POLLIN)
 
-    def _become_supervisor(self, control: int, line: int, other_end: int) -> NoReturn:
+    def _become_supervisor(self, control: int) -> NoReturn:
         code = 1
         try:
-            for fd in (self._link.detach(), self._wake, other_end, *self._lines):
+            for fd in (self._link.detach(), self._wake):
                 os.close(fd)
             gc.enable()
-            ProcessSupervisor(_socket.socket(fileno=control), line).serve()
+            ProcessSupervisor(_socket.socket(fileno=control)).serve()
             code = 0
         finally:
             os._exit(code)

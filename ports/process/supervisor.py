@@ -12,8 +12,7 @@ killing: everything below is frozen and killed, again and again.
 
 Processes that the command leaves when it exits are ended in the same way, with a short grace period.
 Most commands end as soon as their first process does. So that one is asked or killed first, and only if
-something is left a moment later the machine's processes are looked through: by the spawner, since one
-look serves all supervisors that wait for it, and here if there is no spawner any more.
+something is left a moment later the others are looked for.
 Only the standard library is imported here.
 """
 
@@ -40,12 +39,6 @@ _ALONE = 0.003  # seconds for the first process to end, before others are looked
 _GIVE_UP = 5.0  # seconds of killing after which survivors are reported (killing continues)
 _LOOK_UP = 3600.0  # seconds, the longest wait of a poll
 _MOST_PIDS = 1000  # in a report
-_STUCK_AFTER = (
-    0.2  # seconds without an answer after which it is asked whether the spawner was stopped
-)
-_SPAWNER_SECONDS = (
-    10.0  # for the spawner to look: some 10 us a process, on a machine that may be busy
-)
 _CHUNK = 65_536
 
 
@@ -56,49 +49,6 @@ def wake_on_child() -> int:
     os.set_blocking(wake_out, False)
     signal.set_wakeup_fd(wake_out, warn_on_full_buffer=False)
     return wake_in
-
-
-class Lookout:
-    """Lists what is below this process; `line` is the descriptor of a socket to the spawner."""
-
-    def __init__(self, line: int) -> None:
-        self._line = line
-        self._poll = select.poll()
-        self._poll.register(line, select.POLLIN)
-
-    def below(self) -> dict[int, str]:
-        """Return the state letters of all descendants as they are now, by pid."""
-        if self._line >= 0:
-            found = self._asked()
-            if found is not None:
-                return found
-            os.close(self._line)  # it is gone or stuck, which it would be the next time, too
-            self._line = -1
-        return tree.descendants(os.getpid())
-
-    def _asked(self) -> dict[int, str] | None:
-        """Have the spawner look; none if it does not answer."""
-        frames = Frames()
-        try:
-            os.write(self._line, b"?")
-            while self._is_answering():
-                data = os.read(self._line, _CHUNK)
-                for (found,) in frames.feed(data):
-                    return dict(found)
-                if not data:
-                    break
-        except OSError:
-            return None
-        return None
-
-    def _is_answering(self) -> bool:
-        """Wait until something can be read; False if the spawner is stopped or takes too long."""
-        for _ in range(int(_SPAWNER_SECONDS / _STUCK_AFTER)):
-            if self._poll.poll(_STUCK_AFTER * 1000):
-                return True
-            if tree.is_stopped(os.getppid()):
-                break
-        return False
 
 
 class Control:
@@ -154,11 +104,10 @@ class Control:
 
 
 class ProcessSupervisor:
-    """Runs one command after the other; `line` is the descriptor of a socket to the spawner."""
+    """Runs one command after the other."""
 
-    def __init__(self, control: _socket.socket, line: int) -> None:
+    def __init__(self, control: _socket.socket) -> None:
         self._control = Control(control)
-        self._lookout = Lookout(line)
 
     def serve(self) -> None:
         """Run the commands of the runtime; return when it is gone and nothing is left."""
@@ -183,17 +132,16 @@ class ProcessSupervisor:
                 os.chdir("/")  # no folder is held when nothing runs
             self._control.tell("started", main)
             deadline = None if timeout is None else time.monotonic() + timeout
-            _Supervision(main, self._control, self._lookout, grace).watch(wake, deadline)
+            _Supervision(main, self._control, grace).watch(wake, deadline)
         self._control.tell("failed", "it was given up before it started")
 
 
 class _Supervision:
     """The supervision of one command, from its start to the proof that nothing of it is left."""
 
-    def __init__(self, main: int, control: Control, lookout: Lookout, grace: float) -> None:
+    def __init__(self, main: int, control: Control, grace: float) -> None:
         self._main = main
         self._control = control
-        self._lookout = lookout
         self._grace = grace
         self._status: int | None = None  # exit code of the command itself, once it is known
         self._cause = ""
@@ -270,7 +218,7 @@ class _Supervision:
         if self._kill_at is None or now < self._look_at:
             return
         if now < self._kill_at:
-            for pid, state in self._lookout.below().items():
+            for pid, state in tree.descendants(os.getpid()).items():
                 if pid not in self._touched and state != "Z":
                     self._ask(pid)
         elif self._status is None and not self._is_killing:
@@ -283,7 +231,7 @@ class _Supervision:
 
     def _kill_all(self, is_late: bool) -> None:
         """Kill everything; report what is there when it is late."""
-        found = tree.end_pass(self._lookout.below)
+        found = tree.end_pass(lambda: tree.descendants(os.getpid()))
         alive = {pid for pid, state in found.items() if state != "Z"}
         self._touched |= alive
         if is_late:

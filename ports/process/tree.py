@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 
+_CHILDREN = "/proc/{0}/task/{0}/children"
+_CHUNK = 65_536
 _PR_SET_CHILD_SUBREAPER = 36
 _STOP_PASSES = 4
 
@@ -40,40 +42,42 @@ def become_subreaper() -> None:
         raise OSError("prctl(PR_SET_CHILD_SUBREAPER) failed")
 
 
-class ProcessTable:
-    """One look at all processes of the machine, from which the descendants of many can be told."""
-
-    def __init__(self) -> None:
-        self._states: dict[int, str] = {}
-        self._children: dict[int, list[int]] = {}
-        for pid, parent, state in _proc_rows() if sys.platform == "linux" else _ps_rows():
-            self._states[pid] = state
-            self._children.setdefault(parent, []).append(pid)
-
-    def below(self, root: int, spare: frozenset[int] = frozenset()) -> dict[int, str]:
-        """List the processes below `root`: state letters by pid.
-
-        Without `spare` and those below it.
-        """
-        found: dict[int, str] = {}
-        todo = [root]
-        while todo:
-            for child in self._children.get(todo.pop(), ()):
-                if child not in spare and child not in found:
-                    found[child] = self._states[child]
-                    todo.append(child)
-        return found
-
-
 def descendants(root: int, spare: frozenset[int] = frozenset()) -> dict[int, str]:
-    """List the processes below `root` as they are now; see `ProcessTable.below`."""
-    return ProcessTable().below(root, spare)
+    """List the processes below `root` as they are now: state letters by pid.
+
+    Without `spare` and those below it. Linux names the children of a process: so a look costs what is
+    below it, however many processes the machine has.
+    """
+    children = _named_children if os.path.exists(_CHILDREN.format(os.getpid())) else _all_children()
+    found: dict[int, str] = {}
+    todo = [root]
+    while todo:
+        for child, state in children(todo.pop()):
+            if child not in spare and child not in found:
+                found[child] = state
+                todo.append(child)
+    return found
 
 
-def is_stopped(pid: int) -> bool:
-    """Whether a signal stopped a process; False where there is no /proc."""
-    found = _proc_stat(str(pid))
-    return found is not None and found[1] in "Tt"
+def _named_children(parent: int) -> Iterator[tuple[int, str]]:
+    """Read pid and state of a process's children; each thread has its own."""
+    try:
+        tasks = os.listdir(f"/proc/{parent}/task")
+    except OSError:
+        return
+    for task in tasks:
+        for name in _read(f"/proc/{parent}/task/{task}/children").split():
+            found = _proc_stat(name.decode())
+            if found is not None:
+                yield int(name), found[1]
+
+
+def _all_children() -> Callable[[int], list[tuple[int, str]]]:
+    """Look at all processes of the machine; return what gives pid and state of a process's children."""
+    children: dict[int, list[tuple[int, str]]] = {}
+    for pid, parent, state in _proc_rows() if sys.platform == "linux" else _ps_rows():
+        children.setdefault(parent, []).append((pid, state))
+    return lambda parent: children.get(parent, [])
 
 
 def _proc_rows() -> Iterator[tuple[int, int, str]]:
@@ -86,18 +90,26 @@ def _proc_rows() -> Iterator[tuple[int, int, str]]:
 
 def _proc_stat(name: str) -> tuple[int, str] | None:
     """Read parent and state of one process; none if there is none (any more)."""
+    # The name in parentheses may hold anything, also parentheses.
+    fields = _read(f"/proc/{name}/stat").rpartition(b")")[2].split(None, 2)
+    return (int(fields[1]), fields[0].decode()) if len(fields) > 2 else None
+
+
+def _read(path: str) -> bytes:
+    """Read a file of /proc; empty if what it is about has ended."""
+    data = b""
     try:
-        file = os.open(f"/proc/{name}/stat", os.O_RDONLY | os.O_CLOEXEC)
+        file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
-        return None
+        return data
     try:
-        # The name in parentheses may hold anything, also parentheses.
-        state, parent = os.read(file, 1024).rpartition(b")")[2].split(None, 2)[:2]
-    except (OSError, ValueError):
-        return None
+        while piece := os.read(file, _CHUNK):
+            data += piece
+    except OSError:
+        return b""
     finally:
         os.close(file)
-    return int(parent), state.decode()
+    return data
 
 
 def _ps_rows() -> Iterator[tuple[int, int, str]]:

@@ -9,8 +9,6 @@
                                ("stop", grace)   for the command that runs; a late one is ignored
     supervisor -> runtime      ("started", pid), ("failed", reason),
                                ("done", status, exit code, killed, survivors)   the next may come
-    supervisor -> spawner      1 byte: what is below me?
-    spawner    -> supervisor   (state letters by pid)
 
 Both ends are the same interpreter, so `marshal` serves: unlike `json` it carries bytes, and it
 costs the freshly started spawner nothing to import. Only the standard library is imported here.

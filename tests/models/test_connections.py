@@ -37,6 +37,8 @@ class Server(BaseHTTPRequestHandler):
     idle: ClassVar[float | None] = None
     coding: ClassVar[str] = ""
     refuses: ClassVar[bool] = False
+    patience: ClassVar[int] = 1000
+    """Requests of a connection that are answered; at the next one it hangs up."""
 
     def setup(self) -> None:
         """Count this one."""
@@ -55,6 +57,10 @@ class Server(BaseHTTPRequestHandler):
                 pass
             return
         self.rfile.read(int(self.headers["Content-Length"]))
+        self.patience -= 1
+        if self.patience < 0:
+            self.close_connection = True
+            return
         self._answer(200, gzip.compress(BODY) if self.coding else BODY)
 
     def do_CONNECT(self) -> None:
@@ -96,7 +102,7 @@ def far(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every server is treated like one that is elsewhere; none was asked yet, and there is no proxy."""
     Server.opened.clear()
     Server.asked.clear()
-    for name, value in {"idle": None, "coding": "", "refuses": False}.items():
+    for name, value in {"idle": None, "coding": "", "refuses": False, "patience": 1000}.items():
         monkeypatch.setattr(Server, name, value)
     monkeypatch.setattr(endpoint, "is_loopback", lambda url: False)
     for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"):
@@ -181,6 +187,27 @@ def test_a_connection_that_the_server_closed_is_not_used(
     asker.run(twice())
     assert asker.pieces == ["Yes.", "Yes."]
     assert len(Server.opened) == 2
+
+
+def test_a_kept_connection_that_breaks_is_replaced(
+    port: int, asker: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A server that hangs up at the second request is asked once more, without a notice."""
+    monkeypatch.setattr(Server, "patience", 1)
+    model = ChatModel(f"http://127.0.0.1:{port}/v1", "m", retry=NONE)
+    asker(model, "Is it so?", "Still?")
+    assert asker.pieces == ["Yes.", "Yes."]
+    assert (len(Server.opened), len(Server.asked)) == (2, 3)
+    assert not asker.notices
+
+
+def test_a_new_connection_that_breaks_is_not(
+    port: int, asker: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A server that hangs up at the first request was asked once: the fault is reported."""
+    monkeypatch.setattr(Server, "patience", 0)
+    assert fault_of(asker, f"http://127.0.0.1:{port}/v1")
+    assert len(Server.asked) == 1
 
 
 def test_a_large_request_arrives_whole(port: int, asker: Any) -> None:

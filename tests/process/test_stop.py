@@ -336,3 +336,48 @@ def test_leftovers(hosting, mark):
     assert (result.status, result.exit_code, result.head) == ("exited", 4, b"done\n")
     assert len(result.killed) == 1
     assert mark.pids() == []
+
+
+LOOK = """
+import os, subprocess, sys, threading, time
+from steersman.ports.process import tree
+opened = 0
+def hook(event, arguments):
+    global opened
+    opened += event == "open" and str(arguments[0]).startswith("/proc")
+sys.addaudithook(hook)
+children = []
+starting = threading.Thread(target=lambda: children.append(subprocess.Popen(["sleep", "60"])))
+starting.start(); starting.join()
+children.append(subprocess.Popen(["sh", "-c", "sleep 60 & echo $!; wait"], stdout=subprocess.PIPE))
+inner = int(children[1].stdout.readline())
+opened = 0
+found = tree.descendants(os.getpid())
+assert set(found) == {*(child.pid for child in children), inner}, found
+print(opened)
+for child in children:
+    child.kill(); child.wait()
+os.kill(inner, 9)
+"""
+
+
+@pytest.mark.skipif(
+    not Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").exists(),
+    reason="the system does not name the children of a process",
+)
+def test_a_look_costs_what_is_below():
+    """Children of any thread and theirs are found, and no file of another process is opened."""
+
+    def looked() -> int:
+        ran = subprocess.run([sys.executable, "-c", LOOK], capture_output=True, text=True)
+        assert ran.returncode == 0, ran.stderr
+        return int(ran.stdout)
+
+    alone = looked()
+    others = [subprocess.Popen(["sleep", "60"]) for _ in range(50)]
+    try:
+        assert looked() == alone
+    finally:
+        for other in others:
+            other.kill()
+            other.wait()
