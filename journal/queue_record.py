@@ -181,7 +181,7 @@ class QueueRecord(Value, dict=True):
             del there[name]
         queue = replace(self, items=there, **changes)
         apart = {name: item for name, item in self._apart.items() if there.get(name) is item}
-        queue.__dict__["_apart"] = apart | _apart_of(new)
+        vars(queue)["_apart"] = apart | _apart_of(new)
         return queue
 
     def waiting(self) -> list[ItemRecord]:
