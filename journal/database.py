@@ -82,11 +82,21 @@ class Database:
             yield connection
 
     @contextmanager
-    def writing(self) -> Generator[Connection]:
-        """Write in one transaction, durable when the block has ended without an exception."""
+    def writing(self, *, is_synced: bool = True) -> Generator[Connection]:
+        """Write in one transaction, durable when the block has ended without an exception.
+
+        If not `is_synced`, it is durable with the next transaction that is: the log is synced as a whole,
+        and what precedes in it is there first.
+        """
         with self._used() as connection:
-            with connection.writing():
-                yield connection
+            if not is_synced:
+                connection.change("PRAGMA synchronous = normal")
+            try:
+                with connection.writing():
+                    yield connection
+            finally:
+                if not is_synced:
+                    connection.change("PRAGMA synchronous = full")
             if self._log_pages >= self._checkpoint_at:
                 self._checkpoint(connection)
 

@@ -87,13 +87,19 @@ class SqliteStore:
         return store
 
     def create(self, row: SessionRow) -> None:
-        """Make a session known; raises `StoreError` if it is known already."""
+        """Make a session known; raises `StoreError` if it is known already.
+
+        The sync of its first entry makes that durable, too.
+        """
         check_identifier("session", row.session)
-        with self._writing() as connection:
+        with self._writing(is_synced=False) as connection:
             tables.insert_session(connection, row)
 
     def claim(self, session: str, node: str) -> Lease | None:
-        """Lock the session's file, then raise its epoch; none if a live process holds the lock."""
+        """Lock the session's file, then raise its epoch; none if a live process holds the lock.
+
+        The sync of the first entry under the epoch makes that durable, too.
+        """
         check_identifier("node", node)
         presence = self._present()
         with self._reading(session) as connection:
@@ -104,7 +110,7 @@ class SqliteStore:
             return None
         with ExitStack() as undo:
             undo.callback(lock.release)
-            with self._writing() as connection:
+            with self._writing(is_synced=False) as connection:
                 lease = Lease(
                     session=session, node=node, epoch=tables.raise_epoch(connection, session, node)
                 )
@@ -351,8 +357,8 @@ class SqliteStore:
             yield connection
 
     @contextmanager
-    def _writing(self) -> Generator[Connection]:
-        with self._writable().writing() as connection:
+    def _writing(self, *, is_synced: bool = True) -> Generator[Connection]:
+        with self._writable().writing(is_synced=is_synced) as connection:
             yield connection
 
     def _writable(self) -> Database:

@@ -398,3 +398,21 @@ def test_a_folder_that_cannot_be_written_can_be_read(home, opened, make, read_on
             assert "permissions" in caught.value.hint
     finally:
         home.chmod(0o700)
+
+
+def test_what_an_entry_makes_durable_is_not_synced_for_itself(opened, make) -> None:
+    """To make and to claim a session wait for no disk; whatever comes of it, the next commit does."""
+    store = opened()
+    modes: list[int] = []
+
+    def mode() -> int:
+        ((found,),) = store._database._connection.rows("PRAGMA synchronous")
+        return found
+
+    store._database._connection.raw.set_commit_hook(lambda: modes.append(mode()) or False)
+    store.create(make.row("s1"))
+    with pytest.raises(StoreError):
+        store.create(make.row("s1"))
+    lease = store.claim("s1", "node")
+    assert store.commit([make.commit(lease, 1, 1)]) == [True]
+    assert modes == [1, 1, 2]
