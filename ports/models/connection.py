@@ -15,7 +15,7 @@ import ssl
 import time
 from base64 import b64encode
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import ExitStack, asynccontextmanager, suppress
 from typing import Any, cast
 from urllib.parse import SplitResult, quote, unquote, urlsplit
 from urllib.request import getproxies, proxy_bypass
@@ -111,9 +111,9 @@ def _proxy(parts: SplitResult, place: str) -> str:
 
 def trusted_certificates() -> ssl.SSLContext:
     """Load the certificates that this machine trusts, which takes a while."""
-    from httpcore2 import default_ssl_context
+    from httpx2 import create_ssl_context
 
-    context = default_ssl_context()
+    context = create_ssl_context()
     context.set_alpn_protocols(["http/1.1"])
     return context
 
@@ -344,14 +344,12 @@ class ConnectionPool:
             headers=[*address.headers, *self._headers, *length],
         )
         connection, found = await self._asked(address, head, body)
-        try:
+        with ExitStack() as undoing:
+            undoing.callback(connection.close)
             names = {name.decode(): value.decode("latin-1") for name, value in found.headers}
             yield Answer(status=found.status_code, headers=names, pieces=connection.pieces())
-        except BaseException:
-            connection.close()
-            raise
-        else:
-            connection.finish(self._keep)
+            undoing.pop_all()
+        connection.finish(self._keep)
 
     async def aclose(self) -> None:
         """Close all connections. Idempotent."""
@@ -364,18 +362,20 @@ class ConnectionPool:
         self, address: Address, head: h11.Request, body: Sequence[bytes]
     ) -> tuple[Connection, h11.Response]:
         """Send a request on a kept connection, or else on a new one."""
-        connection = self._known()
-        is_known = connection is not None
+        known = self._known()
         while True:
-            connection = connection or await self._opened(address)
-            try:
-                return connection, await connection.send(head, body)
-            except BaseException as error:
-                connection.close()
-                is_lost = isinstance(error, ConnectionError | h11.ProtocolError)
-                if not (is_known and is_lost) or connection.is_answered:
-                    raise
-            connection, is_known = None, False
+            connection = known or await self._opened(address)
+            with ExitStack() as undoing:
+                undoing.callback(connection.close)
+                try:
+                    found = await connection.send(head, body)
+                except (ConnectionError, h11.ProtocolError):
+                    if known is None or connection.is_answered:
+                        raise
+                else:
+                    undoing.pop_all()
+                    return connection, found
+            known = None
 
     def _known(self) -> Connection | None:
         since = time.monotonic() - _KEPT
@@ -402,25 +402,23 @@ class ConnectionPool:
             if (is_secure and not address.tunnel)
             else {}
         )
-        connection: Connection | None = None
-        try:
-            async with asyncio.timeout(self._connect):
-                _, connection = await loop.create_connection(
-                    lambda: Connection(self._silence, self._open.discard),
-                    address.host,
-                    address.port,
-                    happy_eyeballs_delay=_HAPPY_EYEBALLS,
-                    **cast("Any", direct),
-                )
-                if address.tunnel:
-                    assert self._certificates is not None
-                    await connection.tunnel(address.tunnel, address.login)
-                    await connection.secure(self._certificates, address.name)
-        except BaseException as error:
-            if connection is not None:
-                connection.close()
-            if isinstance(error, TimeoutError):
+        with ExitStack() as undoing:
+            try:
+                async with asyncio.timeout(self._connect):
+                    _, connection = await loop.create_connection(
+                        lambda: Connection(self._silence, self._open.discard),
+                        address.host,
+                        address.port,
+                        happy_eyeballs_delay=_HAPPY_EYEBALLS,
+                        **cast("Any", direct),
+                    )
+                    undoing.callback(connection.close)
+                    if address.tunnel:
+                        assert self._certificates is not None
+                        await connection.tunnel(address.tunnel, address.login)
+                        await connection.secure(self._certificates, address.name)
+            except TimeoutError:
                 raise ConnectTimeout from None
-            raise
+            undoing.pop_all()
         self._open.add(connection)
         return connection
