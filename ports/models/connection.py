@@ -211,10 +211,16 @@ class Connection(asyncio.Protocol):
             if isinstance(event, h11.Response):
                 return event
 
-    async def pieces(self) -> AsyncGenerator[bytes]:
-        """Yield the body of the answer as it comes. Raises as `send` does."""
-        while isinstance(event := await self._event(), h11.Data):
-            yield bytes(event.data)
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        """Iterate over the body of the answer as it comes. Raises as `send` does."""
+        return self
+
+    async def __anext__(self) -> bytes:
+        """Return the next piece of the body."""
+        event = await self._event()
+        if not isinstance(event, h11.Data):
+            raise StopAsyncIteration
+        return bytes(event.data)
 
     async def tunnel(self, place: str, login: Sequence[tuple[str, str]]) -> None:
         """Have a proxy connect to another server. Raises `OSError`."""
@@ -280,9 +286,7 @@ class Connection(asyncio.Protocol):
     async def _write(self, pieces: list[bytes]) -> None:
         assert self._transport is not None
         self._transport.write(b"".join(pieces))
-        while self._is_full:
-            if self._error is not None:
-                raise self._error
+        while self._is_full and self._error is None:  # a server may answer, and read no further
             await self._wait()
 
     async def _wait(self) -> None:
@@ -347,7 +351,7 @@ class ConnectionPool:
         with ExitStack() as undoing:
             undoing.callback(connection.close)
             names = {name.decode(): value.decode("latin-1") for name, value in found.headers}
-            yield Answer(status=found.status_code, headers=names, pieces=connection.pieces())
+            yield Answer(status=found.status_code, headers=names, pieces=connection)
             undoing.pop_all()
         connection.finish(self._keep)
 
