@@ -115,14 +115,6 @@ class Actor(pykka.Actor):
         assert isinstance(inbox, Mailbox)
         return inbox
 
-    @property
-    def has_mail(self) -> bool:
-        """Whether another message waits.
-
-        What is due is in the record. So of many results that wait, only the last one has to look at it.
-        """
-        return not self.mailbox.empty()
-
     def run_batch(self, limit: int) -> int:
         """Handle up to `limit` messages and return how many there were; dispatcher's thread."""
         mailbox = self.mailbox

@@ -205,7 +205,8 @@ class ChildSupervisor(Supervisor):
                 reply = None
             case _:
                 reply = self._obey(message)
-        if not (isinstance(message, ChildReport) and self.has_mail):
+        # what is due is in the record: of many results that wait, the last one is enough to look at it
+        if not isinstance(message, ChildReport) or self.mailbox.empty():
             self._attend()
         return reply
 

@@ -112,7 +112,8 @@ class Turn(Actor):
     def on_receive(self, message: Any) -> Any:
         """Take in a result, an answer or news; then do what is due."""
         reply = self._take(message)
-        if not (isinstance(message, ToolFinished) and self.has_mail):
+        # what is due is in the record: of many results that wait, the last one is enough to look at it
+        if not isinstance(message, ToolFinished) or self.mailbox.empty():
             self._attend()
         return reply
 
