@@ -24,7 +24,7 @@ COMMANDS = Commands(
     {
         declared.name: declared
         for group in GROUPS
-        for declared in DECLARED.values()
+        for declared in sorted(DECLARED.values(), key=lambda known: known.function.__module__)
         if declared.group == group and " " not in declared.name
     }
 )
