@@ -95,6 +95,7 @@ class Endpoint:
         # On loopback a new connection costs nothing, and one that is kept may just be closing.
         self._most_kept = 0 if is_near else _MOST_KEPT
         self._kept: list[tuple[float, Connection]] = []
+        self._open: set[Connection] = set()
         self._connect: Callable[[], Awaitable[Connection]] | None = None
         self._headers = {
             "host": self._address.header,
@@ -146,11 +147,12 @@ class Endpoint:
             return None
 
     async def aclose(self) -> None:
-        """Close the connections that are kept. Idempotent."""
-        for _, connection in self._kept:
-            connection.close()
+        """Close the connections, and wait until they are. Idempotent."""
         self._kept.clear()
-        await asyncio.sleep(0)  # asyncio closes them in its next pass
+        while self._open:
+            connection = self._open.pop()
+            connection.close()
+            await connection.lost.wait()
 
     @asynccontextmanager
     async def _asked(
@@ -193,7 +195,9 @@ class Endpoint:
     async def _opened(self) -> "Connection":
         if self._connect is None:
             self._connect = await asyncio.to_thread(self._prepared)
-        return await self._connect()
+        connection = await self._connect()
+        self._open = {connection, *(each for each in self._open if not each.lost.is_set())}
+        return connection
 
     def _prepared(self) -> "Callable[[], Awaitable[Connection]]":
         """Return what opens a connection; takes a while."""
