@@ -161,10 +161,10 @@ BASELINE = "python -c pass"
 STARTS: dict[str, tuple[Callable[[Place], Spent], float | None]] = {
     BASELINE: (whole(["{place.python}", "-c", "pass"]), None),
     "--version": (whole(["{place.program}", "--version"]), 3),
-    "--help": (whole(["{place.program}", "--help"]), 8),
+    "--help": (whole(["{place.program}", "--help"]), 7.5),
     "sessions list": (whole(["{place.program}", "sessions", "list"]), None),
-    "first request": (first_request, 24),
-    "chat takes keys": (takes_keys, 24),
+    "first request": (first_request, 19),
+    "chat takes keys": (takes_keys, 23),
 }
 """How each start is measured, and how many times the baseline it may take."""
 

@@ -12,13 +12,9 @@ from .. import commands
 from .command import DECLARED, GROUPS, CommandCall
 from .installed import Commands
 
-_MODULES = [
-    f"{commands.__name__}.{found.name}"
-    for found in iter_modules(commands.__path__)
-    if found.name != "registry"
-]
-for _module in _MODULES:
-    import_module(_module)
+for _module in iter_modules(commands.__path__):
+    if _module.name != "registry":
+        import_module(f"{commands.__name__}.{_module.name}")
 for _command in sorted(DECLARED.values(), key=lambda declared: declared.name):
     _family, _, _verb = _command.name.partition(" ")
     if _verb:
@@ -28,10 +24,8 @@ COMMANDS = Commands(
     {
         declared.name: declared
         for group in GROUPS
-        for module in _MODULES  # whichever was imported first
-        for declared in DECLARED.values()
-        if (declared.group, declared.function.__module__) == (group, module)
-        and " " not in declared.name
+        for declared in sorted(DECLARED.values(), key=lambda known: known.function.__module__)
+        if declared.group == group and " " not in declared.name
     }
 )
 """The commands by name, those of a group together; a verb such as `queue edit` is in its command."""

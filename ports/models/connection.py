@@ -23,7 +23,8 @@ class Connection(asyncio.Protocol):
     """A connection that is open; used by one task at a time.
 
     The methods that wait raise `OSError`, of which `TimeoutError` and `ssl.SSLError` are kinds. After an
-    error, and after a cancel, it can only be closed. `ended` is set when the server has ended it.
+    error, and after a cancel, it can only be closed. `ended` is set when the server has ended it, `lost`
+    when nothing is open any more.
     """
 
     def __init__(self, silence: float) -> None:
@@ -34,6 +35,7 @@ class Connection(asyncio.Protocol):
         self._unread = 0
         self._is_full = False
         self.ended = asyncio.Event()
+        self.lost = asyncio.Event()
         self.is_answered = False
         """Whether anything came since the last request was sent."""
         self._error: Exception | None = None
@@ -102,7 +104,7 @@ class Connection(asyncio.Protocol):
 
     def close(self) -> None:
         """Hang up at once. Idempotent."""
-        if self._transport is not None:
+        if self._transport is not None and not self.lost.is_set():
             self._transport.abort()
 
     async def _connect(self, to: Address, trusted: ssl.SSLContext | None) -> None:
@@ -205,6 +207,7 @@ class Connection(asyncio.Protocol):
             self.eof_received()
         self._error = exc
         self.ended.set()
+        self.lost.set()
         self._change.set()
 
     def pause_writing(self) -> None:

@@ -93,6 +93,7 @@ class Endpoint:
         # A proxy cannot reach our loopback.
         self._proxy = None if is_near else proxy_of(self._address)
         self._kept: list[tuple[float, Connection]] = []
+        self._open: set[Connection] = set()
         self._connect: Callable[[], Awaitable[Connection]] | None = None
         self._headers = {
             "host": self._address.header,
@@ -144,11 +145,12 @@ class Endpoint:
             return None
 
     async def aclose(self) -> None:
-        """Close the connections that are kept. Idempotent."""
-        for _, connection in self._kept:
-            connection.close()
+        """Close the connections, and wait until they are. Idempotent."""
         self._kept.clear()
-        await asyncio.sleep(0)  # asyncio closes them in its next pass
+        while self._open:
+            connection = self._open.pop()
+            connection.close()
+            await connection.lost.wait()
 
     @asynccontextmanager
     async def _asked(
@@ -201,7 +203,9 @@ class Endpoint:
     async def _opened(self) -> "Connection":
         if self._connect is None:
             self._connect = await asyncio.to_thread(self._prepared)
-        return await self._connect()
+        connection = await self._connect()
+        self._open = {connection, *(each for each in self._open if not each.lost.is_set())}
+        return connection
 
     def _prepared(self) -> "Callable[[], Awaitable[Connection]]":
         """Return what opens a connection; takes a while."""

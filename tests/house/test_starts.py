@@ -4,10 +4,12 @@
 """
 
 import re
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
+from stories.terminal import Terminal
 from support.driver import Place
 from support.model_server import ModelServer, Text
 
@@ -82,6 +84,23 @@ def test_a_scripted_message(place: Place) -> None:
     ran = place.run("chat", "hi")
     assert (ran.returncode, ran.stdout) == (0, "Hello.\n")
     assert within(imported(ran.stderr), SLOW | RARE | {"h11"}) == set()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no pseudo terminals")
+def test_a_chat_takes_keys(place: Place, tmp_path: Path) -> None:
+    """Until something is typed, a chat needs neither slash commands nor what speaks HTTP."""
+    report = tmp_path / "report"
+    place.configure("http://127.0.0.1:9/v1")
+    shell = ("sh", "-c", 'exec "$@" 2> "$0"', str(report))
+    terminal = Terminal((*shell, *place.command, "chat"), place.folder, place.environ)
+    try:
+        terminal.has_bar("idle")
+        modules = imported(report.read_text("utf-8"))
+    finally:
+        terminal.abandon()
+    assert "prompt_toolkit.application" in modules
+    slow = SLOW - {"prompt_toolkit"} | {"h11"}
+    assert within(modules, slow | RARE - {"steersman.gateway.library"}) == set()
 
 
 def test_the_help(place: Place) -> None:
