@@ -184,7 +184,9 @@ class Client:
         if transport.get_write_buffer_size() > UNREAD_LIMIT:
             transport.abort()
             return
-        self._writer.write(json.dumps(message, ensure_ascii=False).encode() + b"\n")
+        # Half a surrogate pair, which JSON can name and UTF-8 cannot, stays an escape.
+        text = json.dumps(message, ensure_ascii=False).encode("utf-8", "backslashreplace")
+        self._writer.write(text + b"\n")
 
 
 class Requests:

@@ -76,6 +76,7 @@ def remote_of(host: Host, conversation: Conversation) -> Remote:
         (b"[" * 5_000, -32600, "not a request: nested too deeply"),
         (b'{"id": 1}', -32600, "not a request: 'method'"),
         (b'{"id": 1, "method": "fly"}', -32600, "no method `fly`"),
+        (rb'{"id": 1, "method": "\ud800"}', -32600, "no method `\ud800`"),
         (b'{"id": 1, "method": "say", "params": []}', -32600, "not a request"),
         (b'{"id": 1, "method": "say", "params": 5}', -32600, "not an object"),
         (b'{"id": 1, "method": "queue", "params": {"session": "nope"}}', -32001, "`nope`"),

@@ -41,9 +41,9 @@ class Run:
     operations: list[Operation]
     before: Content
 
-    def disks(self, model: Model) -> list[Disk]:
-        """Give what the disk may hold at any moment."""
-        return list(disks(self.operations, self.before, model))
+    def disks(self, model: Model, seed: int = 0) -> list[Disk]:
+        """Give what the disk may hold at any moment; what is by chance comes from the seed."""
+        return list(disks(self.operations, self.before, model, seed))
 
 
 def record(
@@ -72,10 +72,8 @@ def is_wanted(path: str) -> bool:
     return above or path in JOURNAL or f"{path}/".startswith("project/")
 
 
-@pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+def conversation(root: Path) -> Run:
     """Record two lives of the program in one home: a whole conversation, then another message."""
-    root = tmp_path_factory.mktemp("recorded")
 
     def live(place: Place, gate: Gate, log: str) -> None:
         prefix = [STRACE or "", *OPTIONS, "-o", log]
@@ -86,6 +84,12 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
         assert again.close() == 0
 
     return record(root, behaviours, live)
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """A recorded conversation."""
+    return conversation(tmp_path_factory.mktemp("recorded"))
 
 
 # A run that writes files ---------------------------------------------------------------------------
@@ -107,8 +111,7 @@ FILES: list[tuple[str, dict[str, str | None]]] = [
 """What each of these files holds once the next event of this kind was said."""
 
 
-@pytest.fixture(scope="module")
-def files(tmp_path_factory: pytest.TempPathFactory) -> Run:
+def work_on_files(root: Path) -> Run:
     """Record a life in which files are replaced, made in new folders, edited, and brought back."""
 
     def call(tool: str, path: str, **arguments: str) -> Tools:
@@ -133,7 +136,13 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Run:
         finish_turn(chat, "write once more")
         assert chat.close() == 0
 
-    return record(tmp_path_factory.mktemp("files"), lambda _: minds, live)
+    return record(root, lambda _: minds, live)
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """A recorded life with work on files."""
+    return work_on_files(tmp_path_factory.mktemp("files"))
 
 
 def finish_turn(chat: Chat, text: str) -> None:

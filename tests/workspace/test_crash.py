@@ -39,6 +39,13 @@ def origin() -> Iterator[Origin]:
         yield made
 
 
+def killed_restore(origin: Origin, number: int) -> tuple[bool, str]:
+    """Kill a restore right before the n-th thing it does: whether it was, and what it came to."""
+    with origin.copy() as root:
+        was_killed = run_until(number, lambda: revert(root))
+        return was_killed, origin.check(root)
+
+
 def run_until(number: int, work: Callable[[], object]) -> bool:
     """Do something in a fork that is killed right before its n-th touch; whether it was."""
     child = os.fork()
@@ -77,9 +84,8 @@ def test_killed_at_each_thing_it_does(origin: Origin) -> None:
     ends: list[str] = []
     was_killed = True
     while was_killed:
-        with origin.copy() as root:
-            was_killed = run_until(1 + len(ends), lambda root=root: revert(root))
-            ends.append(origin.check(root))
+        was_killed, end = killed_restore(origin, 1 + len(ends))
+        ends.append(end)
     assert len(ends) > 40
     assert set(ends) == {"finished", "never began"}
 
@@ -128,16 +134,20 @@ def test_the_disk_is_full_from_any_point_on(origin: Origin) -> None:
 @pytest.fixture(scope="module")
 def run(origin: Origin, tmp_path_factory: pytest.TempPathFactory) -> list[Call]:
     """What a restore asks of the system, from its begin to its end."""
-    log = tmp_path_factory.mktemp("recorded") / "log"
+    return recorded_restore(origin, tmp_path_factory.mktemp("recorded") / "log")
+
+
+def recorded_restore(origin: Origin, log: Path) -> list[Call]:
+    """Record a restore with strace."""
     with origin.copy() as root:
         assert run_traced(lambda: revert(root), *OPTIONS, log=str(log)) == 0
     return recorded(log)
 
 
-def ends_of(origin: Origin, run: list[Call]) -> Iterator[tuple[int, str]]:
+def ends_of(origin: Origin, run: list[Call], seed: int = 0) -> Iterator[tuple[int, str]]:
     """Let the power go everywhere, at the end first; say what it came to at the next start."""
     root = origin.place.with_name("run")
-    for moment, picture in reversed(list(disks(origin.place, root, run))):
+    for moment, picture in reversed(list(disks(origin.place, root, run, seed))):
         write(picture)
         try:
             yield moment, origin.check(root)
