@@ -110,6 +110,8 @@ def failure(copy: Path, *tests: str) -> str:
 def main(words: str) -> int:
     """Break each rule, print a line for each way, and the sum; return 1 if a test noticed nothing."""
     rules = [rule for rule in RULES if words in rule.text]
+    if not rules:
+        return 0
     tests = {at.test: None for rule in rules for at in rule.breaks}
     count = missed = 0
     with copy_of_checkout() as copy:

@@ -57,12 +57,13 @@ def line(name: str, found: dict[str, Any]) -> str:
     return f"{name:10}{cases:28}{len(found['wrong']):5} wrong{found['seconds']:9.1f} s  "
 
 
-def keep(name: str, found: dict[str, Any], command: str) -> None:
-    """Write the figures of a suite into the file of the docs."""
-    kept: dict[str, Any] = json.loads(FIGURES.read_text()) if FIGURES.exists() else {}
+def keep(file: Path, name: str, found: dict[str, Any], command: str) -> None:
+    """Write the figures of a suite into a file, beside those of the others, in their order."""
+    kept: dict[str, Any] = json.loads(file.read_text()) if file.exists() else {}
     kept[name] = found | {"wrong": len(found["wrong"])}
     kept[name] |= {"command": command, "date": date.today().isoformat()}
-    FIGURES.write_text(json.dumps(kept, indent=2, sort_keys=True) + "\n", encoding="utf-8")
+    ordered = {suite: kept[suite] for suite in SUITES if suite in kept}
+    file.write_text(json.dumps(ordered, indent=2) + "\n", encoding="utf-8")
 
 
 def main(arguments: list[str]) -> int:
@@ -96,7 +97,7 @@ def main(arguments: list[str]) -> int:
             print(f"{'':10}{wrong}", flush=True)
         failed += bool(found["wrong"])
         if asked.keep:
-            keep(name, found, command)
+            keep(FIGURES, name, found, command)
     return 1 if failed else 0
 
 

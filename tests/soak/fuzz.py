@@ -416,16 +416,17 @@ class _Program:
     def __init__(self, folder: Path, url: str) -> None:
         self.place = Place(folder)
         self.place.configure(url)
+        self.session = ""
         self.chat = self._begin()
         self.count = 0
 
     def _begin(self) -> Chat:
         chat = self.place.chat()
-        chat.wait("session_started")
+        self.session = str(chat.wait("session_started")["session"])
         return chat
 
     def marked(self) -> bool:
-        """Say something of ours behind the input; False if the input had ended the chat."""
+        """Say something of ours behind the input; False if that was refused, or had ended the chat."""
         self.count += 1
         key = f"ours-{self.count}"
         try:
@@ -437,8 +438,9 @@ class _Program:
             self._check()
             self.chat = self._begin()
             return False
+        is_sound = not self.chat.seen("error", "rejected")
         self._check()
-        return True
+        return is_sound
 
     def _check(self) -> None:
         assert "Traceback" not in self.chat.diagnostics, self.chat.diagnostics
@@ -478,7 +480,6 @@ def _requested(folder: Path) -> Generator[Take]:
         sockets = program.place.home / "state" / "sockets"
 
         def take(text: str) -> bool:
-            session = program.chat.session
             here = os.open(sockets, os.O_PATH)
             with socket.socket(socket.AF_UNIX) as client:
                 client.settimeout(seconds(30))
@@ -489,7 +490,7 @@ def _requested(folder: Path) -> Generator[Take]:
                     )  # the kernel takes 107 bytes
                 finally:
                     os.close(here)
-                line = text.replace("last", session).encode("utf-8", "replace")
+                line = text.replace("last", program.session).encode("utf-8", "replace")
                 client.sendall(line + b'\n{"id": "ours", "method": "sessions", "params": {}}\n')
                 is_sound = True
                 with client.makefile("rb") as answers:

@@ -6,6 +6,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
+import apsw
 from support.driver import Chat, Place
 from support.model_server import ModelServer, Recorded, Text
 
@@ -16,7 +17,7 @@ _ANSWER = "The wheel turns, and the ship with it. " * 20
 _TICKS = os.sysconf("SC_CLK_TCK")
 MOST_MEMORY = 16 << 20
 """Bytes that a session may grow by after its first tenth."""
-MOST_COST = 1.5
+MOST_COST = 2.0
 """How much more processor time, and how many more bytes, a turn of the last tenth may cost."""
 
 
@@ -69,6 +70,16 @@ def _sample(chat: Chat, turns: int) -> Sample:
         ),
         cpu=(int(user) + int(system)) / _TICKS,
     )
+
+
+def _size(database: Path) -> int:
+    """Return the bytes of all pages in use, also of those that no checkpoint has moved yet."""
+    with closing(apsw.Connection(str(database), flags=apsw.SQLITE_OPEN_READONLY)) as connection:
+        pages, free, size = (
+            int(connection.execute(f"PRAGMA {name}").fetchall()[0][0])
+            for name in ("page_count", "freelist_count", "page_size")
+        )
+    return (pages - free) * size
 
 
 def figures(samples: list[Sample]) -> dict[str, float]:

@@ -15,9 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from blackbox.life import Life, calls_of
-from blackbox.test_hostile import ENDINGS, end_chats
-from blackbox.test_sweep import all_points, kill_at, make_used
-from journal.test_power_loss import (
+from blackbox.recorded_run import (
     MODELS,
     Run,
     conversation,
@@ -26,6 +24,8 @@ from journal.test_power_loss import (
     work_on_files,
     wrong_file,
 )
+from blackbox.test_hostile import ENDINGS, end_chats
+from blackbox.test_sweep import all_points, kill_at, make_used
 from simulation.test_workflow import played_here
 from soak.fuzz import KINDS, Fuzzer
 from soak.growth import faults, figures, grow
