@@ -81,7 +81,7 @@ def conversation(root: Path) -> Run:
     """Record two lives of the program in one home: a whole conversation, then another message."""
 
     def live(place: Place, gate: Gate, log: str) -> None:
-        prefix = [STRACE or "", *OPTIONS, "-o", log]
+        prefix = [STRACE or "", "-qq", *OPTIONS, "-o", log]
         converse(place.chat("--yes", prefix=prefix), gate)
         again = place.chat("--continue", prefix=prefix)
         again.send("once more")
@@ -128,7 +128,7 @@ def work_on_files(root: Path) -> Run:
     ]
 
     def live(place: Place, _: Gate, log: str) -> None:
-        chat = place.chat("--yes", prefix=[STRACE or "", *OPTIONS, "-o", log])
+        chat = place.chat("--yes", prefix=[STRACE or "", "-qq", *OPTIONS, "-o", log])
         for text in ("write", "write again"):
             finish_turn(chat, text)
         chat.ask("/revert")

@@ -15,7 +15,7 @@ __all__ = ["Sample", "faults", "figures", "grow"]
 _SUM = "Sum it up now"
 _ANSWER = "The wheel turns, and the ship with it. " * 20
 _TICKS = os.sysconf("SC_CLK_TCK")
-MOST_MEMORY = 16 << 20
+MOST_MEMORY = 4 << 20
 """Bytes that a session may grow by after its first tenth."""
 MOST_COST = 2.0
 """How much more processor time, and how many more bytes, a turn of the last tenth may cost."""
@@ -41,7 +41,8 @@ def grow(folder: Path, turns: int) -> Iterator[Sample]:
 
     def answer(request: Recorded) -> Text:
         server.requests.clear()
-        return Text("They talked of wheels.") if _SUM in request.prompt else Text(_ANSWER)
+        said = "They talked of wheels." if _SUM in request.prompt else _ANSWER
+        return Text(said, usage=None)  # so that the program estimates how full its window is
 
     with ModelServer(answer) as server, closing(Place(folder)) as place:
         place.configure(server.base_url, model="context_window = 16000")
