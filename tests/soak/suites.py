@@ -6,7 +6,7 @@ A suite gives pieces of work that is done: how many cases, and what was wrong wi
 import itertools
 import multiprocessing
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
@@ -31,7 +31,7 @@ from soak.fuzz import KINDS, Fuzzer
 from soak.growth import faults, figures, grow
 from support.hostile import HOSTILE
 from support.power_loss import Disk
-from workspace.ruin import prepare
+from workspace.ruin import Origin, prepare
 from workspace.test_crash import ends_of, killed_restore, recorded_restore
 
 from steersman.simulator.goals import GoalScenario
@@ -110,21 +110,41 @@ def _simulated(kind: str, order: Order) -> Iterator[Piece]:
 
 
 def _power(order: Order) -> Iterator[Piece]:
-    """Record the three runs again and again, and let the power go at any moment of each."""
+    """Record three runs again and again, and let the power go at any moment of each, in turn."""
     for number in itertools.count():
         seed, folder = order.seed + number, order.folder / str(number)
         folder.mkdir()
-        for name, make in (("talk", conversation), ("files", work_on_files)):
-            run = make(folder / name)
-            for model in MODELS:
-                for disk in run.disks(model, seed):
-                    wrong = _missing(name, run, disk)
-                    yield Piece(1, (f"{name}, {model}, seed {seed}: {wrong}",) if wrong else ())
-        with prepare() as origin:
-            restore = recorded_restore(origin, folder / "log")
-            ends = ends_of(origin, restore, seed)
-            while (piece := _next_end(ends, len(restore))) is not None:
-                yield piece
+        with prepare() as origin, ExitStack() as stack:
+            cuts = (
+                _cut_run("talk", conversation(folder / "talk"), seed),
+                _cut_run("files", work_on_files(folder / "files"), seed),
+                _cut_restore(origin, folder / "log", seed),
+            )
+            runs = [stack.enter_context(closing(run)) for run in cuts]
+            while runs:
+                for run in list(runs):
+                    pieces = list(itertools.islice(run, CHUNK))
+                    yield from pieces
+                    if len(pieces) < CHUNK:
+                        runs.remove(run)
+
+
+def _cut_run(name: str, run: Run, seed: int) -> Generator[Piece]:
+    seen = set[int]()
+    for model in MODELS:
+        for disk in run.disks(model, seed):
+            known = hash((disk.moment, disk.files))
+            if known not in seen:  # most are possible in both models
+                seen.add(known)
+                wrong = _missing(name, run, disk)
+                yield Piece(1, (f"{name}, {model}, seed {seed}: {wrong}",) if wrong else ())
+
+
+def _cut_restore(origin: Origin, log: Path, seed: int) -> Generator[Piece]:
+    run = recorded_restore(origin, log)
+    with closing(ends_of(origin, run, seed)) as ends:
+        while (piece := _next_end(ends, len(run))) is not None:
+            yield piece
 
 
 def _missing(name: str, run: Run, disk: Disk) -> str:

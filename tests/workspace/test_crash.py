@@ -7,7 +7,7 @@ import re
 import shutil
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -145,7 +145,7 @@ def recorded_restore(origin: Origin, log: Path) -> list[Operation]:
     return recorded(log, root, lambda path: not path.startswith(".."))
 
 
-def ends_of(origin: Origin, run: list[Operation], seed: int = 0) -> Iterator[tuple[int, str]]:
+def ends_of(origin: Origin, run: list[Operation], seed: int = 0) -> Generator[tuple[int, str]]:
     """Let the power go everywhere, at the end first; say what it came to at the next start."""
     root = origin.place.with_name("run")
     for moment, picture in reversed(list(disks(origin.place, run, seed))):
