@@ -7,7 +7,7 @@ unexport PYTHONDONTWRITEBYTECODE # tests start many processes, and pytest rewrit
 ROOMS = actors cli gateway journal machines ports simulator workflows
 PYTHON_FILES = $(ROOMS) docs/generate.py __init__.py __main__.py testing.py $(wildcard examples/*.py)
 
-.PHONY: help chat test test-fast check check-fast format bench bench-peers prove docs recordings
+.PHONY: help chat test test-fast check check-fast format bench bench-peers prove soak docs recordings
 
 help:
 	@echo 'make chat        set up and open a chat'
@@ -18,7 +18,8 @@ help:
 	@echo 'make format      put the code into shape'
 	@echo 'make bench       run the benchmarks'
 	@echo 'make bench-peers measure other agents beside it; installs them'
-	@echo 'make prove       have the simulator find each planted fault'
+	@echo 'make prove       have the simulator find each planted fault, and tests each broken rule'
+	@echo 'make soak        run the suites of the promises at length; ARGS chooses'
 	@echo 'make docs        write the generated docs'
 	@echo 'make recordings  record the stories in a terminal, and the page'
 
@@ -63,10 +64,16 @@ bench-peers:
 	@.ci/venv dev </dev/null
 	@.venv/bin/python benchmarks/peers $(ARGS)
 
-# Each fault is planted in the program, and has to be found: a table of seeds and seconds.
+# Each fault is planted, and has to be found: a table of seeds and seconds. Then each rule is broken.
 prove:
 	@.ci/venv dev </dev/null
 	@.venv/bin/python tests/simulation/planted.py $(ARGS)
+	@.venv/bin/python tests/simulation/rules.py $(ARGS)
+
+# Hours at full size: `make soak ARGS="kills --part 0.1"`; `ARGS=--help` lists the suites.
+soak:
+	@.ci/venv dev </dev/null
+	@.venv/bin/python tests/soak $(ARGS)
 
 docs:
 	@.ci/venv dev </dev/null

@@ -14,6 +14,7 @@ from typing import Any
 import tomli_w
 from event_table import event_tables
 from example import example_session, run_examples
+from promise_page import promises
 
 from steersman.cli.screen.bindings import KEYS
 from steersman.gateway.commands.command import GROUPS, Command, Parameter
@@ -45,6 +46,7 @@ __all__ = [
     "inside",
     "machines",
     "main",
+    "promises",
     "routing",
     "terminal",
     "tools",
@@ -401,6 +403,7 @@ PAGES: list[tuple[str, Callable[[], str]]] = [
     ("configuration.md", configuration),
     ("events.md", events),
     ("machines.md", machines),
+    ("promises.md", promises),
     ("routing.md", routing),
     ("terminal.md", terminal),
     ("tools.md", tools),

@@ -184,7 +184,9 @@ class Client:
         if transport.get_write_buffer_size() > UNREAD_LIMIT:
             transport.abort()
             return
-        self._writer.write(json.dumps(message, ensure_ascii=False).encode() + b"\n")
+        # Half a surrogate pair, which JSON can name and UTF-8 cannot, stays an escape.
+        text = json.dumps(message, ensure_ascii=False).encode("utf-8", "backslashreplace")
+        self._writer.write(text + b"\n")
 
 
 class Requests:
@@ -254,7 +256,7 @@ class Requests:
         if params.get("number") is None:
             self.close()
             return {"ok": True}
-        conversation, number = self._conversation(params), int(params["number"])
+        conversation, number = self._conversation(params), _number(params["number"])
         if self._edited != (conversation, number):
             self.close()
         self._edited = (conversation, number)
@@ -331,10 +333,17 @@ def _object(data: Any) -> Params:
     return cast("Params", data)
 
 
+def _number(data: Any) -> int:
+    """Take JSON that must be a whole number. Raises `ValueError`."""
+    if not isinstance(data, int) or isinstance(data, bool):
+        raise ValueError("not a whole number")
+    return data
+
+
 def _works(data: Any) -> Works:
     """Take pairs of a step and the number of an item in it. Raises `ValueError`."""
     try:
-        return tuple((str(step), int(index)) for step, index in data or ())
+        return tuple((str(step), _number(index)) for step, index in data or ())
     except TypeError:
         raise ValueError("`again` and `done` are lists of pairs") from None
 

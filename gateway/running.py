@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from ..actors.agent_profile import AgentProfile
 from ..journal.entries import WorkflowCopy
 from ..journal.record import SessionRecord
-from ..machines.errors import SteersmanError
+from ..machines.errors import SteersmanError, UsageError
 from ..machines.messages import Message, ResumeQueue
 from ..machines.value import Value
 from ..machines.workflow_messages import WORKFLOW, Reopen, TryAgain, given_in
@@ -108,10 +108,11 @@ def start_run(client: SessionClient, workflow: str) -> None:
 def go_on(client: SessionClient, again: Works = (), done: Works = ()) -> None:
     """Start a run that was opened, or continue it: `again` is repeated, `done` is not.
 
-    Raises `SteersmanError` if it cannot continue.
+    Raises `SteersmanError` if it cannot continue, `UsageError` if the session is no run.
     """
     record = client.record()
-    assert record.run is not None
+    if record.run is None:
+        raise UsageError(f"session `{record.id}` is no run", "`steersman sessions list`")
     if record.run.state == "failed":
         _try_again(client.ask)
     elif record.queue.items:

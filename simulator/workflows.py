@@ -16,6 +16,7 @@ from pykka import ActorRef
 
 from ..actors.runs.work import COMMAND
 from ..journal import entries as e
+from ..machines.delivery import Relation
 from ..machines.disposition import Intent
 from ..machines.effects import CallModel, RunTool
 from ..machines.lifecycles import RUN
@@ -364,6 +365,7 @@ class WorkflowScenario:
             )
         check_families(program.chronicle)
         check_run(self.plan.run or self.workflow.run(Samples(self.dice)), program.history)
+        no_child_is_left_behind(program)
         check_liveness(program)
         check_family_at_rest(program)
         check_replay(program)
@@ -436,6 +438,19 @@ def check_run(run: SimulatedRun, history: list[Happening]) -> None:
     attempts_keep_their_bounds(run.spec, journal)
     the_end_fits_the_steps(run.spec, journal)
     every_step_can_be_filled_in(run.spec, history)
+
+
+def no_child_is_left_behind(program: SimulatedProgram) -> None:
+    """A stopped child ends when its step has made another attempt, or has ended without it."""
+    record = program.record
+    if record.run is None or record.state not in ("idle", "busy"):
+        return
+    awaited = {name for step in record.run.steps.values() for name in step.children.values()}
+    for child in record.children.values():
+        is_left = child.state == "interrupted" and child.name not in awaited
+        assert not (is_left and child.relation == Relation.FOREGROUND_CHILD), (
+            f"`{child.name}` is {child.state}, and no step waits for it"
+        )
 
 
 def steps_wait_for_their_needs(spec: WorkflowSpec, journal: list[e.Entry]) -> None:

@@ -7,8 +7,8 @@ time; at the prompt all five are started by one tool.
 import os
 import select
 import signal
-from collections.abc import Callable, Generator, Sequence
-from contextlib import ExitStack
+from collections.abc import Generator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
@@ -74,57 +74,53 @@ class Work:
         os.close(self._ready)
 
 
-@pytest.fixture
-def mark() -> Mark:
-    """A mark of this test's processes."""
-    return Mark()
+@contextmanager
+def working(
+    root: Path, mark: Mark, programs: Sequence[str], *said: str, answers: bool = True
+) -> Generator[Work]:
+    """Give a chat that begins to run some of the programs."""
+    work = Work(Place(root / programs[0].replace(" ", "-")), programs, mark)
+    try:
+        work.begin(*said, answers=answers)
+        yield work
+    finally:
+        work.close()
 
 
-@pytest.fixture
-def begin(tmp_path: Path, mark: Mark) -> Generator[Callable[..., Work]]:
-    """Start a chat that runs some of the programs."""
-    with ExitStack() as closing:
-
-        def start(programs: Sequence[str], *said: str, answers: bool = True) -> Work:
-            place = Place(tmp_path / programs[0].replace(" ", "-"))
-            work = Work(place, programs, mark)
-            closing.callback(work.close)
-            work.begin(*said, answers=answers)
-            return work
-
-        yield start
+def end_chats(root: Path, ending: str, *, is_at_prompt: bool) -> None:
+    """Run the five programs, end their chats in this way, and assert that nothing is left."""
+    mark = Mark()
+    said, groups = ((), [[*HOSTILE]]) if is_at_prompt else (("work",), [[one] for one in HOSTILE])
+    with ExitStack() as stack:
+        works = [stack.enter_context(working(root, mark, group, *said)) for group in groups]
+        for work in works:
+            work.wait()
+        assert len(mark.pids()) > len(HOSTILE) + 1
+        number, code = ENDINGS[ending]
+        for work in works:
+            work.end(number)
+        assert not mark.until_gone(1.0), [work.place.processes() for work in works]
+        for work in works:
+            is_asked_to_leave = is_at_prompt and ending == "INT"  # as by Ctrl-D
+            assert work.terminal.process.wait(seconds(5.0)) == (0 if is_asked_to_leave else code)
+            assert not wait_gone(work.started)
+            assert not work.place.processes()
 
 
 @pytest.mark.parametrize("is_at_prompt", [True, False], ids=["at the prompt", "one message"])
 @pytest.mark.parametrize("ending", ENDINGS)
-def test_nothing_is_left(
-    begin: Callable[..., Work], mark: Mark, ending: str, is_at_prompt: bool
-) -> None:
+def test_nothing_is_left(tmp_path: Path, ending: str, is_at_prompt: bool) -> None:
     """A second after the end no process of any of the five is alive; the chats end, too."""
-    said, groups = ((), [[*HOSTILE]]) if is_at_prompt else (("work",), [[one] for one in HOSTILE])
-    works = [begin(group, *said) for group in groups]
-    for work in works:
-        work.wait()
-    assert len(mark.pids()) > len(HOSTILE) + 1
-    number, code = ENDINGS[ending]
-    for work in works:
-        work.end(number)
-    assert not mark.until_gone(1.0), [work.place.processes() for work in works]
-    for work in works:
-        is_asked_to_leave = is_at_prompt and ending == "INT"  # as by Ctrl-D
-        assert work.terminal.process.wait(seconds(5.0)) == (0 if is_asked_to_leave else code)
-        assert not wait_gone(work.started)
-        assert not work.place.processes()
+    end_chats(tmp_path, ending, is_at_prompt=is_at_prompt)
 
 
 @pytest.mark.parametrize("ending", ["TERM", "HUP"])
-def test_a_mute_terminal_does_not_block_leaving(
-    begin: Callable[..., Work], mark: Mark, ending: str
-) -> None:
+def test_a_mute_terminal_does_not_block_leaving(tmp_path: Path, ending: str) -> None:
     """A terminal that never says where its cursor is does not hold up the end."""
-    work = begin(["threads"], answers=False)
-    work.wait()
-    number, code = ENDINGS[ending]
-    work.end(number)
-    assert work.terminal.process.wait(seconds(WAIT)) == code
-    assert not mark.pids()
+    mark = Mark()
+    with working(tmp_path, mark, ["threads"], answers=False) as work:
+        work.wait()
+        number, code = ENDINGS[ending]
+        work.end(number)
+        assert work.terminal.process.wait(seconds(WAIT)) == code
+        assert not mark.pids()

@@ -39,14 +39,19 @@ def asked_of(life: Life) -> Counter[str]:
     return Counter(one.prompt.splitlines()[-1] for one in life.server.requests)
 
 
-def chosen(fresh: Counter[tuple[str, str]], used: Counter[tuple[str, str]]) -> list[Point]:
-    """Choose a point of each kind, all syncs of the conversation, and some more; or all."""
-    points = [
+def all_points(fresh: Counter[tuple[str, str]], used: Counter[tuple[str, str]]) -> list[Point]:
+    """Return every call in the opening of a new home, and in the conversation in a used one."""
+    return [
         Point(is_fresh, *kind, number)
         for is_fresh, counts in ((True, fresh), (False, used))
         for kind, count in counts.items()
         for number in range(1, count + 1)
     ]
+
+
+def chosen(fresh: Counter[tuple[str, str]], used: Counter[tuple[str, str]]) -> list[Point]:
+    """Choose a point of each kind, all syncs of the conversation, and some more; or all."""
+    points = all_points(fresh, used)
     if IS_WHOLE:
         return points
     chance = random.Random(11)
@@ -101,32 +106,38 @@ def check_stored(items: dict[str, Any], printed: Sequence[Event]) -> None:
     assert {name: items[name]["state"] for name in ended} == ended
 
 
-@pytest.fixture(scope="module")
-def used(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def make_used(root: Path) -> Path:
     """Make the state folder of a home where a program came and went."""
-    with Life(tmp_path_factory.mktemp("used") / "root") as life:
+    with Life(root) as life:
         assert life.place.chat().close() == 0
     return life.state
+
+
+def kill_at(point: Point, root: Path, used: Path) -> tuple[bool, str]:
+    """Kill the program at a point, and look at a restart: whether it was killed, and what is wrong."""
+    with Life(root, None if point.is_fresh else used) as life:
+        chat = life.run_until(point)
+        try:
+            check(life, chat.events)
+        except AssertionError as wrong:
+            story = "".join(f"\n{chat.story()}" for chat in life.place.chats)
+            return True, f"{point}: {wrong}{story}"
+        return chat.process.returncode != 0, ""
+
+
+@pytest.fixture(scope="module")
+def used(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The state folder of a used home."""
+    return make_used(tmp_path_factory.mktemp("used") / "root")
 
 
 def test_killed_at_any_write_nothing_is_lost_and_nothing_runs(tmp_path: Path, used: Path) -> None:
     """At each point: acknowledged is stored, in order; nothing runs until told; all ends once."""
     with Life(tmp_path / "fresh") as fresh_life, Life(tmp_path / "used", used) as used_life:
         points = chosen(calls_of(fresh_life), calls_of(used_life))
-
-    def one(number: int) -> tuple[bool, str]:
-        point = points[number]
-        with Life(tmp_path / str(number), None if point.is_fresh else used) as life:
-            chat = life.run_until(point)
-            try:
-                check(life, chat.events)
-            except AssertionError as wrong:
-                story = "".join(f"\n{chat.story()}" for chat in life.place.chats)
-                return True, f"{point}: {wrong}{story}"
-            return chat.process.returncode != 0, ""
-
     with ThreadPoolExecutor(3) as pool:
-        results = list(pool.map(one, range(len(points))))
+        numbered = enumerate(points)
+        results = list(pool.map(lambda at: kill_at(at[1], tmp_path / str(at[0]), used), numbered))
     wrong = [text for _, text in results if text]
     assert not wrong, f"{len(wrong)} of {len(points)}:\n" + "\n".join(wrong[:5])
     killed = sum(was_killed for was_killed, _ in results)

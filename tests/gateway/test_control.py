@@ -76,6 +76,7 @@ def remote_of(host: Host, conversation: Conversation) -> Remote:
         (b"[" * 5_000, -32600, "not a request: nested too deeply"),
         (b'{"id": 1}', -32600, "not a request: 'method'"),
         (b'{"id": 1, "method": "fly"}', -32600, "no method `fly`"),
+        (rb'{"id": 1, "method": "\ud800"}', -32600, "no method `\ud800`"),
         (b'{"id": 1, "method": "say", "params": []}', -32600, "not a request"),
         (b'{"id": 1, "method": "say", "params": 5}', -32600, "not an object"),
         (b'{"id": 1, "method": "queue", "params": {"session": "nope"}}', -32001, "`nope`"),
@@ -165,6 +166,32 @@ def test_a_command_is_answered_with_its_result(begin: Begin) -> None:
     assert (result["type"], result["ok"], result["client_id"]) == ("result", True, "mine")
     assert result["data"] == {"session": conversation.session, "state": "open", "items": []}
     remote.close()
+
+
+@pytest.mark.parametrize("number", ["[]", "{}", '"x"', "true", "1.5", "Infinity"])
+def test_only_a_number_names_a_message(begin: Begin, number: str) -> None:
+    """Whatever else stands there is no request, for `edit` and for the items of `run`."""
+    host = begin()
+    session = host.begin(host.paths.config.parent / "project").session
+    with talking(host) as talk:
+        for method, more in (
+            ("edit", f'"number": {number}'),
+            ("run", f'"again": [["a", {number}]]'),
+        ):
+            params = f'{{"session": "{session}", {more}}}'
+            answer = talk(f'{{"id": 1, "method": "{method}", "params": {params}}}'.encode())
+            assert answer["error"]["message"] == "not a request: not a whole number"
+
+
+def test_a_conversation_is_not_continued_as_a_run(begin: Begin) -> None:
+    """A request to continue a session that is no run is refused in words."""
+    host = begin()
+    conversation = host.begin(host.paths.config.parent / "project")
+    with talking(host) as talk:
+        params = {"session": conversation.session, "again": [["a", 0]]}
+        error = talk(json.dumps({"id": 1, "method": "run", "params": params}).encode())["error"]
+        assert error["message"].startswith(f"session `{conversation.session}` is no run")
+        assert talk(b'{"id": 2, "method": "sessions"}')["result"] == [conversation.session]
 
 
 def test_an_edit_ends_with_its_client(begin: Begin) -> None:

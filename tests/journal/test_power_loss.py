@@ -1,31 +1,21 @@
 """The power goes at any moment of a run of the real program: what it had said is on the disk."""
 
-import json
-import shutil
-import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
-from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any, get_args
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 import pytest
-from blackbox.talk import behaviours, converse
-from support.driver import Chat, Gate, Place
-from support.model_server import Behaviour, ModelServer, Text, Tools
-from support.power_loss import OPTIONS, Content, Disk, Model, Operation, disks, recorded
-
-from steersman.journal.record import SessionRecord
-from steersman.journal.recovery import load_record
-from steersman.journal.sqlite import SqliteStore
-from steersman.machines.errors import StoreDamaged
-
-STRACE = shutil.which("strace")
-HOME = "far/off/home"
-STATE = f"{HOME}/state"
-JOURNAL = [f"{STATE}/journal.db{suffix}" for suffix in ("", "-wal", "-journal")]
-MODELS = get_args(Model)
-MEMORY = Path("/dev/shm")
+from blackbox.recorded_run import (
+    MODELS,
+    STATE,
+    STRACE,
+    Run,
+    conversation,
+    fault_of,
+    told,
+    work_on_files,
+    wrong_file,
+)
+from support.power_loss import Disk, Model, Operation, disks
 
 pytestmark = [
     pytest.mark.slow,
@@ -34,134 +24,16 @@ pytestmark = [
 ]
 
 
-@dataclass(frozen=True)
-class Run:
-    """A recorded life of the program, whose home did not exist; `before` is what did."""
-
-    operations: list[Operation]
-    before: Content
-
-    def disks(self, model: Model) -> list[Disk]:
-        """Give what the disk may hold at any moment."""
-        return list(disks(self.operations, self.before, model))
-
-
-def record(
-    root: Path,
-    minds: Callable[[Gate], Sequence[Behaviour]],
-    live: Callable[[Place, Gate, str], None],
-) -> Run:
-    """Record what `live` does with the program, in a place with a project folder and no home."""
-    place = Place(root / "root")
-    with closing(Gate(place.folder)) as gate, ModelServer(minds(gate)) as server:
-        place.configure(server.base_url)
-        place.environ["STEERSMAN_HOME"] = str(root / "root" / HOME)
-        place.environ["STEERSMAN_CONFIG"] = str(place.home / "config.toml")
-        (place.folder / "old.txt").write_text(OLD)
-        try:
-            live(place, gate, str(root / "log"))
-        finally:
-            place.close()
-    operations = recorded(root / "log", root / "root", is_wanted)
-    return Run(operations, {"project": None, "project/old.txt": OLD.encode()})
-
-
-def is_wanted(path: str) -> bool:
-    """Whether the disks show this path: the journal, the folders above it, and the project."""
-    above = path == "." or f"{STATE}/".startswith(f"{path}/")
-    return above or path in JOURNAL or f"{path}/".startswith("project/")
-
-
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """Record two lives of the program in one home: a whole conversation, then another message."""
-    root = tmp_path_factory.mktemp("recorded")
-
-    def live(place: Place, gate: Gate, log: str) -> None:
-        prefix = [STRACE or "", *OPTIONS, "-o", log]
-        converse(place.chat("--yes", prefix=prefix), gate)
-        again = place.chat("--continue", prefix=prefix)
-        again.send("once more")
-        again.wait("turn_ended", status="completed")
-        assert again.close() == 0
-
-    return record(root, behaviours, live)
-
-
-# A run that writes files ---------------------------------------------------------------------------
-
-OLD = "what was there\n" * 50
-NEW = "what an agent writes\n" * 300 + "its end"
-EDITED = f"{NEW}, and more"
-AGAIN = "what it writes then\n" * 200
-PLACE = "project/a/new/place.txt"
-FILES: list[tuple[str, dict[str, str | None]]] = [
-    ("", {"project/old.txt": OLD, PLACE: None}),
-    ("tool_ended", {"project/old.txt": NEW}),
-    ("tool_ended", {PLACE: NEW}),
-    ("tool_ended", {"project/old.txt": EDITED}),
-    ("tool_ended", {"project/old.txt": AGAIN}),
-    ("reverted", {"project/old.txt": EDITED}),
-    ("tool_ended", {PLACE: AGAIN}),
-]
-"""What each of these files holds once the next event of this kind was said."""
+    """A recorded conversation."""
+    return conversation(tmp_path_factory.mktemp("recorded"))
 
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """Record a life in which files are replaced, made in new folders, edited, and brought back."""
-
-    def call(tool: str, path: str, **arguments: str) -> Tools:
-        return Tools([{"tool": tool, "arguments": {"path": path, **arguments}}])
-
-    minds = [
-        call("write", "old.txt", content=NEW),
-        call("write", "a/new/place.txt", content=NEW),
-        call("edit", "old.txt", old="its end", new="its end, and more"),
-        Text("Written."),
-        call("write", "old.txt", content=AGAIN),
-        Text("Written again."),
-        call("write", "a/new/place.txt", content=AGAIN),
-        Text("And once more."),
-    ]
-
-    def live(place: Place, _: Gate, log: str) -> None:
-        chat = place.chat("--yes", prefix=[STRACE or "", *OPTIONS, "-o", log])
-        for text in ("write", "write again"):
-            finish_turn(chat, text)
-        chat.ask("/revert")
-        finish_turn(chat, "write once more")
-        assert chat.close() == 0
-
-    return record(tmp_path_factory.mktemp("files"), lambda _: minds, live)
-
-
-def finish_turn(chat: Chat, text: str) -> None:
-    """Have a turn from its begin to its end."""
-    chat.send(text)
-    chat.wait("turn_ended", status="completed")
-
-
-def expected() -> list[dict[str, bytes | None]]:
-    """Return what the files hold after none, one, two ... of the events."""
-    found: list[dict[str, bytes | None]] = []
-    for _, changed in FILES:
-        data = {path: text if text is None else text.encode() for path, text in changed.items()}
-        found.append({**(found[-1] if found else {}), **data})
-    return found
-
-
-def wrong_file(disk: Disk, events: Sequence[Mapping[str, Any]]) -> str:
-    """Return which file holds what it may not hold any more, or never held; or nothing."""
-    kinds = [kind for kind, _ in FILES[1:]]
-    done = 0
-    for event in events:
-        done += done < len(kinds) and event["type"] == kinds[done]
-    present = dict(disk.files)
-    for path in (PLACE, "project/old.txt"):
-        if present.get(path) not in [state[path] for state in expected()[done:]]:
-            return f"{path} after {done} events: {(present.get(path) or b'')[:30]!r}"
-    return ""
+    """A recorded life with work on files."""
+    return work_on_files(tmp_path_factory.mktemp("files"))
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -183,55 +55,6 @@ def test_the_replay_sees_a_file_that_is_not_synced(files: Run, model: Model) -> 
     ]
     states = disks(careless, files.before, model)
     assert any(wrong_file(one, told(careless[: one.moment])) for one in states)
-
-
-# The journal ---------------------------------------------------------------------------------------
-
-
-def told(run: Sequence[Operation]) -> list[dict[str, Any]]:
-    """Return the events that were said in whole lines."""
-    said = b"".join(one.data for one in run if one.kind == "said").decode()
-    return [json.loads(line) for line in said.split("\n")[:-1]]
-
-
-def fault_of(disk: Disk, events: Sequence[dict[str, Any]]) -> str:
-    """Open a store on this disk; return what is missing of the acknowledged entries, or nothing."""
-    sure = [one for one in events if one["seq"] is not None]
-    with tempfile.TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None) as name:
-        disk.write(Path(name))
-        try:
-            record = found_in(Path(name, STATE))
-        except StoreDamaged as fault:
-            return str(fault)
-    if record is None:
-        return "the session" if sure else ""
-    if record.seq < max((one["seq"] for one in sure), default=0):
-        return f"entries after {record.seq}"
-    items = {name: (one.text, one.state) for name, one in record.queue.items.items()}
-    for one in sure:
-        if one["type"] == "accepted" and items[one["id"]][0] != one["text"]:
-            return f"the message {one['id']}"
-        if one["type"] == "turn_ended" and items[one["item"]][1] != "done":
-            return f"the end of {one['turn']}"
-        if one["type"] == "steered" and items[one["id"]][1] != "steered":
-            return f"that {one['id']} was taken in"
-    return ""
-
-
-def found_in(folder: Path) -> SessionRecord | None:
-    """Open the store, take its session over, and fold it; none if it has none."""
-    if not folder.exists():
-        return None
-    store = SqliteStore.open(folder)
-    try:
-        for row in store.sessions():
-            assert store.claim(row.session, "after")
-            record = load_record(store, row.session)
-            assert [one.seq for one in store.entries(row.session)] == [*range(1, record.seq + 1)]
-            return record
-        return None
-    finally:
-        store.close()
 
 
 def faults(run: Sequence[Operation], states: Iterable[Disk]) -> Iterator[str]:

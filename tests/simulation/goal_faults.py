@@ -4,7 +4,7 @@ from typing import Any
 
 from simulation.faults import Fault
 
-from steersman.actors.decisions import goals
+from steersman.actors.decisions import children, goals
 from steersman.actors.decisions.goals import GoalBoundary
 from steersman.actors.goal import Goal
 from steersman.actors.mailbox import tell
@@ -30,6 +30,10 @@ def _judge_again(actor: Goal, goal: GoalRecord, at: GoalBoundary) -> None:
         actor._begin_judging(goal, at)
     else:
         _RESTED(actor, goal, at)
+
+
+def _none_is_left(_: SessionRecord) -> list[Any]:
+    return []
 
 
 def _wait_for_ever(*_: Any) -> None:
@@ -58,6 +62,9 @@ GOAL_FAULTS: dict[str, Fault] = {
 RUN_FAULTS: dict[str, Fault] = {
     "lets a steer overtake a goal": Fault(
         "completes without its goal", ((Session, "_pursue", _pursue_later),)
+    ),
+    "leaves a child whose step goes on without it": Fault(
+        "no step waits for it", ((children, "given_up", _none_is_left),)
     ),
 }
 """Faults that runs of a workflow find."""

@@ -287,6 +287,31 @@ def test_a_child_is_opened_after_the_commit() -> None:
         require_commits_first(made, OpenChild, CallModel)
 
 
+def test_a_tool_begins_after_the_commit() -> None:
+    """A tool runs once the entry that says so is durable."""
+    with scene() as made:
+        at_a_tool(made)
+        require_commits_first(made, RunTool)
+
+
+def test_a_message_is_acknowledged_after_the_commit() -> None:
+    """A client gets the entry of its message once that is durable, however much is decided before."""
+    with scene(SESSION_FIRST) as made:
+        work(made, "hello")
+        seq = next(
+            happening.seq
+            for happening in made.history
+            if isinstance(happening, Appended) and isinstance(happening.entry, e.Queued)
+        )
+        order = [
+            type(happening)
+            for happening in made.history
+            if isinstance(happening, Told | Durable) and happening.seq >= seq
+        ]
+        assert order[0] is Durable
+        assert Told in order
+
+
 def test_gates_and_judges_begin_after_the_commit() -> None:
     """Neither a gate nor a judge begins before the entry that says so is durable."""
     with judged(("done",)) as made:

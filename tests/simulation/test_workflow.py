@@ -4,6 +4,8 @@ import random
 from collections.abc import Iterable, Iterator
 
 import pytest
+from simulation.goal_faults import RUN_FAULTS
+from simulation.planting import planted_all
 
 from steersman.actors.runs.work import COMMAND
 from steersman.journal import entries as e
@@ -269,6 +271,17 @@ def played_here(name: str) -> Workflow:
 def test_the_shipped_workflows_keep_every_promise(name: str) -> None:
     """Whatever their commands and agents do, and whoever stops them, they end as they should."""
     for seed in range(FEW):
+        WorkflowScenario(seed, played_here(name)).run()
+
+
+@pytest.mark.parametrize(("name", "seed"), [("goal", 184), ("review", 51)])
+def test_a_child_whose_step_goes_on_without_it_is_ended(name: str, seed: int) -> None:
+    """It is cancelled; a program that forgets it is noticed, as the child stays interrupted."""
+    WorkflowScenario(seed, played_here(name)).run()
+    with (
+        planted_all(*RUN_FAULTS["leaves a child whose step goes on without it"].plants),
+        pytest.raises(AssertionError, match="no step waits for it"),
+    ):
         WorkflowScenario(seed, played_here(name)).run()
 
 

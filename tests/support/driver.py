@@ -295,6 +295,12 @@ class Chat:
             self._change.wait_for(lambda: kind in self.kinds() or self._is_over, seconds(WAIT))
         return not self.seen(kind)
 
+    def forget(self) -> None:
+        """Let go of the events up to the mark: a long run needs them no more."""
+        with self._change:
+            del self.events[: self._mark], self.times[: self._mark]
+            self._mark = 0
+
     def ask(self, command: str) -> Event:
         """Send a slash command and return its result."""
         name = command.split()[0].removeprefix("/")

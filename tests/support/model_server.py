@@ -263,7 +263,11 @@ class _Talk(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         """Record the request and behave."""
         owner = self.server.owner
-        raw = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        length = int(self.headers.get("Content-Length", 0))
+        raw = self.rfile.read(length)
+        if len(raw) < length:  # the client was ended before it had asked
+            self.close_connection = True
+            return
         headers = {name.lower(): value for name, value in self.headers.items()}
         request = Recorded(self.path, headers, json.loads(raw), owner.now())
         self._behave(owner.record(request), request)

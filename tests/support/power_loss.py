@@ -22,13 +22,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-__all__ = ["OPTIONS", "Content", "Disk", "Model", "Operation", "disks", "recorded"]
+__all__ = ["APPENDED", "OPTIONS", "Content", "Disk", "Model", "Operation", "disks", "recorded"]
 
 CALLS = (
     "openat,write,pwrite64,ftruncate,fsync,fdatasync,mkdirat,unlinkat,renameat,renameat2,"
-    "?mkdir,?unlink,?rmdir,?rename"
+    "?mkdir,?unlink,?rmdir,?rename,fchmod,?chmod,?symlink,symlinkat"
 )
-OPTIONS = ("-ff", "-qq", "-y", "-xx", "-ttt", "-T", "-s", "10000000", "-e", f"trace={CALLS}")
+OPTIONS = ("-ff", "-y", "-xx", "-ttt", "-T", "-s", "10000000", "-e", f"trace={CALLS}")
 """What strace must be told, besides `-o LOG`; it then writes LOG.TID for each thread."""
 
 SECTOR = 512
@@ -44,10 +44,11 @@ Content = Mapping[str, bytes | None]
 
 @dataclass(frozen=True, order=True)
 class Operation:
-    """What happened: `kind` is said, make, folder, write, truncate, rename, remove or sync.
+    """What happened: `kind` is said, make, folder, link, write, truncate, mode, rename, remove or sync.
 
     It counts from `at`: a sync from its end, anything else from its begin. A sync covers what was
-    before `began`. `place` is an offset (or `APPENDED`) or a size in bytes; `to` a rename's target.
+    before `began`. `place` is an offset (or `APPENDED`), a size in bytes, or the bits of a mode; `to`
+    a rename's target; `data` what is written, or a link's text.
     """
 
     at: float
@@ -111,6 +112,11 @@ def _operation(line: re.Match[str]) -> Operation | None:
             return Operation(began, began, "make", _text(line[5]), APPENDED)
         case "mkdir":
             return Operation(began, began, "folder", _paths(parts)[0])
+        case "symlink":
+            text, new = _paths(parts)
+            return Operation(began, began, "link", new, data=os.fsencode(text))
+        case "fchmod" | "chmod":
+            return Operation(began, began, "mode", path or _paths(parts)[0], int(parts[1], 8))
         case "unlink" | "rmdir":
             return Operation(began, began, "remove", _paths(parts)[0])
         case "rename":

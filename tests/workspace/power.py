@@ -1,92 +1,20 @@
 """What disks may hold after the power went in the middle of a recorded run that renames files.
 
-The scheme is that of `journal/power_loss.py`, for folders in folders: of a file that was not synced
-there may be what was durable, all, or a half; of the names in a folder that was not synced any
-beginning of what was done to them, folder by folder. A rename is there as a whole or not at all.
+Runs are recorded as by `support/power_loss.py`, whose model is of a few files with many writes each. This
+one is of trees with many files, links and modes: of a file that was not synced there may be what was
+durable, all, a half, or zeros; of the names in a folder that was not synced any beginning of what was
+done to them, folder by folder. A rename is there as a whole or not at all.
 """
 
 import os
 import random
-import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-__all__ = ["OPTIONS", "Call", "disks", "recorded", "write"]
+from support.power_loss import APPENDED, Operation
 
-_KINDS = "openat,write,fsync,fchmod,?chmod,?rename,renameat,?unlink,unlinkat,?mkdir,mkdirat"
-OPTIONS = (
-    *("-y", "-xx", "-ttt", "-T", "-s", "10000000"),
-    *("-e", f"trace={_KINDS},?rmdir,?symlink,symlinkat"),
-)
-"""What strace must be told to record a run, besides `-f -o LOG`."""
-
-_LINE = re.compile(r"(?:\d+ +)?([\d.]+) (\w+)\((.*)\) += (\d+)(?:<(.*)>)? <([\d.]+)>$")
-_PARTS = re.compile(r"(\d+)<(.*?)>|AT_FDCWD<(.*?)>|\"(.*?)\"|([^,\s]+)")
-_CUT = re.compile(r"^(\d+) +([\d.]+) (\w+\(.*) <unfinished \.\.\.>$")
-_REST = re.compile(r"^(\d+) +[\d.]+ <\.\.\. \w+ resumed>(.*)$")
-
-Call = tuple[str, list[str]]
-"""A system call's kind and what it is about: whole paths, bytes as hexadecimal digits, modes."""
-
-
-def recorded(log: Path) -> list[Call]:
-    """Read what strace wrote, in order: a sync counts from its end, anything else from its begin."""
-    begun: dict[str, str] = {}
-    found: list[tuple[float, Call]] = []
-    for line in log.read_text().splitlines():
-        if cut := _CUT.match(line):
-            begun[cut[1]] = f"{cut[2]} {cut[3]}"
-            continue
-        if rest := _REST.match(line):
-            line = begun.pop(rest[1]) + rest[2]
-        if (parts := _LINE.match(line)) and (call := _call(parts)):
-            late = float(parts[6]) if call[0] == "sync" else 0.0
-            found.append((float(parts[1]) + late, call))
-    return [call for _, call in sorted(found, key=lambda one: one[0])]
-
-
-def _call(line: re.Match[str]) -> Call | None:
-    kind, said = line[2], [_plain(one) for one in _PARTS.findall(line[3])]
-    match kind.removesuffix("at"), said:
-        case "open", [_, _, flags, *_] if "O_CREAT" in flags or "O_TRUNC" in flags:
-            return "empty" if "O_TRUNC" in flags else "make", [_text(line[5] or "")]
-        case "write", [path, data, _] if path:
-            return "write", [path, data]
-        case "fsync", [path]:
-            return "sync", [path]
-        case "fchmod" | "chmod", [path, mode]:
-            return "mode", [_text(path), mode]
-        case "rename", [here, old, there, new]:
-            return "rename", [os.path.join(here, _text(old)), os.path.join(there, _text(new))]
-        case "rename", [old, new]:
-            return "rename", [_text(old), _text(new)]
-        case "unlink", [here, name, _]:
-            return "remove", [os.path.join(here, _text(name))]
-        case "unlink" | "rmdir", [name]:
-            return "remove", [_text(name)]
-        case "mkdir", [here, name, _]:
-            return "folder", [os.path.join(here, _text(name))]
-        case "mkdir", [name, _]:
-            return "folder", [_text(name)]
-        case "symlink", [target, here, name]:
-            return "link", [_text(target), os.path.join(here, _text(name))]
-        case "symlink", [target, name]:
-            return "link", [_text(target), _text(name)]
-        case _:
-            return None
-
-
-def _plain(part: tuple[str, str, str, str, str]) -> str:
-    """Return a descriptor's path, a quoted text as it is (in hexadecimal), or a word."""
-    number, path, here, quoted, word = part
-    return _text(path) if number else _text(here) if here else quoted or word
-
-
-def _text(escaped: str) -> str:
-    if not escaped.startswith("\\x"):
-        return escaped
-    return os.fsdecode(bytes.fromhex(escaped.replace("\\x", "")))
+__all__ = ["disks", "write"]
 
 
 @dataclass(eq=False)
@@ -118,47 +46,45 @@ def _load(place: Path) -> _Node:
 
 
 class _Disks:
-    def __init__(self, origin: Path, root: str) -> None:
-        self._top, self._root = _load(origin), root
+    def __init__(self, origin: Path) -> None:
+        self._top = _load(origin)
         self._pending: list[_Change] = []
 
     def _find(self, path: str) -> _Node | None:
         node: _Node | None = self._top
-        for name in os.path.relpath(path, self._root).split("/"):
-            if name != ".":
+        for name in path.split("/"):
+            if name not in ("", "."):
                 node = node.now.get(name) if node and isinstance(node.now, dict) else None
         return node
 
-    def take(self, kind: str, about: list[str]) -> bool:
-        """Have a call done; whether it is about this place."""
-        path = about[1] if kind == "link" else about[0]
-        if not os.path.normpath(path).startswith(self._root):
-            return False
-        node = self._find(path)
-        match kind:
-            case "make" | "empty" if node is None:
-                self._set((path, _Node(b"", b"")))
-            case "empty" if isinstance(node.now, bytes):
-                node.now = b""
+    def take(self, one: Operation) -> None:
+        """Have an operation done."""
+        node = self._find(one.name)
+        match one.kind:
+            case "make" if node is None:
+                self._set((one.name, _Node(b"", b"")))
+            case "make" if isinstance(node.now, bytes):
+                node.now = node.now if one.place == APPENDED else b""
             case "write" if isinstance(node.now, bytes):
-                node.now += bytes.fromhex(about[1].replace("\\x", ""))
+                assert one.place == APPENDED, one
+                node.now += one.data
             case "mode":
-                node.mode = int(about[1], 8)
+                node.mode = one.place
             case "rename":
-                self._set((about[1], node), (path, None))
+                self._set((one.to, node), (one.name, None))
             case "remove":
-                self._set((path, None))
+                self._set((one.name, None))
             case "folder":
-                self._set((path, _Node({}, {})))
+                self._set((one.name, _Node({}, {})))
             case "link":
-                self._set((path, _Node(about[0], about[0])))
+                text = os.fsdecode(one.data)
+                self._set((one.name, _Node(text, text)))
             case "sync" if isinstance(node.now, dict):
                 self._sync_names(node)
             case "sync":
                 node.sure, node.sure_mode = node.now, node.mode
             case _:
-                assert kind == "make", kind
-        return True
+                raise AssertionError(one)
 
     def _set(self, *sets: tuple[str, _Node | None]) -> None:
         change: _Change | None = None
@@ -200,7 +126,7 @@ class _Disks:
             kept = [one for at, one in enumerate(self._pending) if at < ends[id(one.of)]]
             yield self._picture(kept, chance.random)
 
-    def _picture(self, changes: list[_Change], chance) -> "_Picture":
+    def _picture(self, changes: list[_Change], chance: Callable[[], float]) -> "_Picture":
         names: dict[int, dict[str, _Node]] = {}
         for change in changes:
             for home, name, node in change.sets:
@@ -223,7 +149,7 @@ class _Disks:
                 is_sure = node.sure == node.now and node.sure_mode == node.mode
                 found[path] = (node.now if is_sure else data, node.sure_mode)
 
-        draw(self._top, self._root)
+        draw(self._top, "")
         return found
 
 
@@ -235,36 +161,35 @@ def _put(names: dict[str, _Node], name: str, node: _Node | None) -> None:
 
 
 _Picture = dict[str, str | tuple[bytes, int] | None]
-"""Whole paths: folders, targets of links, bytes and modes of files."""
+"""Paths below the root: folders, targets of links, bytes and modes of files."""
 
 
-def disks(
-    origin: Path, root: Path, run: list[Call], seed: int = 0
-) -> Iterator[tuple[int, _Picture]]:
-    """Give each thing that the disk may hold at any moment of a run in `root`, a copy of `origin`.
+def disks(origin: Path, run: Sequence[Operation], seed: int = 0) -> Iterator[tuple[int, _Picture]]:
+    """Give each thing that the disk may hold at any moment of a run in a copy of `origin`.
 
     One that may be there at several moments comes once, with the last of those that follow another.
     """
-    chance, state = random.Random(seed), _Disks(origin, str(root))
+    chance, state = random.Random(seed), _Disks(origin)
     before: dict[tuple[tuple[str, object], ...], _Picture] = {}
-    for moment, (kind, about) in enumerate(run, 1):
-        if state.take(kind, about):
-            after = {tuple(sorted(one.items())): one for one in state.variants(chance)}
-            for key in before.keys() - after.keys():
-                yield moment - 1, before[key]
-            before = after
+    for moment, one in enumerate(run, 1):
+        state.take(one)
+        after = {tuple(sorted(one.items())): one for one in state.variants(chance)}
+        for key in before.keys() - after.keys():
+            yield moment - 1, before[key]
+        before = after
     for picture in before.values():
         yield len(run), picture
 
 
-def write(picture: _Picture) -> None:
-    """Make what a picture shows."""
-    for path, what in picture.items():
+def write(picture: _Picture, root: Path) -> None:
+    """Make what a picture shows, in a folder."""
+    for name, what in picture.items():
+        path = root / name
         match what:
             case None:
-                os.makedirs(path, exist_ok=True)
+                path.mkdir(parents=True, exist_ok=True)
             case str():
-                os.symlink(what, path)
+                path.symlink_to(what)
             case data, mode:
-                Path(path).write_bytes(data)
-                os.chmod(path, mode)
+                path.write_bytes(data)
+                path.chmod(mode)

@@ -7,12 +7,13 @@ import re
 import shutil
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 
 import pytest
+from support.power_loss import OPTIONS, Operation, recorded
 from workspace.conftest import Agent
-from workspace.power import OPTIONS, Call, disks, recorded, write
+from workspace.power import disks, write
 from workspace.ruin import ALL, FULL, ORDER, Origin, prepare, revert
 from workspace.tracing import CALLS, NEEDS_ROOM, STRACE, inject, run_traced
 
@@ -37,6 +38,13 @@ def origin() -> Iterator[Origin]:
     """A folder with all kinds of things, ruined by commands."""
     with prepare() as made:
         yield made
+
+
+def killed_restore(origin: Origin, number: int) -> tuple[bool, str]:
+    """Kill a restore right before the n-th thing it does: whether it was, and what it came to."""
+    with origin.copy() as root:
+        was_killed = run_until(number, lambda: revert(root))
+        return was_killed, origin.check(root)
 
 
 def run_until(number: int, work: Callable[[], object]) -> bool:
@@ -77,9 +85,8 @@ def test_killed_at_each_thing_it_does(origin: Origin) -> None:
     ends: list[str] = []
     was_killed = True
     while was_killed:
-        with origin.copy() as root:
-            was_killed = run_until(1 + len(ends), lambda root=root: revert(root))
-            ends.append(origin.check(root))
+        was_killed, end = killed_restore(origin, 1 + len(ends))
+        ends.append(end)
     assert len(ends) > 40
     assert set(ends) == {"finished", "never began"}
 
@@ -126,19 +133,23 @@ def test_the_disk_is_full_from_any_point_on(origin: Origin) -> None:
 
 
 @pytest.fixture(scope="module")
-def run(origin: Origin, tmp_path_factory: pytest.TempPathFactory) -> list[Call]:
+def run(origin: Origin, tmp_path_factory: pytest.TempPathFactory) -> list[Operation]:
     """What a restore asks of the system, from its begin to its end."""
-    log = tmp_path_factory.mktemp("recorded") / "log"
+    return recorded_restore(origin, tmp_path_factory.mktemp("recorded") / "log")
+
+
+def recorded_restore(origin: Origin, log: Path) -> list[Operation]:
+    """Record a restore with strace."""
     with origin.copy() as root:
         assert run_traced(lambda: revert(root), *OPTIONS, log=str(log)) == 0
-    return recorded(log)
+    return recorded(log, root, lambda path: not path.startswith(".."))
 
 
-def ends_of(origin: Origin, run: list[Call]) -> Iterator[tuple[int, str]]:
+def ends_of(origin: Origin, run: list[Operation], seed: int = 0) -> Generator[tuple[int, str]]:
     """Let the power go everywhere, at the end first; say what it came to at the next start."""
     root = origin.place.with_name("run")
-    for moment, picture in reversed(list(disks(origin.place, root, run))):
-        write(picture)
+    for moment, picture in reversed(list(disks(origin.place, run, seed))):
+        write(picture, root)
         try:
             yield moment, origin.check(root)
         finally:
@@ -148,7 +159,7 @@ def ends_of(origin: Origin, run: list[Call]) -> Iterator[tuple[int, str]]:
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 @pytest.mark.skipif(STRACE is None, reason="needs strace to see the writes")
-def test_the_power_goes_at_any_moment(origin: Origin, run: list[Call]) -> None:
+def test_the_power_goes_at_any_moment(origin: Origin, run: list[Operation]) -> None:
     """Whatever the disk kept of what was not synced: finished or never began, and finished at the end."""
     ends = list(ends_of(origin, run))
     assert len(ends) > 200
@@ -170,9 +181,11 @@ def test_the_power_goes_at_any_moment(origin: Origin, run: list[Call]) -> None:
     ],
     ids=["rescue copies", "record", "name of the record", "staged files", "names in the folder"],
 )
-def test_the_replay_sees_a_sync_that_is_missing(origin: Origin, run: list[Call], what: str) -> None:
+def test_the_replay_sees_a_sync_that_is_missing(
+    origin: Origin, run: list[Operation], what: str
+) -> None:
     """Without these the same run ends mixed: that it doesn't is no matter of course."""
-    careless = [one for one in run if one[0] != "sync" or not re.search(what, one[1][0])]
+    careless = [one for one in run if one.kind != "sync" or not re.search(what, f"/{one.name}")]
     assert len(careless) < len(run)
     with pytest.raises((AssertionError, KeyError, OSError, ValueError)):
         list(ends_of(origin, careless))

@@ -1,0 +1,77 @@
+"""Which interrupted children of a run are left behind, and which go on with it."""
+
+import pytest
+from msgspec.structs import replace
+
+from steersman.actors.decisions.children import given_up, resumable
+from steersman.journal.child_record import ChildRecord
+from steersman.journal.entries import WorkflowCopy
+from steersman.journal.record import SessionRecord
+from steersman.journal.run_record import RunRecord, StepRecord
+from steersman.machines.delegation_messages import ResumeChildren
+from steersman.machines.delivery import Relation
+
+KID = ChildRecord(
+    name="kid",
+    session="s1-1",
+    agent="scout",
+    task="look",
+    relation=Relation.FOREGROUND_CHILD,
+    turn="t1",
+    state="interrupted",
+)
+ORDER = ResumeChildren(earlier=("t1",), turn="t2", epoch=1)
+
+
+def record_of(child: ChildRecord, awaited: str, state: str = "idle") -> SessionRecord:
+    """Return a run's session, one step of which waits for a child of this name."""
+    record = SessionRecord()
+    record.state = state
+    record.children = {child.name: child}
+    steps = {"agent": StepRecord(id="agent", marks="r", children={"0": awaited})}
+    workflow = WorkflowCopy(name="job", file="job.toml", folder="/", source="")
+    record.run = RunRecord(workflow=workflow, steps=steps)
+    return record
+
+
+def test_a_child_that_another_attempt_has_replaced_is_given_up() -> None:
+    """Its step waits for another: it ends, and does not go on with the run."""
+    record = record_of(KID, "kid-2")
+    assert given_up(record) == [KID]
+    assert resumable(record, ORDER) == []
+
+
+def test_a_child_that_its_step_waits_for_goes_on() -> None:
+    """It is not given up, and the order to resume means it."""
+    record = record_of(KID, "kid")
+    assert given_up(record) == []
+    assert resumable(record, ORDER) == [KID]
+
+
+@pytest.mark.parametrize("state", ["leaving", "finalizing"])
+def test_a_session_that_ends_gives_nobody_up(state: str) -> None:
+    """What becomes of its children then is decided with its end."""
+    assert given_up(record_of(KID, "kid-2", state)) == []
+
+
+@pytest.mark.parametrize(
+    "child",
+    [
+        replace(KID, state="working"),
+        replace(KID, state="completed"),
+        replace(KID, relation=Relation.BACKGROUND_CHILD),
+        replace(KID, relation=Relation.SIDE_TALK),
+    ],
+    ids=["works", "is done", "background", "side talk"],
+)
+def test_only_stopped_children_of_steps_are_given_up(child: ChildRecord) -> None:
+    """A child that works is stopped first; for others no step ever waited."""
+    assert given_up(record_of(child, "kid-2")) == []
+
+
+def test_without_a_run_no_child_is_given_up() -> None:
+    """A conversation's interrupted children stay, until a person says what becomes of them."""
+    record = record_of(KID, "kid-2")
+    record.run = None
+    assert given_up(record) == []
+    assert resumable(record, ORDER) == [KID]

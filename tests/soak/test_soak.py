@@ -1,0 +1,125 @@
+"""The suites of `make soak`, a little of each; and that they can find something."""
+
+import itertools
+import json
+import tomllib
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from simulation.planting import planted
+from soak import fuzz
+from soak.__main__ import keep, main, run
+from soak.fuzz import KINDS, Fuzzer
+from soak.growth import Sample, faults, figures, grow
+from soak.suites import SUITES, Order, Piece, Suite
+
+ROOT = Path(__file__).resolve().parents[2]
+INPUTS = 150
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", KINDS)
+def test_no_input_leads_to_a_traceback(name: str, tmp_path: Path) -> None:
+    """Whatever is broken in it, each is taken or refused in words; both come up."""
+    fuzzer = Fuzzer(name, 1, tmp_path)
+    with closing(fuzzer.run()) as answers:
+        assert [wrong for wrong in itertools.islice(answers, INPUTS) if wrong] == []
+    assert 0 < fuzzer.accepted < INPUTS
+
+
+def test_an_input_that_leads_to_an_error_is_found(tmp_path: Path) -> None:
+    """The error is told with the input, and the next input is played."""
+
+    def fail(text: str) -> None:
+        raise KeyError("planted")
+
+    with (
+        planted(fuzz, "read_verdict", fail),
+        closing(Fuzzer("judge's answer", 1, tmp_path).run()) as answers,
+    ):
+        first, second = next(answers), next(answers)
+    assert first.startswith("KeyError: 'planted' after ")
+    assert second.startswith("KeyError: 'planted' after ")
+    assert first != second
+
+
+def test_a_suite_is_played_until_it_has_what_was_ordered(tmp_path: Path) -> None:
+    """Cases and faults of all pieces are added up, and a suite that fails is a fault itself."""
+
+    def play(order: Order):
+        yield Piece(2, ("one",), {"figure": 1.0})
+        yield Piece(2, ("two",))
+        raise RuntimeError("planted")
+
+    suite = Suite("It holds.", "cases", 10, play)
+    found = run(suite, Order(3, 1, 1, tmp_path), 0.0)
+    assert (found["count"], found["wrong"], found["figures"]) == (
+        4,
+        ["one", "two"],
+        {"figure": 1.0},
+    )
+    found = run(suite, Order(9, 1, 1, tmp_path), 0.0)
+    assert found["wrong"] == ["one", "two", "RuntimeError: planted"]
+
+
+@pytest.mark.slow
+def test_suites_end_well(capsys: pytest.CaptureFixture[str]) -> None:
+    """Some seeds and some states of a disk: a line for each suite, and nothing wrong."""
+    options = ["--part", "0.001", "--processes", "1", "--seed", "5"]
+    assert main(["goals", "power", *options]) == 0
+    head, *lines = capsys.readouterr().out.splitlines()
+    assert head.endswith(", from seed 5")
+    assert [line.split()[:2] for line in lines] == [["goals", "30"], ["power", "20"]]
+    assert all(" 0 wrong " in line for line in lines)
+
+
+def test_figures_are_kept_beside_each_other(tmp_path: Path) -> None:
+    """Those of a suite replace its own; the order is that of the suites."""
+    file = tmp_path / "figures.json"
+    found: dict[str, Any] = {"count": 1, "cases": "turns", "wrong": ["x"], "seconds": 1.0}
+    for name in ("growth", "sessions", "growth"):
+        keep(file, name, found, "make soak")
+    kept = json.loads(file.read_text())
+    assert list(kept) == ["sessions", "growth"]
+    assert (kept["growth"]["wrong"], kept["growth"]["command"]) == (1, "make soak")
+
+
+@pytest.mark.slow
+def test_a_session_does_not_grow(tmp_path: Path) -> None:
+    """After its first tenth it has no more threads and descriptors, and little more memory."""
+    samples = list(grow(tmp_path, 100))
+    assert [sample.turns for sample in samples] == [*range(0, 101, 10)]
+    assert [wrong for wrong in faults(samples) if "turn" not in wrong] == []
+    assert figures(samples)["journal bytes a turn, last tenth"] > 0
+
+
+FLAT = [Sample(n, 1 << 24, 10, 5, 1_000 * n, 0.1 * n) for n in range(11)]
+
+
+@pytest.mark.parametrize(
+    ("last", "what"),
+    [
+        (Sample(10, 1 << 26, 10, 5, 10_000, 1.0), "memory"),
+        (Sample(10, 1 << 24, 20, 5, 10_000, 1.0), "descriptors"),
+        (Sample(10, 1 << 24, 10, 9, 10_000, 1.0), "threads"),
+        (Sample(10, 1 << 24, 10, 5, 20_000, 1.0), "journal bytes a turn"),
+        (Sample(10, 1 << 24, 10, 5, 10_000, 2.0), "milliseconds a turn"),
+    ],
+)
+def test_growth_is_found(last: Sample, what: str) -> None:
+    """What a session needs more and more of is named."""
+    assert faults(FLAT) == []
+    [wrong] = faults([*FLAT[:-1], last])
+    assert wrong.startswith(what)
+
+
+def test_every_suite_is_of_a_promise() -> None:
+    """Promises name suites that there are, each suite is named, and so are the kept figures."""
+    text = (ROOT / "docs" / "promises.toml").read_text(encoding="utf-8")
+    rows = tomllib.loads(text)["promise"]
+    assert {suite for row in rows for suite in row["suites"]} == set(SUITES)
+    assert all(row["not_covered"] and row["tests"] for row in rows)
+    kept = json.loads((ROOT / "docs" / "figures.json").read_text(encoding="utf-8"))
+    assert set(kept) <= set(SUITES)
