@@ -16,7 +16,7 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
-from contextlib import asynccontextmanager, suppress
+from contextlib import ExitStack, asynccontextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -171,7 +171,8 @@ class Endpoint:
         asked = method, target, {**self._headers, **(headers or {})}, body
         kept = self._taken()
         connection = kept or await self._opened()
-        try:
+        with ExitStack() as undoing:
+            undoing.callback(lambda: connection.close())  # whichever it is then
             try:
                 answer = await connection.request(*asked)
             except ConnectionError:
@@ -183,9 +184,7 @@ class Endpoint:
             if answer.headers.get("content-encoding", "identity") != "identity":
                 raise ConnectionError("the answer is compressed, which was not asked for")
             yield answer, connection.body()
-        except BaseException:
-            connection.close()
-            raise
+            undoing.pop_all()
         if connection.is_idle and len(self._kept) < _MOST_KEPT:
             self._kept.append((time.monotonic(), connection))
         else:

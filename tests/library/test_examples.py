@@ -3,6 +3,7 @@
 import ast
 import http.client
 import json
+import signal
 import subprocess
 import sys
 from collections.abc import Generator
@@ -39,8 +40,9 @@ def script(place: Place, text: str) -> None:
 def start(place: Place, name: str, *arguments: str) -> "subprocess.Popen[str]":
     """Start an example."""
     command = (sys.executable, str(EXAMPLES / name), *arguments)
+    environ = {**place.environ, "PYTHONFAULTHANDLER": "1"}
     return subprocess.Popen(
-        command, cwd=place.folder, env=place.environ, text=True, stdin=PIPE, stdout=PIPE
+        command, cwd=place.folder, env=environ, text=True, stdin=PIPE, stdout=PIPE
     )
 
 
@@ -186,4 +188,8 @@ def test_the_web_application_serves_a_page_messages_and_events(place: Place) -> 
         stream.close()
         events.close()
         web.send_signal(2)
-        assert web.wait(seconds(30)) == 130
+        try:
+            assert web.wait(seconds(30)) == 130
+        except subprocess.TimeoutExpired:
+            web.send_signal(signal.SIGABRT)  # it says where it stands
+            raise

@@ -103,10 +103,8 @@ class CountedTable(Table[Any]):
 
 
 def _counted(table: Table[Any]) -> Table[Any]:
-    """Return the same table, laid out already, as one that counts."""
-    twin: Table[Any] = object.__new__(CountedTable)
-    twin.__dict__.update(table.__dict__)
-    return twin
+    """Return the same table as one that counts."""
+    return CountedTable(table.name, table.space, table.rows, table.overrides)
 
 
 COUNTED = {name: _counted(table) for name, table in TABLES.items()}

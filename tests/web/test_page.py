@@ -192,8 +192,9 @@ def test_a_stop_and_a_held_queue(serve, served: Start, browser: Open, gate: Gate
     one.click(".stop")
     one.wait_text("interrupted", ".turn-end")
     one.wait_text("Held", ".held")
+    held = web.ask("GET", f"sessions/{session}").data["seq"]
     one.click(".held button")
-    web.until(session, "turn_started", after=web.ask("GET", f"sessions/{session}").data["seq"] - 2)
+    web.until(session, "turn_started", after=held)
     one.wait("!document.querySelector('.item')")
     one.wait_text("Done.", ".entries")
 
