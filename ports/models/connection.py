@@ -6,9 +6,10 @@ as a fourth of a start.
 
 import asyncio
 import errno
+import socket
 import ssl
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 
 import h11
 
@@ -16,6 +17,7 @@ from .route import Address, Answer, ConnectTimeout
 
 _HEADER = 100 * 1024  # bytes of a response's header, or of the line before a chunk
 _MOST_UNREAD = 256 * 1024  # bytes after which the server has to wait until they are read
+_QUICK: int | None = getattr(socket, "TCP_QUICKACK", None)
 _EYEBALLS = 0.25  # seconds until a name's next address is tried beside the first (RFC 8305)
 
 
@@ -142,6 +144,7 @@ class Connection(asyncio.Protocol):
     async def _write(self, data: bytes) -> None:
         assert self._transport is not None
         self._transport.write(data)
+        self._acknowledge()
         await asyncio.sleep(0)
         while self._is_full and not self.ended.is_set():
             await self._changed()
@@ -168,6 +171,17 @@ class Connection(asyncio.Protocol):
                 raise ConnectionResetError("it ended without an answer") from error
             raise ConnectionError(str(error)) from error
 
+    def _acknowledge(self) -> None:
+        """Have the system acknowledge at once what comes next, where it can (Linux).
+
+        Many servers keep a small piece back until the one before is acknowledged, which a used connection
+        does after 40 ms only.
+        """
+        found = None if self._transport is None else self._transport.get_extra_info("socket")
+        if found is not None and _QUICK is not None:
+            with suppress(OSError):
+                found.setsockopt(socket.IPPROTO_TCP, _QUICK, 1)
+
     def _take_more(self) -> None:
         if self._unread > _MOST_UNREAD and self._transport is not None:
             self._transport.resume_reading()
@@ -184,10 +198,12 @@ class Connection(asyncio.Protocol):
         """Keep the transport."""
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
+        self._acknowledge()
 
     def data_received(self, data: bytes) -> None:
         """Take bytes in, and stop the server if nobody reads them."""
         self.is_answered = True
+        self._acknowledge()
         self._http.receive_data(data)
         self._unread += len(data)
         if self._unread > _MOST_UNREAD and self._transport is not None:

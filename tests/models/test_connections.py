@@ -1,5 +1,6 @@
 """The connections to a server that is not on this machine: kept, encrypted, and through a proxy."""
 
+import asyncio
 import gzip
 import json
 import select
@@ -187,6 +188,25 @@ def test_a_connection_that_the_server_closed_is_not_used(
     asker.run(twice())
     assert asker.pieces == ["Yes.", "Yes."]
     assert len(Server.opened) == 2
+
+
+@pytest.mark.skipif(not hasattr(socket, "TCP_QUICKACK"), reason="this system has no such option")
+def test_each_piece_is_acknowledged_at_once(
+    port: int, asker: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The option holds for a moment only, so it is set again after each piece that came or went."""
+    acknowledged: list[int] = []
+    set_option = asyncio.trsock.TransportSocket.setsockopt
+
+    def noted(one: Any, level: int, name: int, value: int) -> None:
+        acknowledged.append(name)
+        set_option(one, level, name, value)
+
+    monkeypatch.setattr(asyncio.trsock.TransportSocket, "setsockopt", noted)
+    model = ChatModel(f"http://127.0.0.1:{port}/v1", "m", retry=NONE)
+    asker(model, "Is it so?", "Still?")
+    assert len(Server.opened) == 1
+    assert acknowledged.count(socket.TCP_QUICKACK) >= 5
 
 
 def test_a_kept_connection_that_breaks_is_replaced(
