@@ -8,6 +8,7 @@ or of the thread of its event loop.
 import argparse
 import asyncio
 import json
+import multiprocessing
 import os
 import socket
 import subprocess
@@ -86,6 +87,11 @@ def fill(home: Path, session: str, entries: Iterable[e.Entry]) -> None:
                 batch = []
         offline_writer.keep(batch, with_snapshot=True)
     store.close()
+
+
+def fill_turns(home: Path, session: str, count: int) -> None:
+    """Write a session of so many turns."""
+    fill(home, session, turns(count))
 
 
 # A model call, by the length of the transcript ----------------------------------------------------
@@ -300,8 +306,9 @@ def journals(most: int) -> None:
     """Print what the entries of a journal cost, each, in a short one and in a long one."""
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
-        fill(home, "short", turns(200))
-        fill(home, "long", turns(most // 5))
+        # in a process of its own: what it needs counts as the memory of whatever is started here later
+        with multiprocessing.get_context("spawn").Pool(1) as pool:
+            pool.starmap(fill_turns, [(home, "short", 200), (home, "long", most // 5)])
         for name, arguments in (
             ("inspect --events", ("inspect", "{}", "--events")),
             ("inspect --events --format json", ("inspect", "{}", "--events", "--format", "json")),
