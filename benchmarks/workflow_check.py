@@ -59,8 +59,8 @@ def main() -> int:
         sound, faulty = folder / "sound.toml", folder / "faulty.toml"
         sound.write_text(text())
         faulty.write_text(text(fault="l"))
-        assert not check_file(sound, around).faults
-        assert len(check_file(faulty, around).faults) == STEPS
+        assert not check_file(sound, around).errors
+        assert len(check_file(faulty, around).errors) == STEPS
         read = best(lambda: tomllib.loads(sound.read_text()))
         checked = best(lambda: check_file(sound, around))
         told = best(lambda: check_file(faulty, around))
