@@ -19,9 +19,9 @@ from ..machines.internal_messages import Committed, StoreBroke
 
 SNAPSHOT_EVERY = 100
 SHARE = 4
-"""A run's snapshot is taken when entries for an eighth of its items, at two each, have come.
+"""A snapshot is taken when a quarter as many entries have come as a run has items, or a queue messages.
 
-That of a session with children, when as many entries have come.
+Of a session with children it is taken when as many entries have come as there are children.
 """
 
 
@@ -134,6 +134,6 @@ def row_of(record: SessionRecord) -> SessionRow:
 
 
 def _span(record: SessionRecord) -> int:
-    """After how many entries a snapshot is taken: seldom of what makes it long."""
+    """After how many entries a snapshot is taken: seldom where what it holds is long."""
     items = sum(step.total for step in record.run.steps.values()) if record.run is not None else 0
     return max(SNAPSHOT_EVERY, (items + len(record.queue.order)) // SHARE, len(record.children))

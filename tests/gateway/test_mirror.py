@@ -1,14 +1,17 @@
 """The readable copy of a queue: it follows, it is private, and it never does harm."""
 
 import threading
-import time
 import tomllib
 from pathlib import Path
+from queue import SimpleQueue
 
+import pytest
 from support.patience import seconds
 
+from steersman.gateway import offline_writer
 from steersman.gateway.offline_writer import QueueMirror
 from steersman.journal.queue_record import ItemRecord, QueueRecord
+from steersman.workflows.paths import write_private
 
 
 def queue(*texts: str) -> QueueRecord:
@@ -34,19 +37,25 @@ def test_the_newest_is_written(tmp_path: Path) -> None:
     assert (folder / "abc.toml").stat().st_mode & 0o777 == 0o600
 
 
-def test_a_copy_that_would_stay_as_it_is_is_not_written(tmp_path: Path) -> None:
+def test_a_copy_that_would_stay_as_it_is_is_not_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A queue that is the same after a short turn costs no write; a copy that was removed comes back."""
     path = tmp_path / "queues" / "abc.toml"
     mirror = QueueMirror(path.parent, lambda text: None)
+    wrote: SimpleQueue[str] = SimpleQueue()
+
+    def write_and_tell(file: Path, data: bytes) -> None:
+        write_private(file, data)
+        wrote.put(file.name)
+
+    monkeypatch.setattr(offline_writer, "write_private", write_and_tell)
 
     def written(after: float, *texts: str) -> float:
         mirror.put("abc", queue(*texts), after)
         mirror.put("other", queue(f"{after}"), after)
-        until = time.monotonic() + seconds(10.0)
-        other = path.with_name("other.toml")
-        while not other.exists() or f'"{after}"' not in other.read_text():
-            assert time.monotonic() < until
-            time.sleep(0.01)
+        while wrote.get(timeout=seconds(10.0)) != "other.toml":
+            continue  # that of the queue itself, which comes first
         return tomllib.loads(path.read_text())["saved_at"]
 
     first = written(1.0, "a")
