@@ -288,7 +288,9 @@ class AcpAgent:
     ) -> EditorSession:
         session = self._sessions.get(name)
         notices: list[str] = []
-        if session is None:
+        if session is not None:
+            await session.introduced()  # its notices come before whatever the editor asks for next
+        else:
             given, refused = servers_of(mcp_servers or ())
             session, notices = await self._open(
                 _folder(cwd), lambda host: _resumed(host, name, given)

@@ -279,6 +279,10 @@ class EditorSession:
             await self.send(self._updates.note(notice))
         self._is_introduced.set()
 
+    async def introduced(self) -> None:
+        """Wait until the introduction has been sent."""
+        await self._is_introduced.wait()
+
     async def send_history(self) -> None:
         """Send the whole conversation so far."""
         found = await asyncio.to_thread(self.conversation.describe)

@@ -59,8 +59,11 @@ class Editor:
 
     async def until(self, holds: Callable[[], bool]) -> None:
         """Wait until something holds, looked at after each update."""
-        async with asyncio.timeout(seconds(WAIT)), self._changed:
-            await self._changed.wait_for(holds)
+        try:
+            async with asyncio.timeout(seconds(WAIT)), self._changed:
+                await self._changed.wait_for(holds)
+        except TimeoutError:
+            raise AssertionError(f"it did not come; the agent said: {self.text()!r}") from None
 
     def of(self, kind: str, session: str = "") -> list[Any]:
         """Return the updates of a kind."""
