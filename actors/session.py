@@ -39,6 +39,7 @@ from ..machines.messages import (
     GrantLimits,
     Interrupt,
     Lane,
+    Message,
     PolicyChange,
     QueueChange,
     QueueImport,
@@ -50,6 +51,7 @@ from ..machines.messages import (
     TakeBack,
     UserMessage,
 )
+from ..machines.people import FromPerson
 from ..machines.port_results import RestoreCounted, RestoreEnded
 from ..machines.transient_events import NOT_OPEN
 from ..machines.workflow_messages import Reopen, TryAgain
@@ -66,6 +68,7 @@ from .decisions import (
     stopping,
 )
 from .decisions.decision import Decision, Role, refusal
+from .decisions.people import obstacle
 from .decisions.queries import is_asked_here, resumed_turns
 from .goal import Goal, carry_out
 from .inspection import describe_session, inspect_session
@@ -148,6 +151,8 @@ class Session(Supervisor):
                 return self._turn_away(message, self.ledger.broken)
             case _ if self._is_gone(message):
                 return self._turn_away(message, "session_suspended", is_left=True)
+            case FromPerson():
+                return self._obey_person(message)
             case _:
                 return self._obey(message)
         return None
@@ -158,11 +163,31 @@ class Session(Supervisor):
         return is_left and not isinstance(message, Finalize)
 
     def _turn_away(self, message: Any, reason: str, *, is_left: bool = False) -> Any:
+        if isinstance(message, FromPerson):
+            message = message.message
         if isinstance(message, UserMessage):
             return self.ledger.decide(routing.rejection(reason, message.content, message.client_id))
         return refusal(NOT_OPEN.format(self.ledger.record.id) if is_left else reason).reply
 
     # Messages of people and other programs --------------------------------------------------------
+
+    def _obey_person(self, asked: FromPerson) -> Any:
+        """Carry out what somebody asks for who may not do everything, as far as they may."""
+        message = asked.message
+        if isinstance(message, UserMessage):
+            return self._route(message, asked.may)
+        why = obstacle(self.ledger.record, asked)
+        if not why:
+            done = self._obey(message)
+            return (
+                replace(done, message=done.message or message)
+                if isinstance(done, Forward)
+                else done
+            )
+        if isinstance(message, SideTalk):
+            turned_away = routing.rejection("not_allowed", message.text, message.client_id, why)
+            return self.ledger.decide(turned_away)
+        return refusal(why).reply
 
     def _obey(self, message: Any) -> Any:
         record, environment = self.ledger.record, self.ledger.environment
@@ -219,13 +244,16 @@ class Session(Supervisor):
             case _:
                 return super().on_receive(message)
 
-    def _route(self, message: UserMessage) -> Any:
-        decision = routing.route(self.ledger.record, message, self.ledger.environment)
+    def _route(self, message: UserMessage, may: tuple[str, ...] | None = None) -> Any:
+        decision = routing.route(self.ledger.record, message, self.ledger.environment, may)
         runs = any(
             isinstance(entry, e.Queued) and entry.said_as == "turn" for entry in decision.entries
         )
         if runs and message.type != "normal" and self.mailbox.depth()[Lane.DATA]:
-            tell(self.actor_ref, replace(message, type="normal"))  # behind what came before it
+            later: Message = replace(message, type="normal")  # behind what came before it
+            if may is not None:
+                later = FromPerson(message=later, user=message.user, may=may)
+            tell(self.actor_ref, later)
             return None
         return self._take_in(decision)
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from .. import __version__
-from ..gateway.acknowledgement import reverted_text
+from ..gateway.acknowledgement import acknowledgement, reverted_text
 from ..gateway.events.contract import Event, is_aside
 from ..gateway.host import Host
 from ..gateway.launch_options import LaunchOptions
@@ -27,7 +27,6 @@ from ..gateway.terminal import audited
 from ..machines.errors import UsageError
 from ..workflows.config import load
 from ..workflows.paths import Paths
-from .acknowledgement import acknowledgement
 from .following import HeldNotice
 from .printer import Printer
 from .signals import SignalExit, leave_on_signals

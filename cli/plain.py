@@ -13,14 +13,13 @@ from typing import Any, Protocol
 
 from msgspec.structs import replace
 
-from ..gateway.acknowledgement import reverted_text
+from ..gateway.acknowledgement import acknowledgement, reverted_text
 from ..gateway.events.contract import Event, ToolEndedEvent, is_aside
 from ..gateway.formats import call_words, one_line, progress_text, telling_line
 from ..gateway.interface import ChatHost, ChatSession
 from ..gateway.saved_queues import announce, announce_saved
 from ..gateway.terminal import audited, clean
 from ..machines.errors import UsageError
-from .acknowledgement import acknowledgement
 from .chat_options import ChatOptions
 from .following import HeldNotice, IdleWaiter, ends_answer
 from .goal import GoalLines

@@ -43,6 +43,7 @@ from ..machines.errors import (
 )
 from ..machines.internal_messages import Inspect
 from ..machines.messages import Answer, Interrupt, Message, QueueChange, UserMessage
+from ..machines.people import FromPerson
 from ..machines.port_results import RestoreCounted, RestoreEnded
 from ..machines.routes import Routes
 from ..machines.transient_events import ANOTHER_CHAT
@@ -64,7 +65,17 @@ if TYPE_CHECKING:
 
 READING = 10.0
 """Seconds that an MCP server has for what a message names of it: messages after that one wait."""
-_SPEAKER = ContextVar("speaker", default="")
+
+
+class Speaker(Value):
+    """Who speaks: `may` are their rights, none for somebody who may do everything."""
+
+    user: str
+    may: tuple[str, ...] | None = None
+
+
+_ANYBODY = Speaker(user="")
+_SPEAKER = ContextVar("speaker", default=_ANYBODY)
 TYPES = {
     Intent.STEER_WORD: "steer",
     Intent.EXPLICIT_STEER: "steer",
@@ -108,12 +119,27 @@ class SessionClient:
     @property
     def speaker(self) -> str:
         """Who speaks now: the sender of the command that is carried out, or whose client this is."""
-        return _SPEAKER.get() or self.user
+        return _SPEAKER.get().user or self.user
+
+    @property
+    def rights(self) -> tuple[str, ...] | None:
+        """The rights of who speaks now; none for somebody who may do everything."""
+        return _SPEAKER.get().may
+
+    def _signed(self, message: Message) -> Message:
+        """Add the rights of who speaks to a message, if they may not do everything."""
+        speaker = _SPEAKER.get()
+        if speaker.may is None:
+            return message
+        return FromPerson(message=message, user=speaker.user, may=speaker.may)
 
     @contextmanager
-    def spoken_by(self, user: str) -> Generator[None]:
-        """Let what is done within be the word of this user; empty: of whose client this is."""
-        token = _SPEAKER.set(user)
+    def spoken_by(self, user: str, may: tuple[str, ...] | None = None) -> Generator[None]:
+        """Let what is done within be the word of this user; empty: of whose client this is.
+
+        `may` are the user's rights; none: those that hold already, at first everything.
+        """
+        token = _SPEAKER.set(Speaker(user=user, may=self.rights if may is None else may))
         try:
             yield
         finally:
@@ -165,7 +191,7 @@ class SessionClient:
         """
         try:
             self._runtime.mend(self.session)
-            self._runtime.tell(self.session, message)
+            self._runtime.tell(self.session, self._signed(message))
         except AdmissionRefused as refusal:
             self.reject("mailbox_full", text, client_id, refusal.hint)
         except UnknownSession:  # another process ended it
@@ -180,7 +206,9 @@ class SessionClient:
     def ask(self, message: Message, timeout: float = PATIENCE) -> dict[str, Any]:
         """Send a message and return the session's reply; `timeout` in seconds. Raises `StoreError`."""
         self._runtime.mend(self.session)
-        reply: dict[str, Any] | None = self._runtime.ask(self.session, message, timeout)
+        reply: dict[str, Any] | None = self._runtime.ask(
+            self.session, self._signed(message), timeout
+        )
         return reply or {"ok": True}
 
     def begin_edit(self, number: int, editor: str) -> None:
@@ -193,7 +221,7 @@ class SessionClient:
 
     def _tell_edit(self, change: QueueChange) -> None:
         with suppress(AdmissionRefused, UnknownSession):  # a message that is sent says why
-            self._runtime.tell(self.session, change)
+            self._runtime.tell(self.session, self._signed(change))
 
     def interrupt(self, turn: str = "") -> dict[str, Any]:
         """Stop the running turn, or only the one that is named, and all that it started."""

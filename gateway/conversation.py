@@ -14,6 +14,7 @@ from ..machines.classification import Classification, addressee, classify
 from ..machines.disposition import Intent
 from ..machines.errors import UnknownSession, UsageError
 from ..machines.pattern import lazy_pattern
+from ..machines.people import Deed, objection
 from .acknowledgement import accepted
 from .client import TYPES, Services, SessionClient
 from .events.contract import ResultEvent
@@ -102,9 +103,9 @@ class Conversation(SessionClient):
         self.publisher.publish(taken)
         from .commands.command import Reply
 
-        if isinstance(call, UsageError):
-            data = {"ok": False, "reason": call.message}
-            reply = Reply(ok=False, data=data, text=call.message)
+        why = call.message if isinstance(call, UsageError) else self._refusal(call)
+        if why or isinstance(call, UsageError):
+            reply = Reply(ok=False, data={"ok": False, "reason": why}, text=why)
         else:
             reply = self._reply(call)
         result = ResultEvent(
@@ -119,6 +120,16 @@ class Conversation(SessionClient):
         )
         self.publisher.publish(result)
         return reply
+
+    def _refusal(self, call: CommandCall) -> str:
+        """Say why who speaks may not give a command; empty if they may."""
+        if self.rights is None:
+            return ""
+        from .commands.registry import needing_approval
+
+        what = needing_approval(call)
+        why = objection(self.rights, Deed.APPROVE if what else Deed.SPEAK, self.speaker, "")
+        return f"{what or 'this'} is refused: {why}" if why else ""
 
     def _reply(self, call: CommandCall) -> Reply:
         from .commands.command import Reply

@@ -99,6 +99,7 @@ ACKS: Final[dict[str, str]] = {
     "interrupt_detected": "the word that interrupts",
     "interrupting": "the turn stops, this runs next",
     "next_after_stop": "it runs once the turn has stopped",
+    "not_yours": "it would have steered or stopped somebody else's turn; it waits, nothing stopped",
     "next_turn": "the turn ended before the steer came: it is the next turn",
     "queued": "its number in the queue",
     "refused": "the message was not accepted; here is the text",
@@ -114,6 +115,9 @@ ACKS: Final[dict[str, str]] = {
 
 LATE_ACK: Final = "next_turn"
 """Instead of a row's own: what the row said had become impossible when the message arrived."""
+
+NOT_YOURS_ACK: Final = "not_yours"
+"""Instead of a row's own: its action would have been about somebody else's turn (`people.py`)."""
 
 ACKNOWLEDGED: Final = (Action.QUEUE, Action.STEER, Action.INTERRUPT, Action.REFUSE)
 """Actions that are acknowledged to the sender; a turn that starts and a command are visible anyway."""
@@ -144,6 +148,7 @@ ACK_USES: Final[Mapping[str, AckUse]] = {
     "interrupt_detected": AckUse(actions=(Action.INTERRUPT,), intents=_WORDS),
     "interrupting": AckUse(actions=(Action.INTERRUPT,)),
     "next_after_stop": AckUse(actions=(Action.QUEUE,), situations=(Situation.INTERRUPTING,)),
+    "not_yours": AckUse(actions=()),  # instead of a row's own, where the sender may not do that
     "next_turn": AckUse(actions=()),  # instead of a row's own: no row names it
     "queued": AckUse(actions=(Action.QUEUE,)),
     "refused": AckUse(actions=(Action.REFUSE,)),

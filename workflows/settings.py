@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 from msgspec import Meta, field
 
 from ..machines.classification import Keywords
+from ..machines.people import Right
 from .problem import shown
 from .providers import PROVIDERS
 from .suggestions import DEFAULT_TABLE, OneOf, UserName
@@ -351,6 +352,23 @@ class McpSettings(Table):
             raise ValueError("`url` must begin with http:// or https://")
 
 
+def _check_person(value: dict[str, Any]) -> dict[str, Any]:
+    """Check one line of `[people]`: names on platforms, and rights."""
+    for key, given in value.items():
+        words = given if isinstance(given, list) else [given]
+        if not words or not all(isinstance(word, str) and word.strip() for word in words):  # pyright: ignore[reportUnknownVariableType]
+            raise ValueError(f"has no name for `{key}`: give a text, or a list of texts")
+        if key != "may":
+            continue
+        if not isinstance(given, list):
+            raise ValueError(f'needs a list: may = ["{given}"]')
+        unknown = [word for word in words if word not in tuple(Right)]  # pyright: ignore[reportUnknownVariableType]
+        if unknown:
+            known = ", ".join(Right)
+            raise ValueError(f"has an unknown right `{unknown[0]}`: there are {known}")
+    return value
+
+
 class HookSettings(Table):
     """A command that runs on an event of a session; `timeout` in seconds."""
 
@@ -562,8 +580,25 @@ class Settings(Table):
     schedule: tuple[ScheduleSettings, ...]
     mcp: dict[UserName, McpSettings] = field(default_factory=dict[str, McpSettings])
     gateways: dict[UserName, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
+    people: dict[UserName, Annotated[dict[str, Any], Check(_check_person)]] = field(
+        default_factory=dict[str, dict[str, Any]]
+    )
     routing: Routing
     models: dict[UserName, ModelSettings] = field(default_factory=dict[str, ModelSettings])
     agents: dict[UserName, AgentSettings]
     commands: ShippedCommandSettings
     route: tuple[dict[str, Any], ...] = ()
+
+    def check(self) -> None:
+        """Refuse two people who are the same one on a platform."""
+        seen = dict[tuple[str, str], str]()
+        for person, line in self.people.items():
+            for platform, names in line.items():
+                for name in (
+                    [] if platform == "may" else [names] if isinstance(names, str) else names
+                ):
+                    other = seen.setdefault((platform, name), person)
+                    if other != person:
+                        raise ValueError(
+                            f"`{other}` and `{person}` are both `{name}` of {platform}"
+                        )

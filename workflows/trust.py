@@ -48,9 +48,8 @@ GUARDED: tuple[Where, ...] = (
 """Keys that take effect only when trusted: they start things, write elsewhere, send text out, spend
 more, throw away what other folders saved, or decide whom a stop reaches."""
 
-OWN = ("telemetry",)
-"""Tables that no file of a project sets, trusted or not: they say where what people do is sent."""
-
+OWN = ("telemetry", "people")
+"""Tables that no file of a project sets, trusted or not: where data is sent, and who may do what."""
 
 PERSONAL: tuple[str, ...] = ("schedule",)
 """Keys that only a person's own files may have: they act while nobody has opened the folder."""

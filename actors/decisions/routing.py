@@ -26,6 +26,7 @@ from ...machines.policy import Policy
 from ...machines.transient_events import Fact, MessageRejected
 from . import queueing, reverting, stopping
 from .decision import Decision, answer, refusal, refused_with
+from .people import permitted
 from .queries import known, policy_of, situation
 from .rearrangement import MOMENT
 
@@ -43,10 +44,16 @@ def rejection(reason: str, text: str, client_id: str, hint: str = "") -> Decisio
     return Decision(facts=(fact,), reply=refused_with(reason))
 
 
-def route(record: SessionRecord, message: UserMessage, environment: Environment) -> Decision:
+def route(
+    record: SessionRecord,
+    message: UserMessage,
+    environment: Environment,
+    may: tuple[str, ...] | None = None,
+) -> Decision:
     """Decide the disposition of a message, given what the session does now.
 
-    It is taken into the queue in the same step: no later message can come before it.
+    It is taken into the queue in the same step: no later message can come before it. `may` are the rights
+    of its sender, none for somebody who may do everything.
     """
     before = known(record, message.client_id)
     if before is not None:
@@ -56,6 +63,10 @@ def route(record: SessionRecord, message: UserMessage, environment: Environment)
     if message.intent in OVERTAKEN_INTENTS and 0 < message.said < record.overtaken:
         doing = Situation.OVERTAKEN
     row, message = looked_up(environment.dispositions, message, doing, policy)
+    if may is not None:
+        row, why = permitted(record, message, row, may)
+        if why:
+            return rejection("not_allowed", message.content, message.client_id, why)
     match row.action:
         case Action.RUN:
             order = enqueue(message, row, "turn", is_next=not _is_about_to_run(record))

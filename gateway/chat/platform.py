@@ -106,7 +106,7 @@ class Limits(Value):
     `bytes` of UTF-8 and `characters` (as the platform counts them) of one message, 0 for any; `lines`
     likewise. `interval`: seconds between two messages to one room, and `edit_interval` between two
     changes of a message, in the long run. `can_edit`, `has_choices`: whether a message can be changed,
-    and have buttons or reactions. `is_idempotent`: a message that is sent twice with one key is there once.
+    and have buttons or reactions. `is_idempotent`: what is sent twice with one key is there once.
     """
 
     characters: int = 0

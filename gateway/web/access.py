@@ -36,7 +36,7 @@ from ...machines.classification import slash_command
 from ...machines.errors import UsageError
 from ...workflows.paths import make_private, write_private
 from ..commands.command import CommandCall
-from ..commands.registry import NAMES, parse
+from ..commands.registry import NAMES, needing_approval, parse
 
 Scope = Literal["look", "speak", "approve"]
 SCOPES: tuple[Scope, ...] = get_args(Scope)
@@ -52,27 +52,6 @@ LARGEST, LARGEST_HEADER = 1 << 20, 16 << 10
 """Bytes that the body of a request may have, and what stands before it."""
 REQUESTS = 1_000
 """Requests that are answered at a time, streams among them."""
-SPEAKING = frozenset(
-    {
-        *("stop", "steer", "smalltalk", "undo", "receipts", "busy", "queue", "agents", "goal"),
-        *(
-            "revert",
-            "diff",
-            "show",
-            "tools",
-            "mcp",
-            "compact",
-            "usage",
-            "help",
-            "history",
-            "rename",
-        ),
-        *("inspect", "exit", "detach"),
-    }
-)
-"""Commands that the scope `speak` may give; every other one needs `approve`."""
-APPROVING = frozenset({"queue export", "queue import", "mcp restart"})
-"""Verbs of these that need `approve`: they touch files, or start programs."""
 _SAFELY = os.O_NOFOLLOW | os.O_CLOEXEC
 _LETTERS = "23456789ABCDEFGHJKLMNPQRSTUVWXYZ"
 _POLICY = (
@@ -305,13 +284,10 @@ class Access:
 
     def check_command(self, device: Device, call: CommandCall) -> None:
         """Refuse a command that a device may not give. Raises `HTTPException`."""
-        name = call.command.name
-        is_spoken = name.partition(" ")[0] in SPEAKING and name not in APPROVING
-        if call.arguments.get("gates"):  # commands that are run without a question
-            name, is_spoken = f"{name} --gate", False
-        if not is_spoken and device.scope != "approve":
+        what = needing_approval(call)
+        if what and device.scope != "approve":
             raise HTTPException(
-                403, f"`{device.name}` may only {device.scope}: /{name} needs approve"
+                403, f"`{device.name}` may only {device.scope}: {what} needs approve"
             )
 
     def _device(self, request: Request) -> Device | None:

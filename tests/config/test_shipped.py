@@ -22,12 +22,12 @@ def wanted_keys() -> set[Where]:
     """List every key that can be set, with the names that the shipped file uses.
 
     Lists of tables are explained as wholes: permission rules, hooks and tools by their comment,
-    routes and the tables of gateways, whose keys are their own, by an example.
+    routes, people and the tables of gateways, whose keys are their own, by an example.
     """
     lists = {("permissions", "rules"), ("hooks",), ("tool",), ("schedule",), ("route",)}
-    lists |= {("gateways",)}
+    lists |= {("gateways",), ("people",)}
     keys = {key for key in known_keys(Settings) if not {key[:1], key[:2]} & lists}
-    keys |= lists - {("route",), ("gateways",)}
+    keys |= lists - {("route",), ("gateways",), ("people",)}
     named = {tuple(_name_in(key) if part == "*" else part for part in key) for key in keys}
     tables = {key[:length] for key in named for length in range(len(key))}
     return named - tables - {("commands",)}  # a table, which has no key as long as no command has

@@ -10,6 +10,7 @@ from steersman.machines.disposition import (
     DEFAULT_DISPOSITIONS,
     LATE_ACK,
     NEVER_SAID,
+    NOT_YOURS_ACK,
     OVERTAKEN_INTENTS,
     Action,
     AutoQueue,
@@ -183,7 +184,7 @@ def test_under_never_no_words_interrupt() -> None:
 def test_every_acknowledgement_is_described_and_used() -> None:
     """The texts are those that rows ask for, that of a route that refuses, and what comes instead."""
     asked = {row.ack for row in DEFAULT_DISPOSITIONS.rows} - {""}
-    assert asked | {LATE_ACK, "refused"} == set(ACKS)
+    assert asked | {LATE_ACK, NOT_YOURS_ACK, "refused"} == set(ACKS)
 
 
 def test_rows_explain_themselves() -> None:

@@ -1,0 +1,103 @@
+"""Whether a person may do what a message asks for: asked once, where the message arrives."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from ...machines.delegation_messages import EndChild, SideTalk
+from ...machines.disposition import NOT_YOURS_ACK, Action, DispositionRow, Intent
+from ...machines.goal_messages import ChangeGoal, SetGoal
+from ...machines.messages import (
+    Compact,
+    Interrupt,
+    QueueChange,
+    Rename,
+    ResumeQueue,
+    Revert,
+    RevertOutcome,
+    TakeBack,
+    UserMessage,
+)
+from ...machines.people import Deed, FromPerson, objection
+
+if TYPE_CHECKING:
+    from ...journal.record import SessionRecord
+
+_DEEDS = {Action.STEER: Deed.STEER, Action.INTERRUPT: Deed.STOP}
+_SAYS_NO_MORE = (Intent.INTERRUPT_BARE, Intent.REVERT)
+
+
+def obstacle(record: SessionRecord, asked: FromPerson) -> str:
+    """Say why a person may not have a message carried out; empty if they may.
+
+    What a message of a person does is decided by its row (`permitted`).
+    """
+    deed, owner = _deed(record, asked)
+    return objection(asked.may, deed, asked.user, owner)
+
+
+def permitted(
+    record: SessionRecord, message: UserMessage, row: DispositionRow, may: tuple[str, ...]
+) -> tuple[DispositionRow, str]:
+    """Return the row by which a person's message is taken, and why it is refused; empty if it is not.
+
+    A message that would steer or stop somebody else's turn waits, unless all that it says is to stop.
+    """
+    user, owner = message.user, owner_of_turn(record)
+    if objection(may, Deed.SPEAK, user, ""):
+        return row, objection(may, Deed.SPEAK, user, "")
+    deed = _DEEDS.get(row.action)
+    why = objection(may, deed, user, owner) if deed is not None else ""
+    if why and row.action is Action.INTERRUPT and message.intent in _SAYS_NO_MORE:
+        return row, why
+    if why:
+        return replace(row, action=Action.QUEUE, cause="", ack=NOT_YOURS_ACK), ""
+    return row, ""
+
+
+def owner_of_turn(record: SessionRecord) -> str:
+    """Return who began the running turn; empty if none runs, or nobody in particular began it."""
+    turn = record.running
+    item = record.queue.items.get(turn.item) if turn is not None else None
+    return item.user if item is not None else ""
+
+
+def _deed(record: SessionRecord, asked: FromPerson) -> tuple[Deed, str]:
+    """Return what a message does, and whose work that concerns."""
+    match asked.message:
+        case SideTalk() | ResumeQueue(number=None) | RevertOutcome():
+            return Deed.SPEAK, ""
+        case SetGoal(gates=gates) if gates:  # commands that are run without a question
+            return Deed.APPROVE, ""
+        case QueueChange() as change:
+            return _change(record, asked, change)
+        case Interrupt():
+            return Deed.STOP, owner_of_turn(record)
+        case Revert() | TakeBack() | EndChild():
+            return Deed.STOP, ""
+        case ResumeQueue() | SetGoal() | ChangeGoal() | Rename() | Compact():
+            return Deed.STEER, ""
+        case _:
+            return Deed.APPROVE, ""
+
+
+def _change(record: SessionRecord, asked: FromPerson, change: QueueChange) -> tuple[Deed, str]:
+    """Return what a change of the queue does: one's own message may be changed by whoever may speak."""
+    live = record.queue.live()
+    found = [item for item in live if item.number == change.number] if change.number else live[-1:]
+    is_own = [item.user for item in found] == [asked.user]
+    match change.op:
+        case "steer":
+            return Deed.STEER, owner_of_turn(record)
+        case "end_edit":
+            return Deed.SPEAK, ""
+        case "withdraw" | "edit" | "begin_edit" | "keep" if is_own:
+            return Deed.SPEAK, ""
+        case "withdraw" | "edit" | "begin_edit" | "keep":
+            return Deed.STOP, found[0].user if found else ""
+        case "move" | "release":
+            return Deed.STEER, ""
+        case "clear" | "hold":
+            return Deed.STOP, ""

@@ -1,0 +1,130 @@
+"""What a person may do with a session that several people share: the third table.
+
+A person has rights (`Right`); what they do is a `Deed`, and it concerns a turn or message that is their
+own or somebody else's (`Whose`). The first row that matches says whether it is allowed, and what happens
+where it is not. The rights are given by `[people]` in the configuration; whoever sits at the machine has
+all of them, and is never looked up here.
+"""
+
+from collections.abc import Collection
+from enum import StrEnum
+from typing import Final
+
+from .messages import Lane, Message
+from .routing import Row, Table, when
+
+
+class Right(StrEnum):
+    """What a person may be allowed."""
+
+    SPEAK = "speak"  # say things, change and take back one's own messages, steer one's own turn
+    STEER = "steer"  # steer anybody's turn, set goals, reorder the queue
+    STOP_OWN = "stop_own"  # stop a turn that one's own message began
+    STOP = "stop"  # stop anybody's turn, revert files, take back anybody's message
+    APPROVE = "approve"  # answer questions, change settings, and whatever else there is
+
+
+class Deed(StrEnum):
+    """What a person does."""
+
+    SPEAK = "speak"
+    STEER = "steer"
+    STOP = "stop"
+    APPROVE = "approve"
+
+
+class Whose(StrEnum):
+    """Whose turn or message it is about."""
+
+    OWN = "own"
+    OTHERS = "others"
+    NOBODYS = "nobodys"  # nothing runs, or what runs was begun by nobody in particular
+
+
+DEFAULT_RIGHTS: Final = (Right.SPEAK, Right.STOP_OWN)
+"""The rights of a person in whose line none are given: nobody else's work can be lost by them."""
+
+_YES, _NO = "yes", "no"
+
+
+class PeopleRow(Row):
+    """One rule: whether it is allowed, and why, or why not."""
+
+    action: str
+    doc: str
+
+
+ALLOW, REFUSE = "allow", "refuse"
+
+# fmt: off
+PEOPLE: Final = Table(
+    "people",
+    {
+        "deed": tuple(Deed),
+        "whose": tuple(Whose),
+        **dict.fromkeys(Right, (_YES, _NO)),
+    },
+    (
+        PeopleRow(name="speak",
+            when=when(deed=Deed.SPEAK, speak=_YES), action=ALLOW,
+            doc="Whoever has `speak` may say something."),
+        PeopleRow(name="steer-own",
+            when=when(deed=Deed.STEER, whose=Whose.OWN, speak=_YES), action=ALLOW,
+            doc="Whoever may speak may add to what they asked for."),
+        PeopleRow(name="steer",
+            when=when(deed=Deed.STEER, steer=_YES), action=ALLOW,
+            doc="`steer` is for anybody's turn."),
+        PeopleRow(name="stop-own",
+            when=when(deed=Deed.STOP, whose=Whose.OWN, stop_own=_YES), action=ALLOW,
+            doc="`stop_own` is for the turn that one's own message began."),
+        PeopleRow(name="stop",
+            when=when(deed=Deed.STOP, stop=_YES), action=ALLOW,
+            doc="`stop` is for anybody's turn."),
+        PeopleRow(name="approve",
+            when=when(deed=Deed.APPROVE, approve=_YES), action=ALLOW,
+            doc="`approve` is for questions, settings, and whatever no other right is about."),
+        PeopleRow(name="not-theirs",
+            when=when(deed=(Deed.STEER, Deed.STOP), whose=Whose.OTHERS), action=REFUSE,
+            doc="it is {owner}'s, and you do not have the right `{deed}`"),
+        PeopleRow(name="no-right",
+            when={}, action=REFUSE,
+            doc="you do not have the right `{deed}`"),
+    ),
+)
+# fmt: on
+
+
+class FromPerson(Message):
+    """A message of somebody who may not do everything: `may` are their rights."""
+
+    message: Message
+    user: str
+    may: tuple[str, ...]
+
+    @property
+    def lane(self) -> Lane:  # type: ignore[override]
+        """That of the message."""
+        return self.message.lane
+
+    @property
+    def is_external(self) -> bool:  # type: ignore[override]
+        """As the message is."""
+        return self.message.is_external
+
+
+def may(rights: Collection[str], deed: str, whose: str) -> PeopleRow:
+    """Return the row that decides whether somebody with these rights may do something."""
+    return PEOPLE.decide((deed, whose, *(_YES if right in rights else _NO for right in Right)))
+
+
+def whose(user: str, owner: str) -> Whose:
+    """Say whose something is, for `user`: `owner` is who began it, empty for nobody."""
+    if not owner:
+        return Whose.NOBODYS
+    return Whose.OWN if owner == user else Whose.OTHERS
+
+
+def objection(rights: Collection[str], deed: str, user: str, owner: str) -> str:
+    """Say why `user` may not do something with what is `owner`'s; empty if they may."""
+    row = may(rights, deed, whose(user, owner))
+    return row.doc.format(owner=owner, deed=deed) if row.action == REFUSE else ""

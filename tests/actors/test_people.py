@@ -1,0 +1,156 @@
+"""People who may not do everything: a session that several of them share, on simulated ports."""
+
+from typing import Any
+
+import pytest
+from simulation.single import TALK, entries, facts, performed, program, run
+
+from steersman.journal import entries as e
+from steersman.machines.delegation_messages import SideTalk
+from steersman.machines.disposition import Intent
+from steersman.machines.effects import CallModel
+from steersman.machines.goal_messages import SetGoal
+from steersman.machines.messages import (
+    Interrupt,
+    Message,
+    PolicyChange,
+    QueueChange,
+    ResumeQueue,
+    UserMessage,
+)
+from steersman.machines.people import DEFAULT_RIGHTS, FromPerson, Right
+from steersman.machines.transient_events import MessageRejected
+from steersman.simulator.program import SimulatedProgram
+
+SEED = 1
+BARE = {"type": "interrupt", "content": "stop", "intent": Intent.INTERRUPT_BARE, "matched": "stop"}
+MORE = {
+    "type": "interrupt",
+    "content": "make the exit code 2 instead",
+    "intent": Intent.INTERRUPT_MORE,
+    "matched": "instead",
+    "then": "make the exit code 2 instead",
+}
+STEER = {"type": "steer", "content": "use tabs", "intent": Intent.EXPLICIT_STEER}
+
+
+def of(user: str, message: Message, *more: Right) -> FromPerson:
+    """Sign a message of a person, who has some rights beyond the usual ones."""
+    return FromPerson(message=message, user=user, may=(*DEFAULT_RIGHTS, *more))
+
+
+def said(user: str, key: str, *more: Right, **what: Any) -> FromPerson:
+    """Write what a person says."""
+    return of(user, UserMessage(user=user, client_id=key, **what), *more)
+
+
+@pytest.fixture
+def shared() -> SimulatedProgram:
+    """Ann's turn runs."""
+    made = program(TALK, seed=SEED)
+    made.say(said("ann", "a1", type="normal", content="work", intent=Intent.CONVERSE))
+    run(made, lambda: bool(performed(made, CallModel)))
+    assert made.record.running is not None
+    return made
+
+
+def ask(made: SimulatedProgram, order: FromPerson) -> dict[str, Any]:
+    """Give an order, and return the answer."""
+    asked = made.session.ask(order, block=False)
+    run(made, lambda: not made.dispatcher.ready)
+    found: dict[str, Any] = asked.get(timeout=0)
+    return found
+
+
+def test_nobody_stops_the_turn_of_another(shared: SimulatedProgram) -> None:
+    """Bo's "stop" is given back with the reason; Ann's turn goes on to its end."""
+    shared.say(said("bo", "b1", **BARE))
+    run(shared)
+    (given_back,) = facts(shared, MessageRejected)
+    assert given_back.reason == "not_allowed"
+    assert given_back.hint == "it is ann's, and you do not have the right `stop`"
+    assert not entries(shared, e.InterruptRequested)
+    assert shared.record.turns["t1"].state == "completed"
+
+
+def test_a_message_that_would_stop_another_waits(shared: SimulatedProgram) -> None:
+    """What says more than to stop is not lost: it is queued, and says why."""
+    shared.say(said("bo", "b1", **MORE))
+    shared.say(said("bo", "b2", **STEER))
+    run(shared)
+    queued = [entry for entry in entries(shared, e.Queued) if entry.user == "bo"]
+    assert [(one.said_as, one.ack) for one in queued] == [("queue", "not_yours")] * 2
+    assert [turn.state for turn in shared.record.turns.values()] == ["completed"] * 3
+
+
+def test_one_stops_and_steers_ones_own_turn(shared: SimulatedProgram) -> None:
+    """Whoever began the turn needs no right beyond the usual ones."""
+    shared.say(said("ann", "a2", **STEER))
+    shared.say(said("ann", "a3", **BARE))
+    run(shared)
+    assert len(entries(shared, e.InterruptRequested)) == 1
+    assert shared.record.turns["t1"].state == "interrupted"
+
+
+def test_the_right_to_stop_is_for_anybodys_turn(shared: SimulatedProgram) -> None:
+    """With it, the same message stops."""
+    shared.say(said("bo", "b1", Right.STOP, **BARE))
+    run(shared)
+    assert shared.record.turns["t1"].state == "interrupted"
+
+
+def test_whoever_may_not_speak_is_given_back_everything(shared: SimulatedProgram) -> None:
+    """Messages and side talks of somebody without rights are not kept."""
+    plain: dict[str, Any] = {"type": "normal", "content": "hi", "intent": Intent.CONVERSE}
+    shared.say(FromPerson(message=UserMessage(user="eve", **plain), user="eve", may=()))
+    shared.say(FromPerson(message=SideTalk(text="psst", user="eve"), user="eve", may=()))
+    run(shared)
+    assert [one.reason for one in facts(shared, MessageRejected)] == ["not_allowed"] * 2
+    assert {item.user for item in shared.record.queue.items.values()} == {"ann"}
+
+
+@pytest.mark.parametrize(
+    "order",
+    [
+        Interrupt(cause="stop"),
+        QueueChange(op="withdraw", number=2),
+        QueueChange(op="edit", number=2, text="no"),
+        QueueChange(op="move", number=2, position=1),
+        QueueChange(op="steer", number=3),
+        QueueChange(op="clear"),
+        QueueChange(op="hold"),
+        ResumeQueue(number=2),
+        SetGoal(text="mine"),
+        PolicyChange(busy_mode="interrupt"),
+    ],
+    ids=lambda order: f"{type(order).__name__} {getattr(order, 'op', '')}".strip(),
+)
+def test_orders_about_others_are_refused(shared: SimulatedProgram, order: Message) -> None:
+    """Nothing of what others said is changed by somebody without the right to do that."""
+    queue: dict[str, Any] = {"type": "normal", "intent": Intent.EXPLICIT_QUEUE}
+    shared.say(said("ann", "a2", content="next", **queue))
+    shared.say(said("bo", "b1", content="mine", **queue))
+    run(shared, lambda: len(shared.record.queue.items) == 3)
+    before = len(shared.record.queue.live())
+    answer = ask(shared, of("bo", order))
+    assert answer["ok"] is False
+    assert "you do not have the right" in answer["reason"]
+    assert len(shared.record.queue.live()) == before
+
+
+def test_one_changes_ones_own_messages(shared: SimulatedProgram) -> None:
+    """A message of one's own can be edited and taken back."""
+    queue: dict[str, Any] = {"type": "normal", "intent": Intent.EXPLICIT_QUEUE}
+    shared.say(said("bo", "b1", content="mine", **queue))
+    run(shared, lambda: len(shared.record.queue.items) == 2)
+    assert ask(shared, of("bo", QueueChange(op="edit", number=2, text="better")))["ok"]
+    assert ask(shared, of("bo", QueueChange(op="withdraw")))["ok"]
+    run(shared)
+    assert list(shared.record.turns) == ["t1"]
+
+
+def test_gates_of_a_goal_need_the_right_to_approve(shared: SimulatedProgram) -> None:
+    """A gate is a command that runs without a question."""
+    order = SetGoal(text="tests pass", gates=(("rm", "-rf", "x"),))
+    answer = ask(shared, of("bo", order, Right.STEER, Right.STOP))
+    assert answer["reason"] == "you do not have the right `approve`"
