@@ -6,6 +6,7 @@ imported at its first use, because `steersman --version` has to answer at once.
 
 TYPE_CHECKING = False  # as type checkers take it; `typing` itself would take its time
 if TYPE_CHECKING:
+    from .gateway.commands.command import Reply
     from .gateway.commands.installed import CommandContext
     from .gateway.event_feed import Event
     from .gateway.library import (
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
         UnknownSession,
         UsageError,
     )
+    from .machines.people import Person
     from .ports.models.model import AnswerListener, Model, ModelAnswer, ModelRequest
     from .ports.models.provider import ModelConfig
     from .ports.tools.function import Context, FunctionTool, tool
@@ -70,10 +72,12 @@ __all__ = [
     "Occurrence",
     "Outcome",
     "Owner",
+    "Person",
     "PlugInError",
     "Posted",
     "Receipt",
     "Rejected",
+    "Reply",
     "RunHandle",
     "RunResult",
     "SessionHandle",
@@ -100,6 +104,7 @@ __all__ = [
 __version__ = "0.1.0"
 
 _PLACES = {
+    "gateway.commands.command": ("Reply",),
     "gateway.commands.installed": ("CommandContext",),
     "gateway.event_feed": ("Event",),
     "gateway.library": (
@@ -139,6 +144,7 @@ _PLACES = {
         "UnknownSession",
         "UsageError",
     ),
+    "machines.people": ("Person",),
     "ports.models.model": ("AnswerListener", "Model", "ModelAnswer", "ModelRequest"),
     "ports.models.provider": ("ModelConfig",),
     "ports.tools.function": ("Context", "FunctionTool", "tool"),

@@ -22,7 +22,7 @@ from .apps.inspect import attach, inspect, why
 from .apps.machines import machines
 from .apps.models import models
 from .apps.permissions import permissions
-from .apps.plugins import gateway, plugins
+from .apps.plugins import gateway, people, plugins
 from .apps.queue import queue, send, stop
 from .apps.restore import restore
 from .apps.routes import routes
@@ -62,6 +62,7 @@ app.add_typer(models, name="models")
 app.add_typer(permissions, name="permissions")
 app.add_typer(plugins, name="plugins")
 app.add_typer(gateway, name="gateway")
+app.add_typer(people, name="people")
 app.add_typer(workflow, name="workflow")
 app.add_typer(serve, name="serve")
 app.add_typer(devices, name="devices")

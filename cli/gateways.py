@@ -1,4 +1,4 @@
-"""`steersman gateway`: interfaces that installed packages bring, such as a bot in a chat room."""
+"""`steersman gateway`: chat rooms, and other interfaces that installed packages bring."""
 
 from __future__ import annotations
 
@@ -12,12 +12,15 @@ from typing import Any
 
 from ..gateway.library import Home
 from ..gateway.redaction import Redactor
-from ..machines.errors import SteersmanError, UsageError
+from ..machines.errors import PlugInError, SteersmanError, UsageError
 from ..workflows.config import Config, load
 from ..workflows.paths import Paths
 from ..workflows.plugins import GATEWAYS
 from .output import show, show_document, show_table, warn
 from .signals import SIGNALS
+
+SHIPPED = ("irc", "matrix", "telegram")
+"""Gateways of this package, each with an extra of its name."""
 
 
 def list_gateways(environ: Mapping[str, str], *, as_json: bool) -> int:
@@ -53,19 +56,49 @@ def list_gateways(environ: Mapping[str, str], *, as_json: bool) -> int:
 def run_gateway(environ: Mapping[str, str], name: str) -> int:
     """Run a gateway to its end, or until a signal. Raises `SteersmanError`."""
     config = _config(environ)
+    gateway = _gateway(name)
+    for notice in config.notices:
+        warn(notice)
+    return asyncio.run(_run(gateway, name, config.gateways.get(name, {})))
+
+
+def check_gateway(environ: Mapping[str, str], name: str) -> int:
+    """Connect once, and print what was found. Raises `SteersmanError`."""
+    config = _config(environ)
+    gateway, plug_in = _gateway(name), GATEWAYS.by_name[name]
+    check = getattr(gateway, "check", None)
+    if check is None:
+        raise UsageError(f"gateway `{name}` has no check", "`steersman gateway run` tells the rest")
+    with plug_in.guarded(passes=SteersmanError, what="failed"):
+        lines = asyncio.run(check(config.gateways.get(name, {})))
+    redactor = Redactor(environ)
+    for line in lines:
+        show(redactor.line(str(line)))
+    return 0
+
+
+def _gateway(name: str) -> Any:
+    """Import a gateway. Raises `UsageError` for a name that none has, and `PlugInError`."""
     if name not in GATEWAYS.by_name:
         near = get_close_matches(name, GATEWAYS.by_name, 1)
         known = ", ".join(GATEWAYS.by_name) or "none"
         hint = f"did you mean `{near[0]}`?" if near else f"installed are: {known}"
         raise UsageError(f"there is no gateway `{name}`", hint)
-    for notice in config.notices:
-        warn(notice)
-    return asyncio.run(_run(name, config.gateways.get(name, {})))
+    try:
+        return GATEWAYS.load(name)
+    except PlugInError as error:
+        missing = error.__cause__
+        if isinstance(missing, ModuleNotFoundError) and name in SHIPPED:
+            raise UsageError(
+                f"the gateway `{name}` needs the package `{missing.name}`",
+                f"pip install 'steersman[{name}]'",
+            ) from error
+        raise
 
 
-async def _run(name: str, settings: dict[str, Any]) -> int:
+async def _run(gateway: Any, name: str, settings: dict[str, Any]) -> int:
     """Give a gateway the home; its task is cancelled by the first signal."""
-    gateway, plug_in = GATEWAYS.load(name), GATEWAYS.by_name[name]
+    plug_in = GATEWAYS.by_name[name]
     task, loop = asyncio.current_task(), asyncio.get_running_loop()
     assert task is not None
     signals: list[int] = []

@@ -21,6 +21,7 @@ from ..machines.disposition import AutoQueue, BusyMode, Situation, Strategy
 from ..machines.errors import UsageError
 from ..machines.explanation import SITUATIONS, Recipient
 from ..machines.machine_check import MachineFault
+from ..machines.people import DEFAULT_RIGHTS, weigh
 from ..machines.policy import Policy
 from ..machines.result_routing import DEFAULT_RETURNS
 from ..machines.route_check import SAFETY, check_routes, check_table
@@ -124,6 +125,8 @@ class DryRun(Value):
     way: str = "auto"
     cause: str = ""
     has_goal: bool = False
+    user: str = ""
+    turn_of: str = ""
 
 
 def list_tables(environ: Mapping[str, str], *, as_json: bool) -> int:
@@ -282,6 +285,8 @@ def explain_text(
         show_document(data)
     else:
         show(draw_explanation(data))
+        if person := data.get("person"):
+            show(_person_line(person))
     return 0
 
 
@@ -305,7 +310,44 @@ def _explain_message(
         recipients = _with_name(recipients, to.partition("/")[0])
     data = explanation(routes, text, found, doing, policy, recipients, to)
     data["told"] = _acknowledgement(data, rest)
-    return data
+    return _weighed(config, routes, data, rest, dry) if dry.user or dry.turn_of else data
+
+
+def _weighed(
+    config: Config, routes: Routes, data: dict[str, Any], text: str, dry: DryRun
+) -> dict[str, Any]:
+    """Add what the rights of the sender make of a message."""
+    line = config.people.get(dry.user)
+    if line is None:
+        known = ", ".join(config.people) or "nobody"
+        raise UsageError(f"no `{dry.user}` is in [people]", f"there is: {known}")
+    rights = tuple(line.get("may", DEFAULT_RIGHTS))
+    row = next(row for row in routes.dispositions.rows if row.name == data["rule"])
+    weighed = weigh(row, data["intent"], dry.user, rights, dry.turn_of)
+    person = {
+        "user": dry.user,
+        "may": list(rights),
+        "turn_of": dry.turn_of,
+        "rule": weighed.rule,
+        "why": weighed.why,
+        "is_refused": weighed.is_refused,
+    }
+    if weighed.why:
+        data = {**data, "action": "refuse" if weighed.is_refused else weighed.row.action}
+        data |= {"cause": "", "receives": [], "below": None}
+        data["ack"] = "" if weighed.is_refused else weighed.row.ack
+        data["told"] = "" if weighed.is_refused else _acknowledgement(data, text)
+    return {**data, "person": person}
+
+
+def _person_line(person: Mapping[str, Any]) -> str:
+    """Say what the rights of the sender make of a message."""
+    turn = f"{person['turn_of']}'s turn" if person["turn_of"] else "nobody's turn"
+    who = f"people: row `{person['rule']}`: {person['user']} ({', '.join(person['may'])}), {turn}"
+    if not person["why"]:
+        return f"{who}: allowed."
+    became = "it is given back" if person["is_refused"] else "it waits"
+    return f"{who}: {became}, because {person['why']}."
 
 
 def _recipients(doing: str, dry: DryRun) -> list[Recipient]:

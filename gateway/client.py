@@ -135,11 +135,14 @@ class SessionClient:
 
     @contextmanager
     def spoken_by(self, user: str, may: tuple[str, ...] | None = None) -> Generator[None]:
-        """Let what is done within be the word of this user; empty: of whose client this is.
+        """Let what is done within be the word of this user; empty: of who speaks already.
 
         `may` are the user's rights; none: those that hold already, at first everything.
         """
-        token = _SPEAKER.set(Speaker(user=user, may=self.rights if may is None else may))
+        before = _SPEAKER.get()
+        token = _SPEAKER.set(
+            Speaker(user=user or before.user, may=before.may if may is None else may)
+        )
         try:
             yield
         finally:

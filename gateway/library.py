@@ -14,7 +14,7 @@ import shlex
 import tempfile
 import threading
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -28,6 +28,7 @@ from ..journal.recovery import load_record
 from ..journal.store import Store
 from ..machines.errors import SteersmanError, UsageError
 from ..machines.messages import Answer
+from ..machines.people import DEFAULT_RIGHTS, Person
 from ..ports.models.model import Model
 from ..ports.tools.function import running_session
 from ..ports.tools.tool import Tool
@@ -289,20 +290,51 @@ class SessionHandle:
         return not self._link.over and self._client.is_open
 
     async def say(
-        self, text: str, how: How | None = None, user: str | None = None, *, key: str = ""
+        self, text: str, how: How | None = None, user: str | Person | None = None, *, key: str = ""
     ) -> Receipt:
         """Send a message; returns when it is durable. Raises `Rejected` if it is not accepted.
 
         `how` none goes by the session's busy mode and the words of the text, as in a chat: "stop" stops.
-        `user` is who speaks. `key` is an idempotency key: a message with the key of an earlier one is
-        that one. A slash at the beginning has no meaning.
+        `user` is who speaks; a name alone may do everything, a `Person` what their rights say. `key` is
+        an idempotency key: a message with the key of an earlier one is that one. A slash at the
+        beginning has no meaning.
         """
         if how is not None:
             _one_of(how, How, "how")
         return await self._send(text, how or "auto", user, key)
 
-    async def _send(self, text: str, how: str, user: str | None, key: str = "") -> Receipt:
+    async def enter(
+        self, text: str, user: str | Person | None = None, *, key: str = ""
+    ) -> Receipt | Reply:
+        """Send what a person typed: a message as `say` does, or a slash command, which has a reply.
+
+        Raises `Rejected`. A command with the key of an earlier one is carried out again.
+        """
+        return await self._sent(text, user, key, lambda key: self._client.say(text, "auto", key))
+
+    async def side_talk(
+        self, text: str, user: str | Person | None = None, *, key: str = ""
+    ) -> Receipt:
+        """Ask something beside the work; its answer is offered in the queue. Raises `Rejected`."""
+        sent = await self._sent(text, user, key, lambda key: self._client.side_talk(text, key))
+        assert isinstance(sent, Receipt)
+        return sent
+
+    async def _send(self, text: str, how: str, user: str | Person | None, key: str = "") -> Receipt:
         """Send a message and wait for its receipt. Raises `Rejected`."""
+        send = self._client.send_message
+        sent = await self._sent(text, user, key, lambda key: send(text, how, key))
+        assert isinstance(sent, Receipt)
+        return sent
+
+    async def _sent(
+        self,
+        text: str,
+        user: str | Person | None,
+        key: str,
+        send: Callable[[str], Reply | None],
+    ) -> Receipt | Reply:
+        """Send a text with a key, and wait for what becomes of it. Raises `Rejected`."""
         if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise UsageError(f"a message is a text, not {text!r}")
         if not text.strip():
@@ -311,22 +343,34 @@ class SessionHandle:
             raise Rejected(self._link.over, _NEXT[self._link.over])
         key = key or f"k-{uuid4().hex}"
         answered = self._link.await_receipt(key)
-        send = self._client.send_message
-        await asyncio.to_thread(send, text, how, key, user or "")
+
+        def speak() -> Reply | None:
+            with self._speaking(user):
+                return send(key)
+
+        reply = await asyncio.to_thread(speak)
+        if reply is not None:
+            return reply
         event = await answered
         if event["type"] == "rejected":
             reason = str(event["reason"])
             raise Rejected(reason, _NEXT.get(reason) or str(event.get("hint", "")))
         return Receipt(self._link, event)
 
-    async def ask(self, text: str, user: str | None = None) -> Outcome:
+    def _speaking(self, user: str | Person | None) -> AbstractContextManager[None]:
+        """Let what is done within be the word of this user."""
+        if isinstance(user, Person):
+            return self._client.spoken_by(user.name, user.may)
+        return self._client.spoken_by(user or "")
+
+    async def ask(self, text: str, user: str | Person | None = None) -> Outcome:
         """Send a message and wait for the outcome of its turn, which comes after what runs and waits.
 
         No word of it has a meaning for the runtime. What a stop held stays held, and does not hold it up.
         """
         return await (await self._send(text, "turn", user)).done()
 
-    async def steer(self, text: str, user: str | None = None) -> Receipt:
+    async def steer(self, text: str, user: str | Person | None = None) -> Receipt:
         """Send a message into the running turn, which goes on with it."""
         return await self.say(text, "steer", user)
 
@@ -378,14 +422,29 @@ class SessionHandle:
         commands = [shlex.join(gate) for gate in gates]
         return await self._command("goal", text=text, gates=commands, **given)
 
-    async def answer(self, question: str, choice: Choice, reason: str = "") -> None:
-        """Answer a question (event `question`). Raises `UsageError` when it is not open."""
+    async def answer(
+        self, question: str, choice: Choice, reason: str = "", user: str | Person | None = None
+    ) -> None:
+        """Answer a question (event `question`).
+
+        Raises `UsageError` when it is not open, or `user` may not answer it.
+        """
         _one_of(choice, Choice, "choice")
         self._link.check_open()
         message = Answer(question=question, choice=choice, reason=reason)
-        answer = await asyncio.to_thread(self._client.ask, message)
+
+        def ask() -> dict[str, Any]:
+            with self._speaking(user):
+                return self._client.ask(message)
+
+        answer = await asyncio.to_thread(ask)
         if not answer.get("ok"):
             raise UsageError(str(answer.get("reason", f"no question `{question}` is open")))
+
+    async def outcome(self, message: str) -> Outcome:
+        """Wait for what becomes of a message, by its id (`Receipt.id`). Raises `SteersmanError`."""
+        await self._link.refuse_own_tool()
+        return await self._link.outcomes.of(message)
 
     async def events(self, after: int = 0) -> AsyncIterator[Event]:
         """Yield the session's events: those of the journal after entry `after`, then live ones.
@@ -677,6 +736,20 @@ class Home:
         if agent is not None:
             resume = partial(self._introduced, record.agent, self._own(agent), resume)
         return self._handle(await asyncio.to_thread(resume))
+
+    @property
+    def state(self) -> Path:
+        """The folder with what this home keeps, beside its journal."""
+        return self._host.paths.state
+
+    def people(self, platform: str) -> dict[str, Person]:
+        """Return who talks here, by their names on a platform: the lines of `[people]` that have it."""
+        found: dict[str, Person] = {}
+        for name, line in self._host.config.people.items():
+            known = line.get(platform, [])
+            for alias in [known] if isinstance(known, str) else known:
+                found[alias] = Person(name=name, may=tuple(line.get("may", DEFAULT_RIGHTS)))
+        return found
 
     def sessions(self) -> list[SessionInfo]:
         """List the home's sessions, the newest first, without those of subagents."""

@@ -10,8 +10,12 @@ from collections.abc import Collection
 from enum import StrEnum
 from typing import Final
 
+from msgspec.structs import replace
+
+from .disposition import NOT_YOURS_ACK, Action, DispositionRow, Intent
 from .messages import Lane, Message
 from .routing import Row, Table, when
+from .value import Value
 
 
 class Right(StrEnum):
@@ -45,6 +49,15 @@ DEFAULT_RIGHTS: Final = (Right.SPEAK, Right.STOP_OWN)
 """The rights of a person in whose line none are given: nobody else's work can be lost by them."""
 
 _YES, _NO = "yes", "no"
+_DEEDS: Final = {Action.STEER: Deed.STEER, Action.INTERRUPT: Deed.STOP}
+_SAYS_NO_MORE: Final = (Intent.INTERRUPT_BARE, Intent.REVERT)
+
+
+class Person(Value):
+    """Somebody who talks to a session: their name, and their rights (`Right`)."""
+
+    name: str
+    may: tuple[str, ...] = DEFAULT_RIGHTS
 
 
 class PeopleRow(Row):
@@ -122,6 +135,40 @@ def whose(user: str, owner: str) -> Whose:
     if not owner:
         return Whose.NOBODYS
     return Whose.OWN if owner == user else Whose.OTHERS
+
+
+class Weighed(Value):
+    """What becomes of a message by the rights of its sender: its row, and the row about people.
+
+    `why` says why not; with `is_refused` it is given back, else it waits.
+    """
+
+    row: DispositionRow
+    rule: str = ""
+    why: str = ""
+    is_refused: bool = False
+
+
+def weigh(
+    row: DispositionRow, intent: str, user: str, rights: Collection[str], owner: str
+) -> Weighed:
+    """Weigh a message that a row of the first table decides, while `owner`'s turn runs.
+
+    One that would steer or stop somebody else's turn waits, unless all that it says is to stop.
+    """
+    speaks = may(rights, Deed.SPEAK, Whose.NOBODYS)
+    deed = _DEEDS.get(row.action)
+    done = may(rights, deed, whose(user, owner)) if deed is not None else speaks
+    if speaks.action == REFUSE:
+        why = speaks.doc.format(owner=owner, deed=Deed.SPEAK)
+        return Weighed(row=row, rule=speaks.name, why=why, is_refused=True)
+    if done.action == ALLOW:
+        return Weighed(row=row, rule=done.name)
+    why = done.doc.format(owner=owner, deed=deed)
+    if row.action is Action.INTERRUPT and intent in _SAYS_NO_MORE:
+        return Weighed(row=row, rule=done.name, why=why, is_refused=True)
+    instead = replace(row, action=Action.QUEUE, cause="", ack=NOT_YOURS_ACK)
+    return Weighed(row=instead, rule=done.name, why=why)
 
 
 def objection(rights: Collection[str], deed: str, user: str, owner: str) -> str:

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from msgspec.structs import replace
-
 from ...machines.delegation_messages import EndChild, SideTalk
-from ...machines.disposition import NOT_YOURS_ACK, Action, DispositionRow, Intent
 from ...machines.goal_messages import ChangeGoal, SetGoal
 from ...machines.messages import (
     Compact,
@@ -18,43 +15,20 @@ from ...machines.messages import (
     Revert,
     RevertOutcome,
     TakeBack,
-    UserMessage,
 )
 from ...machines.people import Deed, FromPerson, objection
 
 if TYPE_CHECKING:
     from ...journal.record import SessionRecord
 
-_DEEDS = {Action.STEER: Deed.STEER, Action.INTERRUPT: Deed.STOP}
-_SAYS_NO_MORE = (Intent.INTERRUPT_BARE, Intent.REVERT)
-
 
 def obstacle(record: SessionRecord, asked: FromPerson) -> str:
     """Say why a person may not have a message carried out; empty if they may.
 
-    What a message of a person does is decided by its row (`permitted`).
+    What becomes of a message is decided when its row is known (`weigh`).
     """
     deed, owner = _deed(record, asked)
     return objection(asked.may, deed, asked.user, owner)
-
-
-def permitted(
-    record: SessionRecord, message: UserMessage, row: DispositionRow, may: tuple[str, ...]
-) -> tuple[DispositionRow, str]:
-    """Return the row by which a person's message is taken, and why it is refused; empty if it is not.
-
-    A message that would steer or stop somebody else's turn waits, unless all that it says is to stop.
-    """
-    user, owner = message.user, owner_of_turn(record)
-    if objection(may, Deed.SPEAK, user, ""):
-        return row, objection(may, Deed.SPEAK, user, "")
-    deed = _DEEDS.get(row.action)
-    why = objection(may, deed, user, owner) if deed is not None else ""
-    if why and row.action is Action.INTERRUPT and message.intent in _SAYS_NO_MORE:
-        return row, why
-    if why:
-        return replace(row, action=Action.QUEUE, cause="", ack=NOT_YOURS_ACK), ""
-    return row, ""
 
 
 def owner_of_turn(record: SessionRecord) -> str:

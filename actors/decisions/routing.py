@@ -22,11 +22,12 @@ from ...machines.disposition import (
 from ...machines.internal_messages import Enqueue
 from ...machines.lifecycles import meant
 from ...machines.messages import Allow, GrantLimits, PolicyChange, QueueChange, Rename, UserMessage
+from ...machines.people import weigh
 from ...machines.policy import Policy
 from ...machines.transient_events import Fact, MessageRejected
 from . import queueing, reverting, stopping
 from .decision import Decision, answer, refusal, refused_with
-from .people import permitted
+from .people import owner_of_turn
 from .queries import known, policy_of, situation
 from .rearrangement import MOMENT
 
@@ -64,9 +65,10 @@ def route(
         doing = Situation.OVERTAKEN
     row, message = looked_up(environment.dispositions, message, doing, policy)
     if may is not None:
-        row, why = permitted(record, message, row, may)
-        if why:
-            return rejection("not_allowed", message.content, message.client_id, why)
+        weighed = weigh(row, message.intent, message.user, may, owner_of_turn(record))
+        if weighed.is_refused:
+            return rejection("not_allowed", message.content, message.client_id, weighed.why)
+        row = weighed.row
     match row.action:
         case Action.RUN:
             order = enqueue(message, row, "turn", is_next=not _is_about_to_run(record))

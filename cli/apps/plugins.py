@@ -1,4 +1,4 @@
-"""The command lines of `steersman plugins …` and `steersman gateway …`."""
+"""The command lines of `steersman plugins …`, `steersman gateway …` and `steersman people …`."""
 
 from __future__ import annotations
 
@@ -15,10 +15,33 @@ plugins = typer.Typer(
     rich_markup_mode=None,
 )
 gateway = typer.Typer(
-    help="Run a gateway of an installed package.\n\nExample: steersman gateway list",
+    help="Run a gateway: chat rooms, or what a package brings.\n\nExample: steersman gateway list",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
+
+
+people = typer.Typer(
+    help="Show who may do what in chat rooms.\n\nExample: steersman people check",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+
+@people.callback()
+def people_commands() -> None:
+    """Keep `check` a command of its own."""
+
+
+@people.command("check")
+def people_check(as_json: Json = False) -> int:
+    """List what each person may do, and what is missing; exits 1 if something is.
+
+    Example: steersman people check
+    """
+    from ..people import check_people
+
+    return check_people(os.environ, as_json=as_json)
 
 
 @plugins.command("list")
@@ -41,6 +64,19 @@ def gateway_list(as_json: Json = False) -> int:
     from ..gateways import list_gateways
 
     return list_gateways(os.environ, as_json=as_json)
+
+
+@gateway.command("check")
+def gateway_check(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A gateway of `gateway list`.")],
+) -> int:
+    """Connect once, and say what was found: the server, the account, each room.
+
+    Example: steersman gateway check irc
+    """
+    from ..gateways import check_gateway
+
+    return check_gateway(os.environ, name)
 
 
 @gateway.command("run")

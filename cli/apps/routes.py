@@ -131,6 +131,12 @@ def routes_explain(
         str, typer.Option("--as", metavar="WAY", help="auto, queue, steer or interrupt.")
     ] = "auto",
     table: Annotated[str, typer.Option(metavar="TABLE", help="A table's name, or a file.")] = "",
+    user: Annotated[
+        str, typer.Option(metavar="NAME", help="Who says it: a line of [people].")
+    ] = "",
+    turn_of: Annotated[
+        str, typer.Option(metavar="NAME", help="Whose turn runs, where that matters.")
+    ] = "",
     as_json: Json = False,
 ) -> int:
     """Show what a message or a cause would do, and by which rows; does nothing.
@@ -148,6 +154,8 @@ def routes_explain(
         background=background,
         side_talks=side_talks,
         way=way,
+        user=user,
+        turn_of=turn_of,
         cause=cause,
         has_goal=goal,
     )

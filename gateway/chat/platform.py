@@ -24,7 +24,7 @@ class SentFile(Value):
     text: str | None = None
 
 
-class Said(Value):
+class Said(Value, tag=True):
     """A person says something, or changes what they said.
 
     `id` names it in its room, and is the same when the platform delivers it again. `sender` is the
@@ -45,7 +45,7 @@ class Said(Value):
     files: tuple[SentFile, ...] = ()
 
 
-class Removed(Value):
+class Removed(Value, tag=True):
     """A person takes a message back."""
 
     room: str
@@ -53,7 +53,7 @@ class Removed(Value):
     message: str
 
 
-class Chosen(Value):
+class Chosen(Value, tag=True):
     """A person presses a button of a message of ours, or reacts to one: `choice` is what it says.
 
     `id` names it in its room, and is the same when the platform delivers it again.
@@ -67,7 +67,7 @@ class Chosen(Value):
     name: str = ""
 
 
-class Gap(Value):
+class Gap(Value, tag=True):
     """The platform keeps nothing for us: what was said in a room since then was not heard.
 
     `since` is in seconds since 1970.
@@ -151,6 +151,15 @@ class Platform(Protocol):
     """
 
     limits: Limits
+
+    @property
+    def own_name(self) -> str:
+        """What people call this gateway in a room, empty as long as that is not known."""
+        ...
+
+    def sender_of(self, name: str) -> str:
+        """Return a name as it stands in `[people]` in the form that `Said.sender` has."""
+        ...
 
     def inbound(self, memory: Memory) -> AsyncIterator[Inbound]:
         """Yield what people do in the rooms, except what this gateway itself sent.

@@ -1,6 +1,6 @@
 """The library's pages have everything that a program may use of the package, and the package no more.
 
-docs/library.md is for programs; docs/plugins.md and docs/simulation.md, which it names, say the rest.
+docs/library.md is for programs; the pages that it names say the rest: plugins, simulation, gateways.
 """
 
 import inspect
@@ -12,9 +12,14 @@ from typing import Any
 import pytest
 
 import steersman
+import steersman.chat
 import steersman.testing
 
-MODULES = {"steersman": steersman, "steersman.testing": steersman.testing}
+MODULES = {
+    "steersman": steersman,
+    "steersman.chat": steersman.chat,
+    "steersman.testing": steersman.testing,
+}
 """The public modules; what each exports is in its `__all__`."""
 FOR_THE_RUNTIME = {"FunctionTool": {"begin", "called_apart", "fault", "on", "start"}}
 """Methods of public classes that the runtime calls, and no program."""
@@ -23,7 +28,7 @@ FOR_THE_RUNTIME = {"FunctionTool": {"begin", "called_apart", "fault", "on", "sta
 @pytest.fixture
 def page(root: Path) -> str:
     """What stands in backticks or in a block of the pages."""
-    names = ("library", "plugins", "simulation")
+    names = ("library", "plugins", "simulation", "gateways")
     text = "\n".join((root / "docs" / f"{name}.md").read_text("utf-8") for name in names)
     blocks = re.findall(r"^```\w*\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
     quoted = re.findall(r"`([^`\n]+)`", re.sub(r"^```.*?^```$", "", text, flags=re.M | re.S))

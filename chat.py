@@ -1,0 +1,36 @@
+"""What a gateway to a chat platform is made of (docs/gateways.md).
+
+from steersman.chat import ChatGateway
+
+xmpp = ChatGateway("xmpp", lambda settings, rooms: Xmpp(settings, rooms))  # an entry point
+"""
+
+from .gateway.chat.bridge import ChatGateway
+from .gateway.chat.platform import (
+    Chosen,
+    Gap,
+    Inbound,
+    Limits,
+    Memory,
+    NotSent,
+    Outgoing,
+    Platform,
+    Removed,
+    Said,
+    SentFile,
+)
+
+__all__ = [
+    "ChatGateway",
+    "Chosen",
+    "Gap",
+    "Inbound",
+    "Limits",
+    "Memory",
+    "NotSent",
+    "Outgoing",
+    "Platform",
+    "Removed",
+    "Said",
+    "SentFile",
+]

@@ -1,0 +1,316 @@
+"""What a gateway remembers: a small database beside the store, written before anything is done.
+
+What people do is kept when it arrives, and done once. What is to be said is kept together with the place
+in the session's journal that it comes from, so that after a crash nothing is missing or comes twice.
+Sending a message is an intent, then a result; where the program ended in between, its state is `sending`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+import apsw
+from msgspec import json
+
+from ...machines.value import Value
+from ...workflows.paths import make_private
+from .platform import Inbound, Outgoing
+
+T = TypeVar("T")
+State = Literal["waiting", "sending", "sent", "unknown", "refused"]
+KEPT = 10_000
+"""Messages in each direction that are remembered of a room, to know one that comes again."""
+
+_TABLES = """
+CREATE TABLE IF NOT EXISTS memory (name TEXT PRIMARY KEY, word TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS rooms (
+    room TEXT PRIMARY KEY, session TEXT NOT NULL, seq INTEGER NOT NULL);
+CREATE TABLE IF NOT EXISTS inbox (
+    id INTEGER PRIMARY KEY AUTOINCREMENT, room TEXT NOT NULL, key TEXT NOT NULL UNIQUE,
+    data BLOB NOT NULL, is_done INTEGER NOT NULL DEFAULT 0);
+CREATE INDEX IF NOT EXISTS inbox_open ON inbox (room, id) WHERE NOT is_done;
+CREATE TABLE IF NOT EXISTS outbox (
+    id INTEGER PRIMARY KEY AUTOINCREMENT, room TEXT NOT NULL, key TEXT NOT NULL UNIQUE,
+    data BLOB NOT NULL, replaces TEXT NOT NULL, state TEXT NOT NULL, message TEXT NOT NULL);
+CREATE INDEX IF NOT EXISTS outbox_open ON outbox (room, id) WHERE state IN ('waiting', 'sending');
+CREATE INDEX IF NOT EXISTS outbox_message ON outbox (room, message);
+CREATE TABLE IF NOT EXISTS subjects (
+    room TEXT NOT NULL, message TEXT NOT NULL, item TEXT NOT NULL, number INTEGER,
+    question TEXT NOT NULL, thread TEXT NOT NULL, sender TEXT NOT NULL,
+    PRIMARY KEY (room, message));
+CREATE INDEX IF NOT EXISTS subjects_item ON subjects (room, item);
+"""
+
+
+class Letter(Value):
+    """A message that is to be sent: `replaces` is the key of one that it takes the place of.
+
+    `item` and `question` are what it is about: people who answer it mean that.
+    """
+
+    outgoing: Outgoing
+    replaces: str = ""
+    item: str = ""
+    number: int | None = None
+    question: str = ""
+
+
+class Stored(Value):
+    """A letter of the outbox; `message` is the platform's id of it, or of the one it replaces."""
+
+    id: int
+    letter: Letter
+    state: State
+    message: str
+
+
+class Subject(Value):
+    """What a message in a room is about: an item of the queue or a question, and who sent it."""
+
+    message: str
+    item: str = ""
+    number: int | None = None
+    question: str = ""
+    thread: str = ""
+    sender: str = ""
+
+
+class Received(Value):
+    """Something of the inbox."""
+
+    id: int
+    event: Inbound
+
+
+class Book:
+    """The database of one gateway, used from one asyncio loop; its work is done in one thread."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self._thread = ThreadPoolExecutor(1, "steersman-book")
+        self._words: dict[str, str] = {}
+        self._database: Any = None
+
+    async def open(self) -> None:
+        """Open or create it. Raises `OSError` or `apsw.Error`."""
+        await self._do(self._open)
+
+    def _open(self) -> None:
+        make_private(self._file.parent)
+        database = self._database = apsw.Connection(str(self._file))
+        database.set_busy_timeout(5_000)
+        database.pragma("journal_mode", "wal")
+        database.pragma("synchronous", "full")
+        database.execute(_TABLES)
+        self._words = dict(database.execute("SELECT name, word FROM memory"))
+
+    async def aclose(self) -> None:
+        """Close it. Idempotent."""
+        await self._do(self._close)
+        self._thread.shutdown()
+
+    def _close(self) -> None:
+        if self._database is not None:
+            self._database.close()
+            self._database = None
+
+    async def _do(self, work: Callable[[], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._thread, work)
+
+    async def _write(self, *statements: tuple[str, Sequence[Any]]) -> None:
+        """Carry statements out together; returns when that is on disk."""
+
+        def write() -> None:
+            database = self._database
+            assert database is not None
+            with database:
+                for text, values in statements:
+                    database.execute(text, values)
+
+        await self._do(write)
+
+    async def _read(self, text: str, *values: Any) -> list[Any]:
+        def read() -> list[Any]:
+            assert self._database is not None
+            return list(self._database.execute(text, values))
+
+        return await self._do(read)
+
+    # The platform's memory ------------------------------------------------------------------------
+
+    def get(self, name: str) -> str:
+        """Return a word of the platform's memory."""
+        return self._words.get(name, "")
+
+    async def put(self, name: str, word: str) -> None:
+        """Keep a word of the platform's memory."""
+        await self._write(
+            (
+                "INSERT INTO memory VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET word = excluded.word",
+                (name, word),
+            )
+        )
+        self._words[name] = word
+
+    # Rooms ----------------------------------------------------------------------------------------
+
+    async def room(self, room: str) -> tuple[str, int]:
+        """Return the session of a room, and the entry up to which it was told; empty and 0 if none."""
+        rows = await self._read("SELECT session, seq FROM rooms WHERE room = ?", room)
+        return rows[0] if rows else ("", 0)
+
+    async def begin(self, room: str, session: str, seq: int) -> None:
+        """Give a room its session, of which everything up to an entry need not be told."""
+        await self._write(("INSERT OR REPLACE INTO rooms VALUES (?, ?, ?)", (room, session, seq)))
+
+    # What people do -------------------------------------------------------------------------------
+
+    async def receive(self, room: str, key: str, event: Inbound) -> None:
+        """Keep what somebody did, unless it came before."""
+        await self._write(
+            (
+                "INSERT OR IGNORE INTO inbox (room, key, data) VALUES (?, ?, ?)",
+                (room, key, json.encode(event)),
+            ),
+            _forget("inbox", room),
+        )
+
+    async def next_received(self, room: str) -> Received | None:
+        """Return the oldest of what was not dealt with."""
+        rows = await self._read(
+            "SELECT id, data FROM inbox WHERE room = ? AND NOT is_done ORDER BY id LIMIT 1", room
+        )
+        return (
+            Received(id=rows[0][0], event=json.decode(rows[0][1], type=Inbound)) if rows else None
+        )
+
+    async def done(self, received: Received, *letters: Letter) -> None:
+        """Note that something was dealt with, with what is to be said about it."""
+        await self._write(
+            ("UPDATE inbox SET is_done = 1 WHERE id = ?", (received.id,)), *map(_insert, letters)
+        )
+
+    # What is said ---------------------------------------------------------------------------------
+
+    async def write(self, *letters: Letter, room: str = "", seq: int = 0) -> None:
+        """Keep what is to be said; with `seq`, that the room was told everything up to that entry."""
+        told = [("UPDATE rooms SET seq = ? WHERE room = ?", (seq, room))] if seq else []
+        forgotten = [_forget("outbox", letter.outgoing.room) for letter in letters[:1]]
+        await self._write(*map(_insert, letters), *told, *forgotten)
+
+    async def next_letter(self, room: str) -> Stored | None:
+        """Return the oldest letter that was not sent, or whose sending was cut off."""
+        rows = await self._read(
+            "SELECT id, data, state, replaces FROM outbox WHERE room = ? "
+            "AND state IN ('waiting', 'sending') ORDER BY id LIMIT 1",
+            room,
+        )
+        if not rows:
+            return None
+        id, data, state, replaces = rows[0]
+        message = await self.message(replaces) if replaces else ""
+        return Stored(id=id, letter=json.decode(data, type=Letter), state=state, message=message)
+
+    async def message(self, key: str) -> str:
+        """Return the platform's id of a letter that was sent; empty if there is none."""
+        rows = await self._read("SELECT message FROM outbox WHERE key = ?", key)
+        return rows[0][0] if rows else ""
+
+    async def mark(self, stored: Stored, state: State, message: str = "") -> None:
+        """Note what became of a letter; what it is about is known under its id from now on."""
+        letter = stored.letter
+        about = Subject(
+            message=message,
+            item=letter.item,
+            number=letter.number,
+            question=letter.question,
+            thread=letter.outgoing.thread,
+        )
+        is_found = bool(message and (letter.item or letter.question))
+        await self._write(
+            ("UPDATE outbox SET state = ?, message = ? WHERE id = ?", (state, message, stored.id)),
+            *([_note(letter.outgoing.room, about)] if is_found else []),
+        )
+
+    async def again(self, room: str) -> int:
+        """Let everything be sent of which it is not known whether it arrived; return how much that is."""
+        rows = await self._read("SELECT id FROM outbox WHERE room = ? AND state = 'unknown'", room)
+        await self._write(
+            *(("UPDATE outbox SET state = 'waiting' WHERE id = ?", (row[0],)) for row in rows)
+        )
+        return len(rows)
+
+    # What messages are about ----------------------------------------------------------------------
+
+    async def note(self, room: str, subject: Subject) -> None:
+        """Remember who sent a message; what it became is added when that is known (`became`)."""
+        await self._write(_note(room, subject, "INSERT OR IGNORE"))
+
+    async def became(self, room: str, message: str, item: str, number: int | None) -> None:
+        """Remember which item a message of a person became."""
+        await self._write(
+            (
+                "UPDATE subjects SET item = ?, number = ? WHERE room = ? AND message = ?",
+                (item, number, room, message),
+            )
+        )
+
+    async def subject(self, room: str, message: str) -> Subject | None:
+        """Return what a message is about, of a person or of this gateway."""
+        rows = await self._read(
+            "SELECT message, item, number, question, thread, sender FROM subjects "
+            "WHERE room = ? AND message = ?",
+            *(room, message),
+        )
+        return _subject(rows[0]) if rows else None
+
+    async def said(self, room: str, item: str) -> Subject | None:
+        """Return the message of a person that became an item."""
+        rows = await self._read(
+            "SELECT message, item, number, question, thread, sender FROM subjects "
+            "WHERE room = ? AND item = ? AND sender != ''",
+            *(room, item),
+        )
+        return _subject(rows[0]) if rows else None
+
+
+def _insert(letter: Letter) -> tuple[str, Sequence[Any]]:
+    sent = letter.outgoing
+    return (
+        "INSERT OR IGNORE INTO outbox (room, key, data, replaces, state, message) "
+        "VALUES (?, ?, ?, ?, 'waiting', '')",
+        (sent.room, sent.key, json.encode(letter), letter.replaces),
+    )
+
+
+def _note(
+    room: str, subject: Subject, verb: str = "INSERT OR REPLACE"
+) -> tuple[str, Sequence[Any]]:
+    return (
+        f"{verb} INTO subjects VALUES (?, ?, ?, ?, ?, ?, ?)",
+        (
+            *(room, subject.message, subject.item, subject.number, subject.question),
+            *(subject.thread, subject.sender),
+        ),
+    )
+
+
+def _subject(row: Any) -> Subject:
+    message, item, number, question, thread, sender = row
+    return Subject(
+        message=message, item=item, number=number, question=question, thread=thread, sender=sender
+    )
+
+
+def _forget(table: Literal["inbox", "outbox"], room: str) -> tuple[str, Sequence[Any]]:
+    """Forget what is older than the newest `KEPT` of a room and is over."""
+    is_over = "is_done" if table == "inbox" else "state NOT IN ('waiting', 'sending')"
+    return (
+        f"DELETE FROM {table} WHERE room = ? AND {is_over} AND id <= "
+        f"(SELECT id FROM {table} WHERE room = ? ORDER BY id DESC LIMIT 1 OFFSET {KEPT})",
+        (room, room),
+    )

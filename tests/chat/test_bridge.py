@@ -1,0 +1,383 @@
+"""Rooms and sessions: everything that no platform does by itself, on a platform in memory."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Coroutine
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+import pytest
+from blackbox.conftest import Serve
+from support.chat_platform import Server, ServerPlatform
+from support.driver import Place
+from support.model_server import Door, Text, Tools
+from support.patience import seconds
+
+import steersman
+from steersman.gateway.chat.bridge import ChatGateway
+from steersman.gateway.chat.platform import Gap, NotSent, SentFile
+from steersman.machines.errors import ConfigError
+
+PEOPLE = """
+[people]
+ann = { memory = "@ann", may = ["speak", "steer", "stop", "approve"] }
+bo = { memory = "@bo" }
+"""
+ROOM: dict[str, dict[str, Any]] = {"#dev": {}}
+
+
+def play(work: Coroutine[Any, Any, None]) -> None:
+    """Run a story, within bounds."""
+
+    async def bounded() -> None:
+        async with asyncio.timeout(seconds(60)):
+            await work
+
+    asyncio.run(bounded())
+
+
+class Desk:
+    """A place with a configuration, and a server; gateways come and go."""
+
+    def __init__(self, place: Place, serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.place, self._serve = place, serve
+        for name, value in place.environ.items():
+            monkeypatch.setenv(name, value)
+        monkeypatch.chdir(place.folder)
+
+    def answers(self, *behaviours: Any, rest: str = "") -> Any:
+        """Let the model answer so."""
+        return self._serve(*behaviours, rest=f"{PEOPLE}{rest}")
+
+    @asynccontextmanager
+    async def gateway(
+        self, server: Server, rooms: Any = None, **limits: Any
+    ) -> AsyncGenerator[None]:
+        """Run a gateway; at the end it is cut off wherever it is."""
+        platform = ServerPlatform(server, **limits)
+        gateway = ChatGateway("memory", lambda own, names: platform)
+        async with steersman.open(self.place.home) as home:
+            task = asyncio.create_task(gateway(home, {"rooms": rooms or ROOM}))
+            try:
+                yield
+            finally:
+                task.cancel()
+                with suppress(asyncio.CancelledError):
+                    await task
+                assert platform.is_closed
+
+
+@pytest.fixture
+def desk(place: Place, serve: Serve, monkeypatch: pytest.MonkeyPatch) -> Desk:
+    """A place to work from."""
+    return Desk(place, serve, monkeypatch)
+
+
+def test_in_the_teams_room(desk: Desk) -> None:
+    """Ann's message runs, Bo's waits as #2 and may not stop hers, Ann steers, each is answered once."""
+    door = Door()
+    model = desk.answers(Text("On it.", door=door), Text("With tabs."), Text("Bo's answer."))
+
+    async def story() -> None:
+        server = Server()
+        async with desk.gateway(server):
+            await server.say("@ann", "steers: refactor the parser")
+            await asyncio.to_thread(model.wait_requests, 1)
+            await server.say("@bo", "what is the zod syntax for optional again?")
+            await server.seen('📥 Queued #2: "what is the zod')
+            _, receipt = server.find("Queued #2")
+            assert (receipt.mentions, receipt.to) == ("@bo", "p2")
+            await server.say("@bo", "stop")
+            await server.seen("it is ann's, and you do not have the right `stop`")
+            await server.say("@ann", "!steer use tabs")
+            await server.seen("Steering with #3")
+            door.open()
+            await server.seen("With tabs.")
+            await server.seen("Bo's answer.")
+            assert sum("answer" in text for text in server.texts) == 1
+            assert server.find("With tabs.")[1].mentions == "@ann"
+            assert server.find("Bo's answer.")[1].to == "p2"
+
+    play(story())
+    said = [request.body["messages"] for request in model.requests]
+    assert "refactor the parser" in said[0][-1]["content"]
+    assert "steers:" not in said[0][-1]["content"]
+    assert "[New message from bo]" in str(said[-1])
+
+
+def test_a_stranger_is_refused_once(desk: Desk) -> None:
+    """Whoever is in no line of [people] is told so, once, and the session hears nothing."""
+    model = desk.answers(Text("Hello."))
+
+    async def story() -> None:
+        server = Server()
+        async with desk.gateway(server):
+            for _ in range(3):
+                await server.say("@eve", "stop", name="ann")
+            await server.say("@ann", "hello")
+            await server.seen("Hello.")
+            assert sum("I do not know you" in text for text in server.texts) == 1
+
+    play(story())
+    assert len(model.requests) == 1
+
+
+def test_what_waits_is_changed_by_replies_edits_and_deletions(desk: Desk) -> None:
+    """A reply changes, removes or steers what it answers; so do an edit and a deletion of it."""
+    door = Door()
+    model = desk.answers(Text("One.", door=door), Text("Two."), Text("Three."))
+
+    async def story() -> None:
+        server = Server()
+        async with desk.gateway(server):
+            await server.say("@ann", "begin")
+            await asyncio.to_thread(model.wait_requests, 1)
+            for text in ("second", "third", "fourth"):
+                await server.say("@bo", text)
+            await server.seen("Queued #4")
+            receipt, _ = server.find("Queued #2")
+            await server.say("@bo", "second, but better", to=receipt)
+            await server.seen("#2")
+            await server.say("@bo", "third, edited", replaces="p3")
+            await server.remove("@ann", "p4")  # it is not hers
+            await server.remove("@bo", "p4")
+            await server.say("@bo", "!queue list")
+            await server.seen("#2 [PENDING]")
+            _, sent = server.find("#2 [PENDING]")
+            listed = sent.text
+            assert "second, but better" in listed
+            assert "fourth" not in listed
+            await server.say("@ann", "too late", replaces="p1")
+            await server.seen("at work already")
+            door.open()
+            await server.seen("Three.")
+
+    play(story())
+    said = str(model.requests[-1].body["messages"])
+    assert "second, but better" in said
+    assert "third, edited" in said
+    assert "fourth" not in said
+
+
+def test_a_question_is_answered_by_a_button_of_whoever_may(desk: Desk) -> None:
+    """Bo has not the right to approve, Ann has; what is consented to is shown with what hides."""
+    desk.answers(
+        Tools([{"tool": "shell", "arguments": {"command": "echo \u202eran > out"}}]),
+        Text("It ran."),
+    )
+
+    async def story() -> None:
+        server = Server()
+        async with desk.gateway(server, has_choices=True):
+            await server.say("@ann", "run it")
+            await server.seen("May I run `shell`?")
+            message, asked = server.find("May I run")
+            assert asked.choices == ("allow", "always", "deny")
+            assert "\\u202eran" in asked.text
+            await server.choose("@bo", message, "allow")
+            await server.seen("you do not have the right `approve`")
+            assert not (desk.place.folder / "out").exists()
+            await server.choose("@ann", message, "allow")
+            await server.seen("It ran.")
+
+    play(story())
+    assert (desk.place.folder / "out").exists()
+
+
+def test_a_thread_is_a_side_talk(desk: Desk) -> None:
+    """What is said in a thread does not disturb the work, and is answered there."""
+    door = Door()
+    model = desk.answers(
+        Text("The work.", door=door, match="begin"), Text("Zod is slower.", match="faster")
+    )
+
+    async def story() -> None:
+        server = Server()
+        async with desk.gateway(server):
+            await server.say("@ann", "begin")
+            await asyncio.to_thread(model.wait_requests, 1)
+            await server.say("@bo", "which is faster, zod or yup?", thread="t1")
+            await server.seen("Zod is slower.")
+            assert server.find("Zod is slower.")[1].thread == "t1"
+            door.open()
+            await server.seen("The work.")
+
+    play(story())
+
+
+def test_an_answer_is_shown_while_it_is_written(desk: Desk) -> None:
+    """Where messages can be changed, one message grows into the answer."""
+    door = Door()
+    model = desk.answers(Text("The first half, ", door=door))
+
+    async def story() -> None:
+        server = Server()
+        async with desk.gateway(server, can_edit=True):
+            await server.say("@ann", "begin")
+            await asyncio.to_thread(model.wait_requests, 1)
+            await server.seen("The first half")
+            door.open()
+            await server.until(lambda: server.typing[-1:] == [False])
+            await server.seen("The first half,")
+            assert len([text for text in server.texts if "half" in text]) == 1
+
+    play(story())
+
+
+def test_long_answers_come_in_parts(desk: Desk) -> None:
+    """Every part is within the limits, and no word is lost."""
+    words = " ".join(f"word{number}" for number in range(200))
+    desk.answers(Text(f"{words}\n```python\nprint(1)\n```"))
+
+    async def story() -> None:
+        server = Server()
+        async with desk.gateway(server, characters=300):
+            await server.say("@ann", "at length")
+            await server.seen("print(1)")
+            assert all(len(text) <= 300 for text in server.texts)
+            assert "word0 " in server.texts[0]
+            assert " ".join(server.texts).count("word") == 200
+
+    play(story())
+
+
+def test_nothing_is_lost_or_doubled_over_restarts(desk: Desk) -> None:
+    """What came while the gateway was away is heard, what came twice counts once, answers come once."""
+    desk.answers(*(Text(f"Answer {number}.") for number in range(1, 5)))
+
+    async def story() -> None:
+        server = Server()
+        async with desk.gateway(server):
+            await server.say("@ann", "one")
+            await server.seen("Answer 1.")
+        await server.say("@ann", "two")
+        server.events.append(server.events[0])  # delivered again
+        async with desk.gateway(server):
+            await server.seen("Answer 2.")
+            await server.say("@bo", "three")
+            await server.seen("Answer 3.")
+        async with desk.gateway(server):
+            await server.say("@bo", "four")
+            await server.seen("Answer 4.")
+        answers = [text for text in server.texts if text.startswith("Answer")]
+        assert answers == [f"Answer {number}." for number in range(1, 5)]
+
+    play(story())
+
+
+@pytest.mark.parametrize("is_idempotent", [True, False])
+@pytest.mark.parametrize("arrives", [True, False])
+def test_a_broken_connection_neither_loses_nor_doubles(
+    desk: Desk, is_idempotent: bool, arrives: bool
+) -> None:
+    """With keys a message is sent again; without, people are told, and can have it said again."""
+    desk.answers(Text("The answer."))
+
+    async def story() -> None:
+        server = Server()
+        server.faults = [(NotSent("slow down", seconds=0.01), False), (OSError("cut"), arrives)]
+        async with desk.gateway(server, is_idempotent=is_idempotent):
+            await server.say("@ann", "ask")
+            if is_idempotent:
+                await server.seen("The answer.")
+            else:
+                await server.seen("`!again` says it again")
+                assert server.texts.count("The answer.") == int(arrives)
+                await server.say("@ann", "!again")
+                await server.seen("The answer.", 1 + int(arrives))
+            assert server.texts.count("The answer.") == (1 if is_idempotent else 1 + int(arrives))
+
+    play(story())
+
+
+def test_a_gap_is_said(desk: Desk) -> None:
+    """Where the platform keeps nothing, people learn since when they were not heard."""
+    desk.answers(Text("x"))
+
+    async def story() -> None:
+        server = Server()
+        async with desk.gateway(server):
+            await server.do(Gap(room="#dev", since=0.0))
+            await server.seen("what was said here since 00:00:00 UTC I did not hear")
+
+    play(story())
+
+
+def test_files_come_with_a_message(desk: Desk) -> None:
+    """A text is read by the agent; anything else is named."""
+    model = desk.answers(Text("Read."))
+
+    async def story() -> None:
+        server = Server()
+        async with desk.gateway(server):
+            files = (
+                SentFile(name="a.txt", size=3, text="abc"),
+                SentFile(name="b.png", size=9),
+            )
+            await server.say("@ann", "look", files=files)
+            await server.seen("Read.")
+
+    play(story())
+    said = model.requests[0].body["messages"][-1]["content"]
+    assert "`a.txt` holds:\n```\nabc\n```" in said
+    assert "[`b.png`, 9 bytes" in said
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("!exit", "for a terminal"),
+        ("!export x.md", "you do not have the right `approve`"),
+        ("!goal x --gate 'rm -rf /'", "you do not have the right"),
+        ("!busy interrupt", "you do not have the right `approve`"),
+        ("!help", "/queue"),
+    ],
+)
+def test_commands_of_somebody_with_the_usual_rights(desk: Desk, line: str, said: str) -> None:
+    """What only looks is answered; what touches files or settings is refused."""
+    desk.answers(Text("x"))
+
+    async def story() -> None:
+        server = Server()
+        async with desk.gateway(server):
+            await server.say("@bo", line)
+            await server.seen(said)
+
+    play(story())
+
+
+def test_only_what_is_addressed_is_heard_where_a_room_says_so(desk: Desk) -> None:
+    """People can talk to each other in a room of that kind."""
+    model = desk.answers(Text("Yes?"))
+
+    async def story() -> None:
+        server = Server()
+        async with desk.gateway(server, {"#dev": {"only_addressed": True}}):
+            await server.say("@bo", "did you see the game?")
+            await server.say("@bo", "@steers hello")
+            await server.seen("Yes?")
+
+    play(story())
+    assert model.requests[0].body["messages"][-1]["content"].endswith("hello")
+    assert "game" not in str(model.requests[0].body)
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({}, "it has no rooms"),
+        ({"rooms": {"#dev": {"agnet": "x"}}}, "`agnet`"),
+        ({"rooms": {"#dev": {"folder": "/nowhere"}}}, "no folder `/nowhere`"),
+    ],
+)
+def test_mistakes_of_the_table(desk: Desk, settings: dict[str, Any], said: str) -> None:
+    """Each is named with the gateway and the room."""
+    desk.answers(Text("x"))
+
+    async def story() -> None:
+        gateway = ChatGateway("memory", lambda own, names: ServerPlatform(Server()))
+        async with steersman.open(desk.place.home) as home:
+            with pytest.raises(ConfigError, match="gateway `memory`") as fault:
+                await gateway(home, settings)
+            assert said in fault.value.message
+
+    play(story())
