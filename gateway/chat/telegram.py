@@ -197,7 +197,7 @@ class Telegram:
                 "A token looks like `123456:ABC-DEF`; @BotFather gives it out.",
             )
         is_group = any(not room.isdigit() for room in rooms)
-        # Telegram counts 4,096 code units of UTF-16. No text has more of them than bytes of UTF-8, and the
+        # Telegram counts 4,096 code units of UTF-16. No text has more of them than bytes of UTF-8; the
         # rest is for the name of who is mentioned. A group takes 20 messages a minute, any chat one a
         # second: https://core.telegram.org/bots/faq
         interval = 3.0 if is_group else 1.0

@@ -13,6 +13,7 @@ import json
 import os
 import random
 import re
+import select
 import signal
 import socket
 import subprocess
@@ -86,7 +87,7 @@ MOST = 4096
 # The server ------------------------------------------------------------------------------------------
 
 
-class Refused(Exception):
+class _Refused(Exception):
     """A method fails: a code, a description, and perhaps parameters."""
 
     def __init__(self, code: int, description: str, **parameters: int) -> None:
@@ -98,47 +99,48 @@ class Refused(Exception):
         return found | ({"parameters": self.parameters} if self.parameters else {})
 
 
-def bad(description: str, **parameters: int) -> Refused:
-    return Refused(400, f"Bad Request: {description}", **parameters)
+def _bad(description: str, **parameters: int) -> _Refused:
+    return _Refused(400, f"Bad Request: {description}", **parameters)
 
 
-def units(text: str) -> int:
+def _units(text: str) -> int:
     return len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
-class Markup(HTMLParser):
-    """`parse_mode` HTML, with the tags that a test needs."""
+TAGS = {
+    "b": "bold",
+    "strong": "bold",
+    "i": "italic",
+    "code": "code",
+    "pre": "pre",
+    "u": "underline",
+}
 
-    KINDS = {
-        "b": "bold",
-        "strong": "bold",
-        "i": "italic",
-        "code": "code",
-        "pre": "pre",
-        "u": "underline",
-    }
+
+class _Markup(HTMLParser):
+    """`parse_mode` HTML, with the tags that a test needs."""
 
     def __init__(self) -> None:
         super().__init__()
         self.text, self.open, self.entities = "", list[tuple[str, int]](), list[Object]()
 
     def handle_starttag(self, tag: str, attrs: Any) -> None:
-        if tag not in self.KINDS:
-            raise bad(f'can\'t parse entities: Unsupported start tag "{tag}" at byte offset 0')
-        self.open.append((tag, units(self.text)))
+        if tag not in TAGS:
+            raise _bad(f'can\'t parse entities: Unsupported start tag "{tag}" at byte offset 0')
+        self.open.append((tag, _units(self.text)))
 
     def handle_endtag(self, tag: str) -> None:
         if not self.open or self.open[-1][0] != tag:
-            raise bad("can't parse entities: Unmatched end tag at byte offset 0")
+            raise _bad("can't parse entities: Unmatched end tag at byte offset 0")
         _, start = self.open.pop()
-        length = units(self.text) - start
-        self.entities.append({"type": self.KINDS[tag], "offset": start, "length": length})
+        length = _units(self.text) - start
+        self.entities.append({"type": TAGS[tag], "offset": start, "length": length})
 
     def handle_data(self, data: str) -> None:
         self.text += data
 
 
-class Service:
+class _Service:
     """The state of the server, and its methods; all are called under `changed`."""
 
     def __init__(self, path: Path) -> None:
@@ -300,6 +302,12 @@ class Service:
     def queries(self) -> Object:
         return self.state["queries"]
 
+    def pending(self) -> int:
+        return len(self.state["updates"])
+
+    def polling(self) -> int:
+        return self.poller
+
     # What they are made of
 
     def _append(self, update: Object) -> int:
@@ -329,7 +337,7 @@ class Service:
     def _found(self, chat: int, message: int) -> Object:
         found = self.state["messages"].get(f"{chat}/{message}")
         if found is None:
-            raise bad("message not found")
+            raise _bad("message not found")
         return found
 
     def _answered(self, chat: int, message: int) -> Object:
@@ -342,12 +350,12 @@ class Service:
         """Call a method by its name, in whichever case."""
         found = METHODS.get(method.lower())
         if found is None:
-            raise Refused(404, "Not Found: method not found")
+            raise _Refused(404, "Not Found: method not found")
         if method.lower() != "getupdates":
             self.log.append({"method": found.__name__, "given": given})
         code = self.state["fails"].get(found.__name__, 0)
         if code:
-            raise Refused(code, {502: "Bad Gateway", 403: "Forbidden: no"}.get(code, "failed"))
+            raise _Refused(code, {502: "Bad Gateway", 403: "Forbidden: no"}.get(code, "failed"))
         result = found(self, given)
         self.save()
         self.changed.notify_all()
@@ -358,7 +366,7 @@ class Service:
 
     def getUpdates(self, given: Object) -> Any:
         if self.state["webhook"]:
-            raise Refused(
+            raise _Refused(
                 409,
                 "Conflict: can't use getUpdates method while webhook is active; "
                 "use deleteWebhook to delete the webhook first",
@@ -385,7 +393,7 @@ class Service:
             while not self.state["updates"] and (left := end - time.monotonic()) > 0:
                 self.changed.wait(left)
                 if self.poller != mine:
-                    raise Refused(
+                    raise _Refused(
                         409,
                         "Conflict: terminated by other getUpdates request; "
                         "make sure that only one bot instance is running",
@@ -414,7 +422,7 @@ class Service:
         message: Object = {}
         if thread := int(given.get("message_thread_id") or 0):
             if thread not in self.state["chats"][str(chat)].get("topics", []):
-                raise bad("message thread not found")
+                raise _bad("message thread not found")
             message |= {"message_thread_id": thread, "is_topic_message": True}
         if "reply_parameters" in given:
             reply = _json(given["reply_parameters"])
@@ -422,7 +430,7 @@ class Service:
             if key in self.state["messages"]:
                 message["reply_to_message"] = self._answered(chat, int(reply["message_id"]))
             elif not reply.get("allow_sending_without_reply"):
-                raise bad("message to be replied not found")
+                raise _bad("message to be replied not found")
         self._spend(chat)
         message = self._message(chat) | message | {"from": BOT, "text": text}
         message |= {"entities": entities} if entities else {}
@@ -436,14 +444,14 @@ class Service:
         chat = self._chat_for(given)
         found = self.state["messages"].get(f"{chat}/{given.get('message_id')}")
         if found is None:
-            raise bad("message to edit not found")
+            raise _bad("message to edit not found")
         if found.get("from", {}).get("id") != BOT["id"]:
-            raise bad("message can't be edited")
+            raise _bad("message can't be edited")
         text, entities = self._text(given)
         markup = self._markup(given)
         before = (found["text"], found.get("entities", []), found.get("reply_markup"))
         if before == (text, entities, markup):
-            raise bad(
+            raise _bad(
                 "message is not modified: specified new message content and reply markup "
                 "are exactly the same as a current content and reply markup of the message"
             )
@@ -458,27 +466,27 @@ class Service:
     def deleteMessage(self, given: Object) -> Any:
         chat = self._chat_for(given)
         if self.state["messages"].pop(f"{chat}/{given.get('message_id')}", None) is None:
-            raise bad("message to delete not found")
+            raise _bad("message to delete not found")
         return True
 
     def answerCallbackQuery(self, given: Object) -> Any:
         query = str(given.get("callback_query_id"))
         if query not in self.state["queries"] or self.state["queries"][query]:
-            raise bad("query is too old and response timeout expired or query ID is invalid")
+            raise _bad("query is too old and response timeout expired or query ID is invalid")
         self.state["queries"][query] = "answered"
         return True
 
     def sendChatAction(self, given: Object) -> Any:
         self._chat_for(given)
         if given.get("action") != "typing":
-            raise bad("wrong parameter action in request")
+            raise _bad("wrong parameter action in request")
         return True
 
     def setMessageReaction(self, given: Object) -> Any:
         found = self._found(self._chat_for(given), int(given["message_id"]))
         reactions = _json(given.get("reaction", "[]"))
         if len(reactions) > 1:
-            raise bad("REACTIONS_TOO_MANY")
+            raise _bad("REACTIONS_TOO_MANY")
         found.setdefault("reactions", {})[str(BOT["id"])] = [one["emoji"] for one in reactions]
         return True
 
@@ -496,7 +504,7 @@ class Service:
             return _member(BOT, status)
         person = self.state["people"].get(str(given["user_id"]))
         if person is None:
-            raise bad("user not found")
+            raise _bad("user not found")
         return {"status": "member", "user": person}
 
     def getChatAdministrators(self, given: Object) -> Any:
@@ -508,10 +516,10 @@ class Service:
     def getFile(self, given: Object) -> Any:
         file = given.get("file_id", "")
         if file not in self.state["files"]:
-            raise bad("wrong file_id or the file is temporarily unavailable")
+            raise _bad("wrong file_id or the file is temporarily unavailable")
         size = len(base64.b64decode(self.state["files"][file]))
         if size > 20 * 1024 * 1024:
-            raise bad("file is too big")
+            raise _bad("file is too big")
         path = f"documents/{file}.dat"
         return {"file_id": file, "file_unique_id": file, "file_size": size, "file_path": path}
 
@@ -525,16 +533,16 @@ class Service:
     def _chat_for(self, given: Object) -> int:
         name = str(given.get("chat_id", ""))
         if not name:
-            raise bad("chat_id is empty")
+            raise _bad("chat_id is empty")
         for chat in self.state["chats"].values():
             if name.startswith("@") and chat.get("username", "").lower() == name[1:].lower():
                 name = str(chat["id"])
         if name not in self.state["chats"]:
-            raise bad("chat not found")
+            raise _bad("chat not found")
         if new := self.state["moved"].get(name):
-            raise bad("group chat was upgraded to a supergroup chat", migrate_to_chat_id=new)
+            raise _bad("group chat was upgraded to a supergroup chat", migrate_to_chat_id=new)
         if reason := self.state["out"].get(name):
-            raise Refused(403, f"Forbidden: {reason}")
+            raise _Refused(403, f"Forbidden: {reason}")
         return int(name)
 
     def _spend(self, chat: int) -> None:
@@ -544,7 +552,7 @@ class Service:
         times = [one for one in self.sent.get(str(chat), []) if now - one < span]
         if count and len(times) >= count:
             left = max(1, round(span - (now - times[0])))
-            raise Refused(429, f"Too Many Requests: retry after {left}", retry_after=left)
+            raise _Refused(429, f"Too Many Requests: retry after {left}", retry_after=left)
         self.sent[str(chat)] = [*times, now]
 
     def _text(self, given: Object) -> tuple[str, list[Object]]:
@@ -552,22 +560,22 @@ class Service:
         mode = str(given.get("parse_mode", "")).lower()
         entities: list[Object] = []
         if mode == "html":
-            parser = Markup()
+            parser = _Markup()
             parser.feed(text)
             parser.close()
             if parser.open:
-                raise bad("can't parse entities: Can't find end tag")
+                raise _bad("can't parse entities: Can't find end tag")
             text, entities = parser.text, parser.entities
         elif mode:
-            raise bad("unsupported parse_mode")
+            raise _bad("unsupported parse_mode")
         elif "entities" in given:
             entities = _json(given["entities"])
         text = re.sub("[\x00-\x09\x0b\x0c\x0e-\x1f]", " ", text.replace("\r", ""))
         text = text.rstrip()
         if not text.strip():
-            raise bad("message text is empty")
-        if units(text) > MOST:
-            raise bad("message is too long")
+            raise _bad("message text is empty")
+        if _units(text) > MOST:
+            raise _bad("message is too long")
         return text, _checked(text, entities, self.state["people"])
 
     def _markup(self, given: Object) -> Object | None:
@@ -577,19 +585,16 @@ class Service:
         for row in markup.get("inline_keyboard", []):
             for button in row:
                 if not str(button.get("text", "")).strip():
-                    raise bad("inline keyboard button text must be non-empty")
+                    raise _bad("inline keyboard button text must be non-empty")
                 data = button.get("callback_data", "")
                 if not 1 <= len(data.encode()) <= 64:
-                    raise bad("BUTTON_DATA_INVALID")
+                    raise _bad("BUTTON_DATA_INVALID")
         return markup
 
 
-NAMES = [
-    name
-    for name in vars(Service)
-    if re.fullmatch(r"(get|set|send|edit|delete|answer)[A-Z]\w+", name)
-]
-METHODS: dict[str, Callable[..., Any]] = {name.lower(): getattr(Service, name) for name in NAMES}
+IS_METHOD = re.compile(r"(get|set|send|edit|delete|answer)[A-Z]\w+")
+NAMES = [name for name in vars(_Service) if IS_METHOD.fullmatch(name)]
+METHODS: dict[str, Callable[..., Any]] = {name.lower(): getattr(_Service, name) for name in NAMES}
 
 
 def _member(user: Object, status: str) -> Object:
@@ -611,7 +616,7 @@ def _json(value: Any) -> Any:
     try:
         return json.loads(value)
     except ValueError:
-        raise bad("object expected as a JSON-serialized string") from None
+        raise _bad("object expected as a JSON-serialized string") from None
 
 
 def _checked(text: str, entities: list[Object], people: Object) -> list[Object]:
@@ -619,18 +624,18 @@ def _checked(text: str, entities: list[Object], people: Object) -> list[Object]:
     starts = {0}
     at = 0
     for sign in text:
-        at += units(sign)
+        at += _units(sign)
         starts.add(at)
     kept: list[Object] = []
     for entity in sorted(entities, key=lambda one: (one["offset"], -one["length"])):
         kind, start, length = entity.get("type"), entity["offset"], entity["length"]
         if kind not in ENTITIES:
-            raise bad("can't parse MessageEntity: Unsupported type specified")
+            raise _bad("can't parse MessageEntity: Unsupported type specified")
         end = min(start + length, at)
         if start < 0 or length <= 0 or start >= at:
             continue
         if start not in starts or end not in starts:
-            raise bad(
+            raise _bad(
                 f"entity beginning at UTF-16 offset {start} is in the middle of a UTF-16 symbol"
             )
         if kind == "text_mention" and str(entity["user"]["id"]) not in people:
@@ -643,18 +648,18 @@ def _checked(text: str, entities: list[Object], people: Object) -> list[Object]:
             kept[-1]["user"] = people[str(entity["user"]["id"])]
     kept = kept[:100]
     for found in re.finditer(r"(?<!\w)@[A-Za-z0-9_]{3,32}(?!\w)", text):
-        start = units(text[: found.start()])
-        end = start + units(found[0])
+        start = _units(text[: found.start()])
+        end = start + _units(found[0])
         if not any(one["offset"] < end and one["offset"] + one["length"] > start for one in kept):
             kept.append({"type": "mention", "offset": start, "length": end - start})
     return sorted(kept, key=lambda one: int(one["offset"]))
 
 
-class Handler(BaseHTTPRequestHandler):
+class _Handler(BaseHTTPRequestHandler):
     """One connection; it is kept open as long as the client wants."""
 
     protocol_version = "HTTP/1.1"
-    service: Service
+    service: _Service
 
     def do_GET(self) -> None:
         self._answer()
@@ -681,9 +686,9 @@ class Handler(BaseHTTPRequestHandler):
             try:
                 if first != f"bot{TOKEN}":
                     is_token = re.fullmatch(r"bot\d+:[\w-]+", first)
-                    raise Refused(401, "Unauthorized") if is_token else Refused(404, "Not Found")
+                    raise _Refused(401, "Unauthorized") if is_token else _Refused(404, "Not Found")
                 body, code = {"ok": True, "result": self.service.call(rest, given)}, 200
-            except Refused as refusal:
+            except _Refused as refusal:
                 body, code = refusal.body(), refusal.code
             wanted = self.service.state["breaks"]
             name = {one.lower(): one for one in wanted}.get(rest.lower(), "")
@@ -710,7 +715,7 @@ class Handler(BaseHTTPRequestHandler):
                 body: Object = {"result": result}
                 self.service.save()
                 self.service.changed.notify_all()
-            except Refused as refusal:
+            except _Refused as refusal:
                 body = refusal.body()
         self._reply(200, json.dumps(body).encode(), "application/json")
 
@@ -744,7 +749,7 @@ class Handler(BaseHTTPRequestHandler):
         pass
 
 
-class Server(ThreadingHTTPServer):
+class _Server(ThreadingHTTPServer):
     """Takes the port of one that was killed at once, and ends without waiting for its connections."""
 
     daemon_threads = True
@@ -761,8 +766,10 @@ def main() -> None:
     parser.add_argument("--port", type=int, required=True)
     parser.add_argument("--state", type=Path, required=True)
     options = parser.parse_args()
-    Handler.service = Service(options.state)
-    Server(("127.0.0.1", options.port), Handler).serve_forever()
+    _Handler.service = _Service(options.state)
+    server = _Server(("127.0.0.1", options.port), _Handler)
+    print("ready", flush=True)
+    server.serve_forever()
 
 
 # The tests' side -------------------------------------------------------------------------------------
@@ -797,29 +804,25 @@ class TelegramServer:
         with (self.folder / "telegram.log").open("ab") as log:
             self.process = subprocess.Popen(
                 [sys.executable, __file__, *arguments],
-                stdout=log,
+                stdout=subprocess.PIPE,
                 stderr=log,
                 env=os.environ | {"PYTHONPATH": paths},
             )
-        end = time.monotonic() + seconds(15)
-        while True:
-            try:
-                socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
-                return
-            except OSError:
-                if self.process.poll() is not None or time.monotonic() > end:
-                    raise AssertionError((self.folder / "telegram.log").read_text()) from None
-                time.sleep(0.02)  # between two tries to connect
+        assert self.process.stdout
+        assert select.select([self.process.stdout], [], [], seconds(20))[0], "it does not start"
+        assert self.process.stdout.readline(), (self.folder / "telegram.log").read_text()
 
     def kill(self) -> None:
         """Kill it as a crash does."""
         if self.process is not None:
             self.process.send_signal(signal.SIGKILL)
             self.process.wait()
+            if self.process.stdout:
+                self.process.stdout.close()
             self.process = None
 
     def act(self, action: str, **given: Any) -> Any:
-        """Do what a person does, or read what is there; see the methods of `Service`."""
+        """Do what a person does, or read what is there; see the methods of `_Service`."""
         request = urllib.request.Request(
             f"{self.url}/people/{action}",
             json.dumps(given).encode(),
