@@ -90,6 +90,7 @@ REMEMBERED = 2_000
 
 _ROOM = re.compile(r"-?[0-9]{1,16}|@[A-Za-z][A-Za-z0-9_]{2,31}")
 _TOKEN = re.compile(r"[0-9]{1,20}:[A-Za-z0-9_-]{3,100}")
+_SHOWN_TOKEN = re.compile(r"(?<=/bot)[0-9]+:[^/\s]+|[0-9]{5,20}:[A-Za-z0-9_-]{20,}")
 _UNREADABLE = (AttributeError, KeyError, TypeError, ValueError)
 """What the library raises for an object that lacks a field, or has one of another type."""
 
@@ -119,10 +120,10 @@ class TelegramSettings(BaseModel):
 
 
 class _Hidden(logging.Filter):
-    """Removes tokens from log records: the HTTP client logs each address."""
+    """Removes tokens from log records: the HTTP client and the library log their addresses."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        record.msg, record.args = _TOKEN.sub("(token)", record.getMessage()), ()
+        record.msg, record.args = _SHOWN_TOKEN.sub("(token)", record.getMessage()), ()
         return True
 
 
@@ -156,23 +157,16 @@ class _Request(HTTPXRequest):
     """
 
     async def do_request(self, *args: Any, **kwargs: Any) -> tuple[int, bytes]:
+        failed: NetworkError  # raised behind the `except`: the cause has the address in it
         try:
             code, payload = await super().do_request(*args, **kwargs)
         except NetworkError as error:
-            cause = error.__cause__
-            reason = type(cause).__name__
-            if isinstance(cause, httpx.ConnectError | httpx.ConnectTimeout | httpx.PoolTimeout):
-                raise _Unreached(f"{reason}: {cause}") from None
-            if isinstance(cause, httpx.ProxyError):
-                raise _Unreached(f"the proxy refuses: {cause}") from None
-            raise _Unknown(reason) from None
+            failed = _failure(error.__cause__)
         except (httpx.InvalidURL, RuntimeError) as error:
-            raise _Unknown(type(error).__name__) from None
-        if code == 429:
-            raise _Flooded(_retry_after(payload))
-        if code >= 500:
-            raise _Unknown(f"the server answers with {code}")
-        return code, payload
+            failed = _Unknown(type(error).__name__)
+        else:
+            return _answer(code, payload)
+        raise failed
 
 
 class Telegram:
@@ -212,7 +206,8 @@ class Telegram:
         self._rooms = rooms
         self._chats = {int(room): room for room in rooms if not room.startswith("@")}
         self._ids = {room: chat for chat, room in self._chats.items()}
-        logging.getLogger("httpx").addFilter(_HIDDEN)
+        for logger in ("httpx", "telegram.Bot"):
+            logging.getLogger(logger).addFilter(_HIDDEN)
         # A kept connection may be closed by the server just as a message goes out, whose outcome would be
         # unknown; a new one fails before.
         self._request = _Request(
@@ -748,6 +743,22 @@ def _pauses() -> Iterator[float]:
         pause = min(pause * 2, LONGEST_PAUSE)
 
 
+def _failure(cause: BaseException | None) -> NetworkError:
+    """Return whether the server may have what was sent, by how the HTTP client failed."""
+    reason = type(cause).__name__
+    unsent = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.ProxyError)
+    return _Unreached(f"{reason}: {cause}") if isinstance(cause, unsent) else _Unknown(reason)
+
+
+def _answer(code: int, payload: bytes) -> tuple[int, bytes]:
+    """Return an answer that the library may read."""
+    if code == 429:
+        raise _Flooded(_retry_after(payload))
+    if code >= 500:
+        raise _Unknown(f"the server answers with {code}")
+    return code, payload
+
+
 def _retry_after(payload: bytes) -> float:
     """Return the seconds that a flooded server asks for, 5 if it does not say."""
     try:
@@ -822,7 +833,7 @@ def _decoded(content: bytes) -> str | None:
 
 def _said(error: Exception) -> str:
     """Return what a server says, as one line without a token or control characters."""
-    text = clean(_TOKEN.sub("(token)", str(error)))
+    text = clean(_SHOWN_TOKEN.sub("(token)", str(error)))
     return one_line(text, 300) or type(error).__name__
 
 

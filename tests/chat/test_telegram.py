@@ -481,11 +481,9 @@ def test_another_reader(server: TelegramServer) -> None:
 
 
 def _poll_once(server: TelegramServer) -> None:
-    import urllib.request
-
-    with urllib.request.urlopen(
-        f"{server.url}/bot{TOKEN}/getUpdates?timeout=1", timeout=seconds(10)
-    ):
+    """Ask for updates; the platform, which asks again, may end this."""
+    address = f"{server.url}/bot{TOKEN}/getUpdates?timeout=1"
+    with contextlib.suppress(HTTPError), urlopen(address, timeout=seconds(10)):
         pass
 
 
@@ -749,8 +747,8 @@ def test_a_public_name(server: TelegramServer) -> None:
     ("token", "room", "words"),
     [
         ("700001:" + "w" * 35, ROOM, "refuses the token"),
-        (TOKEN, "-4711", "chat not found"),
-        (TOKEN, "@nobody", "chat not found"),
+        (TOKEN, "-4711", "Chat not found"),
+        (TOKEN, "@nobody", "Chat not found"),
         (TOKEN, "-66", "kicked"),
     ],
 )
@@ -772,7 +770,7 @@ def test_what_no_waiting_repairs(
     run(gateway(server, room), body)
 
 
-@pytest.mark.parametrize("value", ["", "12345", "123:abc\n456:def", "bot123:abcdef"])
+@pytest.mark.parametrize("value", ["", "77777", "123:abc\n456:def", "bot123:abcdef"])
 def test_a_token_that_is_none(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
     """The error names the variable, never its value."""
     monkeypatch.setenv("OTHER_TOKEN", value)
@@ -837,7 +835,7 @@ def test_the_token_is_nowhere(
     run(gateway(server), body)
     assert len(shown) >= 15
     logged = caplog.text + "".join(str(vars(one)) for one in caplog.records)
-    assert "(token)" in logged  # the client does log addresses
+    assert "/bot(token)/" in logged  # the client does log addresses
     everything = "\n".join(shown) + logged + "".join(capfd.readouterr())
     assert secret not in everything
 
