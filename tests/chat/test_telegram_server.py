@@ -44,6 +44,11 @@ def bot(server: TelegramServer, monkeypatch: pytest.MonkeyPatch) -> Generator[Te
     session.close()
 
 
+def updates(bot: TeleBot, long_polling_timeout: int = 1, **given: Any) -> list[types.Update]:
+    """Ask for updates; the library waits for 20 seconds unless told otherwise."""
+    return bot.get_updates(long_polling_timeout=long_polling_timeout, **given)
+
+
 def refusal(error: pytest.ExceptionInfo[ApiTelegramException]) -> tuple[int, str]:
     """Return what an error says."""
     return error.value.error_code, error.value.description
@@ -54,22 +59,22 @@ def test_updates(server: TelegramServer, bot: TeleBot) -> None:
     assert bot.get_me().username == "steersman_bot"
     for text in ("one", "two"):
         server.act("say", chat=GROUP, user=ANN, text=text)
-    found = bot.get_updates()
+    found = updates(bot)
     assert [one.message.text for one in found] == ["one", "two"]
     assert found[0].message.from_user.full_name == "Ann"
-    assert [one.message.text for one in bot.get_updates()] == ["one", "two"]
-    assert [one.message.text for one in bot.get_updates(offset=found[1].update_id)] == ["two"]
-    assert [one.message.text for one in bot.get_updates()] == ["two"]
-    assert bot.get_updates(offset=found[1].update_id + 1, timeout=1) == []
+    assert [one.message.text for one in updates(bot)] == ["one", "two"]
+    assert [one.message.text for one in updates(bot, offset=found[1].update_id)] == ["two"]
+    assert [one.message.text for one in updates(bot)] == ["two"]
+    assert updates(bot, offset=found[1].update_id + 1) == []
     server.act("edit", chat=GROUP, message=1, text="uno")
     server.act("react", chat=GROUP, message=1, user=ANN, emoji=["👍"])  # nobody asked for it
     server.act("say", chat=GROUP, user=ANN, text="three", to=1)
-    edit, third = bot.get_updates()
+    edit, third = updates(bot)
     assert (edit.edited_message.text, third.message.reply_to_message.text) == ("uno", "uno")
-    bot.get_updates(offset=third.update_id + 1, allowed_updates=["message_reaction"])
+    updates(bot, offset=third.update_id + 1, allowed_updates=["message_reaction"])
     server.act("react", chat=GROUP, message=1, user=ANN, emoji=["👎"])
     server.act("say", chat=GROUP, user=ANN, text="nobody asked for it")
-    (reaction,) = bot.get_updates(timeout=5)
+    (reaction,) = updates(bot)
     assert [one.emoji for one in reaction.message_reaction.new_reaction] == ["👎"]
 
 
@@ -79,7 +84,7 @@ def test_long_polling(server: TelegramServer, bot: TeleBot) -> None:
 
     def poll() -> None:
         try:
-            found.append([one.message.text for one in bot.get_updates(long_polling_timeout=20)])
+            found.append([one.message.text for one in updates(bot, long_polling_timeout=20)])
         except ApiTelegramException as error:
             found.append(error.error_code)
 
@@ -92,19 +97,19 @@ def test_long_polling(server: TelegramServer, bot: TeleBot) -> None:
         if more == "say":
             server.act("say", chat=GROUP, user=ANN, text="wakes it")
         else:
-            offset = bot.get_updates()[0].update_id + 1 if server.act("pending") else 0
-            assert bot.get_updates(offset=offset, long_polling_timeout=1) == []
+            offset = updates(bot)[0].update_id + 1 if server.act("pending") else 0
+            assert updates(bot, offset=offset) == []
         waiting.join(seconds(20))
         if more == "say":
-            (update,) = bot.get_updates()
-            bot.get_updates(offset=update.update_id + 1, limit=1)
+            (update,) = updates(bot)
+            updates(bot, offset=update.update_id + 1, limit=1)
     assert found == [["wakes it"], 409]
     bot.set_webhook("https://example.org")
     with pytest.raises(ApiTelegramException) as conflict:
-        bot.get_updates()
+        updates(bot)
     assert refusal(conflict)[0] == 409
     bot.delete_webhook()
-    assert bot.get_updates() == []
+    assert updates(bot) == []
 
 
 def test_messages(server: TelegramServer, bot: TeleBot) -> None:
@@ -149,7 +154,7 @@ def test_buttons(server: TelegramServer, bot: TeleBot) -> None:
     keyboard = types.InlineKeyboardMarkup([[types.InlineKeyboardButton("Yes", callback_data="y")]])
     sent = bot.send_message(GROUP, "?", reply_markup=keyboard)
     server.act("press", chat=GROUP, message=sent.message_id, user=ANN)
-    (update,) = bot.get_updates()
+    (update,) = updates(bot)
     query = update.callback_query
     assert (query.data, query.from_user.id, query.message.message_id) == ("y", ANN, sent.message_id)
     assert bot.answer_callback_query(query.id)
@@ -164,7 +169,7 @@ def test_files_and_chats(server: TelegramServer, bot: TeleBot) -> None:
     """A document is fetched by its path; a chat tells who is in it."""
     document = {"name": "a.txt", "content": base64.b64encode(b"text").decode()}
     server.act("say", chat=GROUP, user=ANN, text="see", document=document)
-    (update,) = bot.get_updates()
+    (update,) = updates(bot)
     file = bot.get_file(update.message.document.file_id)
     assert bot.download_file(file.file_path) == b"text"
     assert bot.get_chat(GROUP).title == "Crew"
@@ -204,7 +209,7 @@ def test_it_keeps_its_state(server: TelegramServer, bot: TeleBot) -> None:
     server.kill()
     server.start()
     assert [one["text"] for one in server.act("messages", chat=GROUP)] == ["before", "answer"]
-    assert [one.message.text for one in bot.get_updates()] == ["before"]
+    assert [one.message.text for one in updates(bot)] == ["before"]
 
 
 @pytest.mark.parametrize("kind", ["query", "form", "json", "multipart"])
