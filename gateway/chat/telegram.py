@@ -282,14 +282,22 @@ class Telegram:
         except ChatMigrated as error:
             await self._move(room, error.new_chat_id)
 
-    async def _chat(self, room: str) -> Chat:
-        """Return the chat of a room.
+    async def _about(self, method: str, room: str, **more: int) -> Any:
+        """Return what a method says of a room, as it is.
 
-        The library's own method refuses what lacks a field that came with a later version of the API. The
-        name is lower case as in `_updates`.
+        The library's own methods refuse an object without a field that came with another version of the
+        API. The name is lower case as in `_updates`.
         """
-        arguments = {"chat_id": self._ids.get(room, room)}
-        return Chat.de_json(await self._bot.do_api_request("getchat", arguments), self._bot)
+        arguments = {"chat_id": self._ids.get(room, room), **more}
+        return await self._run(self._bot.do_api_request(method, arguments))
+
+    async def _chat(self, room: str) -> Chat:
+        return Chat.de_json(await self._about("getchat", room), self._bot)
+
+    async def _member(self, room: str, person: int) -> tuple[str, User]:
+        """Return what somebody is in a room, such as `administrator`, and who they are."""
+        found = await self._about("getchatmember", room, user_id=person)
+        return str(found["status"]), User.de_json(found["user"], self._bot)
 
     async def _updates(self, offset: int) -> list[tuple[int, Update | None]]:
         """Return the next updates and their ids, waiting for some; none for what cannot be read.
@@ -555,12 +563,10 @@ class Telegram:
     async def _look_up(self, room: str, person: str) -> None:
         """Note the name of a member; without one the message mentions nobody."""
         try:
-            member = await self._run(
-                self._bot.get_chat_member(self._ids.get(room, room), int(person))
-            )
+            _, user = await self._member(room, int(person))
         except (TelegramError, _Closed, *_UNREADABLE):
             return
-        self._names.put(*_sender(member.user))
+        self._names.put(*_sender(user))
 
     async def _deliver(self, room: str, post: Callable[[int | str], Awaitable[T]]) -> T:
         """Call a method that must not be called twice, once the server can be reached."""
@@ -626,20 +632,20 @@ class Telegram:
     async def _check_room(self, room: str, me: User) -> list[str]:
         """Return lines about a room: what it is, who manages it, and what the bot can read there."""
         try:
-            chat = await self._run(self._chat(room))
+            chat = await self._chat(room)
             lines = [f"room {room}: {chat.type} `{one_line(_title(chat), 64)}`, id {chat.id}"]
             if chat.type == Chat.PRIVATE:
                 return lines
-            member = await self._run(self._bot.get_chat_member(chat.id, me.id))
+            status, _ = await self._member(room, me.id)
         except ChatMigrated as error:
             return [f"room {room}: moved, its id is now {error.new_chat_id}"]
         except (BadRequest, Forbidden) as error:
             raise _no_room(room, error) from None
-        if member.status in ("left", "kicked"):
+        if status in ("left", "kicked"):
             raise ConfigError(
                 f"room {room}: the bot is not a member", "Add the bot to the chat, and try again."
             )
-        is_manager = member.status in ("administrator", "creator")
+        is_manager = status in ("administrator", "creator")
         if not is_manager:
             lines.append("  reactions are not received: the bot is no administrator there")
             if not me.can_read_all_group_messages:
@@ -647,16 +653,20 @@ class Telegram:
                     "  only commands, and answers to the bot, are received: switch off its privacy"
                     " mode (@BotFather, /setprivacy), or make it an administrator"
                 )
-        try:
-            managers = await self._run(self._bot.get_chat_administrators(chat.id))
-        except (TelegramError, *_UNREADABLE):
-            return lines
-        for one in managers:
-            if not one.user.is_bot:
-                also = f" @{one.user.username}" if one.user.username else ""
-                name = one_line(one.user.full_name, 64)
-                lines.append(f"  administrator {one.user.id} = {name}{also}")
+        for manager in await self._managers(room):
+            also = f" @{manager.username}" if manager.username else ""
+            name = one_line(manager.full_name, 64)
+            lines.append(f"  administrator {manager.id} = {name}{also}")
         return lines
+
+    async def _managers(self, room: str) -> list[User]:
+        """Return the people who manage a room; nobody if the server does not say."""
+        try:
+            found = await self._about("getchatadministrators", room)
+            users = [User.de_json(manager["user"], self._bot) for manager in found]
+        except (TelegramError, *_UNREADABLE):
+            return []
+        return [user for user in users if not user.is_bot]
 
     async def aclose(self) -> None:
         """End all requests; idempotent."""

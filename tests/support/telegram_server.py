@@ -603,7 +603,7 @@ def _member(user: Object, status: str) -> Object:
         rights = ("can_be_edited", "is_anonymous", "can_manage_chat", "can_delete_messages")
         rights += ("can_manage_video_chats", "can_restrict_members", "can_promote_members")
         rights += ("can_change_info", "can_invite_users", "can_post_stories", "can_edit_stories")
-        found |= dict.fromkeys((*rights, "can_delete_stories"), False)
+        found |= dict.fromkeys((*rights, "can_delete_stories", "can_send_welcome_messages"), False)
     if status == "kicked":
         found["until_date"] = 0
     return found
