@@ -230,7 +230,7 @@ class Telegram:
         self._files = f"{settings.server}/file/bot{token}/"
         self._memory: Memory | None = None
         self._me = 0
-        self._texts = _Recent()  # of messages, to tell an edit from other changes
+        self._forms = _Recent()  # of messages, to tell an edit from other changes
         self._names = _Recent()  # of people, by their ids
         self._tasks: set[asyncio.Future[Any]] = set()
         self._typing: set[str] = set()
@@ -352,10 +352,13 @@ class Telegram:
             await self._move(room, message.migrate_to_chat_id)
             return []
         said = await self._said(room, message)
-        if said is None or not is_edit:
-            return [said] if said else []
-        is_same = self._texts.get(said.id) == said.text
-        self._texts.put(said.id, said.text)
+        if said is None:
+            return []
+        if not is_edit:
+            self._forms.put(said.id, _form(said))
+            return [said]
+        is_same = self._forms.get(said.id) == _form(said)
+        self._forms.put(said.id, _form(said))
         if is_same:  # a change of something else, such as a preview, is reported alike
             return []
         return [_replacing(said, update.update_id)]
@@ -368,15 +371,12 @@ class Telegram:
         if not sender or not (text or files):
             return None
         self._names.put(sender, name)
-        identity = f"{message.chat.id}/{message.message_id}"
-        if not message.edit_date:
-            self._texts.put(identity, text)
         thread = message.message_thread_id if message.is_topic_message else None
         answered = message.reply_to_message
         # In a topic, what answers nothing answers the message that opened it.
         is_answer = answered and not answered.forum_topic_created and answered.message_id != thread
         return Said(
-            id=identity,
+            id=f"{message.chat.id}/{message.message_id}",
             room=room,
             sender=sender,
             name=name,
@@ -787,6 +787,11 @@ def _sender(actor: User | Chat) -> tuple[str, str]:
 def _title(chat: Chat) -> str:
     """Return what people see as the name of a chat."""
     return chat.title or chat.full_name or chat.username or str(chat.id)
+
+
+def _form(said: Said) -> str:
+    """Return what people see of a message."""
+    return repr((said.text, said.files))
 
 
 def _replacing(said: Said, update: int) -> Said:

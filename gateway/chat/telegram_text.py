@@ -42,11 +42,6 @@ class Span(Value):
     detail: str = ""
 
 
-def units(text: str) -> int:
-    """Return the length of a text in UTF-16 code units."""
-    return len(text) + sum(sign > "\uffff" for sign in text)
-
-
 def plain(text: str) -> str:
     """Return a text without control characters; lines end in a line feed."""
     return _HIDDEN.sub("", text.replace("\r\n", "\n").replace("\r", "\n")).strip("\n")

@@ -265,6 +265,27 @@ def test_files(server: TelegramServer) -> None:
     run(gateway(server, file_bytes=2000), body)
 
 
+def test_another_file_is_an_edit(server: TelegramServer) -> None:
+    """A message whose file is exchanged is a change, although its words are the same."""
+
+    async def body(telegram: Telegram) -> None:
+        read = Reader(telegram)
+        document = {"name": "a.txt", "content": base64.b64encode(b"a").decode()}
+        server.act("say", chat=GROUP, user=ANN, text="see", document=document)
+        first = await read.said()
+        (update,) = server.act("last")
+        message = update["message"]
+        message["document"] |= {"file_name": "b.txt"}
+        for _ in range(2):
+            server.act("raw", update={"edited_message": message | {"edit_date": 1}})
+        server.act("say", chat=GROUP, user=ANN, text="end")
+        second = await read.said()
+        assert (second.replaces, second.files[0].name) == (first.id, "b.txt")
+        assert (await read.said()).text == "end"
+
+    run(gateway(server), body)
+
+
 def test_a_file_that_cannot_be_fetched(server: TelegramServer) -> None:
     """The message comes without the content."""
 

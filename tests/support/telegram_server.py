@@ -148,6 +148,7 @@ class _Service:
         self.changed = threading.Condition()
         self.poller = 0
         self.log: list[Object] = []
+        self.newest: Object = {}
         self.sent: dict[str, list[float]] = {}
         self.state: Object = {
             "next_update": random.randrange(100_000_000, 900_000_000),
@@ -305,6 +306,9 @@ class _Service:
     def pending(self) -> int:
         return len(self.state["updates"])
 
+    def last(self) -> list[Object]:
+        return [self.newest]
+
     def polling(self) -> int:
         return self.poller
 
@@ -313,7 +317,8 @@ class _Service:
     def _append(self, update: Object) -> int:
         number = self.state["next_update"]
         self.state["next_update"] = number + 1
-        self.state["updates"].append({"update_id": number} | update)
+        self.newest = {"update_id": number} | update
+        self.state["updates"].append(self.newest)
         return number
 
     def _update(self, kind: str, content: Object) -> None:
