@@ -278,7 +278,8 @@ class Telegram:
     async def _find(self, room: str) -> None:
         """Find the chat of a room."""
         try:
-            self._place(room, (await self._ask(lambda: self._chat(room))).id)
+            answers = (BadRequest, Forbidden, ChatMigrated)
+            self._place(room, (await self._ask(lambda: self._chat(room), *answers)).id)
         except ChatMigrated as error:
             await self._move(room, error.new_chat_id)
 
@@ -300,20 +301,24 @@ class Telegram:
         return str(found["status"]), User.de_json(found["user"], self._bot)
 
     async def _updates(self, offset: int) -> list[tuple[int, Update | None]]:
-        """Return the next updates and their ids, waiting for some; none for what cannot be read.
+        """Return the next updates after their ids, waiting for some; none for what cannot be read.
 
         The name of the method is lower case because the library offers its result as it is only under a
         name of which it has no method; the API ignores case.
         """
         arguments = {"offset": offset, "timeout": int(POLL), "allowed_updates": UPDATES}
+
+        async def poll() -> list[tuple[int, Any]]:
+            found = await self._bot.do_api_request(
+                "getupdates", api_kwargs=arguments, read_timeout=POLL + ANSWER
+            )
+            return [(int(update["update_id"]), update) for update in found]
+
         pauses, conflicts = _pauses(), 0
         while True:
             try:
-                found = await self._ask(
-                    lambda: self._bot.do_api_request(
-                        "getupdates", api_kwargs=arguments, read_timeout=POLL + ANSWER
-                    )
-                )
+                found = await self._ask(poll, Conflict)
+                return [(number, self._update(update)) for number, update in found]
             except Conflict as error:
                 conflicts += 1
                 if conflicts > CONFLICTS or "webhook" in str(error).lower():
@@ -322,19 +327,13 @@ class Telegram:
                         "End the other program, or delete its webhook; each bot can have one reader.",
                     ) from None
                 await self._run(asyncio.sleep(next(pauses)))
-                continue
-            return [read for one in found if (read := self._update(one))]
 
-    def _update(self, found: Any) -> tuple[int, Update | None] | None:
-        """Return an update, without content if the library cannot read it: the next ones still come."""
+    def _update(self, found: Any) -> Update | None:
+        """Return an update; none if the library cannot read it: the next ones still come."""
         try:
-            update_id = int(found["update_id"])
+            return Update.de_json(found, self._bot)
         except _UNREADABLE:
             return None
-        try:
-            return update_id, Update.de_json(found, self._bot)
-        except _UNREADABLE:
-            return update_id, None
 
     async def _read(self, update: Update | None) -> list[Inbound]:
         """Return what a person did, if they did it in one of the rooms."""
@@ -679,8 +678,8 @@ class Telegram:
 
     # Requests
 
-    async def _ask(self, call: Callable[[], Awaitable[T]]) -> T:
-        """Call a method that only reads until the server answers it."""
+    async def _ask(self, call: Callable[[], Awaitable[T]], *answers: type[TelegramError]) -> T:
+        """Call a method that only reads until the server answers it; `answers` are raised."""
         pauses = _pauses()
         while True:
             try:
@@ -689,9 +688,9 @@ class Telegram:
                 raise _bad_token(self._settings.token_env) from None
             except _Flooded as error:
                 await self._run(asyncio.sleep(error.seconds))
-            except (ChatMigrated, Conflict, BadRequest, Forbidden):
-                raise
-            except (TelegramError, *_UNREADABLE):
+            except (TelegramError, *_UNREADABLE) as error:
+                if isinstance(error, answers):
+                    raise
                 await self._run(asyncio.sleep(next(pauses)))
 
     async def _run(self, work: Awaitable[T]) -> T:
@@ -855,7 +854,7 @@ def _said(error: Exception) -> str:
 def _bad_token(variable: str) -> ConfigError:
     return ConfigError(
         f"Telegram refuses the token in `{variable}`",
-        "Ask @BotFather for the bot's token, and set the variable to it.",
+        "Set it to the bot's token, which @BotFather gives out, and check `server`.",
     )
 
 

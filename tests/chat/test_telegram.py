@@ -428,6 +428,21 @@ def test_an_unreachable_server_is_waited_for(server: TelegramServer) -> None:
     run(gateway(server), body)
 
 
+@pytest.mark.parametrize("code", [400, 403, 418, 500])
+def test_a_server_that_fails_is_asked_again(server: TelegramServer, code: int) -> None:
+    """Whatever it answers to the request for updates; what was said is not lost."""
+    server.act("put", name="fails", value={"getUpdates": code})
+    server.act("say", chat=GROUP, user=ANN, text="still there")
+
+    async def body(telegram: Telegram) -> None:
+        read = Reader(telegram)
+        await until(lambda: len(calls(server, "getUpdates")) > 1)
+        server.act("put", name="fails", value={})
+        assert (await read.said()).text == "still there"
+
+    run(gateway(server), body)
+
+
 def test_a_gap_after_a_day(server: TelegramServer) -> None:
     """The server keeps updates for a day: a longer absence is a gap in each room."""
     long_ago, lately = int(time.time() - KEPT - 60), int(time.time() - KEPT + 600)

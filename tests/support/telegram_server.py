@@ -356,8 +356,7 @@ class _Service:
         found = METHODS.get(method.lower())
         if found is None:
             raise _Refused(404, "Not Found: method not found")
-        if method.lower() != "getupdates":
-            self.log.append({"method": found.__name__, "given": given})
+        self.log.append({"method": found.__name__, "given": given})
         code = self.state["fails"].get(found.__name__, 0)
         if code:
             raise _Refused(code, {502: "Bad Gateway", 403: "Forbidden: no"}.get(code, "failed"))
