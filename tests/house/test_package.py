@@ -20,6 +20,7 @@ NAMES = {
     "agent-client-protocol": "acp",
     "mcp-types": "mcp_types",
     "opentelemetry-sdk": "opentelemetry",
+    "python-telegram-bot": "telegram",
     "ruamel.yaml": "ruamel",
     "sse-starlette": "sse_starlette",
     "tomli-w": "tomli_w",
