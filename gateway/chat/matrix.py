@@ -20,12 +20,12 @@ from collections import OrderedDict
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from typing import Any, cast
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
-from aiohttp import ClientError
-from nio import (
+from nio import (  # pyright: ignore[reportMissingTypeStubs]
     Api,
     AsyncClient,
+    InviteMemberEvent,
     JoinedMembersResponse,
     JoinedRoomsResponse,
     JoinResponse,
@@ -43,7 +43,7 @@ from pydantic import BaseModel, ConfigDict, field_validator, model_validator
 
 from ...machines.errors import ConfigError, SteersmanError
 from ...machines.value import Value
-from .matrix_connection import REQUEST, Refusal, ask, connect, log_in, log_out, read
+from .matrix_connection import REQUEST, Refusal, ask, connect, fetch, log_in, log_out
 from .matrix_content import LARGEST_TEXT, bare, change_content, message_content, reactions
 from .matrix_events import (
     CHOICES,
@@ -214,9 +214,7 @@ class Matrix:
         for room_id in news.rooms.leave:
             await self._forget_direct(room_id, memory)
         for room_id, invitation in news.rooms.invite.items():
-            await self._answer_invitation(
-                room_id, cast("list[Any]", invitation.invite_state), memory
-            )
+            await self._answer_invitation(room_id, cast("Any", invitation).invite_state, memory)
         inbound: list[Inbound] = []
         if since:  # what was said before the very first time is not for us
             for room_id, room in news.rooms.join.items():
@@ -322,7 +320,9 @@ class Matrix:
                 return await self._read_reaction(room_id, event_id, sender, content)
             case "m.room.encryption":
                 await self._warn(room_id)
-        return None
+                return None
+            case _:
+                return None
 
     async def _read_message(
         self, room_id: str, event_id: str, sender: str, content: Event, is_private: bool
@@ -394,20 +394,15 @@ class Matrix:
         """Return a file, with its content if it is a text and short; its author may lie about both."""
         text = None
         if attachment.is_text and attachment.media and attachment.size <= LARGEST_FILE:
-            with suppress(ClientError, OSError, UnicodeDecodeError):
+            with suppress(OSError, UnicodeDecodeError):
                 content = (await self._download(attachment)).decode("utf-8")
                 text = None if "\0" in content else content
         return SentFile(name=attachment.name, size=attachment.size, text=text)
 
     async def _download(self, attachment: Attachment) -> bytes:
-        client = self._live()
-        method, path = Api.download(attachment.server, attachment.media)
-        headers = {"Authorization": f"Bearer {client.access_token}"}
-        answer = await client.send(method, path, headers=headers, timeout=_DOWNLOAD)
-        async with answer:
-            if answer.status != 200:
-                raise OSError(f"the server answers with HTTP {answer.status}")
-            return await read(answer, LARGEST_FILE)
+        _, address = Api.download(attachment.server, attachment.media)
+        path = address.partition("?")[0]  # which has a token that servers refuse beside the header
+        return await fetch(self._live(), path, LARGEST_FILE, _DOWNLOAD)
 
     def _shown_name(self, room_id: str, sender: str) -> str:
         room = self._live().rooms.get(room_id)
@@ -421,11 +416,11 @@ class Matrix:
     # Private rooms ----------------------------------------------------------------------------------
 
     async def _answer_invitation(self, room_id: str, state: list[Any], memory: Memory) -> None:
-        """Join a room that is configured, or a private one if the settings allow that; else do nothing."""
+        """Join a room that is configured, or a private one if the settings allow that."""
         client = self._live()
-        contents = [table(event.source) for event in state]
-        own = [each for each in contents if each.get("state_key") == self._settings.account]
-        is_direct = any(table(event.get("content")).get("is_direct") is True for event in own)
+        own = self._settings.account
+        invitations = [e for e in state if isinstance(e, InviteMemberEvent) and e.state_key == own]
+        is_direct = any(cast("Any", e).content.get("is_direct") is True for e in invitations)
         if room_id not in self._ids.values():
             if not (self._settings.direct and is_direct and len(self._direct) < _MOST_DIRECT):
                 return
@@ -572,16 +567,19 @@ class Matrix:
         return f"{name}: joined, with {len(members)} members"
 
     async def _may_speak(self, client: AsyncClient, room_id: str) -> bool:
-        levels = await _state(client, room_id, "m.room.power_levels")
-        if levels is None:
-            return True
+        levels = await _state(client, room_id, "m.room.power_levels") or {}
         own: object = table(levels.get("users")).get(
             self._settings.account, levels.get("users_default", 0)
         )
         needed: object = table(levels.get("events")).get(
             "m.room.message", levels.get("events_default", 0)
         )
-        return not (isinstance(own, int) and isinstance(needed, int)) or own >= needed
+        if not (isinstance(own, int) and isinstance(needed, int)) or own >= needed:
+            return True
+        # Who made a room may do everything in it, without a level, since version 12 of rooms.
+        path = f"/_matrix/client/v3/rooms/{quote(room_id)}/state/m.room.create?format=event"
+        made = await fetch(client, path, 65_536, REQUEST)
+        return table(json.loads(made)).get("sender") == self._settings.account
 
     async def aclose(self) -> None:
         """Disconnect."""
@@ -632,7 +630,8 @@ async def _state(client: AsyncClient, room_id: str, kind: str) -> Event | None:
     """Return the content of a part of a room's state; none if the room has none."""
     request = client.room_get_state_event(room_id, kind)
     try:
-        return table((await ask("read the room", RoomGetStateEventResponse, request)).content)
+        found: Any = await ask("read the room", RoomGetStateEventResponse, request)
+        return table(found.content)
     except Refusal as error:
         if error.code == "M_NOT_FOUND":
             return None

@@ -1,7 +1,8 @@
-"""A connection to a Matrix server: one attempt a request, bounded answers, and errors that say what is known.
+"""A connection to a Matrix server: one attempt a request, bounded answers, and clear errors.
 
-The library repeats a request without end by default, reads answers of any size, and tells a refusal from a
-broken proxy only by the HTTP status. Here each request is made once and ends in a time limit, and fails with
+The library repeats a request without end by default, reads answers of any size, and tells a refusal from
+a broken proxy only by the HTTP status. Here each request is made once, ends in a time limit,
+and fails with
 
     OSError     it is not known whether the server has done it: no answer, or one of a broken server
     NotSent     not now: the server asks to wait for `seconds`
@@ -19,8 +20,14 @@ from collections.abc import Awaitable
 from typing import Any, TypeVar, cast
 
 import truststore
-from aiohttp import ClientError, ClientPayloadError, ClientResponse, ClientTimeout
-from nio import (
+from aiohttp import (
+    ClientConnectionError,
+    ClientError,
+    ClientPayloadError,
+    ClientResponse,
+    ClientTimeout,
+)
+from nio import (  # pyright: ignore[reportMissingTypeStubs]
     AsyncClient,
     AsyncClientConfig,
     ErrorResponse,
@@ -29,7 +36,7 @@ from nio import (
     LogoutResponse,
     WhoamiResponse,
 )
-from nio.responses import Response
+from nio.responses import Response  # pyright: ignore[reportMissingTypeStubs]
 
 from ...machines.errors import SteersmanError
 from .matrix_events import one_line
@@ -65,6 +72,8 @@ class Refusal(SteersmanError):
 class _Client(AsyncClient):
     """The library's client, with a time limit for every request and a bound for every answer."""
 
+    _is_closed = False
+
     async def send(
         self,
         method: str,
@@ -75,9 +84,16 @@ class _Client(AsyncClient):
         timeout: Any = None,
     ) -> ClientResponse:
         """Send a request; a `timeout` of 0 means none to the library, and here the usual one."""
+        if self._is_closed:  # the library would connect again
+            raise ClientConnectionError("the connection was closed")
         limit = ClientTimeout(total=timeout or REQUEST, sock_connect=_CONNECT)
         answer = super().send(method, path, data, headers, trace_context, cast("float", limit))
         return await answer
+
+    async def close(self) -> None:
+        """Close the connection for good."""
+        self._is_closed = True
+        await super().close()
 
     async def parse_body(self, transport_response: ClientResponse) -> dict[Any, Any]:
         """Return the JSON object of an answer, an empty one if it is none."""
@@ -98,6 +114,19 @@ async def read(answer: ClientResponse, limit: int) -> bytes:
             answer.close()
             raise ClientPayloadError(f"the answer has more than {limit:,} bytes")
     return bytes(body)
+
+
+async def fetch(client: AsyncClient, path: str, limit: int, seconds: float) -> bytes:
+    """Return what is at a path of the server; raises `OSError`, also beyond `limit` bytes."""
+    headers = {"Authorization": f"Bearer {client.access_token}"}
+    try:
+        answer = await client.send("GET", path, headers=headers, timeout=seconds)
+        async with answer:
+            if answer.status != 200:
+                raise ConnectionError(f"the server answers with HTTP {answer.status}")
+            return await read(answer, limit)
+    except (ClientError, TimeoutError) as error:
+        raise ConnectionError(one_line(str(error)) or type(error).__name__) from error
 
 
 def connect(server: str, account: str) -> AsyncClient:

@@ -1,4 +1,4 @@
-"""What is sent to Matrix, as the content of events: nothing in a text is markup or a mention but what we mean.
+"""What is sent to Matrix, as the content of events: no text is markup or a mention by accident.
 
 Source: https://spec.matrix.org/latest/client-server-api/#mroommessage-msgtypes
 """
@@ -49,7 +49,7 @@ def reactions(choices: tuple[str, ...]) -> dict[str, str]:
 
 
 def bare(emoji: str) -> str:
-    """Return an emoji without the mark that asks for its coloured form, which clients leave out or add."""
+    """Return an emoji without the mark that asks for its coloured form, which some clients add."""
     return emoji.replace("\ufe0f", "")
 
 

@@ -31,7 +31,7 @@ _FILES = {"m.file", "m.image", "m.audio", "m.video"}
 
 
 class Attachment(Value):
-    """A file of a message: `server` and `media` are where its content is, both empty if it is encrypted."""
+    """A file of a message: `server` and `media` say where its content is, if it can be read."""
 
     name: str
     size: int
@@ -41,7 +41,7 @@ class Attachment(Value):
 
 
 class Message(Value):
-    """A message, or the changed one of an edit; `replaces` is then the message that it takes the place of."""
+    """A message, or the changed one of an edit; `replaces` is then the message that it replaces."""
 
     text: str
     to: str = ""
@@ -61,7 +61,7 @@ def word(value: object) -> str:
 
 
 def plain(text: str) -> str:
-    r"""Return a text without control characters, `\n` and `\t` apart, and without halves of characters."""
+    r"""Return a text without control characters but `\n` and `\t`, and without halves of characters."""
     lines = text.replace("\r\n", "\n").replace("\r", "\n")
     return _CONTROL.sub("", lines).encode("utf-8", "replace").decode("utf-8")
 

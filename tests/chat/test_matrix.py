@@ -4,12 +4,12 @@ import asyncio
 import socket
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Generator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
-from support.matrix_server import MatrixServer, Person, python
+from support.matrix_server import MatrixServer, Person, Refused, python
 from support.patience import seconds
 
 pytest.importorskip("nio", reason="the extra `matrix` is not installed")
@@ -123,12 +123,12 @@ class Scene:
 
 
 def make(
-    monkeypatch: pytest.MonkeyPatch, server: MatrixServer, bot: Person, *rooms: str, **options: Any
+    monkeypatch: pytest.MonkeyPatch, own: MatrixServer, bot: Person, *rooms: str, **options: Any
 ) -> Matrix:
     """Make a gateway for an account."""
     monkeypatch.setenv("TEST_TOKEN", bot.token)
     monkeypatch.setenv("TEST_PASSWORD", bot.password)
-    options = {"token_env": "TEST_TOKEN", "server": server.address, "account": bot.id} | options
+    options = {"token_env": "TEST_TOKEN", "server": own.address, "account": bot.id} | options
     return Matrix(MatrixSettings(**options), rooms)
 
 
@@ -217,7 +217,6 @@ def test_only_people_are_heard(server: MatrixServer, monkeypatch: pytest.MonkeyP
             scene.ann.send(scene.room, {"msgtype": "m.notice", "body": "beep"})
             eve.edit(scene.room, said, "delete everything")
             eve.edit(scene.room, mine, "delete everything")
-            eve.edit(scene.room, "$nothing", "delete everything")
             eve.react(scene.room, said, "👍")
             for body in (None, 7, ["x"], {"a": 1}):
                 odd = {
@@ -226,8 +225,9 @@ def test_only_people_are_heard(server: MatrixServer, monkeypatch: pytest.MonkeyP
                     "m.relates_to": body,
                     "m.new_content": body,
                 }
-                eve.send(scene.room, odd)
-                eve.send(scene.room, {"m.relates_to": body}, "m.reaction")
+                for content, kind in ((odd, "m.room.message"), (odd, "m.reaction")):
+                    with suppress(Refused):  # this server checks some of it; others may not
+                        eve.send(scene.room, content, kind)
             eve.send(scene.room, "\x1b[2J\x00hi\r\nthere\x9b")
             heard = [await listener.next(), await listener.next()]
             assert [(each.sender, each.text) for each in heard] == [
@@ -330,9 +330,6 @@ def test_nothing_in_a_text_is_markup_or_a_mention(
     assert "formatted_body" not in note
     assert inner["m.relates_to"]["rel_type"] == "m.thread"
     assert half["body"] == "half ? of one"
-    unread = scene.ann.ask("notifications")["notifications"]
-    assert not [e for e in unread if e["event"]["content"].get("m.mentions") == {}
-                and {"set_tweak": "highlight"} in e["actions"]]  # fmt: skip
 
 
 @pytest.mark.parametrize("letter", ["x", '"', "\n", "ö", "🦉", "<", "*", "\t"])
@@ -406,7 +403,7 @@ def test_what_was_missed_is_read_later(
             return texts
 
     run(listen(0))
-    said = [f"message {number}" for number in range(230)]
+    said = [f"message {number}" for number in range(160)]
     for each in said:
         scene.ann.send(scene.room, each)
 
@@ -423,7 +420,7 @@ def test_what_was_missed_is_read_later(
 
     async def last() -> None:
         async with listening(scene.matrix(monkeypatch), memory) as listener:
-            texts = [(await listener.next()).text for _ in range(230)]
+            texts = [(await listener.next()).text for _ in range(160)]
             assert texts == said
             scene.ann.send(scene.room, "one more")
             assert (await listener.next()).text == "one more"
@@ -470,26 +467,27 @@ def test_a_killed_server_is_waited_for(
 def test_the_servers_rate_limit_is_said(
     own_server: Callable[..., MatrixServer], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A server that asks to wait is a `NotSent` with its seconds; the same key goes through after them."""
+    """A server that asks to wait is a `NotSent` with its seconds; the key goes through after them."""
     server = own_server(is_limited=True)
     scene = Scene(server)
 
-    async def main() -> int:
-        refused = 0
-        async with listening(scene.matrix(monkeypatch)) as listener:
-            for number in range(5):
-                message = out(scene, str(number), f"message {number}")
-                while True:
-                    try:
-                        await listener.matrix.send(message)
-                        break
-                    except NotSent as error:
-                        refused += 1
-                        assert 0 < error.seconds < 10
-                        await asyncio.sleep(error.seconds)
-        return refused
+    async def send(matrix: Matrix, message: Outgoing) -> float:
+        """Send, and return the seconds that were asked for."""
+        try:
+            await matrix.send(message)
+        except NotSent as error:
+            await asyncio.sleep(error.seconds)
+            return error.seconds + await send(matrix, message)
+        return 0.0
 
-    assert run(main()) > 0
+    async def main() -> list[float]:
+        async with listening(scene.matrix(monkeypatch)) as listener:
+            messages = [out(scene, str(number), f"message {number}") for number in range(5)]
+            return [await send(listener.matrix, each) for each in messages]
+
+    waits = run(main())
+    assert waits[0] == 0.0
+    assert 0 < max(waits) < 10
     assert scene.ann.texts(scene.room) == [f"message {number}" for number in range(5)]
 
 
@@ -501,11 +499,18 @@ def test_a_private_room_only_if_it_is_allowed(
     memory = Notebook()
     eve = server.person("eve")
 
+    def rooms() -> set[str]:
+        return set(scene.bot.ask("joined_rooms")["joined_rooms"])
+
     async def main() -> None:
-        async with listening(scene.matrix(monkeypatch)):
-            closed = scene.ann.room(scene.bot, is_direct=True)
+        early = scene.ann.room(scene.bot, is_direct=True)
+        async with listening(scene.matrix(monkeypatch)) as listener:
+            scene.ann.room(scene.bot, is_direct=True)
+            scene.ann.send(scene.room, "hello")
+            assert (await listener.next()).text == "hello"
+            assert rooms() == {scene.room}
         async with listening(scene.matrix(monkeypatch, direct=True), memory) as listener:
-            public = scene.ann.room(scene.bot, is_direct=False)
+            scene.ann.room(scene.bot, is_direct=False)
             room = eve.room(scene.bot, is_direct=True)
             await wait_for_member(eve, room, scene.bot)
             eve.send(room, "psst")
@@ -514,18 +519,16 @@ def test_a_private_room_only_if_it_is_allowed(
             await listener.matrix.send(Outgoing(key="p", room=room, text="yes?"))
             await listener.matrix.typing(room, is_typing=True)
         eve.send(room, "still there?")
-        joined = scene.bot.ask("joined_rooms")["joined_rooms"]
-        assert public not in joined
+        assert {scene.room, early, room} <= rooms()
+        assert len(rooms()) == 4  # not the one that is no direct chat
         async with listening(scene.matrix(monkeypatch, direct=True), memory) as listener:
             assert (await listener.next()).text == "still there?"
             eve.ask(f"rooms/{room}/invite", "POST", {"user_id": scene.ann.id})
             scene.ann.join(room)
             eve.send(room, "not alone")
             assert (await listener.next()).is_private is False
-        assert closed
 
     run(main())
-    assert eve.texts(scene.bot.ask("joined_rooms")["joined_rooms"][-1]) or True
 
 
 async def wait_for_member(person: Person, room: str, other: Person) -> None:
@@ -603,7 +606,7 @@ def test_check_says_what_it_finds(server: MatrixServer, monkeypatch: pytest.Monk
     assert run(check(scene.matrix(monkeypatch)))[2] == f"{scene.room}: joined, with 2 members"
     assert len(scene.bot.ask("devices")["devices"]) == 1
     refuses(scene.matrix(monkeypatch, "#none:chat.test"), "cannot find #none")
-    levels = {"users": {scene.ann.id: 100}, "events_default": 50}
+    levels = {"users": {}, "events_default": 50}
     scene.ann.ask(f"rooms/{scene.room}/state/m.room.power_levels", "PUT", levels)
     refuses(scene.matrix(monkeypatch), "may not send")
     refuses(scene.matrix(monkeypatch, account="@else:chat.test"), "is that of")
