@@ -500,9 +500,10 @@ class Matrix:
         transaction = hashlib.sha256(key.encode("utf-8", "replace")).hexdigest()[:40]
         request = self._live().room_send(room_id, kind, content, f"steersman-{transaction}")
         try:
-            return (await ask("send a message", RoomSendResponse, request)).event_id
+            event_id: str = (await ask("send a message", RoomSendResponse, request)).event_id
         except Refusal as error:
             raise NotSent(error.message, seconds=REQUEST if error.is_logged_out else 0.0) from error
+        return event_id
 
     async def _add_buttons(self, room_id: str, event_id: str, message: Outgoing) -> None:
         """React to a question with each of its choices, so that people only have to tap one."""
@@ -623,7 +624,8 @@ async def _room_id(client: AsyncClient, name: str) -> str:
     if not name.startswith("#"):
         return name
     request = client.room_resolve_alias(name)
-    return (await ask(f"find {name}", RoomResolveAliasResponse, request)).room_id
+    room_id: str = (await ask(f"find {name}", RoomResolveAliasResponse, request)).room_id
+    return room_id
 
 
 async def _state(client: AsyncClient, room_id: str, kind: str) -> Event | None:

@@ -39,7 +39,7 @@ from nio import (  # pyright: ignore[reportMissingTypeStubs]
 from nio.responses import Response  # pyright: ignore[reportMissingTypeStubs]
 
 from ...machines.errors import SteersmanError
-from .matrix_events import one_line
+from .matrix_events import one_line, table
 from .platform import NotSent
 
 R = TypeVar("R", bound=Response)
@@ -69,7 +69,7 @@ class Refusal(SteersmanError):
         return self.code in {"M_UNKNOWN_TOKEN", "M_MISSING_TOKEN"}
 
 
-class _Client(AsyncClient):
+class _Client(AsyncClient):  # type: ignore[misc]  # mypy finds no types in the library
     """The library's client, with a time limit for every request and a bound for every answer."""
 
     _is_closed = False
@@ -87,8 +87,9 @@ class _Client(AsyncClient):
         if self._is_closed:  # the library would connect again
             raise ClientConnectionError("the connection was closed")
         limit = ClientTimeout(total=timeout or REQUEST, sock_connect=_CONNECT)
-        answer = super().send(method, path, data, headers, trace_context, cast("float", limit))
-        return await answer
+        sending = super().send(method, path, data, headers, trace_context, cast("float", limit))
+        answer: ClientResponse = await sending
+        return answer
 
     async def close(self) -> None:
         """Close the connection for good."""
@@ -102,7 +103,7 @@ class _Client(AsyncClient):
             parsed: object = json.loads(body)
         except (ValueError, RecursionError):
             return {}
-        return cast("dict[Any, Any]", parsed) if isinstance(parsed, dict) else {}
+        return table(parsed)
 
 
 async def read(answer: ClientResponse, limit: int) -> bytes:
@@ -196,9 +197,11 @@ async def log_in(
         client.access_token = token
     if not client.access_token:
         client.device_id = device
-        login = client.login(password, device_name="steersman")
-        return (await ask("log in", LoginResponse, login)).user_id
-    return (await ask("use the access token", WhoamiResponse, client.whoami())).user_id
+        login = await ask("log in", LoginResponse, client.login(password, device_name="steersman"))
+        account: str = login.user_id
+    else:
+        account = (await ask("use the access token", WhoamiResponse, client.whoami())).user_id
+    return account
 
 
 async def log_out(client: AsyncClient) -> None:
