@@ -1,0 +1,136 @@
+"""Matrix events as values; nothing here trusts that an event has the shape that it should have.
+
+Source: https://spec.matrix.org/latest/client-server-api/#instant-messaging
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, TypeAlias, cast
+
+from ...machines.value import Value
+
+Event: TypeAlias = dict[str, Any]
+
+CHOICES = "steersman.choices"
+"""The key of a question's content under which it has its choices: emoji -> choice."""
+
+LARGEST_FILE = 256 * 1024
+"""Bytes of a file that is downloaded."""
+
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_FALLBACK = re.compile(r"> (\* )?<@[^>\n]*>")
+_MXC = re.compile(r"mxc://([A-Za-z0-9.:\[\]-]{1,255})/([A-Za-z0-9_-]{1,255})")
+_TEXT_TYPES = ("application/json", "application/toml", "application/xml", "application/x-sh")
+_ENDINGS = re.compile(
+    r"\.(c|cfg|conf|cpp|css|csv|diff|go|h|html?|ini|java|js|json|jsonl|log|md|patch|py|rs|rst|sh|sql|tex"
+    r"|toml|ts|tsv|txt|xml|ya?ml)",
+    re.IGNORECASE,
+)
+_FILES = {"m.file", "m.image", "m.audio", "m.video"}
+
+
+class Attachment(Value):
+    """A file of a message: `server` and `media` say where its content is, if it can be read."""
+
+    name: str
+    size: int
+    server: str = ""
+    media: str = ""
+    is_text: bool = False
+
+
+class Message(Value):
+    """A message, or the changed one of an edit; `replaces` is then the message that it replaces."""
+
+    text: str
+    to: str = ""
+    thread: str = ""
+    replaces: str = ""
+    attachment: Attachment | None = None
+
+
+def table(value: object) -> Event:
+    """Return a JSON object, an empty one if the value is none."""
+    return cast("Event", value) if isinstance(value, dict) else {}
+
+
+def word(value: object) -> str:
+    """Return a string, an empty one if the value is none."""
+    return value if isinstance(value, str) else ""
+
+
+def plain(text: str) -> str:
+    r"""Return a text without control characters but `\n` and `\t`, and without halves of characters."""
+    lines = text.replace("\r\n", "\n").replace("\r", "\n")
+    return _CONTROL.sub("", lines).encode("utf-8", "replace").decode("utf-8")
+
+
+def one_line(text: str, longest: int = 200) -> str:
+    """Return what is printable of a text, as one line."""
+    spaced = " ".join(text.split())
+    return "".join(letter for letter in spaced if letter.isprintable())[:longest]
+
+
+def read_message(content: Event) -> Message | None:
+    """Read the content of an `m.room.message`; none if it is a notice, or says nothing.
+
+    Notices are what programs say to people; who answers them has loops.
+    """
+    relation = table(content.get("m.relates_to"))
+    kind, target = relation.get("rel_type"), word(relation.get("event_id"))
+    replaces = target if kind == "m.replace" else ""
+    shown = table(content.get("m.new_content")) if replaces else content
+    msgtype = word(shown.get("msgtype"))
+    if not msgtype or "m.notice" in (msgtype, content.get("msgtype")):
+        return None
+    thread = target if kind == "m.thread" else ""
+    to = word(table(relation.get("m.in_reply_to")).get("event_id"))
+    if thread and relation.get("is_falling_back") is True:
+        to = ""
+    text = plain(word(shown.get("body")))
+    if to and not replaces:
+        text = _without_quote(text)
+    attachment = _attachment(shown, text) if msgtype in _FILES else None
+    if attachment and word(shown.get("filename")) in ("", word(shown.get("body"))):
+        text = ""  # the body is then the name of the file, and no words about it
+    if not text and not attachment:
+        return None
+    return Message(text=text, to=to, thread=thread, replaces=replaces, attachment=attachment)
+
+
+def _without_quote(text: str) -> str:
+    """Leave out the lines with which older clients repeat the message that is answered."""
+    if not _FALLBACK.match(text):
+        return text
+    lines = text.split("\n")
+    quoted = next((at for at, line in enumerate(lines) if not line.startswith(">")), len(lines))
+    return "\n".join(lines[quoted:]).removeprefix("\n")
+
+
+def _attachment(content: Event, body: str) -> Attachment:
+    about = table(content.get("info"))
+    name = one_line(word(content.get("filename")) or body) or "file"
+    size: object = about.get("size")
+    mimetype = word(about.get("mimetype")).partition(";")[0].strip().lower()
+    ending = _ENDINGS.fullmatch(name[name.rfind(".") :]) if "." in name else None
+    place = _MXC.fullmatch(word(content.get("url")))
+    return Attachment(
+        name=name,
+        size=size if isinstance(size, int) and size >= 0 else 0,
+        server=place[1] if place else "",
+        media=place[2] if place else "",
+        is_text=mimetype.startswith("text/") or mimetype in _TEXT_TYPES or ending is not None,
+    )
+
+
+def is_entry(event: Event, account: str) -> bool:
+    """Whether the event is that the account enters the room: what is before it is not for us."""
+    content, unsigned = table(event.get("content")), table(event.get("unsigned"))
+    if event.get("type") != "m.room.member" or event.get("state_key") != account:
+        return False
+    before = table(unsigned.get("prev_content"))
+    is_change = "replaces_state" in unsigned and not before
+    return (
+        content.get("membership") == "join" and before.get("membership") != "join" and not is_change
+    )
