@@ -1,8 +1,8 @@
 """IRC: channels and private chats of one server.
 
-`irctokens` reads and writes the lines and asyncio carries them, since of the whole clients `irc` ends at a
-byte that is not UTF-8, `pydle` splits by characters instead of bytes, `bottom` drops what it cannot decode,
-and `ircstates` fails at a case mapping that it does not know; none confirms what was sent.
+`irctokens` reads and writes the lines, and asyncio carries them. Of the whole clients, `irc` ends at a
+byte that is not UTF-8, `pydle` splits by characters instead of bytes, `bottom` drops what it cannot
+decode; `ircstates` fails at a case mapping that it does not know. None confirms what was sent.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
 from typing import TypeVar
 
-from irctokens import Line
+from irctokens.line import Line
 from pydantic import BaseModel, ConfigDict, Field
 
 from ...machines.errors import ConfigError, SteersmanError
@@ -144,6 +144,7 @@ class _Sending:
 class _History:
     """What is fetched of the rooms' histories: one page at a time, in the order that it was asked for."""
 
+    is_first: bool = True
     asked: deque[str] = field(default_factory=deque[str])
     batches: dict[str, tuple[str, list[Line]]] = field(
         default_factory=dict[str, tuple[str, list[Line]]]
@@ -178,9 +179,7 @@ class Irc:
         self._access = settings.access()
         self._names = rooms
         self.limits = Limits(
-            bytes=_room_for_text(
-                len(settings.nick) + 4, max((len(n.encode()) for n in rooms), default=0)
-            ),
+            bytes=_room_for_text(len(settings.nick) + 4, rooms),
             lines=1,
             interval=settings.interval,
         )
@@ -275,7 +274,10 @@ class Irc:
             while True:
                 line = await connection.read()
                 self._heard_at = time.time()
-                await self._take(connection, line)
+                try:
+                    await self._take(connection, line)
+                except (IndexError, ValueError):  # words or a sender are missing
+                    continue
         finally:
             watch.cancel()
             self._end(connection)
@@ -413,9 +415,7 @@ class Irc:
             to=washed(tags.get("+draft/reply", "") or tags.get("+reply", "")),
             is_private=is_private,
         )
-        mark = (
-            f"{tags['time']} {id}" if id and "time" in tags and "batch" in connection.caps else ""
-        )
+        mark = f"{tags['time']} {id}" if id and "time" in tags and room in self._rooms else ""
         return _Heard(said, time.time(), mark)
 
     def _room_of(self, connection: Connection, target: str, nick: str) -> tuple[str, bool]:
@@ -542,8 +542,8 @@ class Irc:
         room = self._rooms[self._history.asked[0]]
         ids = [(line.tags or {}).get("msgid", "") for line in lines]
         known = self._marks[room.name].partition(" ")[2]
-        is_first = room.since is not None or bool(known and known in ids) or not lines
-        if is_first and (is_failed or not known or known not in ids):
+        is_whole = not self._history.is_first or bool(known and known in ids)
+        if is_failed or not is_whole:
             since = (
                 room.since if not known else _moment(self._marks[room.name].split()[0]).timestamp()
             )
@@ -557,6 +557,7 @@ class Irc:
                 if heard is not None:
                     await self._hand_over(heard)
         if len(lines) >= self._page(connection) and ids[-1]:
+            self._history.is_first = False
             self._ask(connection, room, f"msgid={ids[-1]}")
             return
         await self._release(connection, room)
@@ -566,6 +567,7 @@ class Irc:
         for heard in held:
             await self._hand_over(heard)
         self._history.asked.popleft()
+        self._history.is_first = True
         if self._history.asked:
             self._ask(connection, self._rooms[self._history.asked[0]])
 
@@ -722,7 +724,7 @@ class Irc:
             connection = await Connection.open(self._access)
         except OSError as error:
             raise SteersmanError(
-                f"no connection to `{self._settings.server}`: {washed(str(error)) or type(error).__name__}",
+                f"no connection to `{self._settings.server}`: {washed(repr(error))}",
                 "Check `server` and `tls`, and whether the server runs.",
             ) from error
         try:
@@ -776,11 +778,11 @@ def _is_here(host: str) -> bool:
         return host == "localhost"
 
 
-def _room_for_text(nick: int, target: int) -> int:
+def _room_for_text(nick: int, rooms: tuple[str, ...]) -> int:
     """Return the bytes that a line has for text when the server's longest prefix is before it."""
-    return (
-        512 - len("\r\n") - PREFIX_BYTES - nick - len("PRIVMSG  :") - max(target, 32) - NAME_BYTES
-    )
+    longest = max((len(name.encode()) for name in rooms), default=0)
+    around = len("\r\n") + len("PRIVMSG  :") + max(longest, 32)
+    return 512 - PREFIX_BYTES - nick - around - NAME_BYTES
 
 
 def _keep(words: OrderedDict[str, V], word: str, value: V) -> None:

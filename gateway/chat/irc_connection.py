@@ -9,7 +9,7 @@ import re
 import ssl
 import unicodedata
 
-from irctokens import Line, build, tokenise
+from irctokens.line import Line, build, tokenise
 
 from ...machines.errors import ConfigError
 from ...machines.value import Value
@@ -198,8 +198,11 @@ class Connection:
                 if _WRONG_PASSWORD.search(str(error)):
                     raise self._refused(str(error)) from error
                 raise
-            if self._step(line):
-                return
+            try:
+                if self._step(line):
+                    return
+            except (IndexError, ValueError) as error:  # words are missing
+                raise ConnectionError("the server does not speak IRC") from error
 
     def _step(self, line: Line) -> bool:
         """Take a line of the registration; true when it is over."""
