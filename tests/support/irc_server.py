@@ -108,7 +108,9 @@ class IrcServer:
 
     def _write(self, password: str, fakelag: bool) -> None:
         if self.kind == "ngircd":
-            text = NGIRCD.format(port=self.port, password=f"Password = {password}" if password else "")
+            text = NGIRCD.format(
+                port=self.port, password=f"Password = {password}" if password else ""
+            )
         else:
             hashed = self._hashed(password) if password else ""
             said = f'  password: "{hashed}"' if password else ""
@@ -119,7 +121,9 @@ class IrcServer:
 
     def _hashed(self, password: str) -> str:
         given = f"{password}\n{password}\n".encode()
-        ran = subprocess.run([program("ergo"), "genpasswd"], input=given, capture_output=True, check=True)
+        ran = subprocess.run(
+            [program("ergo"), "genpasswd"], input=given, capture_output=True, check=True
+        )
         return ran.stdout.decode().strip().splitlines()[-1]
 
     def start(self) -> None:
