@@ -18,6 +18,7 @@ WANTED = (
     "account-tag",
     "batch",
     "draft/chathistory",
+    "draft/event-playback",  # without it, a history tells joins as messages of a service
     "echo-message",
     "labeled-response",
     "message-tags",

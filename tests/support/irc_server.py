@@ -25,6 +25,7 @@ AdminEMail = a@test.local
 PongTimeout = 120
 PingTimeout = 120
 MaxConnectionsIP = 0
+MaxPenaltyTime = 0
 [Options]
 DNS = no
 Ident = no
