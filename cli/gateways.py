@@ -12,15 +12,12 @@ from typing import Any
 
 from ..gateway.library import Home
 from ..gateway.redaction import Redactor
-from ..machines.errors import PlugInError, SteersmanError, UsageError
+from ..machines.errors import SteersmanError, UsageError
 from ..workflows.config import Config, load
 from ..workflows.paths import Paths
 from ..workflows.plugins import GATEWAYS
 from .output import show, show_document, show_table, warn
 from .signals import SIGNALS
-
-SHIPPED = ("irc", "matrix", "telegram")
-"""Gateways of this package, each with an extra of its name."""
 
 
 def list_gateways(environ: Mapping[str, str], *, as_json: bool) -> int:
@@ -84,16 +81,7 @@ def _gateway(name: str) -> Any:
         known = ", ".join(GATEWAYS.by_name) or "none"
         hint = f"did you mean `{near[0]}`?" if near else f"installed are: {known}"
         raise UsageError(f"there is no gateway `{name}`", hint)
-    try:
-        return GATEWAYS.load(name)
-    except PlugInError as error:
-        missing = error.__cause__
-        if isinstance(missing, ModuleNotFoundError) and name in SHIPPED:
-            raise UsageError(
-                f"the gateway `{name}` needs the package `{missing.name}`",
-                f"pip install 'steersman[{name}]'",
-            ) from error
-        raise
+    return GATEWAYS.load(name)
 
 
 async def _run(gateway: Any, name: str, settings: dict[str, Any]) -> int:

@@ -9,19 +9,23 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import re
 import time
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Generator, Mapping
+from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, Never
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from ...journal.folder import PrivateFolder
+from ...journal.lock import Lock, Owner
 from ...machines.errors import ConfigError, SteersmanError, UsageError
 from ...machines.people import Person
 from ...workflows.document import is_table
+from ...workflows.paths import make_private
 from ..commands.command import Reply
 from ..commands.registry import NAMES
 from ..library import Home, Receipt, Rejected, SessionHandle
@@ -73,13 +77,16 @@ def room_options(gateway: str, settings: dict[str, Any]) -> dict[str, RoomOption
         try:
             found[str(name)] = RoomOptions.model_validate(options)
         except ValidationError as error:
-            first = error.errors(include_url=False)[0]
-            key = ".".join(map(str, first["loc"]))
-            raise ConfigError(
-                f"gateway `{gateway}`: room `{name}`: `{key}`: {first['msg']}",
-                f"there are: {', '.join(RoomOptions.model_fields)}",
-            ) from error
+            known = f"there are: {', '.join(RoomOptions.model_fields)}"
+            raise _mistake(f"gateway `{gateway}`: room `{name}`", error, known) from error
     return found
+
+
+def _mistake(where: str, error: ValidationError, hint: str) -> ConfigError:
+    """Return the first mistake of a table in words."""
+    first = error.errors(include_url=False)[0]
+    key = ".".join(map(str, first["loc"]))
+    return ConfigError(f"{where}: {f'`{key}`: ' if key else ''}{first['msg']}", hint)
 
 
 class ChatGateway:
@@ -100,7 +107,11 @@ class ChatGateway:
 
         Raises `SteersmanError` for what waiting does not repair.
         """
-        await _join(home, self.name, *self._read(settings))
+        options, platform = self._read(settings)
+        try:
+            await _join(home, self.name, options, platform)
+        finally:
+            await platform.aclose()
 
     async def check(self, settings: dict[str, Any]) -> list[str]:
         """Connect once, and return what was found, in lines. Raises `SteersmanError`."""
@@ -113,13 +124,21 @@ class ChatGateway:
     def _read(self, settings: dict[str, Any]) -> tuple[dict[str, RoomOptions], Platform]:
         own = dict(settings)
         options = room_options(self.name, own)
-        return options, self._make(own, tuple(options))
+        try:
+            return options, self._make(own, tuple(options))
+        except ValidationError as error:
+            raise _mistake(f"gateway `{self.name}`", error, "docs/gateways.md") from error
+        except ModuleNotFoundError as error:
+            raise UsageError(
+                f"gateway `{self.name}` needs the package `{error.name}`",
+                f"pip install 'steersman[{self.name}]'",
+            ) from error
 
 
 async def _join(
     home: Home, gateway: str, options: dict[str, RoomOptions], platform: Platform
 ) -> None:
-    people = {platform.sender_of(name): person for name, person in home.people(gateway).items()}
+    people = home.people(gateway)
     for name, chosen in options.items():
         if not Path(chosen.folder).expanduser().is_dir():
             raise ConfigError(
@@ -132,21 +151,37 @@ async def _join(
             f'add who may: [people] ann = {{ {gateway} = "NAME" }}',
         )
     book = Book(home.state / "gateways" / f"{gateway}.sqlite")
-    await book.open()
-    rooms = {
-        name: Room(home, gateway, name, chosen, platform, book, people)
-        for name, chosen in options.items()
-    }
-    try:
-        async with asyncio.TaskGroup() as tasks:
-            for room in rooms.values():
-                tasks.create_task(room.run())
-            tasks.create_task(_listen(platform, book, rooms))
-    except* SteersmanError as faults:
-        raise _first(faults) from None
-    finally:
-        await platform.aclose()
-        await book.aclose()
+    with _alone(home.state, gateway):
+        await book.open()
+        rooms = {
+            name: Room(home, gateway, name, chosen, platform, book, people)
+            for name, chosen in options.items()
+        }
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                for room in rooms.values():
+                    tasks.create_task(room.run())
+                tasks.create_task(_listen(platform, book, rooms))
+        except* SteersmanError as faults:
+            raise _first(faults) from None
+        finally:
+            await book.aclose()
+
+
+@contextmanager
+def _alone(state: Path, gateway: str) -> Generator[None]:
+    """Be the one program that runs a gateway. Raises `UsageError` if another one does."""
+    with closing(PrivateFolder.open(make_private(state / "gateways"), create=True)) as folder:
+        lock = Lock(folder, gateway)
+        if not lock.take():
+            other = lock.owner()
+            who = f"process {other.pid}" if other is not None else "another process"
+            raise UsageError(f"{who} runs the gateway `{gateway}` already", "end it first")
+        try:
+            lock.sign(Owner(pid=os.getpid(), node="", started=time.time()))
+            yield
+        finally:
+            lock.release()
 
 
 def _first(faults: BaseExceptionGroup[SteersmanError]) -> SteersmanError:
@@ -265,7 +300,7 @@ class Room:
         if not (is_addressed or said.is_private) and self._options.only_addressed:
             await self._book.done(received)
             return
-        person = self._people.get(said.sender)
+        person = self._person(said.sender)
         about = Subject(message=said.id, thread=said.thread, sender=said.sender)
         if person is None:
             await self._book.done(received, *self._refuse(received, about))
@@ -296,6 +331,11 @@ class Room:
             except Rejected as refusal:
                 letters = self._note(received, _in_words(refusal), about)
             await self._book.done(received, *letters)
+
+    def _person(self, sender: str) -> Person | None:
+        """Return who a sender is; which names are the same may be known only when connected."""
+        known = self._people.items()
+        return next((one for name, one in known if self._platform.sender_of(name) == sender), None)
 
     def _addressed(self, said: Said) -> tuple[str, bool]:
         """Return what somebody said without the name of this gateway, and whether that was there."""
@@ -348,7 +388,7 @@ class Room:
 
     async def _removed(self, received: Received, removed: Removed) -> None:
         """Take a message back that waits."""
-        person = self._people.get(removed.sender)
+        person = self._person(removed.sender)
         about = await self._book.subject(self.name, removed.message)
         await self._book.done(received)
         session = self._session
@@ -359,7 +399,7 @@ class Room:
 
     async def _chosen(self, received: Received, chosen: Chosen) -> None:
         """Answer a question by a button or a reaction."""
-        person = self._people.get(chosen.sender)
+        person = self._person(chosen.sender)
         about = await self._book.subject(self.name, chosen.message)
         choice = chosen.choice.strip()
         if person is None or about is None or not about.question or self._session is None:

@@ -204,6 +204,15 @@ class Irc:
         self._sending: _Sending | None = None
         self._tokens, self._filled_at = float(settings.burst), time.monotonic()
 
+    @property
+    def own_name(self) -> str:
+        """The nick."""
+        return self._connection.nick if self._connection is not None else self._settings.nick
+
+    def sender_of(self, name: str) -> str:
+        """Return a nick or account in lower case, as the server sees it."""
+        return self._connection.fold(name) if self._connection is not None else name.lower()
+
     # Reading --------------------------------------------------------------------------------------
 
     async def inbound(self, memory: Memory) -> AsyncGenerator[Inbound, None]:

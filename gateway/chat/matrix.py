@@ -178,6 +178,15 @@ class Matrix:
 
     # Receive ----------------------------------------------------------------------------------------
 
+    @property
+    def own_name(self) -> str:
+        """The account without its server."""
+        return self._settings.account[1:].partition(":")[0]
+
+    def sender_of(self, name: str) -> str:
+        """Return a user's id, which is the sender."""
+        return name.strip()
+
     async def inbound(self, memory: Memory) -> AsyncIterator[Inbound]:
         """Yield what people do in the rooms, from the place on that `memory` has."""
         pause = _FIRST_PAUSE

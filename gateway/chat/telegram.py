@@ -229,7 +229,7 @@ class Telegram:
         )
         self._files = f"{settings.server}/file/bot{token}/"
         self._memory: Memory | None = None
-        self._me = 0
+        self._me, self._name = 0, ""
         self._forms = _Recent()  # of messages, to tell an edit from other changes
         self._names = _Recent()  # of people, by their ids
         self._tasks: set[asyncio.Future[Any]] = set()
@@ -237,6 +237,15 @@ class Telegram:
         self._is_closed = False
 
     # What people do
+
+    @property
+    def own_name(self) -> str:
+        """The bot's user name."""
+        return self._name
+
+    def sender_of(self, name: str) -> str:
+        """Return the id of a user, which is the sender."""
+        return name.strip()
 
     async def inbound(self, memory: Memory) -> AsyncIterator[Inbound]:
         """Yield what people do in the rooms; see `Platform`."""
@@ -268,7 +277,8 @@ class Telegram:
 
     async def _connect(self) -> None:
         """Wait for the server, and find the rooms; raises `ConfigError` for a room without a chat."""
-        self._me = (await self._ask(lambda: self._bot.get_me())).id
+        me = await self._ask(lambda: self._bot.get_me())
+        self._me, self._name = me.id, me.username or ""
         for room in self._rooms:
             try:
                 await self._find(room)

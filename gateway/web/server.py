@@ -26,6 +26,8 @@ from uvicorn.server import ServerState
 from ...journal.lock import Owner
 from ...machines.errors import UsageError
 from ...workflows.paths import Paths
+from ...workflows.plugins import GATEWAYS
+from ..chat.keeper import GatewayKeeper
 from ..hosts import Hosts
 from ..launch_options import LaunchOptions
 from ..scheduling import Scheduler
@@ -320,7 +322,11 @@ async def serve(
             loop.add_signal_handler(number, _end, server)
         write_address(paths.state, address)
         on_ready(address)
-        async with Scheduler(hosts, main, desk.call, environ):
+        gateways = [name for name in main.config.gateways if name in GATEWAYS.by_name]
+        async with (
+            Scheduler(hosts, main, desk.call, environ),
+            GatewayKeeper(gateways, paths.state, environ),
+        ):
             await server.serve(sockets=[listener])
         await desk.aclose()
     finally:
