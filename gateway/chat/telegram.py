@@ -14,8 +14,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import json
-import logging
 import os
 import re
 import time
@@ -55,15 +53,22 @@ from telegram.error import (
     Conflict,
     Forbidden,
     InvalidToken,
-    NetworkError,
     TelegramError,
 )
-from telegram.request import HTTPXRequest
 
 from ...machines.errors import ConfigError
 from ...ports.models.route import trusted_certificates
 from ..terminal import clean
 from .platform import Chosen, Gap, Inbound, Limits, Memory, NotSent, Outgoing, Said, SentFile
+from .telegram_request import (
+    UNREADABLE,
+    Flooded,
+    TelegramRequest,
+    UnknownOutcome,
+    Unreached,
+    hide_tokens,
+    without_token,
+)
 from .telegram_text import Span, compose, one_line
 
 T = TypeVar("T")
@@ -90,9 +95,6 @@ REMEMBERED = 2_000
 
 _ROOM = re.compile(r"-?[0-9]{1,16}|@[A-Za-z][A-Za-z0-9_]{2,31}")
 _TOKEN = re.compile(r"[0-9]{1,20}:[A-Za-z0-9_-]{3,100}")
-_SHOWN_TOKEN = re.compile(r"(?<=/bot)[0-9]+:[^/\s]+|[0-9]{5,20}:[A-Za-z0-9_-]{20,}")
-_UNREADABLE = (AttributeError, KeyError, TypeError, ValueError)
-"""What the library raises for an object that lacks a field, or has one of another type."""
 
 
 class TelegramSettings(BaseModel):
@@ -119,54 +121,8 @@ class TelegramSettings(BaseModel):
         return server.rstrip("/")
 
 
-class _Hidden(logging.Filter):
-    """Removes tokens from log records: the HTTP client and the library log their addresses."""
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        record.msg, record.args = _SHOWN_TOKEN.sub("(token)", record.getMessage()), ()
-        return True
-
-
-_HIDDEN = _Hidden()
-
-
-class _Unreached(NetworkError):
-    """There was no connection: the server has nothing of the request."""
-
-
-class _Unknown(NetworkError):
-    """The connection broke, or the server failed: it may have done what was asked."""
-
-
-class _Flooded(TelegramError):
-    """The server asks for a pause."""
-
-    def __init__(self, seconds: float) -> None:
-        super().__init__(f"too many requests: retry after {seconds:g} seconds")
-        self.seconds = seconds
-
-
 class _Closed(Exception):
     """The platform was closed meanwhile."""
-
-
-class _Request(HTTPXRequest):
-    """The library's HTTP client, with errors that say whether the server may have the request.
-
-    The library's `RetryAfter` is avoided: creating one issues a warning in version 22.
-    """
-
-    async def do_request(self, *args: Any, **kwargs: Any) -> tuple[int, bytes]:
-        failed: NetworkError  # raised behind the `except`: the cause has the address in it
-        try:
-            code, payload = await super().do_request(*args, **kwargs)
-        except NetworkError as error:
-            failed = _failure(error.__cause__)
-        except (httpx.InvalidURL, RuntimeError) as error:
-            failed = _Unknown(type(error).__name__)
-        else:
-            return _answer(code, payload)
-        raise failed
 
 
 class Telegram:
@@ -206,11 +162,10 @@ class Telegram:
         self._rooms = rooms
         self._chats = {int(room): room for room in rooms if not room.startswith("@")}
         self._ids = {room: chat for chat, room in self._chats.items()}
-        for logger in ("httpx", "telegram.Bot"):
-            logging.getLogger(logger).addFilter(_HIDDEN)
+        hide_tokens()
         # A kept connection may be closed by the server just as a message goes out, whose outcome would be
         # unknown; a new one fails before.
-        self._request = _Request(
+        self._request = TelegramRequest(
             read_timeout=ANSWER,
             write_timeout=ANSWER,
             connect_timeout=ANSWER,
@@ -342,7 +297,7 @@ class Telegram:
         """Return an update; none if the library cannot read it: the next ones still come."""
         try:
             return Update.de_json(found, self._bot)
-        except _UNREADABLE:
+        except UNREADABLE:
             return None
 
     async def _read(self, update: Update | None) -> list[Inbound]:
@@ -425,11 +380,11 @@ class Telegram:
                     return None
                 content = await self._run(self._request.retrieve(str(found.file_path)))
                 return _decoded(content) if len(content) <= self._settings.file_bytes else None
-            except (_Unreached, _Unknown):
+            except (Unreached, UnknownOutcome):
                 await self._run(asyncio.sleep(next(pauses)))
-            except _Flooded as error:
+            except Flooded as error:
                 await self._run(asyncio.sleep(min(error.seconds, LONGEST_PAUSE)))
-            except (TelegramError, *_UNREADABLE):
+            except (TelegramError, *UNREADABLE):
                 return None
         return None
 
@@ -547,7 +502,7 @@ class Telegram:
     async def _show_typing(self, room: str) -> None:
         try:
             await self._bot.send_chat_action(self._ids.get(room, room), "typing")
-        except (TelegramError, *_UNREADABLE):
+        except (TelegramError, *UNREADABLE):
             pass
         finally:
             self._typing.discard(room)
@@ -573,7 +528,7 @@ class Telegram:
         """Note the name of a member; without one the message mentions nobody."""
         try:
             _, user = await self._member(room, int(person))
-        except (TelegramError, _Closed, *_UNREADABLE):
+        except (TelegramError, _Closed, *UNREADABLE):
             return
         self._names.put(*_sender(user))
 
@@ -587,7 +542,7 @@ class Telegram:
                     return await self._reached(lambda: post(chat), pauses)  # noqa: B023 - at once
                 except ChatMigrated as error:
                     await self._move(room, error.new_chat_id)
-        except _Flooded as error:
+        except Flooded as error:
             raise NotSent(str(error), seconds=error.seconds) from None
         except InvalidToken as error:
             raise NotSent(f"Telegram refuses the token: {_said(error)}", seconds=60.0) from None
@@ -599,7 +554,7 @@ class Telegram:
             raise OSError("closed while a message was sent") from None
         except TelegramError as error:
             raise OSError(f"unknown whether it was sent: {_said(error)}") from None
-        except _UNREADABLE as error:
+        except UNREADABLE as error:
             raise OSError(f"sent, but the answer cannot be read: {type(error).__name__}") from None
         raise NotSent(f"the chat {room} is moved again and again", seconds=60.0)
 
@@ -608,7 +563,7 @@ class Telegram:
         while True:
             try:
                 return await self._run(call())
-            except _Unreached:
+            except Unreached:
                 await self._run(asyncio.sleep(next(pauses)))
 
     # What is found
@@ -628,11 +583,11 @@ class Telegram:
                 lines += await self._check_room(room, me)
         except InvalidToken:
             raise _bad_token(self._settings.token_env) from None
-        except (_Unreached, _Unknown) as error:
+        except (Unreached, UnknownOutcome) as error:
             raise ConfigError(
                 f"{server} cannot be reached: {_said(error)}", "Check `server` and the network."
             ) from None
-        except (_Closed, TelegramError, *_UNREADABLE) as error:
+        except (_Closed, TelegramError, *UNREADABLE) as error:
             raise ConfigError(
                 f"{server} does not answer as Telegram does: {_said(error)}"
             ) from None
@@ -673,7 +628,7 @@ class Telegram:
         try:
             found = await self._about("getchatadministrators", room)
             users = [User.de_json(manager["user"], self._bot) for manager in found]
-        except (TelegramError, *_UNREADABLE):
+        except (TelegramError, *UNREADABLE):
             return []
         return [user for user in users if not user.is_bot]
 
@@ -696,9 +651,9 @@ class Telegram:
                 return await self._run(call())
             except InvalidToken:
                 raise _bad_token(self._settings.token_env) from None
-            except _Flooded as error:
+            except Flooded as error:
                 await self._run(asyncio.sleep(error.seconds))
-            except (TelegramError, *_UNREADABLE) as error:
+            except (TelegramError, *UNREADABLE) as error:
                 if isinstance(error, answers):
                     raise
                 await self._run(asyncio.sleep(next(pauses)))
@@ -760,30 +715,6 @@ def _pauses() -> Iterator[float]:
     while True:
         yield pause
         pause = min(pause * 2, LONGEST_PAUSE)
-
-
-def _failure(cause: BaseException | None) -> NetworkError:
-    """Return whether the server may have what was sent, by how the HTTP client failed."""
-    reason = type(cause).__name__
-    unsent = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.ProxyError)
-    return _Unreached(f"{reason}: {cause}") if isinstance(cause, unsent) else _Unknown(reason)
-
-
-def _answer(code: int, payload: bytes) -> tuple[int, bytes]:
-    """Return an answer that the library may read."""
-    if code == 429:
-        raise _Flooded(_retry_after(payload))
-    if code >= 500:
-        raise _Unknown(f"the server answers with {code}")
-    return code, payload
-
-
-def _retry_after(payload: bytes) -> float:
-    """Return the seconds that a flooded server asks for, 5 if it does not say."""
-    try:
-        return max(1.0, float(json.loads(payload)["parameters"]["retry_after"]))
-    except _UNREADABLE:
-        return 5.0
 
 
 def _sender(actor: User | Chat) -> tuple[str, str]:
@@ -857,7 +788,7 @@ def _decoded(content: bytes) -> str | None:
 
 def _said(error: Exception) -> str:
     """Return what a server says, as one line without a token or control characters."""
-    text = clean(_SHOWN_TOKEN.sub("(token)", str(error)))
+    text = clean(without_token(str(error)))
     return one_line(text, 300) or type(error).__name__
 
 

@@ -343,13 +343,16 @@ def test_reactions(server: TelegramServer) -> None:
         message = await telegram.send(out("Done."))
         number = int(message.rpartition("/")[2])
         server.act("react", chat=GROUP, message=number, user=BEN, emoji=["👍"])
+        server.act("react", chat=GROUP, message=number, user=BEN, emoji=["👍", "🔥"])
         server.act("react", chat=GROUP, message=number, user=BEN, emoji=[])
         server.act("react", chat=GROUP, message=number, user=0, actor_chat=GROUP, emoji=["👎"])
-        found = [await read.next(), await read.next()]
+        found = [await read.next() for _ in range(3)]
+        assert len({one.id for one in found if isinstance(one, Chosen)}) == 3
         assert [
             (one.choice, one.sender, one.message) for one in found if isinstance(one, Chosen)
         ] == [
             ("👍", "43", message),
+            ("🔥", "43", message),
             ("👎", f"chat:{GROUP}", message),
         ]
 
@@ -533,7 +536,8 @@ def test_a_group_becomes_a_supergroup(server: TelegramServer) -> None:
     async def heard(telegram: Telegram) -> None:
         read = Reader(telegram, memory)
         server.act("say", chat=-55, user=ANN, text="small")
-        small = await read.said()
+        server.act("say", chat=-55, user=ANN, text="small too")
+        small = [await read.said(), await read.said()][1]
         server.act("migrate", old=-55, new=-10055)
         server.act("say", chat=-10055, user=ANN, text="skipped one number")
         server.act("say", chat=-10055, user=ANN, text="large")
@@ -542,6 +546,8 @@ def test_a_group_becomes_a_supergroup(server: TelegramServer) -> None:
         assert len({one.id for one in (small, *found)}) == 3
         assert await telegram.send(out("here", "-55", to=small.id)) == "-10055/4"
         assert "reply_to_message" not in sent(server, -10055)[-1]
+
+        assert memory.get("moved -55") == "-10055"
 
     async def restarted(telegram: Telegram) -> None:
         read = Reader(telegram, memory)
@@ -618,7 +624,10 @@ def test_no_name_is_a_mention(server: TelegramServer) -> None:
         await telegram.send(out("@crew: look, @ann", mentions="43"))
         await telegram.send(out("who?", mentions="4711"))
         await telegram.send(out("who?", mentions=f"chat:{CHANNEL}"))
-        many, look, *others = sent(server)
+        server.act("person", id=89, first_name="@all @ann")
+        await telegram.send(out("hi", mentions="89"))
+        many, look, *others, named = sent(server)
+        assert (named["text"], entities(named)) == ("all ann: hi", [("text_mention", "all ann")])
         assert {kind for kind, _ in entities(many)} == {"code"}
         assert entities(look) == [("text_mention", "Ben"), ("code", "@crew"), ("code", "@ann")]
         assert look["entities"][0]["user"]["id"] == BEN

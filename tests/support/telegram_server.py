@@ -604,7 +604,12 @@ METHODS: dict[str, Callable[..., Any]] = {name.lower(): getattr(_Service, name) 
 def _member(user: Object, status: str) -> Object:
     found: Object = {"status": status, "user": user}
     if status == "administrator":
-        rights = ("can_be_edited", "is_anonymous", "can_manage_chat", "can_delete_messages")
+        rights: tuple[str, ...] = (
+            "can_be_edited",
+            "is_anonymous",
+            "can_manage_chat",
+            "can_delete_messages",
+        )
         rights += ("can_manage_video_chats", "can_restrict_members", "can_promote_members")
         rights += ("can_change_info", "can_invite_users", "can_post_stories", "can_edit_stories")
         found |= dict.fromkeys((*rights, "can_delete_stories", "can_send_welcome_messages"), False)
@@ -731,12 +736,13 @@ class _Handler(BaseHTTPRequestHandler):
         if "multipart" in kind:
             head = f"Content-Type: {kind}\r\n\r\n".encode()
             parts = BytesParser(policy=HTTP_POLICY).parsebytes(head + content)
-            return {
-                str(part.get_param("name", header="content-disposition")): part.get_payload(
-                    decode=True
-                ).decode()
-                for part in parts.iter_parts()
-            }
+            found: Object = {}
+            for part in parts.iter_parts():
+                name = part.get_param("name", header="content-disposition")
+                value = part.get_payload(decode=True)
+                assert isinstance(value, bytes)
+                found[str(name)] = value.decode()
+            return found
         return dict(parse_qsl(content.decode(), keep_blank_values=True))
 
     def _reply(self, code: int, content: bytes, kind: str) -> None:
