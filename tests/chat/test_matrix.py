@@ -74,7 +74,7 @@ class Notebook:
     async def put(self, name: str, word: str) -> None:
         """Keep a word."""
         self.words[name] = word
-        if name == "place":
+        if name.startswith("place "):
             self.changed.set()
 
 
@@ -136,7 +136,7 @@ def make(
 async def listening(matrix: Matrix, memory: Notebook | None = None) -> AsyncIterator[Listener]:
     """Listen until the end of the block, from the moment on that all is set up."""
     memory = memory or Notebook()
-    is_first = not memory.get("place")
+    is_first = not any(name.startswith("place ") for name in memory.words)
     listener = Listener(matrix, memory)
     try:
         if is_first:
@@ -583,6 +583,34 @@ def test_somebody_put_out_may_come_back(
             assert (await listener.next()).text == "welcome back"
 
     run(main())
+
+
+def test_a_lost_login_is_made_again(server: MatrixServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Logged out elsewhere: with a password there is a new login, with a token an error that says so."""
+    scene = Scene(server)
+    token = scene.bot.token
+
+    async def main() -> None:
+        options = {"token_env": "", "password_env": "TEST_PASSWORD"}
+        async with listening(scene.matrix(monkeypatch, **options)) as listener:
+            scene.bot.ask("logout/all", "POST", {})
+            for text in ("one", "two"):
+                scene.ann.send(scene.room, text)
+                assert (await listener.next()).text == text
+            message = out(scene, "1", "here")
+            while True:
+                try:
+                    await listener.matrix.send(message)
+                    break
+                except (NotSent, OSError):
+                    await listener.until_remembered()
+        assert scene.bot.token == token
+        with pytest.raises(ConfigError, match="M_UNKNOWN_TOKEN"):
+            async with listening(scene.matrix(monkeypatch)):
+                pass
+
+    run(main())
+    assert scene.ann.texts(scene.room) == ["one", "two", "here"]
 
 
 def test_check_says_what_it_finds(server: MatrixServer, monkeypatch: pytest.MonkeyPatch) -> None:
