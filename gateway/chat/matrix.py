@@ -17,7 +17,7 @@ import re
 import time
 import uuid
 from collections import OrderedDict
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Coroutine
 from contextlib import suppress
 from typing import Any, cast
 from urllib.parse import quote, urlsplit
@@ -167,11 +167,12 @@ class Matrix:
         self._token = _secret(settings.token_env)
         self._password = _secret(settings.password_env)
         self._client: AsyncClient | None = None
+        self._place = f"place {settings.account}"  # in the memory
+        self._has_entered = False  # every room, once
         self._ids: dict[str, str] = {}  # name -> room id
         self._names: dict[str, str] = {}  # room id -> name
         self._direct: list[str] = []  # room ids, as remembered
         self._authors: OrderedDict[str, _Author | None] = OrderedDict()  # event id ->
-        self._warned: set[str] = set()  # ids of encrypted rooms that got the notice
         self._tasks: set[asyncio.Task[None]] = set()
         self._connected = asyncio.Event()
         self._closing = asyncio.Event()
@@ -207,7 +208,7 @@ class Matrix:
                 continue
             for item in batch.inbound:
                 yield item
-            await memory.put("place", batch.place)
+            await memory.put(self._place, batch.place)
 
     async def _listen(self, memory: Memory) -> _Batch:
         """Connect if there is no connection, and wait for what is new."""
@@ -216,14 +217,14 @@ class Matrix:
         if not self._connected.is_set():
             await self._enter(self._client, memory)
             self._connected.set()
-        since, _, heard = memory.get("place").partition(" ")
+        since, _, heard = memory.get(self._place).partition(" ")
         filtering = _filter([] if self._settings.direct else list(self._names))
         request = self._client.sync(_POLL, filtering, since=since or None)
         news = await ask("read the rooms", SyncResponse, request)
         for room_id in news.rooms.leave:
             await self._forget_direct(room_id, memory)
         for room_id, invitation in news.rooms.invite.items():
-            await self._answer_invitation(room_id, cast("Any", invitation).invite_state, memory)
+            await self._take_invitation(room_id, cast("Any", invitation).invite_state, memory)
         inbound: list[Inbound] = []
         if since:  # what was said before the very first time is not for us
             for room_id, room in news.rooms.join.items():
@@ -234,7 +235,6 @@ class Matrix:
 
     async def _enter(self, client: AsyncClient, memory: Memory) -> None:
         """Log in, and join the rooms; raises `ConfigError` for what no waiting repairs."""
-        is_first = not self._ids
         device = memory.get("device")
         if self._password and not device:
             device = f"STEERSMAN{uuid.uuid4().hex[:10].upper()}"
@@ -251,15 +251,16 @@ class Matrix:
                     await ask(f"join {name}", JoinResponse, client.join(name))
                 is_encrypted = await _is_encrypted(client, room_id)
             except Refusal as error:
-                if is_first:
+                if not self._has_entered:
                     hint = "Invite the account to the room, or correct the name."
                     raise ConfigError(error.message, hint) from error
                 continue  # the account was put out of this room; it may be invited again
-            if is_encrypted and is_first:
+            if is_encrypted and not self._has_entered:
                 raise _encrypted(name)
             if self._names.get(room_id, name) != name:
                 raise ConfigError(f"{name} and {self._names[room_id]} are the same room")
             self._ids[name], self._names[room_id] = room_id, name
+        self._has_entered = True
 
     async def _log_in(self, client: AsyncClient, device: str) -> None:
         try:
@@ -305,7 +306,12 @@ class Matrix:
             request = client.room_messages(
                 room_id, start, since, MessageDirection.back, _PAGE, {"types": _TYPES}
             )
-            page = await ask("read what was missed", RoomMessagesResponse, request)
+            try:
+                page = await ask("read what was missed", RoomMessagesResponse, request)
+            except Refusal as error:
+                if error.is_logged_out:
+                    raise
+                return missed[::-1], False  # out of the room by now
             missed += [cast("Any", event).source for event in page.chunk]
             if not page.end or page.end == start:
                 return missed[::-1], True
@@ -328,7 +334,8 @@ class Matrix:
             case "m.reaction":
                 return await self._read_reaction(room_id, event_id, sender, content)
             case "m.room.encryption":
-                await self._warn(room_id)
+                notice = _notice(_ENCRYPTED)
+                self._begin(self._insist(room_id, "m.room.message", notice, f"encrypted {room_id}"))
                 return None
             case _:
                 return None
@@ -424,7 +431,7 @@ class Matrix:
 
     # Private rooms ----------------------------------------------------------------------------------
 
-    async def _answer_invitation(self, room_id: str, state: list[Any], memory: Memory) -> None:
+    async def _take_invitation(self, room_id: str, state: list[Any], memory: Memory) -> None:
         """Join a room that is configured, or a private one if the settings allow that."""
         client = self._live()
         own = self._settings.account
@@ -436,13 +443,17 @@ class Matrix:
             if room_id not in self._direct:
                 self._direct.append(room_id)
                 await memory.put("direct", json.dumps(self._direct))
+        self._begin(self._join(client, room_id, memory))  # another server may be slow to answer
+
+    async def _join(self, client: AsyncClient, room_id: str, memory: Memory) -> None:
         try:
             await ask("join a room", JoinResponse, client.join(room_id))
-            if await _is_encrypted(client, room_id):
-                await self._warn(room_id)
-                if room_id in self._direct:
-                    await ask("leave a room", RoomLeaveResponse, client.room_leave(room_id))
-        except (Refusal, NotSent):
+            if room_id in self._direct and await _is_encrypted(client, room_id):
+                await self._put(
+                    room_id, "m.room.message", _notice(_ENCRYPTED), f"encrypted {room_id}"
+                )
+                await ask("leave a room", RoomLeaveResponse, client.room_leave(room_id))
+        except (OSError, NotSent, Refusal):
             await self._forget_direct(room_id, memory)
 
     async def _forget_direct(self, room_id: str, memory: Memory) -> None:
@@ -460,15 +471,6 @@ class Matrix:
             return False
         return len(found.members) <= 2
 
-    async def _warn(self, room_id: str) -> None:
-        """Say in a room, once, that it cannot be read any more."""
-        if room_id in self._warned:
-            return
-        self._warned.add(room_id)
-        notice = message_content(Outgoing(key="", room="", text=_ENCRYPTED))
-        with suppress(Refusal, NotSent):
-            await self._put(room_id, "m.room.message", notice, f"encrypted {room_id}")
-
     # Send -------------------------------------------------------------------------------------------
 
     async def send(self, message: Outgoing) -> str:
@@ -476,9 +478,7 @@ class Matrix:
         room_id = await self._open_room(message.room)
         event_id = await self._put(room_id, "m.room.message", message_content(message), message.key)
         if message.choices:
-            task = asyncio.create_task(self._add_buttons(room_id, event_id, message))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+            self._begin(self._add_buttons(room_id, event_id, message))
         return event_id
 
     async def change(self, room: str, message: str, sent: Outgoing) -> None:
@@ -518,18 +518,30 @@ class Matrix:
         """React to a question with each of its choices, so that people only have to tap one."""
         for emoji in reactions(message.choices):
             relation = {"rel_type": "m.annotation", "event_id": event_id, "key": emoji}
-            key = f"{message.key} {emoji}"
-            wait = 1.0
-            while wait:
-                try:
-                    await self._put(room_id, "m.reaction", {"m.relates_to": relation}, key)
-                    wait = 0.0
-                except NotSent as error:
-                    wait = error.seconds
-                except OSError:
-                    wait = min(wait * 2, _LONGEST_PAUSE)
-                    await self._connected.wait()
+            content = {"m.relates_to": relation}
+            await self._insist(room_id, "m.reaction", content, f"{message.key} {emoji}")
+
+    async def _insist(self, room_id: str, kind: str, content: dict[str, Any], key: str) -> None:
+        """Send an event as often as it takes, unless it is refused."""
+        wait = _FIRST_PAUSE
+        while not self._closing.is_set():
+            await self._connected.wait()
+            try:
+                await self._put(room_id, kind, content, key)
+                return
+            except NotSent as error:
+                if not error.seconds:
+                    return
+                await asyncio.sleep(error.seconds)
+            except OSError:
                 await asyncio.sleep(wait)
+                wait = min(wait * 2, _LONGEST_PAUSE)
+
+    def _begin(self, work: Coroutine[Any, Any, None]) -> None:
+        """Do something meanwhile; it ends with the connection."""
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
     def _live(self) -> AsyncClient:
         if self._client is None:
@@ -651,6 +663,10 @@ async def _state(client: AsyncClient, room_id: str, kind: str) -> Event | None:
 
 async def _is_encrypted(client: AsyncClient, room_id: str) -> bool:
     return await _state(client, room_id, "m.room.encryption") is not None
+
+
+def _notice(text: str) -> dict[str, Any]:
+    return message_content(Outgoing(key="", room="", text=text))
 
 
 def _read_author(event: Event) -> _Author:

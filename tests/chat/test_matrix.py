@@ -74,7 +74,7 @@ class Notebook:
     async def put(self, name: str, word: str) -> None:
         """Keep a word."""
         self.words[name] = word
-        if name == "place":
+        if name.startswith("place "):
             self.changed.set()
 
 
@@ -136,7 +136,7 @@ def make(
 async def listening(matrix: Matrix, memory: Notebook | None = None) -> AsyncIterator[Listener]:
     """Listen until the end of the block, from the moment on that all is set up."""
     memory = memory or Notebook()
-    is_first = not memory.get("place")
+    is_first = not any(name.startswith("place ") for name in memory.words)
     listener = Listener(matrix, memory)
     try:
         if is_first:
@@ -332,24 +332,25 @@ def test_nothing_in_a_text_is_markup_or_a_mention(
     assert half["body"] == "half ? of one"
 
 
-@pytest.mark.parametrize("letter", ["x", '"', "\n", "ö", "🦉", "<", "*", "\t"])
-def test_the_longest_text_fits(
-    server: MatrixServer, monkeypatch: pytest.MonkeyPatch, letter: str
-) -> None:
+def test_the_longest_text_fits(server: MatrixServer, monkeypatch: pytest.MonkeyPatch) -> None:
     """A text of as many bytes as the limit says is taken, and so is a change to one."""
     scene = Scene(server)
-    text = "a" + letter * ((Matrix.limits.bytes - 2) // len(letter.encode())) + "z"
+    letters = ("x", '"', "\n", "ö", "🦉", "<", "*", "\t")
+    most = Matrix.limits.bytes - 2
+    texts = [f"a{letter * (most // len(letter.encode()))}z" for letter in letters]
 
     async def main() -> None:
         async with listening(scene.matrix(monkeypatch)) as listener:
-            message = await listener.matrix.send(out(scene, "1", text, kind="answer"))
-            longer = out(scene, "1", text[:-1] + "!", kind="answer")
-            await listener.matrix.change(scene.room, message, longer)
+            for text in texts:
+                sent = out(scene, letters[texts.index(text)], text, kind="answer")
+                message = await listener.matrix.send(sent)
+                longer = out(scene, sent.key, text[:-1] + "!", kind="answer")
+                await listener.matrix.change(scene.room, message, longer)
 
     run(main())
-    first, second = [e["content"] for e in scene.ann.read(scene.room) if "body" in e["content"]]
-    assert first["body"] == text
-    assert second["m.new_content"]["body"] == text[:-1] + "!"
+    contents = [e["content"] for e in scene.ann.read(scene.room) if "body" in e["content"]]
+    assert [c["body"] for c in contents[::2]] == texts
+    assert [c["m.new_content"]["body"] for c in contents[1::2]] == [t[:-1] + "!" for t in texts]
 
 
 def test_a_question_has_buttons(server: MatrixServer, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -583,6 +584,34 @@ def test_somebody_put_out_may_come_back(
             assert (await listener.next()).text == "welcome back"
 
     run(main())
+
+
+def test_a_lost_login_is_made_again(server: MatrixServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Logged out elsewhere: with a password there is a new login, with a token an error that says so."""
+    scene = Scene(server)
+    token = scene.bot.token
+
+    async def main() -> None:
+        options = {"token_env": "", "password_env": "TEST_PASSWORD"}
+        async with listening(scene.matrix(monkeypatch, **options)) as listener:
+            scene.bot.ask("logout/all", "POST", {})
+            for text in ("one", "two"):
+                scene.ann.send(scene.room, text)
+                assert (await listener.next()).text == text
+            message = out(scene, "1", "here")
+            while True:
+                try:
+                    await listener.matrix.send(message)
+                    break
+                except (NotSent, OSError):
+                    await listener.until_remembered()
+        assert scene.bot.token == token
+        with pytest.raises(ConfigError, match="M_UNKNOWN_TOKEN"):
+            async with listening(scene.matrix(monkeypatch)):
+                pass
+
+    run(main())
+    assert scene.ann.texts(scene.room) == ["one", "two", "here"]
 
 
 def test_check_says_what_it_finds(server: MatrixServer, monkeypatch: pytest.MonkeyPatch) -> None:

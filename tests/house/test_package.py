@@ -18,6 +18,8 @@ import steersman
 
 NAMES = {
     "agent-client-protocol": "acp",
+    "markdown-it-py": "markdown_it",
+    "matrix-nio": "nio",
     "mcp-types": "mcp_types",
     "opentelemetry-sdk": "opentelemetry",
     "python-telegram-bot": "telegram",
