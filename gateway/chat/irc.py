@@ -15,6 +15,7 @@ import ssl
 import time
 from collections import OrderedDict, deque
 from collections.abc import AsyncGenerator, Coroutine
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
@@ -186,7 +187,7 @@ class Irc:
         self._rooms: dict[str, _Room] = {}
         self._connection: Connection | None = None
         self._is_ready = asyncio.Event()
-        self._failure: SteersmanError | None = None
+        self._failure: BaseException | None = None
         self._is_closed = False
         self._tasks: set[asyncio.Task[None]] = set()
         self._items: asyncio.Queue[_Heard | None] = asyncio.Queue(WAITING)
@@ -215,6 +216,8 @@ class Irc:
                 async with asyncio.timeout(SEEN_SECONDS):
                     heard = await self._items.get()
             except TimeoutError:
+                if self._failure is not None:
+                    break
                 await self._remember_seen()
                 continue
             if heard is None:
@@ -255,11 +258,6 @@ class Irc:
             began = time.monotonic()
             try:
                 await self._stay()
-            except ConfigError as error:
-                self._failure = error
-                self._is_ready.set()
-                await self._items.put(None)
-                return
             except OSError:
                 pass
             pause = FIRST_PAUSE if time.monotonic() - began > LONGEST_PAUSE else pause
@@ -758,7 +756,16 @@ class Irc:
     def _start(self, work: Coroutine[None, None, None]) -> None:
         task = asyncio.create_task(work)
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        """Hand what ended the connection for good to those who wait for it."""
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._failure = error
+            self._is_ready.set()
+            with suppress(asyncio.QueueFull):  # then the reader is not waiting
+                self._items.put_nowait(None)
 
 
 def _secret(variable: str) -> str:
@@ -808,6 +815,8 @@ def _said_text(line: Line) -> str:
 
 
 def _refuses(line: Line) -> bool:
+    if line.params[:1] == ["CHATHISTORY"]:
+        return False
     is_error = line.command.isdigit() and "400" <= line.command <= "599"
     return is_error or line.command in _OTHER_REFUSALS or line.command == "FAIL"
 

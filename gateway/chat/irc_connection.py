@@ -242,6 +242,8 @@ class Connection:
                 for token in line.params[1:-1]:
                     name, _, value = token.partition("=")
                     self.supports[name] = value
+            case _:
+                pass
 
     def _negotiate(self, verb: str, words: str, *, is_last: bool) -> None:
         caps = [word.partition("=") for word in words.split()]
