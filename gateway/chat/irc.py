@@ -241,7 +241,10 @@ class Irc:
     async def _remember_seen(self) -> None:
         """Remember when we last heard the server, but nothing after what waits for the reader."""
         at = self._heard_at
-        if not self._items.empty():
+        is_behind = any(
+            room.since is not None or room.held is not None for room in self._rooms.values()
+        )
+        if is_behind or not self._items.empty():
             return
         if self._in_hand is not None:
             at = min(at, self._in_hand.at)
@@ -499,7 +502,7 @@ class Irc:
             return
         if "draft/chathistory" not in connection.caps or "batch" not in connection.caps:
             if since is not None:
-                await self._hand_over(_Heard(Gap(room=room.name, since=since), time.time()))
+                await self._hand_over(_Heard(Gap(room=room.name, since=since), since))
             return
         room.held, room.since = [], since
         self._history.asked.append(room.name)
@@ -544,7 +547,7 @@ class Irc:
                 room.since if not known else moment(self._marks[room.name].split()[0]).timestamp()
             )
             if since is not None:
-                await self._hand_over(_Heard(Gap(room=room.name, since=since), time.time()))
+                await self._hand_over(_Heard(Gap(room=room.name, since=since), since))
         room.since = None
         for line in lines:
             is_known = known and (line.tags or {}).get("msgid", "") == known

@@ -121,11 +121,10 @@ class Connection:
                     "Use the name in the certificate, or set `certificates` to the file of its issuer.",
                 ) from error
             connection = cls(access, reader, writer)
-            try:
+            with contextlib.ExitStack() as stack:
+                stack.callback(connection.close)
                 await connection._register()
-            except BaseException:
-                connection.close()
-                raise
+                stack.pop_all()
         return connection
 
     def fold(self, name: str) -> str:
