@@ -15,8 +15,9 @@ import ssl
 import time
 from collections import OrderedDict, deque
 from collections.abc import AsyncGenerator, Coroutine
+from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from ipaddress import ip_address
 from typing import TypeVar
 
@@ -25,6 +26,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from ...machines.errors import ConfigError, SteersmanError
 from .irc_connection import Access, Connection, washed
+from .irc_line import moment, refuses, said_text, seconds, stamp
 from .platform import Gap, Inbound, Limits, Memory, NotSent, Outgoing, Said
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 60.0  # seconds between two connections
@@ -38,11 +40,8 @@ NAME_BYTES = 34  # of a nick that is mentioned, with ": "
 PREFIX_BYTES = 1 + 1 + 20 + 1 + 64 + 1  # ":", "!", the user, "@", the host, and the space
 OWN_ID = "~"  # begins ids that are made here; no server's id begins so
 
-_THROTTLED = frozenset(("263", "439", "707"))
 _NEVER_JOINED = frozenset(("403", "448", "476", "479"))
 _NOT_JOINED = frozenset("405 437 470 471 473 474 475 477 480 489 520".split())
-_OTHER_REFUSALS = frozenset(("707", "716", "717", "263", "926"))
-_SECONDS = re.compile(r"(\d+) ?s", re.IGNORECASE)
 
 
 V = TypeVar("V")
@@ -186,7 +185,7 @@ class Irc:
         self._rooms: dict[str, _Room] = {}
         self._connection: Connection | None = None
         self._is_ready = asyncio.Event()
-        self._failure: SteersmanError | None = None
+        self._failure: BaseException | None = None
         self._is_closed = False
         self._tasks: set[asyncio.Task[None]] = set()
         self._items: asyncio.Queue[_Heard | None] = asyncio.Queue(WAITING)
@@ -224,6 +223,8 @@ class Irc:
                 async with asyncio.timeout(SEEN_SECONDS):
                     heard = await self._items.get()
             except TimeoutError:
+                if self._failure is not None:
+                    break
                 await self._remember_seen()
                 continue
             if heard is None:
@@ -249,7 +250,10 @@ class Irc:
     async def _remember_seen(self) -> None:
         """Remember when we last heard the server, but nothing after what waits for the reader."""
         at = self._heard_at
-        if not self._items.empty():
+        is_behind = any(
+            room.since is not None or room.held is not None for room in self._rooms.values()
+        )
+        if is_behind or not self._items.empty():
             return
         if self._in_hand is not None:
             at = min(at, self._in_hand.at)
@@ -264,11 +268,6 @@ class Irc:
             began = time.monotonic()
             try:
                 await self._stay()
-            except ConfigError as error:
-                self._failure = error
-                self._is_ready.set()
-                await self._items.put(None)
-                return
             except OSError:
                 pass
             pause = FIRST_PAUSE if time.monotonic() - began > LONGEST_PAUSE else pause
@@ -404,7 +403,7 @@ class Irc:
 
     def _heard(self, connection: Connection, line: Line) -> _Heard | None:
         """Return what a line says, nothing if it is not for us or was heard before."""
-        text = _said_text(line)
+        text = said_text(line)
         nick = washed(line.hostmask.nickname)
         room, is_private = self._room_of(connection, line.params[0], nick)
         tags = line.tags or {}
@@ -512,7 +511,7 @@ class Irc:
             return
         if "draft/chathistory" not in connection.caps or "batch" not in connection.caps:
             if since is not None:
-                await self._hand_over(_Heard(Gap(room=room.name, since=since), time.time()))
+                await self._hand_over(_Heard(Gap(room=room.name, since=since), since))
             return
         room.held, room.since = [], since
         self._history.asked.append(room.name)
@@ -526,8 +525,8 @@ class Irc:
         """
         if not after:
             mark = self._marks[room.name].partition(" ")[0]
-            at = _moment(mark) if mark else datetime.fromtimestamp(room.since or 0.0).astimezone()
-            after = f"timestamp={_stamp(at - timedelta(milliseconds=1))}"
+            at = moment(mark) if mark else datetime.fromtimestamp(room.since or 0.0).astimezone()
+            after = f"timestamp={stamp(at - timedelta(milliseconds=1))}"
         connection.write("CHATHISTORY", "AFTER", room.name, after, str(self._page(connection)))
 
     def _page(self, connection: Connection) -> int:
@@ -554,10 +553,10 @@ class Irc:
         is_whole = not self._history.is_first or bool(known and known in ids)
         if is_failed or not is_whole:
             since = (
-                room.since if not known else _moment(self._marks[room.name].split()[0]).timestamp()
+                room.since if not known else moment(self._marks[room.name].split()[0]).timestamp()
             )
             if since is not None:
-                await self._hand_over(_Heard(Gap(room=room.name, since=since), time.time()))
+                await self._hand_over(_Heard(Gap(room=room.name, since=since), since))
         room.since = None
         for line in lines:
             is_known = known and (line.tags or {}).get("msgid", "") == known
@@ -596,8 +595,8 @@ class Irc:
             connection = await self._connected()
             room = self._room(connection, message.room)
             if room is not None and room.is_channel and not room.is_joined:
-                seconds = max(1.0, room.retry - time.monotonic())
-                raise NotSent(f"not in `{room.name}`: {room.refusal}", seconds=seconds)
+                pause = max(1.0, room.retry - time.monotonic())
+                raise NotSent(f"not in `{room.name}`: {room.refusal}", seconds=pause)
             await self._pace()
             return await self._deliver(connection, message)
 
@@ -695,12 +694,13 @@ class Irc:
             self._answered(connection, sending)
         elif line.command == "PRIVMSG" and self._is_echo(connection, line, sending):
             sending.confirmed.set_result(tags.get("msgid", "") or self._next_id())
-        elif _refuses(line) and (
+        elif refuses(line) and (
             tags.get("label", "") == sending.label
             or any(connection.fold(word) in (sending.target, "privmsg") for word in words[:-1])
         ):
-            seconds = _seconds(line)
-            refusal = NotSent(f"refused by the IRC server: {washed(words[-1])}", seconds=seconds)
+            refusal = NotSent(
+                f"refused by the IRC server: {washed(words[-1])}", seconds=seconds(line)
+            )
             sending.confirmed.set_exception(refusal)
 
     def _answered(self, connection: Connection, sending: _Sending) -> None:
@@ -767,7 +767,16 @@ class Irc:
     def _start(self, work: Coroutine[None, None, None]) -> None:
         task = asyncio.create_task(work)
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        """Hand what ended the connection for good to those who wait for it."""
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._failure = error
+            self._is_ready.set()
+            with suppress(asyncio.QueueFull):  # then the reader is not waiting
+                self._items.put_nowait(None)
 
 
 def _secret(variable: str) -> str:
@@ -800,46 +809,6 @@ def _keep(words: OrderedDict[str, V], word: str, value: V) -> None:
     words.move_to_end(word)
     if len(words) > 2 * WAITING:
         words.popitem(last=False)
-
-
-def _said_text(line: Line) -> str:
-    """Return what a PRIVMSG says; empty for CTCP other than ACTION, and for what has no sender."""
-    if len(line.params) < 2 or not line.source or "!" not in line.source:
-        return ""
-    text = line.params[-1]
-    if not text.startswith("\x01"):
-        return washed(text).strip()
-    command, _, rest = text.strip("\x01").partition(" ")
-    said = washed(rest).strip()
-    return (
-        f"* {washed(line.hostmask.nickname)} {said}" if command.upper() == "ACTION" and said else ""
-    )
-
-
-def _refuses(line: Line) -> bool:
-    is_error = line.command.isdigit() and "400" <= line.command <= "599"
-    return is_error or line.command in _OTHER_REFUSALS or line.command == "FAIL"
-
-
-def _seconds(line: Line) -> float:
-    """Return when a refused line may be sent again, 0 if never."""
-    if line.command not in _THROTTLED and "RATE_LIMIT" not in " ".join(line.params[:2]).upper():
-        return 0.0
-    found = _SECONDS.search(line.params[-1])
-    return float(found[1]) + 1.0 if found else 10.0
-
-
-def _moment(stamp: str) -> datetime:
-    try:
-        return datetime.fromisoformat(stamp)
-    except ValueError:
-        return datetime.fromtimestamp(0, UTC)
-
-
-def _stamp(moment: datetime) -> str:
-    return (
-        moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.") + f"{moment.microsecond // 1000:03}Z"
-    )
 
 
 def _found(access: Access, connection: Connection) -> list[str]:

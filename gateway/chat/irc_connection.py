@@ -121,11 +121,10 @@ class Connection:
                     "Use the name in the certificate, or set `certificates` to the file of its issuer.",
                 ) from error
             connection = cls(access, reader, writer)
-            try:
+            with contextlib.ExitStack() as stack:
+                stack.callback(connection.close)
                 await connection._register()
-            except BaseException:
-                connection.close()
-                raise
+                stack.pop_all()
         return connection
 
     def fold(self, name: str) -> str:
@@ -242,6 +241,8 @@ class Connection:
                 for token in line.params[1:-1]:
                     name, _, value = token.partition("=")
                     self.supports[name] = value
+            case _:
+                pass
 
     def _negotiate(self, verb: str, words: str, *, is_last: bool) -> None:
         caps = [word.partition("=") for word in words.split()]

@@ -508,6 +508,87 @@ def test_settings_that_cannot_be(monkeypatch: pytest.MonkeyPatch) -> None:
             IrcSettings.model_validate(wrong)
 
 
+@asynccontextmanager
+async def scripted(answers: dict[str, bytes]) -> AsyncIterator[str]:
+    """Serve a script: a line that contains a key is answered; gives the address."""
+
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while line := await reader.readline():
+            for key, answer in answers.items():
+                if key.encode() in line:
+                    writer.write(answer.replace(b"TOKEN", line.split()[-1].lstrip(b":")))
+        writer.close()
+
+    server = await asyncio.start_server(talk, "127.0.0.1", 0)
+    try:
+        host, port = server.sockets[0].getsockname()
+        yield f"{host}:{port}"
+    finally:
+        server.close()
+        await server.wait_closed()
+
+
+WELCOME = (
+    b":s 001 steers :hi\r\n:s 005 steers CASEMAPPING=odd CHANTYPES=# :are\r\n:s 422 steers :no\r\n"
+)
+NONSENSE = (
+    b"\r\n:\r\n@\r\n@a=b\r\n:x!y@z\r\nJOIN\r\nKICK\r\nNICK\r\nBATCH\r\nPRIVMSG\r\nFAIL\r\n474\r\n"
+)
+JOINED = (
+    b":steers!u@h JOIN #dev\r\n"
+    + NONSENSE
+    + b":\xff!u@h PRIVMSG #dev :x\r\n:bob!u@h PRIVMSG #dev :fine\r\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("answer", "after"),
+    [
+        (b":s 439 steers #dev :Target change too fast. Please wait 7 seconds\r\n", 8.0),
+        (b":s 263 steers PRIVMSG :Server load is too high\r\n", 10.0),
+        (b":s 404 steers #dev :Cannot send to channel\r\n", 0.0),
+        (b":s 482 steers #dev :You are not an operator\r\n", 0.0),
+    ],
+)
+def test_a_server_that_talks_nonsense_and_refuses(answer: bytes, after: float) -> None:
+    """Lines that are none are ignored; a refusal says whether, and when, to try again."""
+
+    async def work() -> None:
+        script = {
+            "USER ": WELCOME,
+            "JOIN #dev": JOINED,
+            "PRIVMSG": answer,
+            "PING": b":s PONG s TOKEN\r\n",
+        }
+        async with scripted(script) as address:
+            irc = Irc(IrcSettings(server=address), ("#dev",))
+            listener = Listener(irc, Notes())
+            assert [said.text for said in await listener.said(1)] == ["fine"]
+            with pytest.raises(NotSent) as refused:
+                await irc.send(out("x"))
+            assert refused.value.seconds == after
+            await irc.aclose()
+            await listener.task
+
+    tried(work())
+
+
+def test_a_line_that_is_not_confirmed_is_in_doubt() -> None:
+    """The connection ends after the line and before the server's word: nobody knows, hence `OSError`."""
+
+    async def work() -> None:
+        script = {"USER ": WELCOME, "JOIN #dev": JOINED, "PRIVMSG": b"ERROR :bye\r\n"}
+        async with scripted(script) as address:
+            irc = Irc(IrcSettings(server=address), ("#dev",))
+            listener = Listener(irc, Notes())
+            with pytest.raises(OSError, match="broke"):
+                await irc.send(out("x"))
+            await irc.aclose()
+            await listener.task
+
+    tried(work())
+
+
 def test_nobody_there() -> None:
     """The check of a server that does not run says so; `aclose` before a start is harmless, and twice."""
 
