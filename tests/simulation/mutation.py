@@ -1,4 +1,4 @@
-"""Mutants by rule: one small change of the code each, which a test or a run of the simulator has to notice.
+"""Mutants by rule: one small change of the code each, which a test or a simulated run has to notice.
 
 `catalogue` lists every mutant of the files in `FILES`, always in the same order: a comparison turned, a
 condition negated, an entry left out, a constant exchanged, a call or a match arm without effect. Each is
@@ -29,7 +29,11 @@ from support.patience import seconds
 
 __all__ = ["EQUIVALENT", "FILES", "Equivalent", "Mutant", "catalogue", "mutants_of"]
 
-_ACTORS = ("tests/actors", "tests/simulation/test_corners.py", "tests/simulation/test_deliveries.py")
+_ACTORS = (
+    "tests/actors",
+    "tests/simulation/test_corners.py",
+    "tests/simulation/test_deliveries.py",
+)
 _RUNS = ("tests/simulation/test_simulation.py", "tests/simulation/test_goals.py")
 _TABLES = ("tests/machines/test_disposition.py", "tests/machines/test_delivery.py")
 _MACHINES = ("tests/machines/test_machine.py", "tests/machines/test_machine_check.py")
@@ -60,7 +64,7 @@ _MEMORY = 4 << 30
 
 @dataclass(frozen=True)
 class Mutant:
-    """A change of `file` in the function or class `place`: the text from `begin` to `end` becomes `after`.
+    """A change of `file` in the function or class `place`: what is from `begin` to `end` becomes `after`.
 
     `number` tells apart those of a place that read the same.
     """
@@ -75,7 +79,9 @@ class Mutant:
     number: int = 0
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.line} {self.place}: {_brief(self.before)} -> {_brief(self.after)}"
+        return (
+            f"{self.file}:{self.line} {self.place}: {_brief(self.before)} -> {_brief(self.after)}"
+        )
 
     def applied(self, text: str) -> str:
         """Return the file's text with the change."""
@@ -182,7 +188,11 @@ class _Finder(ast.NodeVisitor):
     def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
         """Change the body and the defaults, not the annotations."""
         self._place.append(node.name)
-        for part in (*node.args.defaults, *(one for one in node.args.kw_defaults if one), *node.body):
+        for part in (
+            *node.args.defaults,
+            *(one for one in node.args.kw_defaults if one),
+            *node.body,
+        ):
             self.visit(part)
         self._place.pop()
 
@@ -292,7 +302,9 @@ class _Finder(ast.NodeVisitor):
         for entry in entries:
             span = self._span(entry)
             last_two = is_tuple and len(entries) == 2
-            self._change(entry, "", span if last_two and entry is entries[1] else self._with_comma(span))
+            self._change(
+                entry, "", span if last_two and entry is entries[1] else self._with_comma(span)
+            )
 
     def _with_comma(self, span: tuple[int, int]) -> tuple[int, int]:
         end = span[1]
@@ -406,8 +418,12 @@ def _run(copy: Path, *arguments: str) -> str:
         return "it does not end"
     if ran.returncode == 0:
         return ""
-    lines = [line for line in ran.stdout.splitlines() if line.startswith(("FAILED", "ERROR", "seed"))]
-    return (lines or ran.stdout.splitlines()[-1:] or ran.stderr.splitlines()[-1:] or ["it fails"])[0]
+    lines = [
+        line for line in ran.stdout.splitlines() if line.startswith(("FAILED", "ERROR", "seed"))
+    ]
+    return (lines or ran.stdout.splitlines()[-1:] or ran.stderr.splitlines()[-1:] or ["it fails"])[
+        0
+    ]
 
 
 def _checked(copy: Path, tests: Sequence[str], *options: str) -> str:
@@ -437,7 +453,9 @@ def main(arguments: Sequence[str]) -> int:
     """Try a sample of the mutants; print a line for each, and the sum; return 1 if one survived."""
     parser = argparse.ArgumentParser("make prove ARGS=mutants", description=__doc__)
     parser.add_argument("what", choices=["mutants"])
-    parser.add_argument("--minutes", type=float, default=0.0, help="try no more after so long (no end)")
+    parser.add_argument(
+        "--minutes", type=float, default=0.0, help="try no more after so long (no end)"
+    )
     parser.add_argument("--sample", type=int, default=0, help="so many of them, at random (all)")
     parser.add_argument("--seed", type=int, default=1, help="of the sample and the order (1)")
     parser.add_argument("--only", default="", help="those whose line has these words")
