@@ -4,7 +4,7 @@ A wake that is missing would otherwise often go unnoticed, as the next message m
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -19,7 +19,7 @@ from steersman.simulator.program import SimulatedProgram
 from steersman.simulator.scenario import Scenario
 from steersman.simulator.session import URGENT
 
-__all__ = ["first_missed", "nobody_sleeps", "without"]
+__all__ = ["first_missed", "missed", "nobody_sleeps", "without"]
 
 _STEP = SimulatedProgram.step
 
@@ -67,23 +67,32 @@ def nobody_sleeps() -> Iterator[None]:
 
 
 @contextmanager
-def without(kind: type[e.Entry], role: Any) -> Iterator[None]:
-    """Let entries of a kind not wake an actor any more."""
-    left = tuple(name for name in ledger.CONCERNS[kind] if name != role)
-    with planted(ledger.CONCERNS, kind, left):
+def without(kind: type[e.Entry]) -> Iterator[None]:
+    """Let entries of a kind wake nobody."""
+    with planted(ledger.CONCERNS, kind, ()):
         yield
 
 
-def first_missed(seeds: range, longest: float = 60.0) -> str:
-    """Play sessions and goals until a wake is missing: the seed, and what is wrong; or nothing."""
-    began = time.process_time()
+def missed(kind: Callable[[int], Any], seed: int) -> str:
+    """Play one run: what is wrong, if a wake is missing."""
     with nobody_sleeps():
-        for seed in seeds:
-            for kind in (Scenario, GoalScenario):
-                try:
-                    kind(seed).run()
-                except AssertionError as error:
-                    return f"{kind.__name__} {seed}: {str(error).partition(chr(10))[0]}"
-            if time.process_time() - began > longest:
-                break
+        try:
+            kind(seed).run()
+        except AssertionError as error:
+            return str(error).partition("\n")[0]
+    return ""
+
+
+def first_missed(seeds: range, longest: float = 60.0) -> str:
+    """Play sessions and goals until a wake is missing: the seed, and what is wrong; or nothing.
+
+    It takes `longest` seconds of the processor at most.
+    """
+    began = time.process_time()
+    for seed in seeds:
+        for kind in (Scenario, GoalScenario):
+            if wrong := missed(kind, seed):
+                return f"{kind.__name__} {seed}: {wrong}"
+        if time.process_time() - began > longest:
+            break
     return ""
