@@ -172,10 +172,11 @@ class Goal(Supervisor):
             if self.awaited.name or goals.is_judging(record):
                 self._leave_off()
             return
-        if record.running is not None:
-            self._watch_turn(record, goal)
-        elif goals.is_at_rest(record) and not goals.is_judging(record):
+        if record.running is None and goals.is_at_rest(record) and not goals.is_judging(record):
             self._rested(goal, goals.rest(record, goal, self.ledger.environment))
+            record, goal = self.ledger.record, self._goal  # its next turn may have begun
+        if record.running is not None and goal is not None:
+            self._watch_turn(record, goal)
 
     def _watch_turn(self, record: SessionRecord, goal: GoalRecord) -> None:
         """A turn runs: if it is not the goal's, what went on for that ends; else mind its budget."""

@@ -114,8 +114,6 @@ _AFTER_WORK: Final[tuple[Role, ...]] = ("queue", "goal", "session")
 _BESIDE_TURN: Final[tuple[Role, ...]] = ("children", "queue", "goal", "session")
 
 CONCERNS: Final[dict[type[e.Entry], tuple[Role, ...]]] = {
-    e.Recovered: _ALL,
-    e.SessionResumed: _ALL,
     e.SessionLeaving: _ALL,
     e.SessionFinalizing: _ALL,
     e.InterruptRequested: _ALL,
@@ -125,7 +123,6 @@ CONCERNS: Final[dict[type[e.Entry], tuple[Role, ...]]] = {
     e.TurnStarted: ("session", "goal"),
     e.Answered: ("goal",),
     e.TurnEnded: _AFTER_WORK,
-    e.Interrupted: ("session",),
     e.Stopped: _AFTER_WORK,
     e.Queued: ("goal",),
     e.Withdrawn: ("goal",),
@@ -137,8 +134,6 @@ CONCERNS: Final[dict[type[e.Entry], tuple[Role, ...]]] = {
     e.ChildDetached: ("turn",),
     e.ChildInterrupted: _ALL,
     e.ChildEnded: _ALL,
-    e.RevertAsked: ("session",),
-    e.RevertStarted: ("queue",),
     e.Reverted: _AFTER_WORK,
     e.RevertRefused: _AFTER_WORK,
     e.GoalSet: ("goal",),
@@ -149,7 +144,11 @@ CONCERNS: Final[dict[type[e.Entry], tuple[Role, ...]]] = {
     e.GoalJudged: ("queue",),
     e.JudgingStopped: ("session", "queue"),
 }
-"""The entries that concern actors besides the one that decided them."""
+"""The entries that concern actors besides the one that decided them.
+
+Not here are those that are decided before the other actors are there (`Recovered`, `SessionResumed`), and
+those after which only the actor that decided has something to do, or nobody before a later entry.
+"""
 
 
 def interested(entries: Sequence[e.Entry], record: SessionRecord) -> Iterator[Role]:
@@ -182,9 +181,11 @@ def _of_session(record: SessionRecord) -> bool:
 
 
 def _of_queue(record: SessionRecord) -> bool:
-    """Whether an item may have to run, to be requeued or to be taken back."""
+    """Whether an item may have to run, to be requeued taken back, or let go of an empty hold."""
     queue = record.queue
-    return bool(queue.pending_count) or any(item.is_next or item.goal for item in queue.special())
+    is_held_in_vain = queue.state == "held" and not queue.order
+    is_special = any(item.is_next or item.goal for item in queue.special())
+    return bool(queue.pending_count) or is_special or is_held_in_vain
 
 
 _HAS_WORK: Final[dict[Role, Callable[[SessionRecord], bool]]] = {

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import os
 import sys
 import threading
@@ -91,8 +92,9 @@ class _Connection:
         from acp.agent.connection import AgentSideConnection
 
         from ..gateway.acp.agent import AcpAgent
-        from ..gateway.acp.wire import LineTransport
+        from ..gateway.acp.wire import LineTransport, quiet_about_refusals
 
+        logging.getLogger().addFilter(quiet_about_refusals)
         self._loop = asyncio.get_running_loop()
         self._transport = LineTransport(self._write)
         self._is_ready.set()

@@ -20,12 +20,14 @@ import asyncio
 import contextlib
 import errno
 import json
+import logging
 import os
 import secrets
 import shlex
 import socket
 import struct
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 import pykka
@@ -33,7 +35,7 @@ import pykka
 from ..journal.folder import PrivateFolder
 from ..machines.errors import SteersmanError, UnknownSession
 from .events.contract import Event, ReceiptEvent, is_receipt
-from .remote import INVALID, NO_ANSWER, NOT_HERE, REFUSED, SOCKETS
+from .remote import INVALID, MISTAKE, NO_ANSWER, NOT_HERE, REFUSED, SOCKETS
 from .running import Works, go_on
 
 if TYPE_CHECKING:
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
     from .host import Host
 
 
+LOGGER = logging.getLogger("steersman")
 LINE_LIMIT = 8 * 1024 * 1024
 UNREAD_LIMIT = 8 * 1024 * 1024
 """Bytes that may wait for a client that does not read; with more it is disconnected."""
@@ -117,7 +120,7 @@ class Client:
                 await asyncio.wait(self._answering, return_when=asyncio.FIRST_COMPLETED)
             task = loop.create_task(self._answer(line))
             self._answering.add(task)
-            task.add_done_callback(self._answering.discard)
+            task.add_done_callback(partial(self._answered, line))
 
     async def _line(self, reader: asyncio.StreamReader) -> bytes:
         try:
@@ -155,6 +158,17 @@ class Client:
             self._fail(request, NO_ANSWER, "the session did not answer in time", "try again")
         except (ValueError, KeyError) as error:
             self._fail(request, INVALID, f"not a request: {error}", "see docs/control.md")
+
+    def _answered(self, line: bytes, task: asyncio.Task[None]) -> None:
+        """Answer also where this program is wrong; the traceback is in its log."""
+        self._answering.discard(task)
+        if task.cancelled() or (error := task.exception()) is None:
+            return
+        LOGGER.error("a request at the control socket failed", exc_info=error)
+        request: Params = {}
+        with contextlib.suppress(ValueError):
+            request = _object(_parsed(line))
+        self._fail(request, MISTAKE, "a mistake in steersman", "its log says more")
 
     def _subscribe(self, session: str) -> None:
         loop = asyncio.get_running_loop()
@@ -227,7 +241,7 @@ class Requests:
                 arguments = _object(params.get("arguments") or {})
                 return await self._run(params, call(str(params["name"]), arguments))
             case "goal" | "agents" | "finalize":
-                words = str(params.get("text") or shlex.join(map(str, params.get("words", ()))))
+                words = str(params.get("text") or shlex.join(_words(params.get("words"))))
                 return await self._say(params, f"/{method} {words}".strip(), "auto")
             case "edit":
                 return await self._edit(params)
@@ -338,6 +352,13 @@ def _number(data: Any) -> int:
     if not isinstance(data, int) or isinstance(data, bool):
         raise ValueError("not a whole number")
     return data
+
+
+def _words(data: Any) -> list[str]:
+    """Take JSON that must be a list of words, if it is there. Raises `ValueError`."""
+    if not isinstance(data, list | None):
+        raise ValueError("`words` is not a list")
+    return [str(word) for word in cast("list[Any]", data or [])]
 
 
 def _works(data: Any) -> Works:

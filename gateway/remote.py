@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 SOCKETS = "sockets"
 """The folder of the control sockets, in the state folder of a home."""
-INVALID, REFUSED, NOT_HERE, NO_ANSWER = -32600, -32000, -32001, -32002
+INVALID, REFUSED, NOT_HERE, NO_ANSWER, MISTAKE = -32600, -32000, -32001, -32002, -32603
 """Error codes of the control socket (JSON-RPC 2.0)."""
 
 

@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 from acp import PROTOCOL_VERSION
 from acp.exceptions import RequestError
@@ -240,8 +240,8 @@ class AcpAgent:
             case "session/steering":
                 text = prompt_text(BLOCKS.validate_python(params.get("prompt", [])))
                 return {"outcome": await session.steer(text, _wants_turn(params))}
-            case "session/goal" if params.get("action") in GOAL_ACTIONS:
-                reply = await session.run(GOAL_ACTIONS[params["action"]](params))
+            case "session/goal" if (action := str(params.get("action"))) in GOAL_ACTIONS:
+                reply = await session.run(GOAL_ACTIONS[action](params))
             case "steersman/command":
                 reply = await session.command(str(params.get("command", "")))
             case _:
@@ -379,15 +379,18 @@ async def _refusing(work: Callable[[], T]) -> T:
 
 def _folder(cwd: str) -> Path:
     folder = Path(cwd)
-    if not folder.is_absolute() or not folder.is_dir():
+    if "\0" in cwd or not folder.is_absolute() or not folder.is_dir():
         raise RequestError(-32602, f"`{cwd}` is no folder with an absolute path")
     return folder.resolve()
 
 
 def _wants_turn(params: dict[str, Any]) -> bool:
     """Whether the editor itself sends the prompt if no turn runs that a steer could enter."""
-    meta = cast("dict[str, dict[str, Any]]", params.get("_meta") or {})
-    return meta.get("steering", {}).get("idleBehavior") == "promptRequired"
+    match params.get("_meta"):
+        case {"steering": {"idleBehavior": "promptRequired"}}:
+            return True
+        case _:
+            return False
 
 
 def _usage(used: TurnUsage | None) -> Usage | None:

@@ -99,7 +99,10 @@ def _embedded(place: str, block: EmbeddedResourceContentBlock) -> str:
 
 def _place(uri: str) -> str:
     """Return the path of a file's URI; any other URI as it is."""
-    parts = urlsplit(uri)
+    try:
+        parts = urlsplit(uri)
+    except ValueError:  # such as half an address in brackets
+        return uri
     return unquote(parts.path) if parts.scheme == "file" else uri
 
 

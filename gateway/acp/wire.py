@@ -5,8 +5,32 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import logging
 from collections.abc import Callable
 from typing import Any, cast
+
+from acp.exceptions import RequestError
+from pydantic import ValidationError
+
+
+def quiet_about_refusals(record: logging.LogRecord) -> bool:
+    """Whether a record is about more than an input that was refused; for the filter of a logger.
+
+    The protocol's library writes a traceback for each notification that is refused.
+    """
+    error = record.exc_info[1] if record.exc_info else None
+    return not isinstance(error, RequestError | ValidationError)
+
+
+def _fault(message: dict[str, Any]) -> str:
+    """Say why a message is none of JSON-RPC, on which the library would give up; empty if it is one."""
+    if not isinstance(message.get("id"), str | int | float | None):
+        return "an `id` is a text or a number"
+    if not isinstance(message.get("method", ""), str):
+        return "a `method` is a text"
+    if "method" not in message and not isinstance(message.get("error"), dict | None):
+        return "an `error` is an object"
+    return ""
 
 
 class LineTransport:
@@ -29,7 +53,7 @@ class LineTransport:
         """Send a message."""
         if "method" not in message:
             self._unanswered -= 1
-        self._write(json.dumps(message, ensure_ascii=False) + "\n")
+        self._write(json.dumps(message, ensure_ascii=False, default=str) + "\n")
         self._look()
 
     async def settle(self, seconds: float) -> None:
@@ -54,14 +78,21 @@ class LineTransport:
                 data = json.loads(line)
             except (ValueError, RecursionError):
                 data = None
-            if isinstance(data, dict):
-                message = cast("dict[str, Any]", data)
-                self._unanswered += "method" in message and "id" in message
-                return message
-            self._unanswered += 1
-            error = {"code": -32700, "message": "this line is no JSON object"}
-            await self.send({"jsonrpc": "2.0", "id": None, "error": error})
+            if not isinstance(data, dict):
+                await self._refuse(None, -32700, "this line is no JSON object")
+                continue
+            message = cast("dict[str, Any]", data)
+            if fault := _fault(message):
+                key = message.get("id")
+                await self._refuse(key if isinstance(key, str | int) else None, -32600, fault)
+                continue
+            self._unanswered += "method" in message and "id" in message
+            return message
         return None
+
+    async def _refuse(self, key: str | int | None, code: int, why: str) -> None:
+        self._unanswered += 1
+        await self.send({"jsonrpc": "2.0", "id": key, "error": {"code": code, "message": why}})
 
     async def close(self) -> None:
         """End the input."""

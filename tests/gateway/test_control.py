@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from support.patience import seconds
 
-from steersman.gateway.control import LINE_LIMIT, UNREAD_LIMIT
+from steersman.gateway.control import LINE_LIMIT, UNREAD_LIMIT, Requests
 from steersman.gateway.conversation import Conversation
 from steersman.gateway.events.contract import Event
 from steersman.gateway.host import Host
@@ -79,6 +79,7 @@ def remote_of(host: Host, conversation: Conversation) -> Remote:
         (rb'{"id": 1, "method": "\ud800"}', -32600, "no method `\ud800`"),
         (b'{"id": 1, "method": "say", "params": []}', -32600, "not a request"),
         (b'{"id": 1, "method": "say", "params": 5}', -32600, "not an object"),
+        (b'{"id": 1, "method": "goal", "params": {"words": 5}}', -32600, "`words` is not a list"),
         (b'{"id": 1, "method": "queue", "params": {"session": "nope"}}', -32001, "`nope`"),
         (b'{"id": 1, "method": "subscribe", "params": {"session": "nope"}}', -32001, "`nope`"),
     ],
@@ -91,6 +92,28 @@ def test_senseless_requests(begin: Begin, line: bytes, code: int, text: str) -> 
         error = talk(line)["error"]
         assert (error["code"], text in error["message"]) == (code, True), error
         assert talk(b'{"id": 2, "method": "sessions"}')["result"] == [conversation.session]
+
+
+@pytest.mark.parametrize(
+    "error", [TypeError("x"), RuntimeError("x"), OSError("x"), AssertionError()]
+)
+def test_a_request_is_answered_whatever_fails(
+    begin: Begin, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    """A mistake of ours is an answer with the request's id, without the trace; the next one is served."""
+    host = begin()
+    conversation = host.begin(host.paths.config.parent / "project")
+    with monkeypatch.context() as planted, talking(host) as talk:
+
+        async def fail(*_: object) -> None:
+            raise error
+
+        planted.setattr(Requests, "call", fail)
+        answer = talk(b'{"id": 7, "method": "sessions"}')
+        assert (answer["id"], answer["error"]["code"]) == (7, -32603)
+        assert answer["error"]["message"] == "a mistake in steersman"
+        planted.undo()
+        assert talk(b'{"id": 8, "method": "sessions"}')["result"] == [conversation.session]
 
 
 def test_a_line_without_end_is_cut_off(begin: Begin) -> None:

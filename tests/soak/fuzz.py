@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from soak.wires import WIRES
 from support.driver import Chat, Place
 from support.model_behaviours import chat_events, message_events
 from support.model_server import ModelServer, Raw, Text, Tools
@@ -523,4 +524,5 @@ KINDS: dict[str, Kind] = {
     "model's answer": Kind(_streams, _streamed),
     "line of a program": Kind(lambda: LINES, _said, is_line=True),
     "request at the socket": Kind(lambda: REQUESTS, _requested, is_line=True),
+    **{name: Kind(*kind) for name, kind in WIRES.items()},
 }
