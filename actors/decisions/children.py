@@ -300,28 +300,35 @@ def stop_call(record: SessionRecord, order: StopChild) -> Decision:
     return answered(order, "killed", NOT_STARTED)
 
 
+def is_stale(child: ChildRecord, report: ChildReport) -> bool:
+    """Whether a child reports a stop that came before its newest order: it says nothing of that."""
+    is_awaited = child.state == "stopping" and child.is_kept
+    return report.order < child.cancelled if is_awaited else 0 < report.order < child.epoch
+
+
 def stopped(
     record: SessionRecord, child: ChildRecord, report: ChildReport | None, environment: Environment
 ) -> Decision:
-    """A child has stopped with everything it started: for its parent to resume, or permanently."""
-    told = report or ChildReport(name=child.name, kind="stopped", order=child.cancelled)
-    if child.state == "stopping" and child.is_kept:
-        if told.order < child.cancelled:
-            return NOTHING  # another stop came just before: the answer to this one is yet to come
-        entry = e.ChildInterrupted(
-            child=child.name,
-            why=child.cause,
-            text=told.text,
-            steps=told.steps,
-            usage=told.usage,
-            killed=told.killed,
-            survivors=told.survivors,
-        )
-        return Decision(entries=(entry,))
-    is_stale = 0 < told.order < child.epoch
-    if child.is_at_work and not is_stale:
+    """Nothing of a child is at work any more: it is for its parent to resume, or has ended.
+
+    It has stopped with everything it started, or its session is open nowhere: then there is no report,
+    and no order by which it would go on.
+    """
+    if not child.is_at_work:
+        return NOTHING
+    if child.state != "stopping" or not child.is_kept:
         return ended(record, child, "cancelled", environment, report)
-    return NOTHING
+    told = report or ChildReport(name=child.name, kind="stopped")
+    entry = e.ChildInterrupted(
+        child=child.name,
+        why=child.cause,
+        text=told.text,
+        steps=told.steps,
+        usage=told.usage,
+        killed=told.killed,
+        survivors=told.survivors,
+    )
+    return Decision(entries=(entry,))
 
 
 def ended(

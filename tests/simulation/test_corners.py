@@ -692,6 +692,30 @@ def test_a_resumed_child_that_was_done_can_be_stopped_before_it_opens() -> None:
         assert made.record.children["kid"].state != "stopping"
 
 
+def test_a_resumed_child_whose_session_was_about_to_end_is_over() -> None:
+    """A person ended it, and only its own session kept that over a crash: it ends, and makes room."""
+    with scene(by_rank("writer s1-1"), plan={"delegation": delegation(max_children=1)}) as made:
+        run(made)
+        made.say(SideTalk(text="why?", user="ann", client_id="s1"))
+        run(made, has_asked(made, "s1-1"))
+        made.say(Interrupt(cause="stop"))
+        run(made)
+        made.say(EndChild(child="talk-1"))
+        talk = made.world.open["s1-1"]
+        run(made, lambda: talk.record.state == "finalizing" and talk.durable == talk.record.seq)
+        made.crash()
+        made.restart()
+        run(made)
+        assert made.record.children["talk-1"].state == "interrupted"
+        made.say(ResumeQueue())
+        run(made)
+        assert made.record.children["talk-1"].state == "cancelled"
+        work(made)
+        answer(made, start_child("kid"))
+        run(made, has_asked(made, "s1-2"))
+        assert has_asked(made, "s1-2")()
+
+
 def test_a_side_talk_does_not_begin_after_the_session_is_left() -> None:
     """The question is still on its way to the queue when the session is suspended."""
     with scene(by_rank("", "children")) as made:
