@@ -1,8 +1,9 @@
 """Runs that are led by hand to one sharp corner each; `mutants.py` says what each of them guards."""
 
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Literal
 
+import pytest
 from simulation.scene import (
     SESSION_FIRST,
     answer,
@@ -43,6 +44,7 @@ from steersman.simulator.happening import Appended, Durable, Performed, Told
 from steersman.simulator.person import POISON
 from steersman.simulator.ports import Chances, Verdicts
 from steersman.simulator.program import SimulatedProgram
+from steersman.simulator.promises import what_is_held_stays
 from steersman.simulator.schedule import SimulatedDispatcher
 
 
@@ -591,6 +593,35 @@ def test_a_steer_stays_with_the_turn_that_was_interrupted() -> None:
         steer = made.record.queue.items["m2"]
         assert (steer.state, steer.turn) == ("steered", "t2")
         assert "use tabs" in made.record.conversation[-1].text
+
+
+@pytest.mark.parametrize(("op", "state"), [("steer", "running"), ("keep", "pending")])
+def test_an_answer_that_missed_its_turn_waits_for_a_persons_word(
+    op: Literal["steer", "keep"], state: str
+) -> None:
+    """It is offered again: a hold does not concern it, a steer lets it run, and keeping it does not."""
+    with scene(after_interrupt="hold") as made:
+        made.say(SideTalk(text="why?", user="ann", client_id="s1"))
+        run(made, has_asked(made, "s1-1"))
+        answer(made, path="children/talk-1")
+        run(made, has(made, e.OfferAnswered))
+        work(made)
+        made.say(QueueChange(op="steer", number=1))
+        run(made, has(made, e.SteerAddressed))
+        turn: Any = made.actor("turn")
+        turn.actor_ref.tell(POISON)
+        run(made)
+        assert made.record.queue.items["m1"].state == "offered"
+        work(made)
+        say(made, "then", Intent.EXPLICIT_QUEUE)
+        run(made, lambda: made.record.queue.waiting_count == 1)
+        made.say(Interrupt(cause="stop"))
+        run(made)
+        assert made.record.queue.state == "held"
+        made.say(QueueChange(op=op, number=1))
+        run(made)
+        assert made.record.queue.items["m1"].state == state
+        what_is_held_stays(made.history)
 
 
 def test_a_turn_that_a_message_replaced_is_resumed_by_its_number_alone() -> None:

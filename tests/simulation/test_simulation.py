@@ -50,6 +50,7 @@ FOUND = {
     2051986202: "the only word after a crash is that a side talk's answer is to run",
     653478646: "a side talk begins in a session that is being finalized",
     1048386568: "a child is resumed whose session was about to end before a crash",
+    1048384444: "an answer that missed its turn is offered again while the queue is held, and runs",
     1002135: "a finalized child is resumed after a crash, and stays owned",
 }
 CHUNK = 100
