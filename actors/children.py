@@ -27,7 +27,6 @@ from ..machines.delegation_messages import (
     Recall,
     ResumeChildren,
     SetTimer,
-    StartTalk,
     StopChild,
 )
 from ..machines.internal_messages import (
@@ -218,8 +217,6 @@ class ChildSupervisor(Supervisor):
                     self.ledger.decide(children.answered(message, "killed", children.NOT_STARTED))
                     return
                 self._begin(children.delegate(record, message, self.slots, environment))
-            case StartTalk():
-                self._begin(children.talk(record, message, environment))
             case ResumeChildren():
                 self._resume(message)
             case Dismiss():
@@ -256,13 +253,16 @@ class ChildSupervisor(Supervisor):
     def _attend(self) -> None:
         """Stop the children that a stop has reached, end those that a run has given up, begin others.
 
-        Those begin that there is room for. A session that ends closes the idle ones.
+        Those begin that were started, and those that there is room for now. A session that ends closes
+        the idle ones.
         """
         for child in children.to_be_cancelled(self.ledger.record):
             is_kept = children.is_kept(self.ledger.record, child, self.ledger.environment)
-            self._cancel(child, child.cancelled_cause or "parent", is_kept=is_kept)
+            self._cancel(child, child.cancelled_cause, is_kept=is_kept)
         for child in children.given_up(self.ledger.record):
             self._cancel(child, "parent", is_kept=False)
+        for child in children.unopened(self.ledger.record, self.slots):
+            self._begin(Decision(effects=(children.opening(self.ledger.record, child),)))
         while (waiting := children.admit(self.ledger.record, self.ledger.environment)) is not None:
             opening = children.opening(self.ledger.record, waiting)
             admitted = e.ChildAdmitted(child=waiting.name)

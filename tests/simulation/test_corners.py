@@ -9,6 +9,7 @@ from simulation.scene import (
     answer,
     by_rank,
     delegation,
+    end_tool,
     has_asked,
     scene,
     start_child,
@@ -37,10 +38,11 @@ from steersman.machines.messages import (
     QueueChange,
     ResumeQueue,
     Suspend,
+    TakeBack,
     UserMessage,
 )
 from steersman.machines.policy import GoalPolicy
-from steersman.simulator.happening import Appended, Durable, Performed, Told
+from steersman.simulator.happening import Appended, Durable, Performed, Sent, Told
 from steersman.simulator.person import POISON
 from steersman.simulator.ports import Chances, Verdicts
 from steersman.simulator.program import SimulatedProgram
@@ -371,17 +373,83 @@ def test_what_a_stop_overtook_waits() -> None:
         assert [item.text for item in made.record.queue.waiting()] == ["late"]
 
 
-def test_a_side_talk_that_was_asked_for_before_a_stop_does_not_begin() -> None:
-    """The stop comes between the question's place in the queue and the start of its session."""
+def test_a_side_talk_that_a_stop_overtakes_does_not_begin() -> None:
+    """The stop comes before its session is opened: it reaches the talk, says so, and waits for it."""
     with scene(by_rank("", "queue")) as made:
         run(made)
         made.say(SideTalk(text="why?", user="ann", client_id="s1"))
-        run(made, has(made, e.Offered))
         made.say(Interrupt(cause="stop"))
         run(made)
-        assert has(made, e.ChildStarted)()
-        assert made.record.children["talk-1"].state == "interrupted"
-        assert "s1-1" not in made.world.open or not made.world.open["s1-1"].ports.models
+        assert not performed(made, OpenChild)
+        assert [entry.why for entry in entries(made, e.ChildInterrupted)] == ["stop"]
+        found = kinds(made)
+        assert found.index("ChildInterrupted") < found.index("Stopped")
+        made.say(ResumeQueue())
+        run(made, has_asked(made, "s1-1"))
+        answer(made, path="children/talk-1")
+        run(made)
+        assert made.record.queue.items["m1"].answer == "answer t1.1"
+
+
+def test_a_side_talk_whose_question_is_withdrawn_does_not_begin() -> None:
+    """A person takes the question back before the talk has begun: its model is never asked."""
+    with scene(by_rank("", "queue")) as made:
+        run(made)
+        made.say(SideTalk(text="why?", user="ann", client_id="s1"))
+        made.say(QueueChange(op="withdraw", number=1))
+        run(made)
+        assert not has_asked(made, "s1-1")()
+        assert made.record.children["talk-1"].state == "cancelled"
+
+
+def test_a_side_talk_that_a_crash_overtakes_can_be_resumed() -> None:
+    """Its question is durable and its session was never opened: it knows what was said before."""
+    with scene(by_rank("", "queue", "writer")) as made:
+        work(made)
+        answer(made)
+        run(made)
+        made.say(SideTalk(text="why?", user="ann", client_id="s1"))
+        run(made, lambda: has(made, e.Offered)() and made.durable == made.record.seq)
+        assert not performed(made, OpenChild)
+        made.crash()
+        made.restart()
+        run(made)
+        made.say(ResumeQueue())
+        run(made, has_asked(made, "s1-1"))
+        said = made.world.open["s1-1"].record.conversation
+        assert [message.text for message in said] == ["work", "answer t1.1", "why?"]
+
+
+def test_a_stop_that_is_taken_back_stops_no_later_child() -> None:
+    """The turn goes on, and what it delegates from then on is not what the stop has reached."""
+    with scene(interrupt_at="boundary") as made:
+        at_a_tool(made)
+        made.timeline.now += 1.0
+        say(made, "stop", Intent.INTERRUPT_BARE)
+        run(made, has(made, e.InterruptPlanned))
+        made.say(TakeBack())
+        run(made, has(made, e.InterruptCalledOff))
+        end_tool(made, "t1.s1.c1")
+        run(made, lambda: made.record.turns["t1"].step == 2)
+        answer(made, start_child("kid", background=True))
+        run(made)
+        assert has_asked(made, "s1-1")()
+        assert not has(made, e.ChildCancelled)()
+
+
+def test_a_child_that_a_stop_overtakes_has_the_stop_as_its_cause() -> None:
+    """A stop at the boundary reaches a child that was asked for before it, and begins after it."""
+    ranks = by_rank("", "turn", "queue", "writer")
+    with scene(ranks, interrupt_at="boundary") as made:
+        work(made)
+        answer(made, start_child("kid", background=True), ("write", {}))
+        run(made, lambda: any(isinstance(one, Sent) for one in made.history))
+        say(made, "stop", Intent.INTERRUPT_BARE)
+        run(made)
+        found = kinds(made)
+        assert found.index("InterruptPlanned") < found.index("ChildStarted")
+        stopped = [(entry.cause, entry.receipt) for entry in entries(made, e.ChildCancelled)]
+        assert stopped == [("bare_word", "i1")]
 
 
 def test_a_bare_stop_means_what_was_to_run_next_too() -> None:
