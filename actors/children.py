@@ -27,7 +27,6 @@ from ..machines.delegation_messages import (
     Recall,
     ResumeChildren,
     SetTimer,
-    StartTalk,
     StopChild,
 )
 from ..machines.internal_messages import (
@@ -218,8 +217,6 @@ class ChildSupervisor(Supervisor):
                     self.ledger.decide(children.answered(message, "killed", children.NOT_STARTED))
                     return
                 self._begin(children.delegate(record, message, self.slots, environment))
-            case StartTalk():
-                self._begin(children.talk(record, message, environment))
             case ResumeChildren():
                 self._resume(message)
             case Dismiss():
@@ -256,13 +253,16 @@ class ChildSupervisor(Supervisor):
     def _attend(self) -> None:
         """Stop the children that a stop has reached, end those that a run has given up, begin others.
 
-        Those begin that there is room for. A session that ends closes the idle ones.
+        Those begin that were started, and those that there is room for now. A session that ends closes
+        the idle ones.
         """
         for child in children.to_be_cancelled(self.ledger.record):
             is_kept = children.is_kept(self.ledger.record, child, self.ledger.environment)
-            self._cancel(child, child.cancelled_cause or "parent", is_kept=is_kept)
+            self._cancel(child, child.cancelled_cause, is_kept=is_kept)
         for child in children.given_up(self.ledger.record):
             self._cancel(child, "parent", is_kept=False)
+        for child in children.unopened(self.ledger.record, self.slots):
+            self._begin(Decision(effects=(children.opening(self.ledger.record, child),)))
         while (waiting := children.admit(self.ledger.record, self.ledger.environment)) is not None:
             opening = children.opening(self.ledger.record, waiting)
             admitted = e.ChildAdmitted(child=waiting.name)
@@ -305,10 +305,8 @@ class ChildSupervisor(Supervisor):
             # it has stopped meanwhile, or is over
             self.ledger.decide(Decision(effects=(CloseChild(session=message.session),)))
             self.slots.pop(message.name, None)
-            if child is not None and child.is_at_work:
-                order = max(child.cancelled, child.epoch)  # it is the outcome of the newest one
-                last = message.last or ChildReport(name=child.name, kind="stopped")
-                self._stopped(child, replace(last, order=order))
+            if child is not None:
+                self._stopped(child, message.last)
             return
         slot.ref = self.start_child(
             ChildSpec(name=child.name, start=message.start, restart="transient")
@@ -337,7 +335,7 @@ class ChildSupervisor(Supervisor):
         del self.slots[message.name]
         child = self.ledger.record.children[message.name]
         if child.state == "stopping":
-            self._stopped(child, None)
+            self._stopped(child)
         elif child.state not in SUBAGENT.final:
             self._finish(child, "failed", reason=message.reason)
 
@@ -375,7 +373,8 @@ class ChildSupervisor(Supervisor):
         else:
             self._gone(child.name)
 
-    def _stopped(self, child: ChildRecord, report: ChildReport | None) -> None:
+    def _stopped(self, child: ChildRecord, report: ChildReport | None = None) -> None:
+        """Nothing of a child is at work any more; without a report, since its session is not open."""
         decision = children.stopped(self.ledger.record, child, report, self.ledger.environment)
         if decision and self.ledger.accepts(decision):
             self._gone(child.name, report)
@@ -457,7 +456,8 @@ class ChildSupervisor(Supervisor):
                 if child.is_at_work:
                     self._finish(child, report.status, report)
             case "stopped":
-                self._stopped(child, report)
+                if not children.is_stale(child, report):
+                    self._stopped(child, report)
             case "closed":
                 self._closed(child)
             case "steered" | "missed":
@@ -470,7 +470,7 @@ class ChildSupervisor(Supervisor):
         if found is not None:
             self._retire(found)
         self.ledger.decide(Decision(effects=(CloseChild(session=child.session),)))
-        self._stopped(child, None)
+        self._stopped(child)
 
     def _down(self, down: Down) -> None:
         """A child's actor failed: it begins again from its journal, unless it fails too often."""

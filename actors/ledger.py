@@ -129,7 +129,7 @@ CONCERNS: Final[dict[type[e.Entry], tuple[Role, ...]]] = {
     e.Requeued: ("goal",),
     e.QueueReleased: ("goal",),
     e.SteerArrived: ("queue",),
-    e.ChildStarted: ("turn",),
+    e.ChildStarted: ("turn", "children"),
     e.ChildCancelled: ("children", "session"),
     e.ChildDetached: ("turn",),
     e.ChildInterrupted: _ALL,

@@ -201,7 +201,7 @@ class Session(Supervisor):
             case Finalize():
                 return self.ledger.decide(stopping.leave(record, True, message.cause, environment))
             case SideTalk():
-                return self._take_in(routing.side_talk(record, message))
+                return self._take_in(routing.side_talk(record, message, environment))
             case Revert():
                 return self.ledger.decide(reverting.revert(record, message, environment))
             case RevertOutcome(id=name):

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from ..machines.context import Fill
 from ..machines.conversation import ChatMessage, Usage
-from ..machines.delivery import Relation
+from ..machines.delivery import Cause, Relation
 from ..machines.errors import StoreDamaged
 from ..machines.lifecycles import INTERRUPT, SESSION, TURN
 from ..machines.policy import RoutesChoice
@@ -424,7 +424,13 @@ def _start_child(record: SessionRecord, entry: e.ChildStarted) -> None:
     record.children_made += 1
     stopped = record.cancelled.get(entry.relation, 0)
     if entry.epoch < stopped:
-        child = replace(record.children[entry.child], cancelled=stopped)
+        by = next((stop for stop in record.interrupts.values() if stop.epoch == stopped), None)
+        child = replace(
+            record.children[entry.child],
+            cancelled=stopped,
+            cancelled_by=by.id if by is not None else "",
+            cancelled_cause=by.cause if by is not None else Cause.PARENT,
+        )
         record.children = {**record.children, child.name: child}
 
 

@@ -21,6 +21,7 @@ ReportKind = Literal["ended", "stopped", "closed", "steered", "missed"]
 class Delegate(Message):
     """A tool call of turn `turn` gives a task to a child; its result is the call's.
 
+    `epoch` is the session's when that was decided: the turn may have gone on after a stop of children.
     `ancestors` are the epochs of the session's ancestors under which the turn began, nearest first.
     """
 
@@ -133,21 +134,6 @@ class SideTalk(Message):
     client_id: str = ""
 
 
-class StartTalk(Message):
-    """Open a side talk: `item` is its place in the queue, `seed` what it has seen.
-
-    `epoch` is the session's when a person asked for it.
-    """
-
-    lane: ClassVar[Lane] = Lane.SYSTEM
-    child: str
-    item: str
-    task: str
-    user: str = ""
-    epoch: int = 0
-    seed: tuple[ChatMessage, ...] = ()
-
-
 class Recall(Message):
     """Take back the steer with this key, if it still waits."""
 
@@ -165,8 +151,6 @@ class Offer(Message):
     text: str
     child: str
     user: str = ""
-    client_id: str = ""
-    is_answered: bool = True
 
 
 class AnswerOffer(Message):

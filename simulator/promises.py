@@ -430,7 +430,8 @@ def what_is_held_stays(history: History) -> None:
     """What waited when the queue was held, by an interrupt or a crash, runs when a person says so.
 
     Messages of a goal are exempt: a goal is paused and resumed apart from the queue. So are those that a
-    person chose to run next, unless a stop of everything or a crash came after that.
+    person chose to run next, unless a stop of everything or a crash came after that. What is offered does
+    not wait before a person keeps it.
     """
     waiting, held, is_held = set[str](), set[str](), False
     of_goals, chosen = set[str](), set[str]()
@@ -440,10 +441,18 @@ def what_is_held_stays(history: History) -> None:
                 of_goals.add(one.item)
             case e.Requeued(item=item) if item in of_goals:
                 pass
-            case e.Queued(is_next=True) | e.Queued(past_hold=True) | e.Requeued(past_hold=True):
+            case e.Requeued(item=item, is_offered=True):
+                waiting.discard(item)
+                held.discard(item)
+            case (
+                e.Queued(is_next=True)
+                | e.Queued(past_hold=True)
+                | e.Requeued(past_hold=True)
+                | e.Kept(past_hold=True)
+            ):
                 held.discard(one.item)
                 waiting |= set() if isinstance(one, e.Queued) and one.is_next else {one.item}
-            case e.Queued() | e.Requeued():
+            case e.Queued() | e.Requeued() | e.Kept():
                 waiting.add(one.item)
                 held |= {one.item} if is_held else set()
             case e.QueueHeld() | e.Recovered():  # recovery holds nothing where nothing waits

@@ -57,7 +57,7 @@ def begin(record: SessionRecord, call: CallRecord, environment: Environment) -> 
         return Decision(entries=(intended,), orders=(("queue", order),))
     match permit.do:
         case "allow":
-            return _intend(turn, request, environment, permit.may_leave_folder)
+            return _intend(record, request, environment, permit.may_leave_folder)
         case "ask" if environment.policy.can_ask:
             return Decision(entries=(_asked(turn, request, permit, environment),))
         case _:
@@ -77,20 +77,22 @@ def _intended(turn: TurnRecord, request: ToolRequest, *, is_idempotent: bool) ->
 
 
 def _intend(
-    turn: TurnRecord, request: ToolRequest, environment: Environment, may_leave_folder: bool
+    record: SessionRecord, request: ToolRequest, environment: Environment, may_leave_folder: bool
 ) -> Decision:
+    turn = record.turns[record.turn]
     is_idempotent = environment.tool_policy.is_idempotent(request.tool)
     intended = _intended(turn, request, is_idempotent=is_idempotent)
-    return Decision(entries=(intended,), effects=(_start(turn, request, may_leave_folder),))
+    return Decision(entries=(intended,), effects=(_start(record, request, may_leave_folder),))
 
 
 def _start(
-    turn: TurnRecord, request: ToolRequest, may_leave_folder: bool
+    record: SessionRecord, request: ToolRequest, may_leave_folder: bool
 ) -> RunTool | Delegate | Dismiss:
-    call, arguments = request.call, request.arguments
+    turn, call, arguments = record.turns[record.turn], request.call, request.arguments
     if request.tool == DELEGATE:
+        above = turn.ancestors
         return Delegate(
-            turn=turn.id, epoch=turn.epoch, call=call, arguments=arguments, ancestors=turn.ancestors
+            turn=turn.id, epoch=record.epoch, call=call, arguments=arguments, ancestors=above
         )
     if request.tool == DISMISS:
         return Dismiss(turn=turn.id, epoch=turn.epoch, call=call, arguments=arguments)
@@ -157,7 +159,7 @@ def answered(record: SessionRecord, message: Answer, environment: Environment) -
     if call.within:
         follows = _answer_agent(turn, call, is_allowed)
     elif is_allowed:
-        follows = _intend(turn, request_of(call), environment, call.is_outside)
+        follows = _intend(record, request_of(call), environment, call.is_outside)
     else:
         why = f"the user said no{': ' + message.reason if message.reason else ''}"
         follows = Decision(entries=(refused(turn.id, call, "denied", why),))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from typing import TYPE_CHECKING, Any
 
 from ...journal import entries as e
@@ -15,7 +15,6 @@ from ...machines.delegation_messages import (
     Dismiss,
     OpenChild,
     ResumeChildren,
-    StartTalk,
     StopChild,
 )
 from ...machines.delivery import ENDS, Cause, Delivery, Relation, deliver
@@ -25,7 +24,7 @@ from ...machines.lifecycles import SUBAGENT
 from ...machines.messages import ResumeQueue, UserMessage
 from ...machines.port_results import ToolFinished, ToolResult, ToolStatus
 from .decision import NOTHING, Decision
-from .results import returned, way_home
+from .results import returned, seed, way_home
 from .wording import TASK
 
 if TYPE_CHECKING:
@@ -85,37 +84,38 @@ def answered(order: Delegate | Dismiss | StopChild, status: ToolStatus, text: st
     return Decision(orders=(("turn", finished),))
 
 
-def talk(record: SessionRecord, order: StartTalk, environment: Environment) -> Decision:
-    """Start a side talk, unless the session has been left in between, or is to end."""
-    if record.state in ("suspended", "finalizing", "finalized"):
-        return NOTHING
-    started = e.ChildStarted(
-        child=order.child,
+def talk(record: SessionRecord, asked: e.Offered, environment: Environment) -> e.ChildStarted:
+    """Start the side talk about a question, with the question's place in the queue."""
+    return e.ChildStarted(
+        child=asked.child,
         session=f"{record.id}-{record.children_made + 1}",
         agent=environment.agent,
-        task=order.task,
+        task=asked.text,
         relation=Relation.SIDE_TALK,
-        epoch=order.epoch,
-        item=order.item,
-        user=order.user,
+        epoch=record.epoch,
+        item=asked.item,
+        user=asked.user,
         above=environment.ancestors.mandate(),
     )
-    return Decision(entries=(started,), effects=(opening(record, started, order),))
 
 
-def opening(
-    record: SessionRecord, child: e.ChildStarted | ChildRecord, order: StartTalk | None = None
-) -> OpenChild:
-    """Return the effect that opens a child's session."""
+def unopened(record: SessionRecord, opened: Container[str]) -> list[ChildRecord]:
+    """Return the children that were started, and whose sessions nobody opens yet."""
+    there = record.children.values()
+    return [child for child in there if child.state == "working" and child.name not in opened]
+
+
+def opening(record: SessionRecord, child: e.ChildStarted | ChildRecord) -> OpenChild:
+    """Return the effect that opens a child's session; a side talk has seen what was said so far."""
     name = child.child if isinstance(child, e.ChildStarted) else child.name
-    said = order.seed if order is not None else ()
+    is_talk = child.relation == Relation.SIDE_TALK
     return OpenChild(
         number=record.seq,
         name=name,
         session=child.session,
         agent=child.agent,
         relation=child.relation,
-        seed=said,
+        seed=seed(record.conversation) if is_talk else (),
         task=child.task,
     )
 
@@ -300,28 +300,35 @@ def stop_call(record: SessionRecord, order: StopChild) -> Decision:
     return answered(order, "killed", NOT_STARTED)
 
 
+def is_stale(child: ChildRecord, report: ChildReport) -> bool:
+    """Whether a child reports a stop that came before its newest order: it says nothing of that."""
+    is_awaited = child.state == "stopping" and child.is_kept
+    return report.order < child.cancelled if is_awaited else 0 < report.order < child.epoch
+
+
 def stopped(
     record: SessionRecord, child: ChildRecord, report: ChildReport | None, environment: Environment
 ) -> Decision:
-    """A child has stopped with everything it started: for its parent to resume, or permanently."""
-    told = report or ChildReport(name=child.name, kind="stopped", order=child.cancelled)
-    if child.state == "stopping" and child.is_kept:
-        if told.order < child.cancelled:
-            return NOTHING  # another stop came just before: the answer to this one is yet to come
-        entry = e.ChildInterrupted(
-            child=child.name,
-            why=child.cause,
-            text=told.text,
-            steps=told.steps,
-            usage=told.usage,
-            killed=told.killed,
-            survivors=told.survivors,
-        )
-        return Decision(entries=(entry,))
-    is_stale = 0 < told.order < child.epoch
-    if child.is_at_work and not is_stale:
+    """Nothing of a child is at work any more: it is for its parent to resume, or has ended.
+
+    It has stopped with everything it started, or its session is open nowhere: then there is no report,
+    and no order by which it would go on.
+    """
+    if not child.is_at_work:
+        return NOTHING
+    if child.state != "stopping" or not child.is_kept:
         return ended(record, child, "cancelled", environment, report)
-    return NOTHING
+    told = report or ChildReport(name=child.name, kind="stopped")
+    entry = e.ChildInterrupted(
+        child=child.name,
+        why=child.cause,
+        text=told.text,
+        steps=told.steps,
+        usage=told.usage,
+        killed=told.killed,
+        survivors=told.survivors,
+    )
+    return Decision(entries=(entry,))
 
 
 def ended(

@@ -10,7 +10,7 @@ from ...journal import entries as e
 from ...journal.queue_record import ItemRecord
 from ...journal.record import SessionRecord
 from ...machines.conversation import ChatMessage
-from ...machines.delegation_messages import AnswerOffer, EndChild, Offer, PassSteer, StartTalk
+from ...machines.delegation_messages import AnswerOffer, EndChild, Offer, PassSteer, SideTalk
 from ...machines.delivery import Relation
 from ...machines.disposition import LATE_ACK
 from ...machines.internal_messages import (
@@ -48,7 +48,6 @@ from .rearrangement import (
     withdraw,
 )
 from .rearrangement import take_back as taken_back
-from .results import seed
 from .wording import chosen, with_news
 
 if TYPE_CHECKING:
@@ -197,46 +196,33 @@ def _is_purposeful(record: SessionRecord, name: str) -> bool:
 
 
 def offer(record: SessionRecord, order: Offer) -> Decision:
-    """Give a result, or the question of a side talk, a place where it waits for a person's word."""
-    queue = record.queue
-    before = _known(record, order.client_id)
-    if before is not None:
-        return before
-    if _is_returned(record, order.child):
+    """Give a result a place where it waits for a person's word."""
+    if _is_returned(record, order.child) or record.queue.state == "closed":
         return NOTHING
-    if queue.state == "closed":
-        if order.is_answered:
-            return NOTHING
-        return Decision(
-            facts=(
-                MessageRejected(
-                    reason="session_finalized",
-                    text=order.text,
-                    client_id=order.client_id,
-                    hint=ANOTHER_CHAT,
-                ),
-            )
-        )
+    queue = record.queue
     offered = e.Offered(
         item=f"m{queue.made + 1}",
         number=queue.number + 1,
         text=order.text,
-        child=order.child or f"talk-{queue.made + 1}",
+        child=order.child,
         user=order.user,
-        client_id=order.client_id,
-        is_answered=order.is_answered,
+        is_answered=True,
     )
-    if order.is_answered:
-        return Decision(entries=(offered,))
-    talk = StartTalk(
-        child=offered.child,
-        item=offered.item,
-        task=offered.text,
-        user=offered.user,
-        epoch=record.epoch,
-        seed=seed(record.conversation),
+    return Decision(entries=(offered,))
+
+
+def question(record: SessionRecord, asked: SideTalk) -> e.Offered:
+    """Give the question of a side talk its place; the answer waits there for a person's word."""
+    queue = record.queue
+    return e.Offered(
+        item=f"m{queue.made + 1}",
+        number=queue.number + 1,
+        text=asked.text,
+        child=f"talk-{queue.made + 1}",
+        user=asked.user,
+        client_id=asked.client_id,
+        is_answered=False,
     )
-    return Decision(entries=(offered,), orders=(("children", talk),))
 
 
 def offer_answer(record: SessionRecord, order: AnswerOffer) -> Decision:

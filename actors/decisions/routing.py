@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from ...journal import entries as e
 from ...journal.entries import AllowanceForgotten, AllowanceGiven, Entry, LimitsGranted
 from ...journal.record import CancelRecord, SessionRecord
-from ...machines.delegation_messages import Offer, SideTalk
+from ...machines.delegation_messages import SideTalk
 from ...machines.delivery import Cause, Delivery, Relation, deliver
 from ...machines.disposition import (
     OVERTAKEN_INTENTS,
@@ -25,7 +25,7 @@ from ...machines.messages import Allow, GrantLimits, PolicyChange, QueueChange, 
 from ...machines.people import weigh
 from ...machines.policy import Policy
 from ...machines.transient_events import Fact, MessageRejected
-from . import queueing, reverting, stopping
+from . import children, queueing, reverting, stopping
 from .decision import Decision, answer, refusal, refused_with
 from .people import owner_of_turn
 from .queries import known, policy_of, situation
@@ -262,21 +262,19 @@ def preference(
 # Side talks ---------------------------------------------------------------------------------------
 
 
-def side_talk(record: SessionRecord, message: SideTalk) -> Decision:
-    """Give a question beside the work its place in the queue, and have a child look at it."""
+def side_talk(record: SessionRecord, message: SideTalk, environment: Environment) -> Decision:
+    """Give a question beside the work its place in the queue, and have a child look at it.
+
+    Both are one step: no stop can come between them, and no crash leaves a question that nobody answers.
+    """
     before = known(record, message.client_id)
     if before is not None:
         return Decision(facts=(before,), reply=answer())
     if record.state in ("finalizing", "finalized"):
         return rejection("finalizing", message.text, message.client_id)
-    order = Offer(
-        text=message.text,
-        child="",
-        user=message.user,
-        client_id=message.client_id,
-        is_answered=False,
-    )
-    return queueing.offer(record, order) + Decision(reply=answer())
+    question = queueing.question(record, message)
+    begun = children.talk(record, question, environment)
+    return Decision(entries=(question, begun), reply=answer())
 
 
 # Taking back --------------------------------------------------------------------------------------

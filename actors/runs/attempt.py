@@ -223,13 +223,13 @@ class Attempts:
         call = self._start(step, record, index, is_child=True)
         values = self._context.values_of(record, index)
         name = f"{step.id}-{index + 1}" if record.is_many else step.id
-        ancestors = self._context.ledger.record.turns[self._context.id].ancestors
+        session = self._context.ledger.record
         bare = Delegate(
             turn=self._context.id,
-            epoch=self._context.epoch,
+            epoch=session.epoch,
             call=call,
             arguments={"name": name},
-            ancestors=ancestors,
+            ancestors=session.turns[self._context.id].ancestors,
         )
         try:
             said = self._said if is_agent else ""

@@ -1,15 +1,20 @@
-"""Which interrupted children of a run are left behind, and which go on with it."""
+"""Which interrupted children are left behind, which go on, and when one has ended."""
+
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
-from steersman.actors.decisions.children import given_up, resumable
-from steersman.journal.child_record import ChildRecord
+from steersman.actors.decisions.children import given_up, is_stale, resumable, stopped
+from steersman.journal.child_record import ChildRecord, apply_to_children
 from steersman.journal.entries import WorkflowCopy
 from steersman.journal.record import SessionRecord
 from steersman.journal.run_record import RunRecord, StepRecord
-from steersman.machines.delegation_messages import ResumeChildren
+from steersman.machines.delegation_messages import ChildReport, ResumeChildren
 from steersman.machines.delivery import Relation
+from steersman.machines.policy import DelegationPolicy
+from steersman.machines.result_routing import DEFAULT_RETURNS
 
 KID = ChildRecord(
     name="kid",
@@ -21,6 +26,7 @@ KID = ChildRecord(
     state="interrupted",
 )
 ORDER = ResumeChildren(earlier=("t1",), turn="t2", epoch=1)
+ENVIRONMENT: Any = SimpleNamespace(returns=DEFAULT_RETURNS, delegation=DelegationPolicy())
 
 
 def record_of(child: ChildRecord, awaited: str, state: str = "idle") -> SessionRecord:
@@ -75,3 +81,28 @@ def test_without_a_run_no_child_is_given_up() -> None:
     record.run = None
     assert given_up(record) == []
     assert resumable(record, ORDER) == [KID]
+
+
+@pytest.mark.parametrize("state", ["waiting", "working", "stopping"])
+@pytest.mark.parametrize("is_kept", [False, True])
+@pytest.mark.parametrize(("ordered", "stopped_at"), [(0, 0), (8, 10), (10, 8)])
+def test_a_child_whose_session_is_closed_is_not_at_work(
+    state: str, is_kept: bool, ordered: int, stopped_at: int
+) -> None:
+    """Whatever it was ordered, and whatever reached it before, it goes on only when it is resumed."""
+    child = replace(KID, state=state, is_kept=is_kept, epoch=ordered, cancelled=stopped_at)
+    record = SessionRecord(children={"kid": child})
+    children = record.children
+    for entry in stopped(record, child, None, ENVIRONMENT).entries:
+        children = apply_to_children(children, entry, 0.0)
+    can_go_on = state == "stopping" and is_kept
+    assert children["kid"].state == ("interrupted" if can_go_on else "cancelled")
+
+
+@pytest.mark.parametrize("state", ["working", "stopping"])
+def test_a_late_answer_to_an_earlier_stop_ends_no_child(state: str) -> None:
+    """The child was resumed, or stopped again, since; it answers that, too."""
+    child = replace(KID, state=state, is_kept=True, epoch=9, cancelled=10)
+    report = ChildReport(name="kid", kind="stopped", order=8)
+    assert is_stale(child, report)
+    assert not is_stale(child, replace(report, order=10))

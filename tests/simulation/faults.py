@@ -16,7 +16,9 @@ from steersman.actors.ledger import Outbox, OutboxItem
 from steersman.actors.mailbox import tell
 from steersman.actors.session import Session
 from steersman.journal import entries as e
+from steersman.journal import queue_record
 from steersman.journal import record as records
+from steersman.journal.queue_record import ItemRecord, QueueRecord
 from steersman.journal.record import SessionRecord
 from steersman.machines.delegation_messages import ResumeChildren
 from steersman.machines.delivery import Cause, Delivery, Relation
@@ -34,6 +36,7 @@ WITHIN = 1_000
 
 _RELEASE, _START = Outbox.release, Session.on_start
 _REACHES, _CUT_OFF, _RETURNED = stopping.reaches, turning.cut_off, children.returned
+_NEXT, _OFFERS = QueueRecord.next_item, queue_record._apply_offer
 _INTERRUPT, _TAKEN_BACK, _PERFORM = routing._interrupt, queueing.taken_back, ledger.Ledger._perform
 
 
@@ -129,6 +132,15 @@ def _withdraw_what_is_taken_back(*arguments: Any) -> Decision:
     return replace(found, entries=entries)
 
 
+def _run_what_is_held(queue: QueueRecord) -> ItemRecord | None:
+    return _NEXT(replace(queue, state="open"))
+
+
+def _keep_past_a_hold(queue: QueueRecord, entry: Any, time: float) -> QueueRecord:
+    kept = replace(entry, past_hold=True) if isinstance(entry, e.Kept) else entry
+    return _OFFERS(queue, kept, time)
+
+
 BUSY_TWICE = replace(
     SESSION,
     transitions=(
@@ -182,6 +194,12 @@ FAULTS: dict[str, Fault] = {
     ),
     "loses what is taken back": Fault(
         "though nobody asked for it", ((queueing, "taken_back", _withdraw_what_is_taken_back),)
+    ),
+    "runs what is held": Fault(
+        "was held, and runs", ((QueueRecord, "next_item", _run_what_is_held),)
+    ),
+    "lets an answer that is kept run past a hold": Fault(
+        "was held, and runs", ((queue_record, "_apply_offer", _keep_past_a_hold),)
     ),
     "goes on after a tool that it was to stop after": Fault(
         "is to stop", ((stopping, "planned_stop", _none),)

@@ -275,7 +275,7 @@ MUTANTS: dict[str, Mutant] = {
     "H04": Mutant(
         "late children are not stopped",
         ((records, "_start_child", _start_child_unmarked),),
-        corners.test_a_side_talk_that_was_asked_for_before_a_stop_does_not_begin,
+        corners.test_a_child_that_a_stop_overtakes_has_the_stop_as_its_cause,
     ),
     "H05": Mutant(
         "a bare stop lets the message run that replaces the turn",

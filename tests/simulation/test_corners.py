@@ -1,13 +1,15 @@
 """Runs that are led by hand to one sharp corner each; `mutants.py` says what each of them guards."""
 
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Literal
 
+import pytest
 from simulation.scene import (
     SESSION_FIRST,
     answer,
     by_rank,
     delegation,
+    end_tool,
     has_asked,
     scene,
     start_child,
@@ -36,13 +38,15 @@ from steersman.machines.messages import (
     QueueChange,
     ResumeQueue,
     Suspend,
+    TakeBack,
     UserMessage,
 )
 from steersman.machines.policy import GoalPolicy
-from steersman.simulator.happening import Appended, Durable, Performed, Told
+from steersman.simulator.happening import Appended, Durable, Performed, Sent, Told
 from steersman.simulator.person import POISON
 from steersman.simulator.ports import Chances, Verdicts
 from steersman.simulator.program import SimulatedProgram
+from steersman.simulator.promises import what_is_held_stays
 from steersman.simulator.schedule import SimulatedDispatcher
 
 
@@ -369,17 +373,83 @@ def test_what_a_stop_overtook_waits() -> None:
         assert [item.text for item in made.record.queue.waiting()] == ["late"]
 
 
-def test_a_side_talk_that_was_asked_for_before_a_stop_does_not_begin() -> None:
-    """The stop comes between the question's place in the queue and the start of its session."""
+def test_a_side_talk_that_a_stop_overtakes_does_not_begin() -> None:
+    """The stop comes before its session is opened: it reaches the talk, says so, and waits for it."""
     with scene(by_rank("", "queue")) as made:
         run(made)
         made.say(SideTalk(text="why?", user="ann", client_id="s1"))
-        run(made, has(made, e.Offered))
         made.say(Interrupt(cause="stop"))
         run(made)
-        assert has(made, e.ChildStarted)()
-        assert made.record.children["talk-1"].state == "interrupted"
-        assert "s1-1" not in made.world.open or not made.world.open["s1-1"].ports.models
+        assert not performed(made, OpenChild)
+        assert [entry.why for entry in entries(made, e.ChildInterrupted)] == ["stop"]
+        found = kinds(made)
+        assert found.index("ChildInterrupted") < found.index("Stopped")
+        made.say(ResumeQueue())
+        run(made, has_asked(made, "s1-1"))
+        answer(made, path="children/talk-1")
+        run(made)
+        assert made.record.queue.items["m1"].answer == "answer t1.1"
+
+
+def test_a_side_talk_whose_question_is_withdrawn_does_not_begin() -> None:
+    """A person takes the question back before the talk has begun: its model is never asked."""
+    with scene(by_rank("", "queue")) as made:
+        run(made)
+        made.say(SideTalk(text="why?", user="ann", client_id="s1"))
+        made.say(QueueChange(op="withdraw", number=1))
+        run(made)
+        assert not has_asked(made, "s1-1")()
+        assert made.record.children["talk-1"].state == "cancelled"
+
+
+def test_a_side_talk_that_a_crash_overtakes_can_be_resumed() -> None:
+    """Its question is durable and its session was never opened: it knows what was said before."""
+    with scene(by_rank("", "queue", "writer")) as made:
+        work(made)
+        answer(made)
+        run(made)
+        made.say(SideTalk(text="why?", user="ann", client_id="s1"))
+        run(made, lambda: has(made, e.Offered)() and made.durable == made.record.seq)
+        assert not performed(made, OpenChild)
+        made.crash()
+        made.restart()
+        run(made)
+        made.say(ResumeQueue())
+        run(made, has_asked(made, "s1-1"))
+        said = made.world.open["s1-1"].record.conversation
+        assert [message.text for message in said] == ["work", "answer t1.1", "why?"]
+
+
+def test_a_stop_that_is_taken_back_stops_no_later_child() -> None:
+    """The turn goes on, and what it delegates from then on is not what the stop has reached."""
+    with scene(interrupt_at="boundary") as made:
+        at_a_tool(made)
+        made.timeline.now += 1.0
+        say(made, "stop", Intent.INTERRUPT_BARE)
+        run(made, has(made, e.InterruptPlanned))
+        made.say(TakeBack())
+        run(made, has(made, e.InterruptCalledOff))
+        end_tool(made, "t1.s1.c1")
+        run(made, lambda: made.record.turns["t1"].step == 2)
+        answer(made, start_child("kid", background=True))
+        run(made)
+        assert has_asked(made, "s1-1")()
+        assert not has(made, e.ChildCancelled)()
+
+
+def test_a_child_that_a_stop_overtakes_has_the_stop_as_its_cause() -> None:
+    """A stop at the boundary reaches a child that was asked for before it, and begins after it."""
+    ranks = by_rank("", "turn", "queue", "writer")
+    with scene(ranks, interrupt_at="boundary") as made:
+        work(made)
+        answer(made, start_child("kid", background=True), ("write", {}))
+        run(made, lambda: any(isinstance(one, Sent) for one in made.history))
+        say(made, "stop", Intent.INTERRUPT_BARE)
+        run(made)
+        found = kinds(made)
+        assert found.index("InterruptPlanned") < found.index("ChildStarted")
+        stopped = [(entry.cause, entry.receipt) for entry in entries(made, e.ChildCancelled)]
+        assert stopped == [("bare_word", "i1")]
 
 
 def test_a_bare_stop_means_what_was_to_run_next_too() -> None:
@@ -593,6 +663,35 @@ def test_a_steer_stays_with_the_turn_that_was_interrupted() -> None:
         assert "use tabs" in made.record.conversation[-1].text
 
 
+@pytest.mark.parametrize(("op", "state"), [("steer", "running"), ("keep", "pending")])
+def test_an_answer_that_missed_its_turn_waits_for_a_persons_word(
+    op: Literal["steer", "keep"], state: str
+) -> None:
+    """It is offered again: a hold does not concern it, a steer lets it run, and keeping it does not."""
+    with scene(after_interrupt="hold") as made:
+        made.say(SideTalk(text="why?", user="ann", client_id="s1"))
+        run(made, has_asked(made, "s1-1"))
+        answer(made, path="children/talk-1")
+        run(made, has(made, e.OfferAnswered))
+        work(made)
+        made.say(QueueChange(op="steer", number=1))
+        run(made, has(made, e.SteerAddressed))
+        turn: Any = made.actor("turn")
+        turn.actor_ref.tell(POISON)
+        run(made)
+        assert made.record.queue.items["m1"].state == "offered"
+        work(made)
+        say(made, "then", Intent.EXPLICIT_QUEUE)
+        run(made, lambda: made.record.queue.waiting_count == 1)
+        made.say(Interrupt(cause="stop"))
+        run(made)
+        assert made.record.queue.state == "held"
+        made.say(QueueChange(op=op, number=1))
+        run(made)
+        assert made.record.queue.items["m1"].state == state
+        what_is_held_stays(made.history)
+
+
 def test_a_turn_that_a_message_replaced_is_resumed_by_its_number_alone() -> None:
     """It is kept, apart from what waits, with its steer; a bare resume leaves it where it is."""
     with scene() as made:
@@ -690,6 +789,30 @@ def test_a_resumed_child_that_was_done_can_be_stopped_before_it_opens() -> None:
         run(made)
         assert made.record.state == "idle"
         assert made.record.children["kid"].state != "stopping"
+
+
+def test_a_resumed_child_whose_session_was_about_to_end_is_over() -> None:
+    """A person ended it, and only its own session kept that over a crash: it ends, and makes room."""
+    with scene(by_rank("writer s1-1"), plan={"delegation": delegation(max_children=1)}) as made:
+        run(made)
+        made.say(SideTalk(text="why?", user="ann", client_id="s1"))
+        run(made, has_asked(made, "s1-1"))
+        made.say(Interrupt(cause="stop"))
+        run(made)
+        made.say(EndChild(child="talk-1"))
+        talk = made.world.open["s1-1"]
+        run(made, lambda: talk.record.state == "finalizing" and talk.durable == talk.record.seq)
+        made.crash()
+        made.restart()
+        run(made)
+        assert made.record.children["talk-1"].state == "interrupted"
+        made.say(ResumeQueue())
+        run(made)
+        assert made.record.children["talk-1"].state == "cancelled"
+        work(made)
+        answer(made, start_child("kid"))
+        run(made, has_asked(made, "s1-2"))
+        assert has_asked(made, "s1-2")()
 
 
 def test_a_side_talk_does_not_begin_after_the_session_is_left() -> None:

@@ -49,6 +49,9 @@ FOUND = {
     1190415042: "a stopped child whose actor fails resumes its own children",
     2051986202: "the only word after a crash is that a side talk's answer is to run",
     653478646: "a side talk begins in a session that is being finalized",
+    1048386568: "a child is resumed whose session was about to end before a crash",
+    1048384444: "an answer that missed its turn is offered again while the queue is held, and runs",
+    1048422191: "a side talk that was asked for before a limit was reached begins after that",
     1002135: "a finalized child is resumed after a crash, and stays owned",
 }
 CHUNK = 100
