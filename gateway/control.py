@@ -356,9 +356,10 @@ def _number(data: Any) -> int:
 
 def _words(data: Any) -> list[str]:
     """Take JSON that must be a list of words, if it is there. Raises `ValueError`."""
-    if not isinstance(data, list | None):
+    words: Any = data or []
+    if not isinstance(words, list):
         raise ValueError("`words` is not a list")
-    return [str(word) for word in cast("list[Any]", data or [])]
+    return [str(word) for word in words]  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
 
 
 def _works(data: Any) -> Works:

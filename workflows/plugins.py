@@ -22,6 +22,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from .. import __version__
 from ..machines.errors import PlugInError
 from ..machines.value import Value
 
@@ -224,15 +225,31 @@ def installed_path() -> list[str]:
     return [path for path in sys.path if os.path.isabs(path) and os.path.realpath(path) != here]
 
 
+_OWN = tuple(
+    (name, f"steersman.gateway.chat.shipped:{name}") for name in ("irc", "matrix", "telegram")
+)
+"""The gateways of this package; its own metadata is not read for them, as that would slow every start."""
+
+
 @cache
 def _rows() -> tuple[_Row, ...]:
     """Read the entry points of all installed distributions that are ours."""
+    own = tuple(
+        _Row(
+            group=f"{PREFIX}gateways",
+            name=name,
+            place=place,
+            distribution="steersman",
+            version=__version__,
+        )
+        for name, place in _OWN
+    )
     path = installed_path()
     if not any(map(_may_have_ours, path)):
-        return ()
+        return own
     from importlib.metadata import distributions
 
-    rows: list[_Row] = []
+    rows = [*own]
     seen: set[str] = set()
     for found in distributions(path=path):
         if PREFIX not in _text(found):

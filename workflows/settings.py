@@ -355,14 +355,14 @@ class McpSettings(Table):
 def _check_person(value: dict[str, Any]) -> dict[str, Any]:
     """Check one line of `[people]`: names on platforms, and rights."""
     for key, given in value.items():
-        words = given if isinstance(given, list) else [given]
-        if not words or not all(isinstance(word, str) and word.strip() for word in words):  # pyright: ignore[reportUnknownVariableType]
+        words: list[Any] = given if isinstance(given, list) else [given]
+        if not words or not all(isinstance(word, str) and word.strip() for word in words):
             raise ValueError(f"has no name for `{key}`: give a text, or a list of texts")
         if key != "may":
             continue
         if not isinstance(given, list):
             raise ValueError(f'needs a list: may = ["{given}"]')
-        unknown = [word for word in words if word not in tuple(Right)]  # pyright: ignore[reportUnknownVariableType]
+        unknown = [word for word in words if word not in tuple(Right)]
         if unknown:
             known = ", ".join(Right)
             raise ValueError(f"has an unknown right `{unknown[0]}`: there are {known}")

@@ -101,7 +101,8 @@ class Book:
 
     def _open(self) -> None:
         make_private(self._file.parent)
-        database = self._database = apsw.Connection(str(self._file))
+        database: Any = apsw.Connection(str(self._file))
+        self._database = database
         database.set_busy_timeout(5_000)
         database.pragma("journal_mode", "wal")
         database.pragma("synchronous", "full")

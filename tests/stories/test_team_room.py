@@ -1,4 +1,4 @@
-"""Story 16, in the team's room: the installed gateway, real servers, two people with clients of their own."""
+"""Story 16, in the team's room: the installed gateway, real servers, two people with other clients."""
 
 import subprocess
 import threading
@@ -75,28 +75,41 @@ class IrcTeam:
         self._said: list[str] = []
 
     def enter(self) -> None:
-        self.people = {name: RawClient(self.server, name) for name in ("ann", "bo")}
-        for person in self.people.values():
-            person.join("#dev")
+        if not self.people:
+            self.people = {name: RawClient(self.server, name) for name in ("ann", "bo")}
+            for person in self.people.values():
+                person.join("#dev")
+        until(self._is_there)
+
+    def _is_there(self) -> bool:
+        """Whether the gateway is in the room."""
+        self.people["ann"].say("NAMES #dev")
+        return "steers" in self.people["ann"].hears(" 353 ")
 
     def say(self, who: str, text: str) -> None:
         self.people[who].say(f"PRIVMSG #dev :steers: {text}")
 
     def texts(self) -> list[str]:
         self.people["bo"].barrier()
-        lines = [line for line in self.people["bo"].seen if " PRIVMSG #dev :" in line]
-        said = [line.partition(" PRIVMSG #dev :")[2] for line in lines if line.split(" :")[0].lstrip("@").find("steers!") >= 0]
+        lines = [line for line in self.people["bo"].seen if ":steers!" in line]
+        parts = [line.partition(" PRIVMSG #dev :") for line in lines]
+        said = [text for _, is_said, text in parts if is_said]
         return [*self._said, *said]
 
     def restart(self) -> None:
         self._said = self.texts()
+        self._leave()
         self.server.kill()
         self.server.start()
         self.enter()
 
-    def close(self) -> None:
+    def _leave(self) -> None:
         for person in self.people.values():
             person.close()
+        self.people = {}
+
+    def close(self) -> None:
+        self._leave()
         self.server.kill()
 
 
@@ -123,7 +136,8 @@ class MatrixTeam:
         return list(self.people["ann"].ask(f"rooms/{quote(self.room)}/joined_members")["joined"])
 
     def say(self, who: str, text: str) -> None:
-        self.people[who].send(self.room, f"steers: {text}")
+        name = self.people["steers"].id[1:].partition(":")[0]
+        self.people[who].send(self.room, f"{name}: {text}")
 
     def texts(self) -> list[str]:
         shown: dict[str, str] = {}

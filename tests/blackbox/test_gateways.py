@@ -1,0 +1,115 @@
+"""`steersman gateway` and `steersman people`: what is found, and what is wrong, in words."""
+
+import json
+import threading
+import time
+from collections.abc import Callable, Generator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from support.driver import Place, end
+from support.model_server import Text
+from support.patience import seconds
+from support.served import Served
+from support.telegram_server import TOKEN, TelegramServer
+
+from .conftest import Serve
+
+GROUP, ANN = -100_700, 71
+
+
+@pytest.fixture
+def telegram(tmp_path: Path) -> Generator[TelegramServer]:
+    """A server with a group in which Ann is."""
+    with TelegramServer(tmp_path) as server:
+        server.act("person", id=ANN, first_name="Ann")
+        server.act("chat", id=GROUP, type="supergroup", title="Team", managers=[ANN])
+        yield server
+
+
+def until(holds: Callable[[], bool]) -> None:
+    """Look until something holds."""
+    last = time.monotonic() + seconds(40)
+    while not holds():
+        assert time.monotonic() < last
+        threading.Event().wait(0.05)
+
+
+def table(server: TelegramServer, rest: str = "") -> str:
+    """Write the configuration of a gateway to the server."""
+    return (
+        f'[gateways.telegram]\nserver = "{server.url}"\nrooms = {{ "{GROUP}" = {{}} }}\n'
+        f'[people]\nann = {{ telegram = "{ANN}" }}\n{rest}'
+    )
+
+
+@pytest.mark.checks_data("people check")
+def test_people_and_what_is_missing(place: Place) -> None:
+    """Each person with what their rights allow; what keeps people from working is an exit code."""
+    (place.home / "config.toml").write_text(
+        '[gateways.irc]\n[people]\nann = { irc = "ann", may = ["speak", "stop"] }\nbo = {}\n'
+    )
+    ran = place.run("people", "check", "--json")
+    said = json.loads(ran.stdout)
+    assert ran.returncode == 1
+    ann, bo = said["people"]
+    assert (ann["name"], ann["names"], ann["may"]) == ("ann", {"irc": "ann"}, ["speak", "stop"])
+    assert ann["can"] == {
+        "speak": True,
+        "steer own": True,
+        "steer others": False,
+        "stop own": True,
+        "stop others": True,
+        "approve": False,
+    }
+    assert bo["can"]["stop others"] is False
+    assert said["missing"] == [
+        "`bo` has no name on any platform, and is never heard",
+        "nobody on `irc` may approve: what is asked there stays open",
+    ]
+
+
+@pytest.mark.checks_data("gateway check")
+def test_a_check_connects_once(place: Place, telegram: TelegramServer) -> None:
+    """What was found is printed; a wrong secret, key or room is named, and the token never is."""
+    (place.home / "config.toml").write_text(table(telegram))
+    ran = place.run("gateway", "check", "telegram")
+    assert ran.returncode == 2
+    assert "`STEERSMAN_TELEGRAM_TOKEN` is not set" in ran.stderr
+    place.environ["STEERSMAN_TELEGRAM_TOKEN"] = TOKEN
+    ran = place.run("gateway", "check", "telegram")
+    assert ran.returncode == 0, ran.stderr
+    assert "Team" in ran.stdout
+    (place.home / "config.toml").write_text(table(telegram).replace("rooms", "romos = 1\nrooms"))
+    ran = place.run("gateway", "check", "telegram")
+    assert ran.returncode == 2
+    assert "`romos`" in ran.stderr
+    assert TOKEN not in ran.stderr
+
+
+@pytest.mark.slow
+def test_a_server_of_a_home_keeps_its_gateways_running(
+    place: Place, telegram: TelegramServer, serve: Serve
+) -> None:
+    """It starts them, starts one again that was killed, and ends them with itself."""
+    serve(Text("Hello Ann."), Text("Still here."), rest=table(telegram))
+    place.environ["STEERSMAN_TELEGRAM_TOKEN"] = TOKEN
+
+    def texts() -> list[str]:
+        said = telegram.act("messages", chat=GROUP)
+        return [one["text"] for one in said if one.get("from", {}).get("is_bot")]
+
+    def gateways() -> list[int]:
+        return [pid for pid, line in place.processes().items() if "gateway run telegram" in line]
+
+    with closing(Served(place)):
+        telegram.act("say", chat=GROUP, user=ANN, text="hello")
+        until(lambda: any("Hello Ann." in text for text in texts()))
+        (first,) = gateways()
+        end(first)
+        telegram.act("say", chat=GROUP, user=ANN, text="are you there?")
+        until(lambda: any("Still here." in text for text in texts()))
+        assert gateways() != [first]
+        assert sum("Hello Ann." in text for text in texts()) == 1
+    until(lambda: not gateways())
