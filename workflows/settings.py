@@ -355,7 +355,7 @@ class McpSettings(Table):
 def _check_person(value: dict[str, Any]) -> dict[str, Any]:
     """Check one line of `[people]`: names on platforms, and rights."""
     for key, given in value.items():
-        words: list[Any] = given if isinstance(given, list) else [given]
+        words: list[Any] = list(given) if isinstance(given, list | tuple) else [given]  # pyright: ignore[reportUnknownArgumentType]
         if not words or not all(isinstance(word, str) and word.strip() for word in words):
             raise ValueError(f"has no name for `{key}`: give a text, or a list of texts")
         if key != "may":
