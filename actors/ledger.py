@@ -181,7 +181,7 @@ def _of_session(record: SessionRecord) -> bool:
 
 
 def _of_queue(record: SessionRecord) -> bool:
-    """Whether an item may have to run, to be requeued taken back, or let go of an empty hold."""
+    """Whether an item may have to run, to be requeued or taken back, or an empty hold has to end."""
     queue = record.queue
     is_held_in_vain = queue.state == "held" and not queue.order
     is_special = any(item.is_next or item.goal for item in queue.special())

@@ -8,6 +8,7 @@ import argparse
 import json
 import os
 import shlex
+import signal
 import sys
 import tempfile
 import time
@@ -76,6 +77,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1, help="at a time")
     parser.add_argument("--keep", action="store_true", help="keep the figures for the docs")
     asked = parser.parse_args(arguments)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # under `nohup` every program would ignore it
     if unknown := set(asked.suites) - SUITES.keys():
         parser.error(
             f"there is no suite {', '.join(sorted(unknown))}; there are {', '.join(SUITES)}"
