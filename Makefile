@@ -65,10 +65,15 @@ bench-peers:
 	@.venv/bin/python benchmarks/peers $(ARGS)
 
 # Each fault is planted, and has to be found: a table of seeds and seconds. Then each rule is broken.
+# ARGS="mutants --minutes 10" tries mutants that are made by rule instead.
 prove:
 	@.ci/venv dev </dev/null
+ifeq ($(firstword $(ARGS)),mutants)
+	@.venv/bin/python tests/simulation/mutation.py $(ARGS)
+else
 	@.venv/bin/python tests/simulation/planted.py $(ARGS)
 	@.venv/bin/python tests/simulation/rules.py $(ARGS)
+endif
 
 # Hours at full size: `make soak ARGS="kills --part 0.1"`; `ARGS=--help` lists the suites.
 soak:

@@ -11,6 +11,8 @@ from steersman.simulator.scenario import Scenario
 
 FEW = 25
 WITNESSES = {
+    "ChildEnded": (Scenario, 72),
+    "GoalPaused": (GoalScenario, 24),
     "ChildInterrupted": (Scenario, 22),
     "GoalJudged": (GoalScenario, 549),
     "InterruptPlanned": (Scenario, 487),
@@ -26,7 +28,7 @@ WITNESSES = {
 }
 """A run of each kind of entry that goes wrong when these entries wake nobody."""
 BESIDE_OTHERS = {
-    *("Answered", "ChildCancelled", "ChildDetached", "ChildEnded", "ChildStarted", "GoalBegun"),
+    *("Answered", "ChildCancelled", "ChildDetached", "ChildStarted", "GoalBegun"),
     *(
         "GoalCleared",
         "GoalPaused",
@@ -41,7 +43,7 @@ BESIDE_OTHERS = {
 
 Nothing says that another one is always beside, and a wake too many costs nothing.
 """
-TOGETHER = (GoalScenario, 25)
+TOGETHER = (GoalScenario, 1)
 
 
 def test_nothing_is_due_while_no_message_waits() -> None:
