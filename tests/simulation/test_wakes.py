@@ -11,15 +11,13 @@ from steersman.simulator.scenario import Scenario
 
 FEW = 25
 WITNESSES = {
-    "ChildEnded": (Scenario, 72),
-    "GoalPaused": (GoalScenario, 24),
-    "ChildInterrupted": (Scenario, 22),
+    "ChildInterrupted": (Scenario, 6),
     "GoalJudged": (GoalScenario, 549),
     "InterruptPlanned": (Scenario, 487),
     "InterruptRequested": (Scenario, 0),
     "RevertRefused": (Scenario, 17),
     "Reverted": (Scenario, 6),
-    "SessionFinalizing": (Scenario, 85),
+    "SessionFinalizing": (Scenario, 67),
     "SessionLeaving": (GoalScenario, 38),
     "SteerArrived": (Scenario, 36),
     "Stopped": (GoalScenario, 14),
@@ -28,7 +26,7 @@ WITNESSES = {
 }
 """A run of each kind of entry that goes wrong when these entries wake nobody."""
 BESIDE_OTHERS = {
-    *("Answered", "ChildCancelled", "ChildDetached", "ChildStarted", "GoalBegun"),
+    *("Answered", "ChildCancelled", "ChildDetached", "ChildEnded", "ChildStarted", "GoalBegun"),
     *(
         "GoalCleared",
         "GoalPaused",
