@@ -84,7 +84,7 @@ CASES: dict[str, Case] = {
     "… cannot be used: …": Case(
         (*CHAT, "--model", "acme"), "update or uninstall `acme`", script="PACKAGE"
     ),
-    "there is no gateway …": Case(("gateway", "run", "irc"), "installed are: none"),
+    "there is no gateway …": Case(("gateway", "run", "irk"), "did you mean `irc`?"),
     "is not trusted: … not applied": Case(
         ("config", "check"), "`steersman trust` applies it", 0, script="PROJECT"
     ),
