@@ -6,7 +6,7 @@ from simulation.planted import PLANTED, find
 FAST = {
     "delivers a result twice": 3,
     "tells before durable": 1,
-    "skips the gate": 11,
+    "skips the gate": 7,
     "resumes after recovery": 4,
     "starts two turns": 2,
     "takes a repeated message twice": 1,
