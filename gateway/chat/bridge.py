@@ -30,7 +30,7 @@ from ..commands.command import Reply
 from ..commands.registry import NAMES
 from ..library import Home, Receipt, Rejected, SessionHandle
 from .book import Book, Letter, Received, Stored, Subject
-from .narrator import CHOICES, Narrator, client_id, stream_key
+from .narrator import Narrator, client_id, notes, stream_key
 from .parts import parts
 from .platform import Chosen, Gap, Inbound, NotSent, Outgoing, Platform, Removed, Said
 
@@ -407,8 +407,8 @@ class Room:
             return
         reply_to = Subject(message=chosen.message, sender=chosen.sender)
         await self._book.done(received)
-        line = f"/answer {about.question} {choice}"
-        if choice.lower() in CHOICES or choice:
+        if choice:
+            line = f"/answer {about.question} {choice}"
             await self._command(self._session, received, line, person, reply_to)
 
     def _refuse(self, received: Received, about: Subject) -> list[Letter]:
@@ -421,19 +421,8 @@ class Room:
 
     def _note(self, received: Received, text: str, about: Subject | None = None) -> list[Letter]:
         """Answer something of the inbox."""
-        return [
-            Letter(
-                outgoing=Outgoing(
-                    key=f"{self.name}:{received.id}:{number}",
-                    room=self.name,
-                    text=part,
-                    to=about.message if about is not None else "",
-                    thread=about.thread if about is not None else "",
-                    mentions=about.sender if about is not None else "",
-                )
-            )
-            for number, part in enumerate(parts(text, self._platform.limits))
-        ]
+        key, limits = f"{self.name}:{received.id}", self._platform.limits
+        return notes(key, self.name, text, limits, about)
 
     # What the room is told ------------------------------------------------------------------------
 

@@ -18,7 +18,6 @@ from .book import Book, Letter, Subject
 from .parts import parts
 from .platform import Limits, Outgoing
 
-CHOICES = ("allow", "always", "deny")
 SHOWN = 1_500
 """Characters of a tool call that a question shows: what is left out is said."""
 _GOAL_ENDS = ("achieved", "paused", "impossible", "cleared")
@@ -32,6 +31,28 @@ def client_id(gateway: str, room: str, message: str) -> str:
 def stream_key(session: str, turn: str) -> str:
     """Return the key of the message in which a turn's answer is shown while it is written."""
     return f"{session}:{turn}:stream"
+
+
+def notes(
+    key: str, room: str, text: str, limits: Limits, about: Subject | None = None
+) -> list[Letter]:
+    """Return a text as messages with keys that begin so, in answer to what it is about."""
+    found = about or Subject(message="")
+    return [
+        Letter(
+            outgoing=Outgoing(
+                key=f"{key}:{number}",
+                room=room,
+                text=part,
+                to=found.message,
+                thread=found.thread,
+                mentions=found.sender,
+            ),
+            item=found.item,
+            number=found.number,
+        )
+        for number, part in enumerate(parts(text, limits))
+    ]
 
 
 class Narrator:
@@ -86,26 +107,9 @@ class Narrator:
             case _:
                 return []
 
-    def note(self, key: str, text: str, about: Subject | None = None) -> list[Letter]:
-        """Return a text as messages, in answer to the message that it is about."""
-        return [
-            Letter(
-                outgoing=Outgoing(
-                    key=f"{self._session}:{key}:{number}",
-                    room=self._room,
-                    text=part,
-                    to=about.message if about is not None else "",
-                    thread=about.thread if about is not None else "",
-                    mentions=about.sender if about is not None else "",
-                ),
-                item=about.item if about is not None else "",
-                number=about.number if about is not None else None,
-            )
-            for number, part in enumerate(parts(text, self._limits))
-        ]
-
     def _notes(self, event: Event, text: str, about: Subject | None = None) -> list[Letter]:
-        return self.note(f"{event.seq}:{event.type}", text, about)
+        key = f"{self._session}:{event.seq}:{event.type}"
+        return notes(key, self._room, text, self._limits, about)
 
     async def _accepted(self, event: Event) -> list[Letter]:
         """Acknowledge a message of the room; say what was said elsewhere."""
