@@ -181,11 +181,11 @@ class Actor(pykka.Actor):
         letter: str = "",
         *,
         is_failure: bool = False,
-        begins_anew: bool = False,
+        wants_restart: bool = False,
     ) -> None:
         """Go down; the last act is to say so.
 
-        Where another incarnation may follow, the mailbox waits for it. `begins_anew`: it may at once,
+        Where another incarnation may follow, the mailbox waits for it. `wants_restart`: it may at once,
         because nothing has failed.
         """
         restart = self.birth.restart
@@ -199,7 +199,7 @@ class Actor(pykka.Actor):
             urn=self.actor_urn,
             reason=reason,
             letter=letter,
-            begins_anew=begins_anew,
+            wants_restart=wants_restart,
         )
         tell(self.supervisor, down)
 

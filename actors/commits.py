@@ -90,7 +90,7 @@ class Commits:
             self._submit(commit, (owned, record.seq))
 
     def answered(self, token: Token, result: bool | SteersmanError) -> None:
-        """Send the session the outcome of a commit; one that began anew meanwhile has its own.
+        """Send the session the outcome of a commit; a session that was recovered since then has its own.
 
         A store that fails fails for every session: none waits for another that cannot go on.
         """

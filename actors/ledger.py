@@ -147,7 +147,7 @@ CONCERNS: Final[dict[type[e.Entry], tuple[Role, ...]]] = {
 """The entries that concern actors besides the one that decided them.
 
 Not here are those that are decided before the other actors are there (`Recovered`, `SessionResumed`), and
-those after which only the actor that decided has something to do, or nobody before a later entry.
+those after which only the actor that decided has something to do, or none before a later entry.
 """
 
 

@@ -28,7 +28,7 @@ from ..journal.recovery import load_record
 from ..journal.store import Lease, SessionRow, Store
 from ..journal.writer import Result, Writer
 from ..machines.errors import StoreBusy, StoreError, UnknownSession, UsageError
-from ..machines.internal_messages import BeginAnew, Describe, Inspect, OpenSession
+from ..machines.internal_messages import Describe, Inspect, OpenSession, RecoverRecord
 from ..machines.messages import Finalize, Suspend
 from ..machines.routes import Routes
 from ..ports.process.host import ProcessHost
@@ -280,8 +280,8 @@ class Runtime:
         except ActorDeadError as error:
             raise _not_open(session) from error
 
-    def mend(self, session: str) -> None:
-        """Let a session whose journal could not be written begin anew, with what is durable.
+    def recover(self, session: str) -> None:
+        """Recover a session whose journal could not be written, from its durable entries.
 
         Not for the loop's own thread. Raises `StoreError` while the store still fails.
         """
@@ -289,8 +289,8 @@ class Runtime:
         if live is None or not live.ledger.broken or live.ledger.is_lost:
             return
         self.settle()
-        self.writer.begin_anew()
-        self.ask(session, BeginAnew())
+        self.writer.resume()
+        self.ask(session, RecoverRecord())
 
     def _ref(self, session: str) -> ActorRef[Any]:
         live = self.sessions.get(session)
@@ -420,7 +420,7 @@ class Runtime:
         if not is_over:
             self.ask(session, order, timeout)
             is_over = live.termination.wait(timeout)
-        self.inspect(session, is_last=True)  # whoever said something before has an answer
+        self.inspect(session, is_last=True)  # earlier senders have their answers
         self.writer.flush()
         self.release(live)
         if not is_over:

@@ -19,7 +19,6 @@ from ..machines.delegation_messages import EndChild, Recall, ResumeChildren, Sid
 from ..machines.delivery import Relation
 from ..machines.goal_messages import ChangeGoal, SetGoal
 from ..machines.internal_messages import (
-    BeginAnew,
     ChildrenClosed,
     CloseChildren,
     Committed,
@@ -28,6 +27,7 @@ from ..machines.internal_messages import (
     Inspect,
     NoteEntry,
     OpenSession,
+    RecoverRecord,
     StoreBroke,
     Wake,
 )
@@ -144,9 +144,9 @@ class Session(Supervisor):
                 return describe_session(self.ledger.record, self.ledger.environment)
             case Inspect(is_of_queue=False):
                 return inspect_session(self, self.ledger.record, self.children)
-            case BeginAnew():
+            case RecoverRecord():
                 if self.ledger.broken:
-                    self._end(is_failure=True, begins_anew=True)
+                    self._end(is_failure=True, wants_restart=True)
             case _ if self.ledger.broken:
                 return self._turn_away(message, self.ledger.broken)
             case _ if self._is_gone(message):
@@ -172,7 +172,7 @@ class Session(Supervisor):
     # Messages of people and other programs --------------------------------------------------------
 
     def _obey_person(self, asked: FromPerson) -> Any:
-        """Carry out what somebody asks for who may not do everything, as far as they may."""
+        """Carry out the message of a person with limited rights, as far as the rights allow."""
         message = asked.message
         if isinstance(message, UserMessage):
             return self._route(message, asked.may)

@@ -94,7 +94,7 @@ class Supervisor(Actor):
             self._retire(self.children.pop(down.name))
             if not was_told:
                 self.child_ended(child, down)
-        elif not was_told and not down.begins_anew:
+        elif not was_told and not down.wants_restart:
             _count(self, child, down)
             _stop_siblings(self, child)
         _restart_when_all_are_down(self)
@@ -114,10 +114,10 @@ class Supervisor(Actor):
         letter: str = "",
         *,
         is_failure: bool = False,
-        begins_anew: bool = False,
+        wants_restart: bool = False,
     ) -> None:
         self.stop_children()
-        super()._end(reason, letter, is_failure=is_failure, begins_anew=begins_anew)
+        super()._end(reason, letter, is_failure=is_failure, wants_restart=wants_restart)
 
     def _retire(self, child: Child) -> None:
         actor = child.mailbox.owner

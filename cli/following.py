@@ -145,7 +145,7 @@ class IdleWaiter:
             self.is_limited = True
         if event["type"] == "error" and event["code"] in ("store_failed", "lease_lost"):
             self.is_broken = True
-        if event["type"] == "session_started":  # with room again, the session has begun anew
+        if event["type"] == "session_started":  # there is room again, and the session was recovered
             self.is_broken = False
         if event["type"] in ENDINGS:
             self._changed.set()

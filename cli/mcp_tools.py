@@ -61,7 +61,7 @@ _PARAMETERS = {
 
 
 def _unreported(done: float, total: float, note: str) -> None:
-    """Report progress to nobody."""
+    """Ignore a report of progress."""
 
 
 class Caller:
@@ -311,7 +311,7 @@ class _Outcome:
         self._remote.close()
 
     def of(self, item: str) -> Json:
-        """Wait for the end of the message's turn, or for a question that somebody has to answer."""
+        """Wait for the end of the message's turn, or for a question that a person has to answer."""
         turn, text = "", ""
         with suppress(OSError, ValueError, SteersmanError):
             for event in self._events:

@@ -91,7 +91,7 @@ def serve_in_background(host: str, port: int) -> int:
         said = log.read_text(encoding="utf-8", errors="replace")
         if "serving at " in said:
             show(said.partition("serving at ")[2].split()[0])
-            program.returncode = 0  # it goes on, and is nobody's child when this ends
+            program.returncode = 0  # it goes on, and is an orphan when this process ends
             return 0
         if program.poll() is not None:
             warn(said.strip() or "steersman: the server ended at once")

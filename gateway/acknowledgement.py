@@ -195,7 +195,7 @@ TEXTS: dict[str, _Writer] = {
     "interrupting": _interrupting,
     "next_after_stop": _quoting("After the stop, #: "),
     "next_turn": _quoting("Too late to steer, next is #: "),
-    "not_yours": _noted("📥 Queued #: ", "The running turn is somebody else's, so this waits."),
+    "not_yours": _noted("📥 Queued #: ", "The running turn is another person's, so this waits."),
     "queued": _quoting("📥 Queued #: "),
     "refused": lambda message, can_utf8: f"The message was not accepted. Your text: {message.text}",
     "revert_hint": _saying("Nothing runs, so this is a message. /revert restores files."),

@@ -78,7 +78,7 @@ def simulate(
 
     `check` is asked after each seed: it says that what the tools did is as it should be, and fails by
     `assert`, or by returning False. Where tools keep something give a function as `agent`, which makes
-    both anew for each seed; it is called before each.
+    both again for each seed; it is called before each.
 
     The same seed is the same run, from `seed` on. Raises `BrokenPromise` for the first seed that breaks a
     promise, which is shrunk to few choices first, and `UsageError` for what cannot be

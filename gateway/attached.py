@@ -246,7 +246,7 @@ class AttachedSession:
         answer = self._requests.put("command", {**asked, **sender})
         try:
             receipt: ReceiptEvent = answer.result()
-        except (SteersmanError, OSError, ValueError) as error:  # the person was told
+        except (SteersmanError, OSError, ValueError) as error:  # the person has the message
             return Reply(ok=False, text=str(error))
         if receipt["type"] != "result":
             return None

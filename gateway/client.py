@@ -1,7 +1,7 @@
 """The client of a session: what a program on this machine may say to it and ask of it.
 
 Terminal, scripts, control socket, HTTP, editors and commands all use this. Everything here is a message
-to the session, or reads what is durable: nobody outside `actors/` touches what a live session holds.
+to the session, or reads what is durable: no code outside `actors/` touches what a live session holds.
 Calls come from a client's own thread, never from the runtime's loop.
 """
 
@@ -68,7 +68,7 @@ READING = 10.0
 
 
 class Speaker(Value):
-    """Who speaks: `may` are their rights, none for somebody who may do everything."""
+    """Who speaks: `may` are their rights, none for a person who may do everything."""
 
     user: str
     may: tuple[str, ...] | None = None
@@ -123,7 +123,7 @@ class SessionClient:
 
     @property
     def rights(self) -> tuple[str, ...] | None:
-        """The rights of who speaks now; none for somebody who may do everything."""
+        """The rights of who speaks now; none for a person who may do everything."""
         return _SPEAKER.get().may
 
     def _signed(self, message: Message) -> Message:
@@ -193,7 +193,7 @@ class SessionClient:
         A session whose journal could not be written goes on with it, once there is room again.
         """
         try:
-            self._runtime.mend(self.session)
+            self._runtime.recover(self.session)
             self._runtime.tell(self.session, self._signed(message))
         except AdmissionRefused as refusal:
             self.reject("mailbox_full", text, client_id, refusal.hint)
@@ -208,7 +208,7 @@ class SessionClient:
 
     def ask(self, message: Message, timeout: float = PATIENCE) -> dict[str, Any]:
         """Send a message and return the session's reply; `timeout` in seconds. Raises `StoreError`."""
-        self._runtime.mend(self.session)
+        self._runtime.recover(self.session)
         reply: dict[str, Any] | None = self._runtime.ask(
             self.session, self._signed(message), timeout
         )

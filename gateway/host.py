@@ -307,7 +307,7 @@ class Host:
 
     def _observers(self, session: str) -> tuple[Observer, ...]:
         return (
-            *self.watching(session),  # first: whoever hears an event may ask them about it
+            *self.watching(session),  # first: a subscriber to an event may ask them about it
             self.publisher(session),
             HookObserver(session, self._hooking),
             *self._recorders(session),
@@ -355,7 +355,7 @@ class Host:
         self.listen()
         self.notices += self.saved_queues.expire(time.time(), persistence.retention_hours)
         self.notices += orphaned_commands()
-        if (self.paths.state / "agents").is_dir():  # an agent of somebody else has reported
+        if (self.paths.state / "agents").is_dir():  # an external agent has reported
             from .restore_service import outlived_elsewhere
 
             self.notices += outlived_elsewhere(self.paths, self.config.restore.retention_hours)

@@ -377,7 +377,8 @@ class SessionHandle:
     async def stop(self) -> dict[str, Any]:
         """Stop the running turn and all that it started; nothing that waits is lost.
 
-        Returns when everything was told; the event `stopped` says when every process is gone.
+        Returns when every actor has received the stop; the event `stopped` says when every process is
+        gone.
         """
         return await self._command("stop")
 
@@ -492,7 +493,7 @@ class SessionHandle:
         await asyncio.to_thread(self._client.leave)
 
     async def finalize(self) -> None:
-        """End the session for good."""
+        """Finalize the session."""
         await asyncio.to_thread(self._client.finalize)
 
     async def _command(self, name: str, /, **arguments: Any) -> dict[str, Any]:
@@ -552,7 +553,7 @@ class RunHandle(SessionHandle):
         await asyncio.to_thread(self._let_go)
 
     async def finalize(self) -> None:
-        """End the run for good."""
+        """Finalize the run."""
         await asyncio.to_thread(self._let_go, is_final=True)
 
 
@@ -675,7 +676,7 @@ class Home:
         if link is not None:
             link.hear(event)
         if event["type"] in _ENDS:
-            self._handles.pop(session, None)  # whoever has the handle keeps it
+            self._handles.pop(session, None)  # a caller that has the handle keeps it
 
     @property
     def _host(self) -> Host:
@@ -706,7 +707,7 @@ class Home:
         return self._handle(conversation)
 
     async def resume(self, session: str, *, agent: Agent | None = None) -> SessionHandle:
-        """Take up a session, by its id or the beginning of it. Nothing runs until it is told to.
+        """Take up a session, by its id or the beginning of it. Nothing runs until a message asks for it.
 
         `agent` brings the tools of the program's own that the session uses; the session keeps its
         instructions. Raises `UsageError` for an unknown session, one that lacks a tool, or a run.
@@ -846,6 +847,7 @@ def open_home(
 
     `home` none is that of the command line, a path names a folder, `memory:` keeps nothing, and a URL is
     opened by a store that is a plug-in (docs/plugins.md).
-    `unattended`: nobody answers questions, so what would be asked about is denied; `yes`: it is allowed.
+    `unattended`: no person answers questions, so what would be asked about is denied; `yes`: it is
+    allowed.
     """
     return Home(home, unattended=unattended, yes=yes)

@@ -41,7 +41,7 @@ class Outcome:
     """What became of a message.
 
     `status`: `done` or `failed`, its turn has ended; `steered`, it was taken into the running turn;
-    `interrupted`, its turn was stopped, and `resume_queue` continues it; `withdrawn`, somebody took it
+    `interrupted`, its turn was stopped, and `resume_queue` continues it; `withdrawn`, a person took it
     back. `turn` is the turn's id, `text` the agent's last answer in it, `usage` its tokens and cost.
     `reason` says why a turn failed, and otherwise what there is to say of the status.
     """

@@ -7,7 +7,7 @@ any point leaves one of three: nothing is noted, and it is due again, or was mis
 carried out at the next start, where the client id keeps a message that came through from being said
 twice; or its session has it, and what becomes of it there is what becomes of any message in a crash.
 
-The store has two tables for this, rather than a session: a journal is folded whole by whoever looks at
+The store has two tables for this, rather than a session: a journal is folded whole by every reader of
 it, lists show every session, and only the key of a table refuses a second row for the same moment.
 """
 

@@ -2,7 +2,7 @@
 
 Answers of models and outputs of tools are `clean`: without their codes, which colour and move. All
 other text is `audited`: what acts or hides is shown as an escape that can be read. Every writer to a
-terminal does that last, so that a text which nobody looked at loses nothing either.
+terminal does that last, so that a text which was not looked at loses nothing either.
 """
 
 import re

@@ -173,7 +173,7 @@ class QueueRecord(Value, dict=True):
     ) -> "QueueRecord":
         """Return the queue with these items, new or changed, without some, with other attributes.
 
-        What is known of this queue's items is handed on, so that nobody looks through all of them.
+        What is known of this queue's items is handed on, so that no reader looks through all of them.
         """
         new = {item.id: item for item in items}
         there = {**self.items, **new}

@@ -217,7 +217,7 @@ class Store(Protocol):
         ...
 
     def reopen(self) -> None:
-        """After a failure, begin anew; leases stay. Raises `StoreError` while it cannot be used."""
+        """Open again after a failure; leases stay. Raises `StoreError` while it cannot be used."""
         ...
 
     def settle(self) -> None:

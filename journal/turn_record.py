@@ -161,7 +161,7 @@ def move_turn(
 
 
 def _unpause(turn: TurnRecord, entry: e.QuestionAnswered, time: float) -> TurnRecord:
-    """Let a turn go on, if it may: for as many model calls again, or for good."""
+    """Let a turn go on, if it may: for as many model calls again, or without a limit."""
     if entry.choice not in GOES_ON:
         return replace(turn, question="")
     granted = FOR_GOOD if entry.choice == "always" else turn.step

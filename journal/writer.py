@@ -20,7 +20,7 @@ Token = TypeVar("Token")
 Result = bool | SteersmanError
 """True: durable. False: the lease is lost. `MachineError`: this commit is wrong, others went on.
 Any `StoreError`: nothing more is written, and every later commit gets the same answer, until
-`begin_anew`."""
+`resume`."""
 
 Deliver = Callable[[list[tuple[Token, Result]]], None]
 
@@ -61,8 +61,8 @@ class Writer(Generic[Token]):
         with self._changed:
             self._changed.wait_for(lambda: not self._waiting)
 
-    def begin_anew(self) -> None:
-        """Write again, after a failure of which every session was told. Raises `StoreError`."""
+    def resume(self) -> None:
+        """Write again after a failure that every session knows of. Raises `StoreError`."""
         self.flush()
         with self._reopening:
             if self._fault is not None:

@@ -99,7 +99,7 @@ ACKS: Final[dict[str, str]] = {
     "interrupt_detected": "the word that interrupts",
     "interrupting": "the turn stops, this runs next",
     "next_after_stop": "it runs once the turn has stopped",
-    "not_yours": "it would have steered or stopped somebody else's turn; it waits, nothing stopped",
+    "not_yours": "it would have steered or stopped another person's turn; it waits, nothing stopped",
     "next_turn": "the turn ended before the steer came: it is the next turn",
     "queued": "its number in the queue",
     "refused": "the message was not accepted; here is the text",
@@ -117,7 +117,7 @@ LATE_ACK: Final = "next_turn"
 """Instead of a row's own: what the row said had become impossible when the message arrived."""
 
 NOT_YOURS_ACK: Final = "not_yours"
-"""Instead of a row's own: its action would have been about somebody else's turn (`people.py`)."""
+"""Instead of a row's own: its action would have been about another person's turn (`people.py`)."""
 
 ACKNOWLEDGED: Final = (Action.QUEUE, Action.STEER, Action.INTERRUPT, Action.REFUSE)
 """Actions that are acknowledged to the sender; a turn that starts and a command are visible anyway."""

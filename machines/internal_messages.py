@@ -46,8 +46,8 @@ class StoreBroke(Message):
     is_lease_lost: bool = False
 
 
-class BeginAnew(Message):
-    """The journal can be written again: a session that broke off begins anew, with what is durable."""
+class RecoverRecord(Message):
+    """The journal can be written again: recover a session that broke off from its durable entries."""
 
     lane: ClassVar[Lane] = Lane.SYSTEM
 
@@ -55,7 +55,7 @@ class BeginAnew(Message):
 class Down(Message):
     """A supervised actor ended; its last act. `reason` is empty for a normal end.
 
-    `begins_anew`: it asks to be started again, and has not failed.
+    `wants_restart`: it asks to be started again, and has not failed.
     """
 
     lane: ClassVar[Lane] = Lane.SYSTEM
@@ -63,7 +63,7 @@ class Down(Message):
     urn: str
     reason: str = ""
     letter: str = ""
-    begins_anew: bool = False
+    wants_restart: bool = False
 
 
 class Kill(Message):

@@ -3,7 +3,7 @@
 Known are `type`, `enum`, `const`, `required`, `properties`, `additionalProperties`, `items`, `minItems`,
 `maxItems`, `minimum`, `maximum`, `exclusiveMinimum`, `exclusiveMaximum`, `minLength`, `maxLength`,
 `anyOf`, `oneOf`, `allOf`, and a `$ref` to `#/$defs/NAME`; any other word is passed over. `pattern` is
-among these: a regular expression of somebody else can take for ever.
+among these: a regular expression from outside can take for ever.
 """
 
 import json

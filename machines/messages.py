@@ -188,7 +188,7 @@ class ResumeQueue(Message):
     """Run what was interrupted, from its checkpoint, then what waits.
 
     `children`: those beside the turns that go on, too; the session finds them out. `is_beside_goal`: a
-    goal goes on by itself, so nothing is to be done unless a message waits that is none of its own.
+    goal goes on automatically, so nothing is to be done unless a message waits that is none of its own.
     """
 
     lane: ClassVar[Lane] = Lane.CONTROL

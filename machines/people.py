@@ -1,8 +1,8 @@
 """What a person may do with a session that several people share: the third table.
 
 A person has rights (`Right`); what they do is a `Deed`, and it concerns a turn or message that is their
-own or somebody else's (`Whose`). The first row that matches says whether it is allowed, and what happens
-where it is not. The rights are given by `[people]` in the configuration; whoever sits at the machine has
+own or another person's (`Whose`). The first row that matches says whether it is allowed, and what happens
+where it is not. The rights are given by `[people]` in the configuration; the person at the machine has
 all of them, and is never looked up here.
 """
 
@@ -42,11 +42,11 @@ class Whose(StrEnum):
 
     OWN = "own"
     OTHERS = "others"
-    NOBODYS = "nobodys"  # nothing runs, or what runs was begun by nobody in particular
+    NOBODYS = "nobodys"  # nothing runs, or no person began what runs
 
 
 DEFAULT_RIGHTS: Final = (Right.SPEAK, Right.STOP_OWN)
-"""The rights of a person in whose line none are given: nobody else's work can be lost by them."""
+"""The rights of a person whose line gives none: with them no work of other people can be lost."""
 
 _YES, _NO = "yes", "no"
 _DEEDS: Final = {Action.STEER: Deed.STEER, Action.INTERRUPT: Deed.STOP}
@@ -54,7 +54,7 @@ _SAYS_NO_MORE: Final = (Intent.INTERRUPT_BARE, Intent.REVERT)
 
 
 class Person(Value):
-    """Somebody who talks to a session: their name, and their rights (`Right`)."""
+    """A person who talks to a session: their name, and their rights (`Right`)."""
 
     name: str
     may: tuple[str, ...] = DEFAULT_RIGHTS
@@ -80,10 +80,10 @@ PEOPLE: Final = Table(
     (
         PeopleRow(name="speak",
             when=when(deed=Deed.SPEAK, speak=_YES), action=ALLOW,
-            doc="Whoever has `speak` may say something."),
+            doc="A person with `speak` may send messages."),
         PeopleRow(name="steer-own",
             when=when(deed=Deed.STEER, whose=Whose.OWN, speak=_YES), action=ALLOW,
-            doc="Whoever may speak may add to what they asked for."),
+            doc="A person who may speak may add to what they asked for."),
         PeopleRow(name="steer",
             when=when(deed=Deed.STEER, steer=_YES), action=ALLOW,
             doc="`steer` is for anybody's turn."),
@@ -108,7 +108,7 @@ PEOPLE: Final = Table(
 
 
 class FromPerson(Message):
-    """A message of somebody who may not do everything: `may` are their rights."""
+    """A message of a person with limited rights: `may` are these rights."""
 
     message: Message
     user: str
@@ -126,12 +126,12 @@ class FromPerson(Message):
 
 
 def may(rights: Collection[str], deed: str, whose: str) -> PeopleRow:
-    """Return the row that decides whether somebody with these rights may do something."""
+    """Return the row that decides whether a person with these rights may do something."""
     return PEOPLE.decide((deed, whose, *(_YES if right in rights else _NO for right in Right)))
 
 
 def whose(user: str, owner: str) -> Whose:
-    """Say whose something is, for `user`: `owner` is who began it, empty for nobody."""
+    """Say whose something is, for `user`: `owner` is who began it, empty if no person did."""
     if not owner:
         return Whose.NOBODYS
     return Whose.OWN if owner == user else Whose.OTHERS
@@ -154,7 +154,7 @@ def weigh(
 ) -> Weighed:
     """Weigh a message that a row of the first table decides, while `owner`'s turn runs.
 
-    One that would steer or stop somebody else's turn waits, unless all that it says is to stop.
+    One that would steer or stop another person's turn waits, unless all that it says is to stop.
     """
     speaks = may(rights, Deed.SPEAK, Whose.NOBODYS)
     deed = _DEEDS.get(row.action)

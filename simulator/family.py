@@ -1,7 +1,7 @@
 """The promises about children, as checks of everything that happened in all sessions of a run.
 
 `Family` reads the chronicle once, and keeps for each session what its journal says of its children;
-what was lost in a crash is forgotten again when the session is taken up anew.
+what was lost in a crash is forgotten again when the session is resumed.
 """
 
 from collections import Counter

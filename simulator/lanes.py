@@ -15,11 +15,11 @@ from ..machines.delegation_messages import (
 )
 from ..machines.goal_messages import ConditionMet, GateEnded, JudgeAnswered
 from ..machines.internal_messages import (
-    BeginAnew,
     Committed,
     Down,
     Enqueue,
     Kill,
+    RecoverRecord,
     StoreBroke,
     Wake,
 )
@@ -43,7 +43,7 @@ from ..machines.port_results import (
 )
 
 LANES: dict[type[Any], Lane] = {
-    **dict.fromkeys((BeginAnew, Committed, StoreBroke, Down, Kill, Wake, Enqueue), Lane.SYSTEM),
+    **dict.fromkeys((RecoverRecord, Committed, StoreBroke, Down, Kill, Wake, Enqueue), Lane.SYSTEM),
     **dict.fromkeys((Delegate, StopChild, PassSteer, ChildOpened, ChildReport), Lane.SYSTEM),
     **dict.fromkeys((Interrupt, Finalize, Suspend, Revert, EndChild), Lane.CONTROL),
     **dict.fromkeys((ModelText, ModelNoticed, ModelAnswered, ModelFailed, Summarised), Lane.DATA),

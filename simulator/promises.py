@@ -570,7 +570,7 @@ def only_people_withdraw(history: History) -> None:
             case Uttered(message=QueueChange(op="withdraw" | "clear")):
                 may_withdraw = True
             case Appended(seq=_, entry=e.Withdrawn()):
-                assert may_withdraw, f"{one} though nobody asked for it"
+                assert may_withdraw, f"{one} without a request for it"
             case _:
                 pass
 
@@ -721,7 +721,7 @@ def conversation_is_well_formed(history: History) -> None:
     last: ChatMessage | None = None
     for message in said:
         if message.role == "tool":
-            assert message.call in due, f"a second result, or one that nobody asked for: {message}"
+            assert message.call in due, f"a second result, or an unsolicited one: {message}"
             due.remove(message.call)
             last = message
             continue

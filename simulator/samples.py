@@ -24,7 +24,7 @@ _DEEPEST = 6
 
 
 class Samples:
-    """Makes values up; `words` are texts that matter to whoever gets them, and come more often."""
+    """Makes values up; `words` are texts that matter to their reader, and come more often."""
 
     def __init__(self, dice: Dice, words: Sequence[str] = ()) -> None:
         self._dice = dice

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from ..actors.mailbox import tell
 from ..journal import entries as e
-from ..machines.internal_messages import BeginAnew
+from ..machines.internal_messages import RecoverRecord
 from ..machines.messages import Answer, Interrupt, ResumeQueue
 from ..machines.policy import CompactionPolicy, DelegationPolicy, Limits, Policy
 from .choices import Seed, chooser_of, dice_of
@@ -129,12 +129,12 @@ class Scenario:
     def _go_on(self) -> bool:
         """When nothing moves any more, answer what is asked; leave a program whose store broke.
 
-        Of a disk that was full, the sessions that broke off may as well begin anew.
+        Of a disk that was full, the sessions that broke off may as well be recovered.
         """
         program = self.program
         if "full" in program.writer.failures.values() and self.dice.random() < 0.5:
             program.writer.failures.clear()
-            tell(program.root.ref, BeginAnew())
+            tell(program.root.ref, RecoverRecord())
             program.say(ResumeQueue())
             return True
         if program.writer.failures:

@@ -72,7 +72,7 @@ _QUOTED = re.compile(r"'([^'\n]{1,40})'|\"([^\"\n]{1,40})\"")
 class Workflow:
     """A workflow to be played, with those that it includes.
 
-    Its required variables are made up anew for each seed, the others have their defaults.
+    Its required variables are made up for each seed, the others have their defaults.
     """
 
     def __init__(self, spec: WorkflowSpec, included: Included | None = None) -> None:
@@ -210,7 +210,7 @@ class WorkflowPorts(SimulatedPorts):
 
 
 class Operator:
-    """Whoever started the run: answers its questions, stops it, steers it, leaves, and continues it."""
+    """The person who started the run: answers questions, stops, steers, leaves, and continues it."""
 
     def __init__(self, program: SimulatedProgram, dice: Dice, words: int) -> None:
         self._program = program
@@ -573,7 +573,7 @@ def _failures(spec: WorkflowSpec, ended: Mapping[str, str]) -> Iterator[str]:
 def every_step_can_be_filled_in(spec: WorkflowSpec, history: list[Happening]) -> None:
     """No step fails because its texts cannot be filled in, whatever became of the steps before it.
 
-    Of a step behind JSON without a schema nobody can say so: what was made up may have another form.
+    Of a step behind JSON without a schema that cannot be said: what was made up may have another form.
     """
     unsure = _unsure(spec)
     begun, calls, with_child = set[str](), dict[str, Work](), set[Work]()

@@ -381,7 +381,7 @@ def _located(tool: Any, layer: Document) -> Any:
     """Return a tool whose command does not depend on the folder in which it is called.
 
     A path is relative to the file that declares the tool: relative to the folder of a session it could
-    be a program that somebody else put there.
+    be a program that another user put there.
     """
     return _at_its_file(tool, "run", layer) if is_table(tool) else tool
 

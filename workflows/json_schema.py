@@ -56,7 +56,7 @@ def schema_problems(
     """Find mistakes in a schema at `where`.
 
     `is_strict`: a word that nothing is compared with is a problem, too; it would promise what is not
-    kept. Otherwise it is for somebody else, such as a model.
+    kept. Otherwise it is for another program, such as a model.
     """
     for word, value in schema.items():
         place = (*where, word)

@@ -151,7 +151,7 @@ def _wrong_times(where: Where, texts: dict[str, str]) -> Iterator[Problem]:
 
 
 def _cron_fault(expression: str) -> str:
-    """Say what is wrong in a cron expression; empty if nothing is, or nobody knows."""
+    """Say what is wrong in a cron expression; empty if nothing is, or if it cannot be known."""
     try:
         from cronsim import CronSim, CronSimError
     except ModuleNotFoundError:

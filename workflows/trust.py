@@ -52,7 +52,7 @@ OWN = ("telemetry", "people")
 """Tables that no file of a project sets, trusted or not: where data is sent, and who may do what."""
 
 PERSONAL: tuple[str, ...] = ("schedule",)
-"""Keys that only a person's own files may have: they act while nobody has opened the folder."""
+"""Keys that only a person's own files may have: they act while no person has opened the folder."""
 
 
 def is_trusted(paths: Paths, folder: Path, content: bytes | None = None) -> bool:

@@ -100,7 +100,7 @@ def talk(record: SessionRecord, asked: e.Offered, environment: Environment) -> e
 
 
 def unopened(record: SessionRecord, opened: Container[str]) -> list[ChildRecord]:
-    """Return the children that were started, and whose sessions nobody opens yet."""
+    """Return the children that were started, and whose sessions are not open yet."""
     there = record.children.values()
     return [child for child in there if child.state == "working" and child.name not in opened]
 

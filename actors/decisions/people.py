@@ -32,7 +32,7 @@ def obstacle(record: SessionRecord, asked: FromPerson) -> str:
 
 
 def owner_of_turn(record: SessionRecord) -> str:
-    """Return who began the running turn; empty if none runs, or nobody in particular began it."""
+    """Return who began the running turn; empty if none runs, or if no person began it."""
     turn = record.running
     item = record.queue.items.get(turn.item) if turn is not None else None
     return item.user if item is not None else ""
@@ -58,7 +58,7 @@ def _deed(record: SessionRecord, asked: FromPerson) -> tuple[Deed, str]:
 
 
 def _change(record: SessionRecord, asked: FromPerson, change: QueueChange) -> tuple[Deed, str]:
-    """Return what a change of the queue does: one's own message may be changed by whoever may speak."""
+    """Return what a change of the queue does: everyone who may speak may change their own message."""
     live = record.queue.live()
     found = [item for item in live if item.number == change.number] if change.number else live[-1:]
     is_own = [item.user for item in found] == [asked.user]

@@ -54,7 +54,7 @@ def route(
     """Decide the disposition of a message, given what the session does now.
 
     It is taken into the queue in the same step: no later message can come before it. `may` are the rights
-    of its sender, none for somebody who may do everything.
+    of its sender, none for a person who may do everything.
     """
     before = known(record, message.client_id)
     if before is not None:
@@ -265,7 +265,7 @@ def preference(
 def side_talk(record: SessionRecord, message: SideTalk, environment: Environment) -> Decision:
     """Give a question beside the work its place in the queue, and have a child look at it.
 
-    Both are one step: no stop can come between them, and no crash leaves a question that nobody answers.
+    Both are one step: no stop can come between them, and no crash leaves a question without an answer.
     """
     before = known(record, message.client_id)
     if before is not None:

@@ -251,7 +251,7 @@ def _show(
 ) -> int:
     """Have the run here, or where the home is served if a person at a keyboard started it.
 
-    `wanted` is what the server is told to open it, `work` what it is told to continue it.
+    `wanted` is the request that opens it at the server, `work` the one that continues it.
     """
     interface, can_ask = _interface(options, environ)
     launch = LaunchOptions(agent="", model=options.model, is_yes=options.is_yes, can_ask=can_ask)

@@ -267,7 +267,7 @@ class _Export:
             self._pending.popleft()
         if not self._pending:
             self._is_down = False
-        elif not (self._is_hurried and sender is self._sender):  # else it was told to give up
+        elif not (self._is_hurried and sender is self._sender):  # else it has the order to give up
             self._is_down = True
             self._next = time.monotonic() + AGAIN
             self._complain(

@@ -1,7 +1,7 @@
 """What clients of the network may do with the sessions of a home, wherever those are open.
 
 A session that is open here is asked directly, one of another process through its control socket. One
-that nobody has open is taken up when something is said to it, and only read otherwise.
+that is not open anywhere is resumed by a message to it, and only read otherwise.
 """
 
 from __future__ import annotations
@@ -160,7 +160,7 @@ class Desk:
             return {"ok": True}
 
     async def end_edit(self, session: str, editor: str) -> None:
-        """Let go of the message that somebody edits in a session. Idempotent."""
+        """End the edit of a message in a session. Idempotent."""
         row = await asyncio.to_thread(self._row, session)
         await self._edits.end(row.session, editor)
 

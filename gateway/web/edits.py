@@ -70,7 +70,7 @@ class Edits:
         return answer
 
     async def end(self, session: str, editor: str) -> None:
-        """Let go of what somebody edits in a session. Idempotent."""
+        """End the edit of a message in a session. Idempotent."""
         key = (session, editor)
         async with self._order.setdefault(key, asyncio.Lock()):
             await self._close(self._taken(key))

@@ -210,7 +210,7 @@ class Arrival:
 class WebServer(uvicorn.Server):
     """Leaves signals to the program around it, and counts strangers from their first packet on.
 
-    asyncio's own servers tell nobody of a connection before its encryption is agreed upon.
+    asyncio's own servers do not report a connection before its encryption is agreed upon.
     """
 
     def __init__(self, config: uvicorn.Config, context: ssl.SSLContext | None) -> None:
@@ -248,7 +248,7 @@ class WebServer(uvicorn.Server):
                 await asyncio.sleep(CROWDED)
                 continue
             self._start(Arrival(connection, self._context).begin(self._protocol, self._strangers))
-            await asyncio.sleep(0)  # a flood holds up nobody else
+            await asyncio.sleep(0)  # a flood delays no other client
 
     def _protocol(self) -> asyncio.Protocol:
         return Protocol(self._strangers, self.config, self.server_state)

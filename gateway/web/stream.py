@@ -86,7 +86,7 @@ class Feed:
             host.runtime.loop.call_soon_threadsafe(self.flush)
 
     def hear_alone(self, event: Event) -> None:
-        """Keep an event of which nobody knows whether it is the last of its entry."""
+        """Keep an event that may not be the last of its entry."""
         with self._mutex:
             self._fresh.append(event)
         self.flush()
@@ -220,7 +220,7 @@ class Stream:
         return self._hosts.owner(self._session)
 
     def _has_moved(self, owner: Owner | None) -> bool:
-        """Whether another process has the session now, or had it while nobody was listened to."""
+        """Whether another process has the session now, or had it while this stream was not connected."""
         if self._hosts.find(self._session) is not None:
             return owner is not None
         return self._owner() != owner or (

@@ -178,7 +178,7 @@ class ChangeLog:
 
     `open` are the calls that run now, by name; `left` are those that a process left which died; `blind`
     says of which turns it is not known what they changed, and why. In memory are only the changes of the
-    newest turns: the file has all of them, and is read when somebody asks about an older turn.
+    newest turns: the file has all of them, and is read for questions about an older turn.
     """
 
     def __init__(self, file: Path) -> None:

@@ -1,7 +1,7 @@
 """A session's folder as it can be brought back: looked at around each call, restored when asked.
 
 For our own tools the path that they write is all that is looked at: it is known, so whatever else
-changes meanwhile is somebody else's. A command may change anything: the whole folder is looked at
+changes meanwhile is not the agent's. A command may change anything: the whole folder is looked at
 before and after it. Calls may overlap; what changed while several commands ran is entered for the one
 that ends first, in the newest turn of them. One thread at a time may use a workspace.
 """
@@ -152,7 +152,7 @@ class Workspace:
     def begin(self, turn: str, call: str, tool: str, path: str | None) -> None:
         """Look, before a call begins; `path` is what it writes, none for a command.
 
-        Never raises for what cannot be kept: it is told, and the call may go on.
+        Never raises for what cannot be kept: it is reported, and the call may go on.
         """
         try:
             self._settle_leftovers()

@@ -201,7 +201,7 @@ class Connection(asyncio.Protocol):
         self._acknowledge()
 
     def data_received(self, data: bytes) -> None:
-        """Take bytes in, and stop the server if nobody reads them."""
+        """Take bytes in, and pause the server if they are not read."""
         self.is_answered = True
         self._acknowledge()
         self._http.receive_data(data)

@@ -68,6 +68,6 @@ class OwnModel:
 
 
 def _later(loop: asyncio.AbstractEventLoop, on: Callable[[str], None], text: str) -> None:
-    """Pass a piece on, unless nobody is there any more."""
+    """Pass a piece on, unless its reader has gone."""
     if not loop.is_closed():
         loop.call_soon_threadsafe(on, text)

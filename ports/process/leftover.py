@@ -77,7 +77,7 @@ def mark_of(token: int) -> str:
 
 @cache
 def _owner(pid: int) -> str:
-    """Name this process for good: a fork of it has another id."""
+    """Name this process uniquely: a fork of it has another id."""
     return f"{pid}.{started(pid)}"
 
 

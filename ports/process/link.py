@@ -1,4 +1,4 @@
-"""The runtime's side of the spawner and of its supervisors: start them, talk to them, hear of losses."""
+"""The runtime's side of the spawner and of its supervisors: start them, talk to them, learn of losses."""
 
 import asyncio
 import os
@@ -114,7 +114,7 @@ class SpawnerLink:
 
 
 class CommandClient(Protocol):
-    """Whoever has a command under a supervisor."""
+    """The owner of a command under a supervisor."""
 
     def hear(self, message: tuple[Any, ...]) -> None:
         """Take a message of the supervisor (see `wire.py`)."""
@@ -128,8 +128,8 @@ class CommandClient(Protocol):
 class SupervisorLink:
     """One supervisor: it runs a command for one client at a time. Belongs to the asyncio loop.
 
-    Made by `SupervisorLink.request`. Whoever gives it a command may give it the next when `hear` told of
-    the end of that one, and nothing of it survived.
+    Made by `SupervisorLink.request`. Its client may give it the next command when `hear` has reported
+    the end of the one before, and nothing of that survived.
     """
 
     def __init__(self, spawner: SpawnerLink, token: int, control: socket.socket) -> None:
@@ -162,7 +162,7 @@ class SupervisorLink:
         return self._client is None and self._is_listening and self._spawner.is_alive
 
     async def run(self, client: CommandClient, request: bytes, fds: Sequence[int]) -> None:
-        """Give it a command, with copies of `fds`; from now on the client hears of it.
+        """Give it a command, with copies of `fds`; from now on the client gets its messages.
 
         Raises `OSError`. If the supervisor has just ended, the client learns it.
         """

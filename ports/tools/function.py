@@ -2,7 +2,7 @@
 
 The schema that the model sees is made by pydantic of the function's annotations; the description is its
 docstring. A plain function runs in a thread, a coroutine function on the asyncio loop of the program
-that brought it: neither ever runs on the loop of the actors, so one that blocks holds up nobody else.
+that brought it: neither ever runs on the loop of the actors, so one that blocks delays no other call.
 """
 
 from __future__ import annotations
@@ -522,7 +522,7 @@ def _promise() -> tuple[asyncio.Future[Any], Callable[[Any, BaseException | None
             error = ToolError("StopIteration")
         if error is not None:
             ended.set_exception(error)
-            ended.exception()  # nobody may be left to look at it
+            ended.exception()  # no caller may be left to look at it
         else:
             ended.set_result(value)
 

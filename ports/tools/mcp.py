@@ -147,7 +147,7 @@ class RunningServer:
         return await connection.end(self.grace)
 
     async def aclose(self) -> None:
-        """End the server for good. Idempotent."""
+        """End the server and do not start it again. Idempotent."""
         self._is_closed = True
         tasks = [task for task in (self._opening, self._relisting) if task is not None]
         for task in tasks:

@@ -149,7 +149,7 @@ class McpRun:
             if result.status == "ok":
                 return result
         elif server.config.url:
-            text = f"the server `{name}` was told to end the call; whether it has is not known"
+            text = f"the server `{name}` was asked to end the call; whether it has is not known"
         else:
             text = (
                 f"the server `{name}` did not end the call, and was ended; the next call starts it"

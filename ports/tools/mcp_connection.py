@@ -576,7 +576,7 @@ class McpConnection:
             self._on_change()
 
     def _screen(self, item: Item | None) -> None:
-        """Look at what came in: count what nobody asked for, and leave out tools that cannot be used."""
+        """Look at what came in: count unsolicited messages, and leave out tools that cannot be used."""
         if item is None:
             self._is_at_end = True
             self._ending.set()
@@ -594,14 +594,12 @@ class McpConnection:
                 message.result["tools"] = [for_sdk(tool) for tool in tools]
 
     def _count(self) -> None:
-        """Count a message that nobody asked for. Raises `anyio.EndOfStream` when there are too many."""
+        """Count an unsolicited message. Raises `anyio.EndOfStream` when there are too many."""
         since, number = self._unasked
         now = asyncio.get_running_loop().time()
         self._unasked = (now, 1) if now - since > 1.0 else (since, number + 1)
         if number >= _MOST_UNASKED:
-            self.fault = (
-                f"it sent more than {_MOST_UNASKED:,} messages in a second that nobody asked for"
-            )
+            self.fault = f"it sent more than {_MOST_UNASKED:,} unsolicited messages in a second"
             self._ending.set()
             raise anyio.EndOfStream
 

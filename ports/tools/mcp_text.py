@@ -31,7 +31,7 @@ class ServerTexts:
 
     `run` runs a coroutine on the servers' loop, for a bounded time. `ask` is the decision of the
     permission rules on `mcp__NAME__resources` with a `uri`, or `mcp__NAME__prompts` with a `name`: a rule
-    that denies holds, and nobody is asked, since it is a person who names it.
+    that denies holds, and no question is asked, since it is a person who names it.
     """
 
     def __init__(self, servers: McpServers, run: Callable[[Reading], str], ask: Ask) -> None:

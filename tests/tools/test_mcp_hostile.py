@@ -35,8 +35,8 @@ def little_memory(mebibytes: int) -> Iterator[None]:
     ("tool", "reason"),
     [
         ("long_line", "it sent a line of more than 1,048,576 bytes"),
-        ("flood", "it sent more than 1,000 messages in a second that nobody asked for"),
-        ("pings", "it sent more than 1,000 messages in a second that nobody asked for"),
+        ("flood", "it sent more than 1,000 unsolicited messages in a second"),
+        ("pings", "it sent more than 1,000 unsolicited messages in a second"),
     ],
 )
 def test_a_flood_ends_the_server_and_no_more(play: Play, tool: str, reason: str) -> None:
@@ -410,7 +410,7 @@ def test_a_stopped_call_of_the_web_is_given_up(play: Play, web: Any, bench: Any)
         run.stop()
         result = await run.wait()
         assert result.status == "killed"
-        assert "was told to end the call; whether it has is not known" in result.text
+        assert "was asked to end the call; whether it has is not known" in result.text
         assert (await session.call("echo", text="hi")).text == "hi"
 
     play(scenario, config)

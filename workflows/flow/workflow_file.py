@@ -148,7 +148,7 @@ def _check_text(text: str) -> str:
 
 
 def _check_place(place: str) -> str:
-    """Look at the form alone: nothing of somebody else's is imported by a check."""
+    """Look at the form alone: a check imports no code."""
     if re.fullmatch(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*", place):
         return place
     raise ValueError(f"must be `package.module:function`, not {shown(place)}")
