@@ -16,7 +16,7 @@ from ..machines.explanation import (
     CAUSES,
     RELATIONS,
     SITUATIONS,
-    Receipt,
+    ExplainedDelivery,
     Recipient,
     explain,
     receipts,
@@ -148,7 +148,9 @@ def cause_explanation(routes: Routes, cause: str, company: Iterable[Recipient]) 
     return {"table": routes.name, "cause": cause, **_received(routes, given, company)}
 
 
-def _receipts(routes: Routes, cause: str, company: list[Recipient]) -> tuple[Receipt, ...]:
+def _receipts(
+    routes: Routes, cause: str, company: list[Recipient]
+) -> tuple[ExplainedDelivery, ...]:
     """Return the receipts of a cause; if the cause ends the session, the session is a recipient."""
     if cause in FINAL:
         others = [companion for companion in company if companion.relation != Relation.SELF]
@@ -158,7 +160,7 @@ def _receipts(routes: Routes, cause: str, company: list[Recipient]) -> tuple[Rec
 
 
 def _received(
-    routes: Routes, given: tuple[Receipt, ...], company: list[Recipient]
+    routes: Routes, given: tuple[ExplainedDelivery, ...], company: list[Recipient]
 ) -> dict[str, Any]:
     """Return what each recipient receives by which row, and what children of children receive."""
     receives = [

@@ -77,7 +77,7 @@ PASSING = (StoreError, TimeoutError, pykka.Timeout, pykka.ActorDeadError)
 # Decisions ----------------------------------------------------------------------------------------
 
 
-class Verdict(Value):
+class DueTimes(Value):
     """What is due: the times that begin now, and the newest of the `count` that are passed over."""
 
     begin: tuple[float, ...] = ()
@@ -91,7 +91,7 @@ def decide(
     now: float,
     known: Collection[float],
     zone: tzinfo,
-) -> Verdict:
+) -> DueTimes:
     """Decide about the times that were planned since a schedule was looked at. Pure.
 
     `known` are the times that have begun or failed: they never begin again, also after the clock was
@@ -106,7 +106,7 @@ def decide(
     if schedule.missed == "once" and late and not begin:
         begin = [late.pop()]
     missed = late[-1] if late else None
-    return Verdict(begin=tuple(begin), missed=missed, count=len(late))
+    return DueTimes(begin=tuple(begin), missed=missed, count=len(late))
 
 
 def watched(schedule: ScheduleSettings, known: Watch | None, now: float) -> Watch:

@@ -61,7 +61,7 @@ class Recipient(Value):
     relation: Relation
 
 
-class Receipt(Value):
+class ExplainedDelivery(Value):
     """A recipient's delivery, and the row that decides it."""
 
     who: Recipient
@@ -72,10 +72,10 @@ class Explanation(Value):
     """The row that decides about a message, and what each recipient gets; empty without a cause."""
 
     row: DispositionRow
-    receipts: tuple[Receipt, ...] = ()
+    receipts: tuple[ExplainedDelivery, ...] = ()
 
     @property
-    def given(self) -> tuple[Receipt, ...]:
+    def given(self) -> tuple[ExplainedDelivery, ...]:
         """Return the receipts of those that get something."""
         return tuple(receipt for receipt in self.receipts if receipt.row.action != Delivery.NONE)
 
@@ -109,10 +109,13 @@ def explain(routes: Routes, key: tuple[str, ...], company: Iterable[Recipient]) 
     return Explanation(row=row, receipts=receipts(routes, row.cause, company) if row.cause else ())
 
 
-def receipts(routes: Routes, cause: str, company: Iterable[Recipient]) -> tuple[Receipt, ...]:
+def receipts(
+    routes: Routes, cause: str, company: Iterable[Recipient]
+) -> tuple[ExplainedDelivery, ...]:
     """Ask the second table what a cause gives to each; one it does not know gives nothing."""
     if cause not in routes.deliveries.space["cause"]:
         return ()
     return tuple(
-        Receipt(who=who, row=routes.deliveries.decide((cause, who.relation))) for who in company
+        ExplainedDelivery(who=who, row=routes.deliveries.decide((cause, who.relation)))
+        for who in company
     )

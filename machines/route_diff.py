@@ -11,7 +11,15 @@ from typing import Final
 
 from .delivery import Cause, Delivery, Relation
 from .disposition import Action
-from .explanation import CAUSES, RELATIONS, SITUATIONS, Explanation, Receipt, everybody, explain
+from .explanation import (
+    CAUSES,
+    RELATIONS,
+    SITUATIONS,
+    ExplainedDelivery,
+    Explanation,
+    everybody,
+    explain,
+)
 from .routes import Routes
 from .routing import Key
 from .value import Value
@@ -138,7 +146,7 @@ def apart(here: Explanation, there: Explanation) -> tuple[str, str]:
     return told[0], told[1]
 
 
-def _in_words(explanation: Explanation, given: Iterable[Receipt], ack: str) -> str:
+def _in_words(explanation: Explanation, given: Iterable[ExplainedDelivery], ack: str) -> str:
     """Say what is done, and what each recipient gets."""
     action = explanation.row.action
     done = _DONE[action] if action else ""

@@ -37,7 +37,7 @@ POISON = ProxyCall(attr_path=("missing",), args=(), kwargs={})
 """A message that kills the actor that handles it."""
 
 
-class Person:
+class SimulatedPerson:
     """Says `words` things to a program, at random moments, and answers its questions.
 
     One who `only_talks` never asks anybody to stop; `texts` are what is said in turn, if any are given.

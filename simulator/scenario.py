@@ -17,7 +17,7 @@ from .family import (
 )
 from .happening import Appended, Crashed, Poisoned
 from .lanes import LaneWatch
-from .person import POISON, Person, open_questions
+from .person import POISON, SimulatedPerson, open_questions
 from .ports import Chances
 from .program import ROOT, SimulatedProgram
 from .promises import (
@@ -80,7 +80,9 @@ class Scenario:
         )
         self.plan = replace(plan, **changes)
         self.program = SimulatedProgram(self.plan, dice, chooser)
-        self.user = Person(self.program, dice, dice.choice((4, 10, 25)), dice.random() < 0.1)
+        self.user = SimulatedPerson(
+            self.program, dice, dice.choice((4, 10, 25)), dice.random() < 0.1
+        )
         self.crash_step = dice.randrange(5, 200) if dice.random() < 0.2 else -1
         self.poison_step = dice.randrange(5, 150) if dice.random() < 0.15 else -1
         self.break_step = dice.randrange(5, 150) if dice.random() < 0.05 else -1

@@ -87,7 +87,7 @@ class PriorityChooser:
         return best
 
 
-class Watch(Protocol):
+class MailboxObserver(Protocol):
     """Is called with each message that an actor takes while others wait in its mailbox."""
 
     def __call__(self, owner: Actor, message: Any, waiting: Sequence[Any]) -> None:
@@ -101,7 +101,7 @@ class SimulatedDispatcher:
     A pass, after which the hooks run, lasts until the simulation says that it is over.
     """
 
-    def __init__(self, watch: Watch | None = None) -> None:
+    def __init__(self, watch: MailboxObserver | None = None) -> None:
         self.after_pass: list[Callable[[], None]] = []
         self.lock: AbstractContextManager[Any] = nullcontext()
         self.ready: list[Mailbox] = []

@@ -70,7 +70,7 @@ from .happening import (
     Told,
 )
 from .ports import Chances, SimulatedPorts
-from .schedule import Dice, SimulatedDispatcher, Timeline, Watch, waiting_in
+from .schedule import Dice, MailboxObserver, SimulatedDispatcher, Timeline, waiting_in
 from .writer import SimulatedWriter
 
 if TYPE_CHECKING:
@@ -232,7 +232,7 @@ class SimulationPlan(Value):
     compaction: CompactionPolicy = field(default_factory=CompactionPolicy)
     limits: Limits = field(default_factory=Limits)
     goals: GoalPolicy = field(default_factory=GoalPolicy)
-    watch: Watch | None = None
+    watch: MailboxObserver | None = None
     tables: Callable[[Environment], None] | None = None
     ports_type: Callable[..., SimulatedPorts] = SimulatedPorts
     tool_policy: Callable[[], ToolPolicy] = SimulatedToolPolicy

@@ -12,7 +12,7 @@ from msgspec.structs import fields
 from pydantic import BaseModel, Field, ValidationError, create_model, model_validator
 
 from .problem import Problem, Where, problems_of
-from .typed_table import Table
+from .typed_table import SettingsTable
 
 # Nothing is converted on the way in, except a TOML array into a tuple and a whole number into a float,
 # and an unknown key is a problem. `problem.problems_of` reports what is wrong. Building is deferred to
@@ -49,7 +49,7 @@ def known_keys(kind: Any, where: Where = ()) -> Iterator[Where]:
 
 
 @cache
-def model_of(kind: type[Table]) -> type[Declaration]:
+def model_of(kind: type[SettingsTable]) -> type[Declaration]:
     """Return the declaration that accepts what a table accepts; it reports all faults."""
 
     def check(self: Any) -> Any:
@@ -72,7 +72,7 @@ def model_of(kind: type[Table]) -> type[Declaration]:
     )
 
 
-def table_problems(kind: type[Table], data: Mapping[str, Any]) -> list[Problem]:
+def table_problems(kind: type[SettingsTable], data: Mapping[str, Any]) -> list[Problem]:
     """Find everything that is wrong in what a table is to be made of."""
     try:
         model_of(kind).model_validate(data)
@@ -98,8 +98,8 @@ def _declared(hint: Any) -> Any:
     return hint
 
 
-def _is_table(hint: Any) -> TypeGuard[type[Table]]:
-    return isinstance(hint, type) and issubclass(hint, Table)
+def _is_table(hint: Any) -> TypeGuard[type[SettingsTable]]:
+    return isinstance(hint, type) and issubclass(hint, SettingsTable)
 
 
 def _note(note: Any) -> Any:

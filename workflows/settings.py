@@ -17,7 +17,7 @@ from .problem import shown
 from .providers import PROVIDERS
 from .suggestions import DEFAULT_TABLE, OneOf, UserName
 from .tools import REMOTE, RESERVED, TOOLS
-from .typed_table import Check, Table
+from .typed_table import Check, SettingsTable
 
 BusyInputMode = Literal["interrupt", "steer", "queue"]
 InterruptStrategy = Literal["keyword", "always", "never"]
@@ -147,7 +147,7 @@ _Tokens = Annotated[int, Check(_check_tokens, {"type": "integer", "minimum": 1})
 _Minutes = Annotated[float, Check(_check_minutes, {"type": "number", "exclusiveMinimum": 0})]
 
 
-class Persistence(Table):
+class Persistence(SettingsTable):
     """The persistence of queues."""
 
     enabled: bool
@@ -156,7 +156,7 @@ class Persistence(Table):
     retention_hours: Annotated[float, Meta(ge=0)]
 
 
-class AutoQueueSettings(Table):
+class AutoQueueSettings(SettingsTable):
     """The handling of messages that arrive during a turn."""
 
     enabled: bool
@@ -182,7 +182,7 @@ class AutoQueueSettings(Table):
         )
 
 
-class Goals(Table):
+class Goals(SettingsTable):
     """Budget and judge of standing goals."""
 
     max_turns: _Turns
@@ -199,7 +199,7 @@ class Goals(Table):
     max_wait: Annotated[float, Meta(gt=0)]
 
 
-class Delegation(Table):
+class Delegation(SettingsTable):
     """Bounds of the tree of subagents."""
 
     max_depth: Annotated[int, Meta(ge=0)]
@@ -210,7 +210,7 @@ class Delegation(Table):
     timeout: Annotated[float, Meta(ge=0)]
 
 
-class Compaction(Table):
+class Compaction(SettingsTable):
     """When older turns are summarised; `at` and `keep` are shares of the model's window."""
 
     auto: bool
@@ -218,7 +218,7 @@ class Compaction(Table):
     keep: Annotated[float, Meta(ge=0, lt=1)]
 
 
-class UsageLimits(Table):
+class UsageLimits(SettingsTable):
     """Usage limits of a session; 0 is no limit."""
 
     max_tokens: Annotated[int, Meta(ge=0)] = 0
@@ -226,7 +226,7 @@ class UsageLimits(Table):
     max_minutes: _Amount = 0.0
 
 
-class PermissionRule(Table):
+class PermissionRule(SettingsTable):
     """One line of the permissions; `tool` and `match` are patterns."""
 
     tool: str
@@ -234,13 +234,13 @@ class PermissionRule(Table):
     do: Verb
 
 
-class PermissionSettings(Table):
+class PermissionSettings(SettingsTable):
     """Rules in order; the first that matches decides, and `ask` where none does."""
 
     rules: tuple[PermissionRule, ...]
 
 
-class ToolSettings(Table):
+class ToolSettings(SettingsTable):
     """Bounds of every tool; `grace` in seconds, the limits in bytes.
 
     `model_limits` are those of single tools, by name or pattern. `network` and `writable` (folders) are
@@ -258,7 +258,7 @@ class ToolSettings(Table):
     writable: tuple[str, ...]
 
 
-class ToolDeclaration(Table):
+class ToolDeclaration(SettingsTable):
     """A tool without Python: a command that gets its arguments as JSON on standard input.
 
     `parameters` are the JSON Schemas of the arguments by name; all without a `default` must be given,
@@ -307,7 +307,7 @@ class ToolDeclaration(Table):
         return tuple(name for name, schema in self.parameters.items() if "default" not in schema)
 
 
-class McpSettings(Table):
+class McpSettings(SettingsTable):
     """A server of the Model Context Protocol: a command that speaks on its pipes, or the URL of one.
 
     `tools` are patterns of the server's own names; `env` is added to the environment of the command,
@@ -369,7 +369,7 @@ def _check_person(value: dict[str, Any]) -> dict[str, Any]:
     return value
 
 
-class HookSettings(Table):
+class HookSettings(SettingsTable):
     """A command that runs on an event of a session; `timeout` in seconds."""
 
     on: HookEvent
@@ -377,19 +377,19 @@ class HookSettings(Table):
     timeout: Annotated[float, Meta(gt=0, le=3600)] = 10.0
 
 
-class RestoreSettings(Table):
+class RestoreSettings(SettingsTable):
     """How long sessions of external agents are kept."""
 
     retention_hours: Annotated[float, Meta(ge=0)]
 
 
-class CheckpointSettings(Table):
+class CheckpointSettings(SettingsTable):
     """The copies of files for `/revert`."""
 
     budget: Size
 
 
-class ServeSettings(Table):
+class ServeSettings(SettingsTable):
     """Where `steersman serve` is reached."""
 
     port: Annotated[int, Meta(ge=0, le=65535)]
@@ -409,7 +409,7 @@ def _check_collector(endpoint: str) -> str:
     return endpoint
 
 
-class TelemetrySettings(Table):
+class TelemetrySettings(SettingsTable):
     """Where traces and metrics are sent; nowhere without an endpoint. `headers` are of each request."""
 
     endpoint: Annotated[str, Check(_check_collector)]
@@ -417,7 +417,7 @@ class TelemetrySettings(Table):
     headers: dict[str, str]
 
 
-class ScheduleSettings(Table):
+class ScheduleSettings(SettingsTable):
     """What `steersman serve` does at planned times; `schedules.py` checks what belongs together."""
 
     name: Annotated[
@@ -456,7 +456,7 @@ class ScheduleSettings(Table):
     ] = "skip"
 
 
-class ModelPrice(Table):
+class ModelPrice(SettingsTable):
     """The price of a million tokens of a model."""
 
     input: _Amount
@@ -465,7 +465,7 @@ class ModelPrice(Table):
     cache_write: _Amount | None = None
 
 
-class ModelSettings(Table):
+class ModelSettings(SettingsTable):
     """A model that agents can use by name."""
 
     provider: Annotated[str, OneOf(PROVIDERS)]
@@ -482,7 +482,7 @@ class ModelSettings(Table):
     price: ModelPrice | None = None
 
 
-class AgentSettings(Table):
+class AgentSettings(SettingsTable):
     """An agent by name; without a `model` the automatic choice, without a mode the general one."""
 
     model: str = ""
@@ -511,7 +511,7 @@ def _check_table(name: str) -> str:
 TableName = Annotated[str, Check(_check_table)]
 
 
-class Routing(Table):
+class Routing(SettingsTable):
     """Which routing tables are in force; `unsafe`: also if they break a safety rule."""
 
     table: TableName
@@ -522,7 +522,7 @@ T = TypeVar("T", bool, int, float, str)
 _SHIPPED = Path(__file__).parents[1] / "config.toml"
 
 
-class CommandSettings(Table):
+class CommandSettings(SettingsTable):
     """The settings of single slash commands: `[commands]` of the shipped `config.toml` declares them.
 
     A key's type is that of its default, so that a command and its setting need no other declaration.
@@ -556,7 +556,7 @@ else:
     ShippedCommandSettings = _command_settings()
 
 
-class Settings(Table):
+class Settings(SettingsTable):
     """Everything that can be set; what stands in a `[[route]]` is checked by `routing.py`."""
 
     busy_input_mode: BusyInputMode

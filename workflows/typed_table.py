@@ -44,7 +44,7 @@ class Check(Struct, frozen=True, eq=False):
         return handler(schema) if self.schema is None else dict(self.schema)
 
 
-class Table(Value, forbid_unknown_fields=True):
+class SettingsTable(Value, forbid_unknown_fields=True):
     """A table whose keys are the fields. Nothing is converted but an array, into a tuple.
 
     A whole number becomes a float where one is wanted.
@@ -60,7 +60,7 @@ class Table(Value, forbid_unknown_fields=True):
         """Raise a `ValueError` for values that do not belong together."""
 
 
-AnyTable = TypeVar("AnyTable", bound=Table)
+AnyTable = TypeVar("AnyTable", bound=SettingsTable)
 
 
 def read_table(kind: type[AnyTable], data: Mapping[str, Any]) -> AnyTable:
@@ -68,7 +68,7 @@ def read_table(kind: type[AnyTable], data: Mapping[str, Any]) -> AnyTable:
     return convert(data, kind, dec_hook=_read)
 
 
-def is_sound(kind: type[Table], data: Mapping[str, Any]) -> bool:
+def is_sound(kind: type[SettingsTable], data: Mapping[str, Any]) -> bool:
     """Whether a table can be made of parsed TOML."""
     try:
         read_table(kind, data)
@@ -93,7 +93,7 @@ Checker = Callable[[Any], object]
 
 
 @cache
-def _checks(kind: type[Table]) -> tuple[tuple[str, Checker], ...]:
+def _checks(kind: type[SettingsTable]) -> tuple[tuple[str, Checker], ...]:
     """Return the fields that are to be checked, and how."""
     found = ((field.name, tuple(_checkers(field.type))) for field in fields(kind))
     return tuple((name, _all_of(checkers)) for name, checkers in found if checkers)

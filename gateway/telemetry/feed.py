@@ -26,7 +26,7 @@ from ...machines.transient_events import Fact
 from ...workflows.config import Config
 from ..redaction import Redactor
 from .otlp import Meters, Sender
-from .spans import Place, SessionTrace, Span
+from .spans import SessionTrace, SessionTraces, TraceSpan
 
 PAUSE = 0.3
 """Seconds in which spans gather before they are sent."""
@@ -60,12 +60,14 @@ class Translations:
         self._with_content = config.telemetry.content
         self._providers = {name: model.provider for name, model in config.models.items()}
 
-    def at(self, place: Place) -> SessionTrace:
+    def at(self, place: SessionTraces) -> SessionTrace:
         """Return the translation of a session from its first entry on."""
         content = self._with_content
         return SessionTrace(place, self._providers, self._redactor, with_content=content)
 
-    def until(self, session: str, seq: int | None, known: Mapping[str, Place]) -> SessionTrace:
+    def until(
+        self, session: str, seq: int | None, known: Mapping[str, SessionTraces]
+    ) -> SessionTrace:
         """Return it as it is after entry `seq`, or the newest; `known` are places of children.
 
         Raises `StoreError`.
@@ -75,20 +77,20 @@ class Translations:
             trace.follow(stored)
         return trace
 
-    def _place(self, session: str) -> Place:
+    def _place(self, session: str) -> SessionTraces:
         """Look a child's place up in its parent's journal."""
         for first in self._store.entries(session, 0, 1):
             opened = decode_entry(first.data)
             if isinstance(opened, e.SessionOpened) and opened.parent:
                 children = self.until(opened.parent, None, {}).children
-                return children.get(session, Place(session=session))
-        return Place(session=session)
+                return children.get(session, SessionTraces(session=session))
+        return SessionTraces(session=session)
 
 
 # Old sessions -------------------------------------------------------------------------------------
 
 
-def history(store: Store, session: str, translations: Translations) -> Iterator[Span]:
+def history(store: Store, session: str, translations: Translations) -> Iterator[TraceSpan]:
     """Give the spans of a session and its children, as far as they have ended. Raises `StoreError`.
 
     What runs has not ended; what a crash has cut off has.
@@ -175,7 +177,7 @@ class Telemetry:
                 self._complain(f"{error.message}: {error.hint}")
                 self._is_closing = is_closing = True
 
-    def _translated(self, session: str, seq: int, at: float, entry: e.Entry) -> list[Span]:
+    def _translated(self, session: str, seq: int, at: float, entry: e.Entry) -> list[TraceSpan]:
         """Translate an entry, after what other processes have written of its session."""
         trace = self._traces.get(session)
         try:
@@ -190,7 +192,7 @@ class Telemetry:
             del self._traces[session]
         return spans
 
-    def _places(self) -> Mapping[str, Place]:
+    def _places(self) -> Mapping[str, SessionTraces]:
         return ChainMap(*(trace.children for trace in self._traces.values()))
 
     def _complain(self, text: str) -> None:
@@ -208,7 +210,7 @@ class _Export:
         self._endpoint = endpoint
         self._headers = headers
         self._complain = complain
-        self._pending: deque[Span] = deque(maxlen=WAITING)
+        self._pending: deque[TraceSpan] = deque(maxlen=WAITING)
         self._sender: Sender | None = None
         self._meters: Meters | None = None
         self._is_metered = True
@@ -228,7 +230,7 @@ class _Export:
             return None
         return max(0.0, self._next - time.monotonic())
 
-    def take(self, spans: list[Span], *, is_last: bool) -> None:
+    def take(self, spans: list[TraceSpan], *, is_last: bool) -> None:
         """Take spans, and send what is due. Raises `UsageError` without the extra."""
         for span in spans:
             self._take(span)
@@ -248,7 +250,7 @@ class _Export:
             self._next = time.monotonic() + METERED
         return self._sender
 
-    def _take(self, span: Span) -> None:
+    def _take(self, span: TraceSpan) -> None:
         self.prepare()
         assert self._meters is not None
         self._meters.count(span)

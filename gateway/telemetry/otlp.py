@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from ... import __version__
 from ...machines.errors import UsageError
-from .spans import Attribute, Context, Moment, Span
+from .spans import Attribute, SpanEvent, TraceContext, TraceSpan
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.metrics.export import MetricReader
@@ -65,14 +65,14 @@ class Sender:
         )
         self._workshop = Workshop()
 
-    def send(self, spans: Sequence[Span]) -> int:
+    def send(self, spans: Sequence[TraceSpan]) -> int:
         """Send spans, in order, until the collector does not take them; return how many it took."""
         for start in range(0, len(spans), BATCH):
             if not self._send(spans[start : start + BATCH]):
                 return start
         return len(spans)
 
-    def _send(self, spans: Sequence[Span]) -> bool:
+    def _send(self, spans: Sequence[TraceSpan]) -> bool:
         from opentelemetry.sdk.trace.export import SpanExportResult
 
         made = self._workshop.make(spans)
@@ -97,7 +97,7 @@ class Workshop:
         class Given(IdGenerator):
             """Gives the ids of the span that is made."""
 
-            next = Context(trace="", span="")
+            next = TraceContext(trace="", span="")
 
             def generate_span_id(self) -> int:
                 return int(self.next.span, 16)
@@ -122,19 +122,19 @@ class Workshop:
         provider.add_span_processor(Collected())
         self._tracer = provider.get_tracer(SCOPE, __version__)
 
-    def make(self, spans: Iterable[Span]) -> list[ReadableSpan]:
+    def make(self, spans: Iterable[TraceSpan]) -> list[ReadableSpan]:
         """Make the spans of the SDK."""
         self._made.clear()
         for span in spans:
             self._add(span)
         return list(self._made)
 
-    def _add(self, span: Span) -> None:
+    def _add(self, span: TraceSpan) -> None:
         from opentelemetry import trace
 
         above = trace.set_span_in_context(trace.INVALID_SPAN)
         if span.parent:
-            parent = Context(trace=span.context.trace, span=span.parent)
+            parent = TraceContext(trace=span.context.trace, span=span.parent)
             above = trace.set_span_in_context(trace.NonRecordingSpan(_identity(parent)))
         self._ids.next = span.context
         made = self._tracer.start_span(
@@ -152,7 +152,7 @@ class Workshop:
         made.end(_nanoseconds(span.end))
 
 
-def _identity(context: Context) -> Any:
+def _identity(context: TraceContext) -> Any:
     from opentelemetry.trace import SpanContext, TraceFlags
 
     flags = TraceFlags(TraceFlags.SAMPLED)
@@ -205,7 +205,7 @@ class Meters:
         )
         return cls(PeriodicExportingMetricReader(exporter, math.inf, timeout * 1_000))
 
-    def count(self, span: Span) -> None:
+    def count(self, span: TraceSpan) -> None:
         """Count a span that has ended."""
         operation = span.attributes.get("gen_ai.operation.name")
         if operation is None:
@@ -242,7 +242,7 @@ def _some(attributes: Mapping[str, Attribute], *names: str) -> dict[str, Attribu
 # OTLP/JSON ----------------------------------------------------------------------------------------
 
 
-def as_json(spans: Iterable[Span]) -> dict[str, Any]:
+def as_json(spans: Iterable[TraceSpan]) -> dict[str, Any]:
     """Return spans as a request of OTLP/JSON (https://opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding)."""
     scope = {"name": SCOPE, "version": __version__}
     scoped = {"scope": scope, "spans": [_span_json(span) for span in spans]}
@@ -253,7 +253,7 @@ def as_json(spans: Iterable[Span]) -> dict[str, Any]:
     }
 
 
-def _span_json(span: Span) -> dict[str, Any]:
+def _span_json(span: TraceSpan) -> dict[str, Any]:
     found = {
         **_context_json(span.context),
         "parentSpanId": span.parent,
@@ -269,11 +269,11 @@ def _span_json(span: Span) -> dict[str, Any]:
     return {name: value for name, value in found.items() if value != ""}
 
 
-def _context_json(context: Context) -> dict[str, str]:
+def _context_json(context: TraceContext) -> dict[str, str]:
     return {"traceId": context.trace, "spanId": context.span}
 
 
-def _moment_json(moment: Moment) -> dict[str, Any]:
+def _moment_json(moment: SpanEvent) -> dict[str, Any]:
     time = str(_nanoseconds(moment.time))
     attributes = _attributes_json(moment.attributes)
     return {"timeUnixNano": time, "name": moment.name, "attributes": attributes}

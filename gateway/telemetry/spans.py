@@ -40,7 +40,7 @@ Attribute = str | bool | int | float | Sequence[str]
 Attributes = Mapping[str, Attribute]
 
 
-class Moment(Value):
+class SpanEvent(Value):
     """An event of a span; `time` in seconds since 1970."""
 
     name: str
@@ -48,20 +48,20 @@ class Moment(Value):
     attributes: Attributes
 
 
-class Context(Value):
+class TraceContext(Value):
     """What identifies a span: 32 and 16 hexadecimal digits."""
 
     trace: str
     span: str
 
 
-class Span(Value):
+class TraceSpan(Value):
     """A span that has ended; times in seconds since 1970. `parent` is the id of a span of its trace.
 
     `is_client`: it is a call of a server. `error` is the kind of the error that it ended with.
     """
 
-    context: Context
+    context: TraceContext
     name: str
     start: float
     end: float
@@ -69,25 +69,25 @@ class Span(Value):
     is_client: bool = False
     error: str = ""
     attributes: Attributes = field(default_factory=dict[str, Attribute])
-    events: tuple[Moment, ...] = ()
-    links: tuple[Context, ...] = ()
+    events: tuple[SpanEvent, ...] = ()
+    links: tuple[TraceContext, ...] = ()
 
 
-class Place(Value):
+class SessionTraces(Value):
     """Where the spans of a session belong: `above` is the span of the parent that they are below."""
 
     session: str
-    above: Context | None = None
+    above: TraceContext | None = None
 
-    def context(self, turn: str, part: str = "turn") -> Context:
+    def context(self, turn: str, part: str = "turn") -> TraceContext:
         """Return the span of a turn, or of a part of it, such as the id of a call."""
         trace = self.above.trace if self.above else _digest(32, self.session, turn)
-        return Context(trace=trace, span=_digest(16, self.session, turn, part))
+        return TraceContext(trace=trace, span=_digest(16, self.session, turn, part))
 
-    def of_child(self, entry: e.ChildStarted) -> Place:
+    def of_child(self, entry: e.ChildStarted) -> SessionTraces:
         """Return the place of a child; one that no turn has started is in traces of its own."""
         above = self.context(entry.turn, entry.call or "turn") if entry.turn else None
-        return Place(session=entry.session, above=above)
+        return SessionTraces(session=entry.session, above=above)
 
 
 def _digest(length: int, *parts: str) -> str:
@@ -98,10 +98,10 @@ class TurnContexts:
     """The spans of the turns of a process's sessions, for its log."""
 
     def __init__(self) -> None:
-        self._places: dict[str, Place] = {}
+        self._places: dict[str, SessionTraces] = {}
         self._turns: dict[str, str] = {}
 
-    def of(self, session: str, turn: str = "") -> Context | None:
+    def of(self, session: str, turn: str = "") -> TraceContext | None:
         """Return the span of a turn, or of the one that runs; none if that is not known."""
         place, turn = self._places.get(session), turn or self._turns.get(session, "")
         return place.context(turn) if place is not None and turn else None
@@ -109,7 +109,7 @@ class TurnContexts:
     def take(self, session: str, entry: e.Entry, *, is_child: bool) -> None:
         """Follow a session by its next entry."""
         if not is_child:  # the place of a child is known from its parent, if that started it here
-            self._places.setdefault(session, Place(session=session))
+            self._places.setdefault(session, SessionTraces(session=session))
         match entry:
             case e.TurnStarted():
                 self._turns[session] = entry.turn
@@ -183,19 +183,19 @@ NONE: Attributes = {}
 class _Open(Struct, kw_only=True):
     """A span that has not ended."""
 
-    context: Context
+    context: TraceContext
     name: str
     start: float
     parent: str = ""
     is_client: bool = False
     attributes: dict[str, Attribute] = field(default_factory=dict[str, Attribute])
-    events: list[Moment] = field(default_factory=list[Moment])
-    links: tuple[Context, ...] = ()
+    events: list[SpanEvent] = field(default_factory=list[SpanEvent])
+    links: tuple[TraceContext, ...] = ()
 
-    def ended(self, end: float, error: str) -> Span:
+    def ended(self, end: float, error: str) -> TraceSpan:
         """Return the span; one that the clock was set back in has no length."""
         more = {"error.type": error} if error else {}
-        return Span(
+        return TraceSpan(
             context=self.context,
             name=self.name,
             start=self.start,
@@ -218,7 +218,7 @@ class SessionTrace:
 
     def __init__(
         self,
-        place: Place,
+        place: SessionTraces,
         providers: Mapping[str, str],
         redactor: Redactor,
         *,
@@ -226,7 +226,7 @@ class SessionTrace:
     ) -> None:
         self.place = place
         self.seq = 0
-        self.children: dict[str, Place] = {}
+        self.children: dict[str, SessionTraces] = {}
         self._providers = providers
         self._redactor = redactor
         self._with_content = with_content
@@ -236,23 +236,23 @@ class SessionTrace:
         self._turn = ""
         self._usage = Usage()
         self._open: dict[str, _Open] = {}
-        self._ended: list[Span] = []
+        self._ended: list[TraceSpan] = []
         self._time = 0.0
 
-    def take(self, seq: int, time: float, entry: e.Entry) -> list[Span]:
+    def take(self, seq: int, time: float, entry: e.Entry) -> list[TraceSpan]:
         """Take the next entry, of that number and time; return the spans that have ended with it."""
         self.seq, self._time, self._ended = seq, time, []
         if _TOLD.include(entry):
             self._take(entry)
         return self._ended
 
-    def follow(self, stored: StoredEntry) -> list[Span]:
+    def follow(self, stored: StoredEntry) -> list[TraceSpan]:
         """Take the next entry as it is stored. Raises `StoreDamaged`."""
         from ...journal.codec import decode_entry
 
         return self.take(stored.seq, stored.time, decode_entry(stored.data))
 
-    def lost(self) -> list[Span]:
+    def lost(self) -> list[TraceSpan]:
         """End what a crash has cut off, as `Recovered` will, at the time of the newest entry."""
         self._ended = []
         self._end_turn("lost", self._time)
@@ -523,7 +523,7 @@ class SessionTrace:
         opened = self._open.get("turn")
         if opened is not None and len(opened.events) < MOMENTS:
             given = {key: value for key, value in attributes.items() if value != ""}
-            opened.events.append(Moment(name=name, time=self._time, attributes=given))
+            opened.events.append(SpanEvent(name=name, time=self._time, attributes=given))
 
     # Texts ----------------------------------------------------------------------------------------
 

@@ -33,7 +33,7 @@ from ..redaction import Redactor
 from ..remote import Remote
 from ..schedule_view import views
 from .edits import Edits, Holder
-from .stream import Batch, Broadcast, Stream, with_answers
+from .stream import Batch, Broadcast, SessionStream, with_answers
 
 PATIENCE = 15.0
 """Seconds that another process may take to answer."""
@@ -243,10 +243,10 @@ class Desk:
         return await asyncio.to_thread(read)
 
     async def batches(self, session: str, after: int) -> AsyncGenerator[Batch]:
-        """Yield the events of a session after an entry, without end; see `Stream`."""
+        """Yield the events of a session after an entry, without end; see `SessionStream`."""
         row = await asyncio.to_thread(self._row, session)
         async with aclosing(
-            Stream(self._hosts, self._broadcast, row.session, after).batches()
+            SessionStream(self._hosts, self._broadcast, row.session, after).batches()
         ) as batches:
             async for batch in batches:
                 yield batch

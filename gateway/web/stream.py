@@ -66,7 +66,7 @@ def with_answers(
     return [*found, *rest]
 
 
-class Feed:
+class StreamFeed:
     """The live events of one reader, in whole entries; they come from another thread."""
 
     def __init__(self) -> None:
@@ -132,14 +132,14 @@ class Broadcast:
     """Passes the events of a program's sessions to the feeds of their readers; any thread."""
 
     def __init__(self) -> None:
-        self._feeds: dict[str, tuple[Feed, ...]] = {}
+        self._feeds: dict[str, tuple[StreamFeed, ...]] = {}
 
     def hear(self, host: Host, event: Event) -> None:
         """Pass an event on."""
         for feed in self._feeds.get(event["session"], ()):
             feed.hear(host, event)
 
-    def join(self, session: str, feed: Feed) -> Callable[[], None]:
+    def join(self, session: str, feed: StreamFeed) -> Callable[[], None]:
         """Add a reader of a session, and return the function that removes it."""
         self._feeds[session] = (*self._feeds.get(session, ()), feed)
 
@@ -153,7 +153,7 @@ class Broadcast:
         return leave
 
 
-class Stream:
+class SessionStream:
     """Reads one session; `after` is the number of the entry that the client saw last."""
 
     def __init__(self, hosts: Hosts, broadcast: Broadcast, session: str, after: int) -> None:
@@ -166,7 +166,7 @@ class Stream:
         """Yield what happened and what happens, without end; nothing for a while: an empty batch."""
         while True:
             owner = await asyncio.to_thread(self._owner)
-            feed = Feed()
+            feed = StreamFeed()
             leave = await asyncio.to_thread(self._follow, owner, feed)
             try:
                 async with aclosing(self._written()) as written:
@@ -227,12 +227,12 @@ class Stream:
             owner is None and self._hosts.row(self._session).seq > self.after
         )
 
-    def _follow(self, owner: Owner | None, feed: Feed) -> Callable[[], None]:
+    def _follow(self, owner: Owner | None, feed: StreamFeed) -> Callable[[], None]:
         if owner is None:
             return self._broadcast.join(self._session, feed)
         return self._follow_elsewhere(owner, feed)
 
-    def _follow_elsewhere(self, owner: Owner, feed: Feed) -> Callable[[], None]:
+    def _follow_elsewhere(self, owner: Owner, feed: StreamFeed) -> Callable[[], None]:
         try:
             remote = Remote.connect(self._hosts.paths.state, self._session, owner)
         except SteersmanError:

@@ -13,7 +13,7 @@ from contextlib import ExitStack, suppress
 
 import h11
 
-from .route import Address, Answer, ConnectTimeout
+from .route import Address, ConnectTimeout, ResponseHead
 
 _HEADER = 100 * 1024  # bytes of a response's header, or of the line before a chunk
 _MOST_UNREAD = 256 * 1024  # bytes after which the server has to wait until they are read
@@ -21,7 +21,7 @@ _QUICK: int | None = getattr(socket, "TCP_QUICKACK", None)
 _EYEBALLS = 0.25  # seconds until a name's next address is tried beside the first (RFC 8305)
 
 
-class Connection(asyncio.Protocol):
+class ModelConnection(asyncio.Protocol):
     """A connection that is open; used by one task at a time.
 
     The methods that wait raise `OSError`, of which `TimeoutError` and `ssl.SSLError` are kinds. After an
@@ -50,7 +50,7 @@ class Connection(asyncio.Protocol):
         trusted: ssl.SSLContext | None,
         connect: float,
         silence: float,
-    ) -> "Connection":
+    ) -> "ModelConnection":
         """Connect to an address, through a proxy if there is one.
 
         `connect` is the time limit in seconds, `silence` that of each later wait.
@@ -75,7 +75,7 @@ class Connection(asyncio.Protocol):
 
     async def request(
         self, method: str, target: str, headers: Mapping[str, str], body: Sequence[bytes] = ()
-    ) -> Answer:
+    ) -> ResponseHead:
         """Send a request, the pieces of its body one by one; return the header of the answer."""
         self.is_answered = False
         lines = [(name.encode(), value.encode()) for name, value in headers.items()]
@@ -149,11 +149,11 @@ class Connection(asyncio.Protocol):
         while self._is_full and not self.ended.is_set():
             await self._changed()
 
-    async def _header(self) -> Answer:
+    async def _header(self) -> ResponseHead:
         while not isinstance(event := await self._next(), h11.Response):
             continue  # what precedes it is of no interest
         headers = {name.decode(): value.decode("latin-1") for name, value in event.headers}
-        return Answer(status=event.status_code, headers=headers)
+        return ResponseHead(status=event.status_code, headers=headers)
 
     async def _next(self) -> object:
         while (event := self._event()) is h11.NEED_DATA:

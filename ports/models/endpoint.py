@@ -25,10 +25,10 @@ from ...machines.errors import ConfigError
 from ...machines.value import Value
 from .error_text import ServerErrorText
 from .retry import parse_retry_after
-from .route import Address, Answer, proxy_of, target_of, trusted_certificates
+from .route import Address, ResponseHead, proxy_of, target_of, trusted_certificates
 
 if TYPE_CHECKING:
-    from .connection import Connection
+    from .connection import ModelConnection
 
 _REST = 0.05  # seconds to wait for the end of a body whose last event has come
 _AT_ONCE = 256 * 1024  # bytes of a body that is sent in one piece
@@ -92,9 +92,9 @@ class Endpoint:
         is_near = is_loopback(diagnostic.url)
         # A proxy cannot reach our loopback.
         self._proxy = None if is_near else proxy_of(self._address)
-        self._kept: list[tuple[float, Connection]] = []
-        self._open: set[Connection] = set()
-        self._connect: Callable[[], Awaitable[Connection]] | None = None
+        self._kept: list[tuple[float, ModelConnection]] = []
+        self._open: set[ModelConnection] = set()
+        self._connect: Callable[[], Awaitable[ModelConnection]] | None = None
         self._headers = {
             "host": self._address.header,
             "accept": "*/*",
@@ -159,7 +159,7 @@ class Endpoint:
         url: str,
         headers: Mapping[str, str] | None = None,
         body: Sequence[bytes] = (),
-    ) -> AsyncGenerator[tuple[Answer, AsyncIterator[bytes]], None]:
+    ) -> AsyncGenerator[tuple[ResponseHead, AsyncIterator[bytes]], None]:
         """Send a request, and yield the header of the answer, and its body; then keep or close.
 
         A kept connection may be closed by its server at the moment in which it is used: if nothing of an
@@ -190,7 +190,7 @@ class Endpoint:
         else:
             connection.close()
 
-    def _taken(self) -> "Connection | None":
+    def _taken(self) -> "ModelConnection | None":
         """Return a connection that was kept, the newest first; closes those that are useless now."""
         while self._kept:
             since, connection = self._kept.pop()
@@ -199,23 +199,23 @@ class Endpoint:
             connection.close()
         return None
 
-    async def _opened(self) -> "Connection":
+    async def _opened(self) -> "ModelConnection":
         if self._connect is None:
             self._connect = await asyncio.to_thread(self._prepared)
         connection = await self._connect()
         self._open = {connection, *(each for each in self._open if not each.lost.is_set())}
         return connection
 
-    def _prepared(self) -> "Callable[[], Awaitable[Connection]]":
+    def _prepared(self) -> "Callable[[], Awaitable[ModelConnection]]":
         """Return what opens a connection; takes a while."""
-        from .connection import Connection
+        from .connection import ModelConnection
 
         speakers = (self._address, self._proxy)
         is_encrypted = any(to is not None and to.is_encrypted for to in speakers)
         trusted = trusted_certificates() if is_encrypted else None
         patience = self._patience
         return partial(
-            Connection.open,
+            ModelConnection.open,
             self._address,
             self._proxy,
             trusted,

@@ -22,7 +22,7 @@ class ConnectTimeout(TimeoutError):
     """The server did not accept a connection in time."""
 
 
-class Answer(Value):
+class ResponseHead(Value):
     """The header of an answer; the names in `headers` are lower case."""
 
     status: int

@@ -82,7 +82,7 @@ class Report(Protocol):
         ...
 
 
-class Answer:
+class McpAnswer:
     """The result of a call, as a text for the model."""
 
     def __init__(self, text: str, *, is_error: bool) -> None:
@@ -103,7 +103,7 @@ class PendingCall:
         self._connection = connection
         self._task = asyncio.create_task(self._send(tool, arguments, report))
 
-    async def wait(self) -> Answer:
+    async def wait(self) -> McpAnswer:
         """Return the answer. Raises `ToolError`."""
         await asyncio.wait((self._task,))
         if self._task.cancelled():
@@ -119,7 +119,7 @@ class PendingCall:
         await asyncio.wait((self._task,), timeout=grace)
         return self._task.done() and not self._task.cancelled()
 
-    async def _send(self, tool: str, arguments: dict[str, Any], report: Report) -> Answer:
+    async def _send(self, tool: str, arguments: dict[str, Any], report: Report) -> McpAnswer:
         _issuing.set(self)
 
         async def progressed(progress: float, total: float | None, message: str | None) -> None:
@@ -134,7 +134,7 @@ class PendingCall:
                 request, _RESULT, progress_callback=progressed
             )
         )
-        return Answer(_text_of(result), is_error=result.is_error)
+        return McpAnswer(_text_of(result), is_error=result.is_error)
 
 
 def _text_of(result: types.CallToolResult) -> str:

@@ -12,9 +12,9 @@ from msgspec.structs import replace
 
 from steersman.gateway import scheduling
 from steersman.gateway.scheduling import (
+    DueTimes,
     Occurrences,
     Scheduler,
-    Verdict,
     client_id_of,
     decide,
     watched,
@@ -37,9 +37,9 @@ def at(text: str, day: int = 0) -> float:
     return DAY + day * 86_400 + hours * 3_600 + minutes * 60 + sum(more)
 
 
-def verdict(begin: Sequence[float] = (), missed: float | None = None, count: int = 0) -> Verdict:
+def verdict(begin: Sequence[float] = (), missed: float | None = None, count: int = 0) -> DueTimes:
     """Make a verdict."""
-    return Verdict(begin=tuple(begin), missed=missed, count=count)
+    return DueTimes(begin=tuple(begin), missed=missed, count=count)
 
 
 # What is due --------------------------------------------------------------------------------------
@@ -76,7 +76,7 @@ def test_what_is_due(
     now: float,
     known: tuple[float, ...],
     rule: str,
-    expected: Verdict,
+    expected: DueTimes,
 ) -> None:
     """By the clock, by what was decided before, and by the rule for missed ones."""
     asked = replace(schedule, missed=rule)

@@ -17,9 +17,9 @@ from steersman.gateway.telemetry.otlp import Meters, Workshop, address, as_json
 from steersman.gateway.telemetry.spans import (
     LONGEST,
     MOMENTS,
-    Place,
     SessionTrace,
-    Span,
+    SessionTraces,
+    TraceSpan,
     TurnContexts,
     model_name,
 )
@@ -85,16 +85,16 @@ def trace(content: bool = False, environ: Mapping[str, str] | None = None) -> Se
     """Return the translation of the session."""
     providers = {"main": "acme", "small": "tiny"}
     redactor = Redactor(environ or {})
-    return SessionTrace(Place(session="abc"), providers, redactor, with_content=content)
+    return SessionTrace(SessionTraces(session="abc"), providers, redactor, with_content=content)
 
 
-def told(to: SessionTrace, journal: tuple[e.Entry, ...] = JOURNAL) -> Iterator[Span]:
+def told(to: SessionTrace, journal: tuple[e.Entry, ...] = JOURNAL) -> Iterator[TraceSpan]:
     """Translate a journal."""
     for seq, entry in enumerate(journal, 1):
         yield from to.take(seq, float(seq), entry)
 
 
-def story(spans: list[Span]) -> list[tuple[str, float, float, str, str]]:
+def story(spans: list[TraceSpan]) -> list[tuple[str, float, float, str, str]]:
     """Return each span as its name, beginning, end, error, and the name of what it is below."""
     names = {span.context.span: span.name for span in spans}
     return [
@@ -169,7 +169,7 @@ def test_a_child_and_its_log_lines_are_in_the_parents_trace() -> None:
     spans = list(told(parent))
     call = next(span for span in spans if span.name == "execute_tool shell")
     place = parent.children["abc-1"]
-    assert place == Place(session="abc-1", above=call.context)
+    assert place == SessionTraces(session="abc-1", above=call.context)
     assert place.context("t1").trace == call.context.trace
     contexts = TurnContexts()
     started = e.TurnStarted(turn="t1", item="m1", number=1, epoch=1)
@@ -178,13 +178,13 @@ def test_a_child_and_its_log_lines_are_in_the_parents_trace() -> None:
     contexts.take("abc-1", started, is_child=True)
     contexts.take("abc-7", started, is_child=True)  # resumed: its place is not known here
     assert contexts.of("abc-1") == place.context("t1")
-    assert contexts.of("abc") == Place(session="abc").context("t1")
+    assert contexts.of("abc") == SessionTraces(session="abc").context("t1")
     assert contexts.of("abc-7") is None
     contexts.take("abc", e.TurnEnded(turn="t1", status="completed"), is_child=False)
     assert contexts.of("abc") is None
-    assert contexts.of("abc", "t1") == Place(session="abc").context("t1")
+    assert contexts.of("abc", "t1") == SessionTraces(session="abc").context("t1")
     talk = e.ChildStarted(child="k", session="x", agent="a", task="t", relation="side_talk")
-    assert Place(session="abc").of_child(talk) == Place(session="x")
+    assert SessionTraces(session="abc").of_child(talk) == SessionTraces(session="x")
 
 
 def test_contents_are_redacted_whole_and_then_cut() -> None:

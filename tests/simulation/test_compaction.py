@@ -6,7 +6,7 @@ from steersman.journal.entries import Compacted
 from steersman.machines.messages import Compact
 from steersman.machines.policy import CompactionPolicy
 from steersman.simulator.happening import Appended
-from steersman.simulator.person import Person
+from steersman.simulator.person import SimulatedPerson
 from steersman.simulator.ports import Chances
 from steersman.simulator.program import SimulatedProgram
 from steersman.simulator.promises import check_history, check_liveness, check_replay, check_state
@@ -27,7 +27,7 @@ def run(seed: int) -> set[str]:
     plan = SimulationPlan(chances=Chances(model_fails=0.2), compaction=policy, crash_at=crash)
     chooser = (UniformChooser, PriorityChooser)[seed % 2](dice)
     program = SimulatedProgram(plan, dice, chooser)
-    Person(program, dice, 12)
+    SimulatedPerson(program, dice, 12)
     for _ in range(3):
         program.timeline.after(dice.random() * 30, lambda: program.say(Compact(wish="all")), "user")
     try:

@@ -4,7 +4,7 @@ import asyncio
 from typing import Any, cast
 
 from steersman.gateway.events.contract import Event
-from steersman.gateway.web.stream import UNREAD, Feed
+from steersman.gateway.web.stream import UNREAD, StreamFeed
 
 
 def _event(seq: int) -> Event:
@@ -16,7 +16,7 @@ def test_a_feed_that_nobody_reads_gives_up() -> None:
     """It drops everything and says that it is over: the journal has what it held."""
 
     async def read() -> tuple[list[Event] | None, list[Event] | None]:
-        feed = Feed()
+        feed = StreamFeed()
         for seq in range(3 * UNREAD):
             feed.hear_alone(_event(seq))
         return await feed.next(1.0), await feed.next(1.0)
@@ -28,7 +28,7 @@ def test_a_feed_that_is_read_gives_all_in_order() -> None:
     """Nothing is left out up to the limit."""
 
     async def read() -> list[Event] | None:
-        feed = Feed()
+        feed = StreamFeed()
         for seq in range(UNREAD):
             feed.hear_alone(_event(seq))
         return await feed.next(1.0)
