@@ -91,7 +91,7 @@ class Pages:
         return found
 
 
-class EventFeed:
+class SessionFeed:
     """The live events of one reader; one that does not read for long falls behind."""
 
     def __init__(self) -> None:

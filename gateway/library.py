@@ -39,7 +39,7 @@ from ..workflows.tools import REMOTE, TOOLS
 from .acknowledgement import REJECTIONS
 from .commands.command import Reply
 from .commands.registry import call
-from .event_feed import Event, EventFeed, Pages
+from .event_feed import Event, Pages, SessionFeed
 from .events.contract import Event as EventFields
 from .events.contract import is_receipt
 from .home import find_session, refuse_run, store_at
@@ -214,7 +214,7 @@ class Link:
         self.store = store
         self.over = ""
         self.is_home_closed = False
-        self.feeds: tuple[EventFeed, ...] = ()
+        self.feeds: tuple[SessionFeed, ...] = ()
         self.on_event: Callable[[EventFields | None], None] = lambda _: None
         self._receipts: dict[str, list[Callable[[Mapping[str, Any]], None]]] = {}
 
@@ -457,7 +457,7 @@ class SessionHandle:
             raise UsageError(
                 f"session `{self.id}` was left, and its journal is closed", _NEXT[_LEFT]
             )
-        link, feed = self._link, EventFeed()
+        link, feed = self._link, SessionFeed()
         link.feeds = (*link.feeds, feed)
         try:
             while True:
