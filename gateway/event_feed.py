@@ -123,16 +123,20 @@ class SessionFeed:
 
         `is_over`: none comes any more, so only those that are there.
         """
+        read = range(1, after + 1)
         known = [
             at
             for at, event in enumerate(list(self._events))  # another thread appends meanwhile
-            if (event["seq"] or 0) in range(1, after + 1)
+            if (event["seq"] or 0) in read
         ]
         self._drop(max(known, default=-1) + 1)
         while True:
             self._woken.clear()
             while self._events:
-                yield Event(self._events.popleft())
+                event = self._events.popleft()
+                if (event["seq"] or 0) in read:  # published after it was read in the journal
+                    continue
+                yield Event(event)
             if self.is_behind or is_over:
                 return
             await self._woken.wait()
