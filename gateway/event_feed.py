@@ -92,7 +92,10 @@ class Pages:
 
 
 class SessionFeed:
-    """The live events of one reader; one that does not read for long falls behind."""
+    """The live events of one reader; one that does not read for long falls behind.
+
+    Then it reads the journal, in which the questions of subagents are not: those are kept in any case.
+    """
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -102,16 +105,14 @@ class SessionFeed:
 
     def begin(self) -> None:
         """Keep what comes from now on."""
-        self._events.clear()
+        self._drop(len(self._events))
         self.is_behind = False
 
     def hear(self, event: EventFields) -> None:
         """Keep an event; of an entry whose events do not all have room, none."""
-        if self.is_behind:
-            return
-        if len(self._events) < UNREAD:
+        if "parent" in event or (not self.is_behind and len(self._events) < UNREAD):
             self._events.append(event)
-        else:
+        elif not self.is_behind:
             self.is_behind = True
             while self._events and self._events[-1]["seq"] == event["seq"] is not None:
                 self._events.pop()
@@ -122,17 +123,25 @@ class SessionFeed:
 
         `is_over`: none comes any more, so only those that are there.
         """
+        read = range(1, after + 1)
         known = [
             at
-            for at, event in enumerate(self._events)
-            if (event["seq"] or 0) in range(1, after + 1)
+            for at, event in enumerate(list(self._events))  # another thread appends meanwhile
+            if (event["seq"] or 0) in read
         ]
-        for _ in range(max(known, default=-1) + 1):
-            self._events.popleft()
+        self._drop(max(known, default=-1) + 1)
         while True:
             self._woken.clear()
             while self._events:
-                yield Event(self._events.popleft())
+                event = self._events.popleft()
+                if (event["seq"] or 0) in read:  # published after it was read in the journal
+                    continue
+                yield Event(event)
             if self.is_behind or is_over:
                 return
             await self._woken.wait()
+
+    def _drop(self, count: int) -> None:
+        """Drop the oldest events, except the questions of subagents."""
+        dropped = [self._events.popleft() for _ in range(count)]
+        self._events.extendleft(event for event in reversed(dropped) if "parent" in event)

@@ -206,6 +206,7 @@ class Link:
 
     `over` says why the session takes no messages here any more; empty while it does. `is_home_closed`:
     its journal cannot be read here any more, either. `on_end` are called when it takes no more.
+    `family` are the session and its descendants.
     """
 
     def __init__(self, session: str, outcomes: Outcomes, store: Store) -> None:
@@ -215,6 +216,7 @@ class Link:
         self.over = ""
         self.is_home_closed = False
         self.feeds: tuple[SessionFeed, ...] = ()
+        self.family = {session}
         self.on_event: Callable[[EventFields | None], None] = lambda _: None
         self._receipts: dict[str, list[Callable[[Mapping[str, Any]], None]]] = {}
 
@@ -228,6 +230,19 @@ class Link:
         key = event.get("client_id")
         if isinstance(key, str) and key in self._receipts and is_receipt(event, key):
             self._answer(key, event)
+
+    def hear_subagent(self, event: EventFields) -> None:
+        """Pass on what a subagent of the session asks; for the runtime's own thread.
+
+        Its number in the journal is that of another session, and is left out.
+        """
+        if event.get("parent") not in self.family:
+            return
+        self.family.add(event["session"])
+        if event["type"] in ("question", "answered"):
+            asked = cast("EventFields", {**event, "seq": None})
+            for feed in self.feeds:
+                feed.hear(asked)
 
     def close(self) -> None:
         """Tell everybody who still waits that the home is closed."""
@@ -451,7 +466,7 @@ class SessionHandle:
         """Yield the session's events: those of the journal after entry `after`, then live ones.
 
         Ends when the session is left. Events that are not journalled (pieces of text, output) come
-        only live.
+        only live, and so do the questions of subagents, with `parent`.
         """
         if self._link.is_home_closed:
             raise UsageError(
@@ -675,6 +690,9 @@ class Home:
         link = self._links.get(session)
         if link is not None:
             link.hear(event)
+        elif "parent" in event:
+            for above in tuple(self._links.values()):
+                above.hear_subagent(event)
         if event["type"] in _ENDS:
             self._handles.pop(session, None)  # a caller that has the handle keeps it
 

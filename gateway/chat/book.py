@@ -8,6 +8,7 @@ Sending a message is an intent, then a result; where the program ended in betwee
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -20,10 +21,16 @@ from ...machines.value import Value
 from ...workflows.paths import make_private
 from .platform import Inbound, Outgoing
 
+log = logging.getLogger("steersman.chat")
+
 T = TypeVar("T")
-State = Literal["waiting", "sending", "sent", "unknown", "refused"]
+State = Literal["waiting", "sending", "sent", "unknown", "refused", "held"]
 KEPT = 10_000
 """Messages in each direction that are remembered of a room, to know one that comes again."""
+CLOSED = "closed"
+"""Stands in a subject instead of the id of a question that is not open any more."""
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.2, 10.0  # seconds before what could not be written is tried again
+_PASSING = (apsw.FullError, apsw.IOError, apsw.BusyError, apsw.CantOpenError)
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS memory (name TEXT PRIMARY KEY, word TEXT NOT NULL);
@@ -49,7 +56,8 @@ CREATE INDEX IF NOT EXISTS subjects_item ON subjects (room, item);
 class Letter(Value):
     """A message that is to be sent: `replaces` is the key of one that it takes the place of.
 
-    `item` and `question` are what it is about: people who answer it mean that.
+    `item` and `question` are what it is about: people who answer it mean that. `is_held`: it is sent when
+    somebody asks for it.
     """
 
     outgoing: Outgoing
@@ -57,6 +65,11 @@ class Letter(Value):
     item: str = ""
     number: int | None = None
     question: str = ""
+    is_held: bool = False
+
+
+class Unwritten(OSError):
+    """The database cannot be written now: the disk is full, or fails."""
 
 
 class Stored(Value):
@@ -87,7 +100,10 @@ class Received(Value):
 
 
 class Book:
-    """The database of one gateway, used from one asyncio loop; its work is done in one thread."""
+    """The database of one gateway, used from one asyncio loop; its work is done in one thread.
+
+    While it cannot be written, whatever writes waits; only `receive` says so, because a person waits.
+    """
 
     def __init__(self, file: Path) -> None:
         self._file = file
@@ -123,7 +139,18 @@ class Book:
         return await asyncio.get_running_loop().run_in_executor(self._thread, work)
 
     async def _write(self, *statements: tuple[str, Sequence[Any]]) -> None:
-        """Carry statements out together; returns when that is on disk."""
+        """Carry statements out together; returns when that is on disk, however long that takes."""
+        pause = _FIRST_PAUSE
+        while True:
+            try:
+                return await self._try_to_write(*statements)
+            except Unwritten as fault:
+                log.warning("%s cannot be written, and is tried again: %s", self._file, fault)
+                await asyncio.sleep(pause)
+                pause = min(pause * 2, _LONGEST_PAUSE)
+
+    async def _try_to_write(self, *statements: tuple[str, Sequence[Any]]) -> None:
+        """Carry statements out together. Raises `Unwritten` if that fails now and may succeed later."""
 
         def write() -> None:
             database = self._database
@@ -132,7 +159,10 @@ class Book:
                 for text, values in statements:
                     database.execute(text, values)
 
-        await self._do(write)
+        try:
+            await self._do(write)
+        except _PASSING as fault:
+            raise Unwritten(str(fault)) from fault
 
     async def _read(self, text: str, *values: Any) -> list[Any]:
         def read() -> list[Any]:
@@ -171,8 +201,8 @@ class Book:
     # What people do -------------------------------------------------------------------------------
 
     async def receive(self, room: str, key: str, event: Inbound) -> None:
-        """Keep what somebody did, unless it came before."""
-        await self._write(
+        """Keep what somebody did, unless it came before. Raises `Unwritten`."""
+        await self._try_to_write(
             (
                 "INSERT OR IGNORE INTO inbox (room, key, data) VALUES (?, ?, ?)",
                 (room, key, json.encode(event)),
@@ -245,6 +275,18 @@ class Book:
         )
         return len(rows)
 
+    async def more(self, room: str, most: int) -> tuple[int, int]:
+        """Have the next messages of the newest cut text sent; return how many, and how many are left."""
+        rows = await self._read(
+            "SELECT id, key FROM outbox WHERE room = ? AND state = 'held' ORDER BY id", room
+        )
+        newest = _text_of(rows[-1][1]) if rows else ""
+        held = [id for id, key in rows if _text_of(key) == newest]
+        await self._write(
+            *(("UPDATE outbox SET state = 'waiting' WHERE id = ?", (id,)) for id in held[:most])
+        )
+        return len(held[:most]), len(held[most:])
+
     # What messages are about ----------------------------------------------------------------------
 
     async def note(self, room: str, subject: Subject) -> None:
@@ -257,6 +299,15 @@ class Book:
             (
                 "UPDATE subjects SET item = ?, number = ? WHERE room = ? AND message = ?",
                 (item, number, room, message),
+            )
+        )
+
+    async def close(self, room: str, question: str) -> None:
+        """Remember that a question is not open any more: its id may be that of another one later."""
+        await self._write(
+            (
+                "UPDATE subjects SET question = ? WHERE room = ? AND question = ?",
+                (CLOSED, room, question),
             )
         )
 
@@ -283,9 +334,17 @@ def _insert(letter: Letter) -> tuple[str, Sequence[Any]]:
     sent = letter.outgoing
     return (
         "INSERT OR IGNORE INTO outbox (room, key, data, replaces, state, message) "
-        "VALUES (?, ?, ?, ?, 'waiting', '')",
-        (sent.room, sent.key, json.encode(letter), letter.replaces),
+        "VALUES (?, ?, ?, ?, ?, '')",
+        (
+            *(sent.room, sent.key, json.encode(letter), letter.replaces),
+            "held" if letter.is_held else "waiting",
+        ),
     )
+
+
+def _text_of(key: str) -> str:
+    """Return the part of a key that all messages of one text have."""
+    return key.rpartition(":")[0]
 
 
 def _note(

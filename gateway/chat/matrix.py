@@ -354,16 +354,21 @@ class Matrix:
                 return None
             thread = author.thread
         files = (await self._file(message.attachment),) if message.attachment else ()
+        own, text = self._shown_name(room_id, self._settings.account), message.text
+        is_addressed = self._settings.account in message.mentions
+        if is_addressed and own and text.startswith(f"{own}:"):  # clients write the shown name
+            text = f"{self.own_name}{text[len(own) :]}"
         return Said(
             id=event_id,
             room=self._name(room_id),
             sender=sender,
-            text=message.text,
+            text=text,
             name=self._shown_name(room_id, sender),
             to=message.to,
             thread=thread,
             replaces=message.replaces,
             is_private=is_private,
+            is_addressed=is_addressed,
             files=files,
         )
 

@@ -41,12 +41,16 @@ class Attachment(Value):
 
 
 class Message(Value):
-    """A message, or the changed one of an edit; `replaces` is then the message that it replaces."""
+    """A message, or the changed one of an edit; `replaces` is then the message that it replaces.
+
+    `mentions` are the users that it is for.
+    """
 
     text: str
     to: str = ""
     thread: str = ""
     replaces: str = ""
+    mentions: tuple[str, ...] = ()
     attachment: Attachment | None = None
 
 
@@ -96,7 +100,16 @@ def read_message(content: Event) -> Message | None:
         text = ""  # the body is then the name of the file, and no words about it
     if not text and not attachment:
         return None
-    return Message(text=text, to=to, thread=thread, replaces=replaces, attachment=attachment)
+    users: object = table(shown.get("m.mentions")).get("user_ids")
+    mentions = tuple(map(word, cast("list[object]", users))) if isinstance(users, list) else ()
+    return Message(
+        text=text,
+        to=to,
+        thread=thread,
+        replaces=replaces,
+        mentions=mentions,
+        attachment=attachment,
+    )
 
 
 def _without_quote(text: str) -> str:

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
-from collections.abc import Awaitable, Callable
-from typing import cast
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any, cast
 
+from msgspec.structs import replace
+
+from ...machines.errors import SteersmanError
 from ..acknowledgement import acknowledgement, reverted_text
 from ..event_feed import Event
 from ..events.contract import Event as EventFields
 from ..events.contract import RecoveredEvent
 from ..formats import call_words
-from ..outcome import Outcome
+from ..library import SessionHandle
 from ..saved_queues import announce
 from ..terminal import exposed
 from .book import Book, Letter, Subject
-from .parts import parts
-from .platform import Limits, Outgoing
+from .letter_writer import LetterWriter
+from .platform import Outgoing
 
 SHOWN = 1_500
 """Characters of a tool call that a question shows: what is left out is said."""
@@ -33,46 +38,15 @@ def stream_key(session: str, turn: str) -> str:
     return f"{session}:{turn}:stream"
 
 
-def notes(
-    key: str, room: str, text: str, limits: Limits, about: Subject | None = None
-) -> list[Letter]:
-    """Return a text as messages with keys that begin so, in answer to what it is about."""
-    found = about or Subject(message="")
-    return [
-        Letter(
-            outgoing=Outgoing(
-                key=f"{key}:{number}",
-                room=room,
-                text=part,
-                to=found.message,
-                thread=found.thread,
-                mentions=found.sender,
-            ),
-            item=found.item,
-            number=found.number,
-        )
-        for number, part in enumerate(parts(text, limits))
-    ]
-
-
 class Narrator:
-    """Tells one room about one session. `outcome` returns what became of an item."""
+    """Tells one room about its session: `ours` is how the client ids of its messages begin."""
 
-    def __init__(
-        self,
-        book: Book,
-        gateway: str,
-        room: str,
-        session: str,
-        limits: Limits,
-        outcome: Callable[[str], Awaitable[Outcome]],
-    ) -> None:
+    def __init__(self, book: Book, ours: str, session: SessionHandle, writer: LetterWriter) -> None:
         self._book = book
-        self._ours = client_id(gateway, room, "")
-        self._room = room
+        self._ours = ours
+        self._room = writer.room
         self._session = session
-        self._limits = limits
-        self._outcome = outcome
+        self._writer = writer
 
     async def letters(self, event: Event) -> list[Letter]:
         """Return what is to be said of an event of the journal."""
@@ -90,8 +64,9 @@ class Narrator:
             case "interrupted" | "stopped":
                 return self._notes(event, _said(event))
             case "question":
-                return self._question(event)
+                return await self._question(event)
             case "answered":
+                await self._book.close(self._room, str(event["id"]))
                 return self._notes(event, _answered(event))
             case "reverted":
                 return self._notes(event, reverted_text(event.data))
@@ -108,8 +83,7 @@ class Narrator:
                 return []
 
     def _notes(self, event: Event, text: str, about: Subject | None = None) -> list[Letter]:
-        key = f"{self._session}:{event.seq}:{event.type}"
-        return notes(key, self._room, text, self._limits, about)
+        return self._writer.write(_key(event), text, about)
 
     async def _accepted(self, event: Event) -> list[Letter]:
         """Acknowledge a message of the room; say what was said elsewhere."""
@@ -130,34 +104,28 @@ class Narrator:
             return []
         item = str(event["item"])
         about = await self._book.said(self._room, item)
-        outcome = await self._outcome(item)
+        outcome = await self._session.outcome(item)
         if event["status"] == "failed":
             return self._notes(event, f"That went wrong: {event.get('reason', '')}", about)
-        letters = self._notes(event, outcome.text, about)
-        shown = stream_key(self._session, str(event["turn"]))
-        return [
-            Letter(
-                outgoing=_as_answer(letter.outgoing),
-                replaces=shown if number == 0 else "",
-                item=letter.item,
-                number=letter.number,
-            )
-            for number, letter in enumerate(letters)
-        ]
+        letters = self._writer.write(_key(event), outcome.text, about, kind="answer")
+        shown = stream_key(self._session.id, str(event["turn"]))
+        return [replace(letters[0], replaces=shown), *letters[1:]] if letters else []
 
-    def _question(self, event: Event) -> list[Letter]:
+    async def _question(self, event: Event) -> list[Letter]:
         """Ask the room; what is consented to is shown with everything that hides made visible."""
         asked = str(event["id"])
+        asker = f"{await self._asker(event)} asks: " if event.get("parent") else ""
         if event["kind"] == "permission":
             words = exposed(" ".join(call_words(event["arguments"])))
             left = len(words) - SHOWN
             shown = f"{words[:SHOWN]} … {left} more characters" if left > 0 else words
-            text = f"May I run `{event['tool']}`?\n{shown}"
+            text = f"{asker}May I run `{event['tool']}`?\n{shown}"
         else:
-            text = str(event["arguments"]["text"])
+            text = f"{asker}{event['arguments']['text']}"
         options = tuple(event["options"])
         ways = ", ".join(options) or "your answer"
-        letters = self._notes(event, f"{text}\nAnswer with `!answer {asked} …`: {ways}")
+        said = f"{text}\nAnswer with `!answer {asked} …`: {ways}"
+        letters = self._writer.write(_key(event), said, is_whole=True)
         last = letters[-1]
         asking = Outgoing(
             key=last.outgoing.key,
@@ -168,22 +136,35 @@ class Narrator:
         )
         return [*letters[:-1], Letter(outgoing=asking, question=asked)]
 
+    async def _asker(self, event: Event) -> str:
+        """Return the name of the subagent that asks, with those above it."""
+        with suppress(SteersmanError):  # the session was left meanwhile
+            state = await asyncio.to_thread(self._session.inspect)
+            if path := _path_to(state, event.data["session"]):
+                return "/".join(path)
+        return "A subagent"
+
 
 def _said(event: Event) -> str:
     """Return the words of a terminal for an event."""
     return acknowledgement(cast("EventFields", event.data))
 
 
-def _as_answer(sent: Outgoing) -> Outgoing:
-    return Outgoing(
-        key=sent.key,
-        room=sent.room,
-        text=sent.text,
-        kind="answer",
-        to=sent.to,
-        thread=sent.thread,
-        mentions=sent.mentions,
-    )
+def _key(event: Event) -> str:
+    """Return what tells an event of a session's journal from every other; a subagent's has no number."""
+    number = event.seq if event.seq is not None else event["id"]
+    return f"{event.data['session']}:{number}:{event.type}"
+
+
+def _path_to(state: Mapping[str, Any], session: str) -> list[str]:
+    """Return the names that lead to the session of a subagent; empty if it is not there."""
+    for name, child in state["children"].items():
+        if child["session"] == session:
+            return [name]
+    for name, inner in state.get("subagents", {}).items():
+        if path := _path_to(inner, session):
+            return [name, *path]
+    return []
 
 
 def _answered(event: Event) -> str:

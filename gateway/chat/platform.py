@@ -30,7 +30,8 @@ class Said(Value, tag=True):
     `id` names it in its room, and is the same when the platform delivers it again. `sender` is the
     platform's own name of the person, which nobody else can take, and `name` what others see. `to` is the
     message that it answers, `thread` the thread that it stands in, `replaces` the message that it takes
-    the place of; each empty if there is none. `is_private`: nobody else reads that room.
+    the place of; each empty if there is none. `is_private`: nobody else reads that room. `is_addressed`:
+    the platform itself says that it is for this gateway, which a name in the text need not do.
     """
 
     id: str
@@ -42,6 +43,7 @@ class Said(Value, tag=True):
     thread: str = ""
     replaces: str = ""
     is_private: bool = False
+    is_addressed: bool = False
     files: tuple[SentFile, ...] = ()
 
 

@@ -330,7 +330,7 @@ class Telegram:
     async def _said(self, room: str, message: Message) -> Said | None:
         """Return what a person said; none for a bot, and for what has neither text nor file."""
         sender, name = _sender(message.sender_chat or message.from_user or message.chat)
-        text = message.text or message.caption or ""
+        text = _without_own_name(message.text or message.caption or "", self._name)
         files = await self._attached(message) if sender else ()
         if not sender or not (text or files):
             return None
@@ -727,6 +727,12 @@ def _sender(actor: User | Chat) -> tuple[str, str]:
 def _title(chat: Chat) -> str:
     """Return what people see as the name of a chat."""
     return chat.title or chat.full_name or chat.username or str(chat.id)
+
+
+def _without_own_name(text: str, name: str) -> str:
+    """Return a command without the name of this bot, which clients add in groups: `/stop@bot`."""
+    own = re.match(rf"/[A-Za-z_]+(@{re.escape(name)})(?!\w)", text, re.IGNORECASE)
+    return text[: own.start(1)] + text[own.end(1) :] if own and name else text
 
 
 def _form(said: Said) -> str:

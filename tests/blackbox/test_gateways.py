@@ -1,6 +1,7 @@
 """`steersman gateway` and `steersman people`: what is found, and what is wrong, in words."""
 
 import json
+import resource
 import threading
 import time
 from collections.abc import Callable, Generator
@@ -17,6 +18,7 @@ from support.telegram_server import TOKEN, TelegramServer
 from .conftest import Serve
 
 GROUP, ANN = -100_700, 71
+FREE = resource.RLIM_INFINITY
 
 
 @pytest.fixture
@@ -34,6 +36,12 @@ def until(holds: Callable[[], bool]) -> None:
     while not holds():
         assert time.monotonic() < last
         threading.Event().wait(0.05)
+
+
+def said_by_bot(server: TelegramServer) -> str:
+    """Return what the gateway has said in the group, one message a line."""
+    said = server.act("messages", chat=GROUP)
+    return "\n".join(sent["text"] for sent in said if sent.get("from", {}).get("is_bot"))
 
 
 def table(server: TelegramServer, rest: str = "") -> str:
@@ -89,6 +97,30 @@ def test_a_check_connects_once(place: Place, telegram: TelegramServer) -> None:
 
 
 @pytest.mark.slow
+def test_a_full_disk_is_said_and_ends_nothing(
+    place: Place, telegram: TelegramServer, serve: Serve
+) -> None:
+    """While nothing can be kept the room is told once; what was said then is answered later."""
+    serve(Text("Hello Ann."), Text("Still here."), rest=table(telegram))
+    place.environ["STEERSMAN_TELEGRAM_TOKEN"] = TOKEN
+    gateway = place.start("gateway", "run", "telegram")
+    try:
+        telegram.act("say", chat=GROUP, user=ANN, text="hello")
+        until(lambda: "Hello Ann." in said_by_bot(telegram))
+        resource.prlimit(gateway.pid, resource.RLIMIT_FSIZE, (1_000, FREE))
+        telegram.act("say", chat=GROUP, user=ANN, text="are you there?")
+        until(lambda: "My disk takes nothing now" in said_by_bot(telegram))
+        assert "Still here." not in said_by_bot(telegram)
+        resource.prlimit(gateway.pid, resource.RLIMIT_FSIZE, (FREE, FREE))
+        until(lambda: "Still here." in said_by_bot(telegram))
+        assert said_by_bot(telegram).count("My disk takes nothing now") == 1
+        assert gateway.poll() is None
+    finally:
+        end(gateway.pid)
+        gateway.communicate()
+
+
+@pytest.mark.slow
 def test_a_server_of_a_home_keeps_its_gateways_running(
     place: Place, telegram: TelegramServer, serve: Serve
 ) -> None:
@@ -96,20 +128,16 @@ def test_a_server_of_a_home_keeps_its_gateways_running(
     serve(Text("Hello Ann."), Text("Still here."), rest=table(telegram))
     place.environ["STEERSMAN_TELEGRAM_TOKEN"] = TOKEN
 
-    def texts() -> list[str]:
-        said = telegram.act("messages", chat=GROUP)
-        return [one["text"] for one in said if one.get("from", {}).get("is_bot")]
-
     def gateways() -> list[int]:
         return [pid for pid, line in place.processes().items() if "gateway run telegram" in line]
 
     with closing(Served(place)):
         telegram.act("say", chat=GROUP, user=ANN, text="hello")
-        until(lambda: any("Hello Ann." in text for text in texts()))
+        until(lambda: "Hello Ann." in said_by_bot(telegram))
         (first,) = gateways()
         end(first)
         telegram.act("say", chat=GROUP, user=ANN, text="are you there?")
-        until(lambda: any("Still here." in text for text in texts()))
+        until(lambda: "Still here." in said_by_bot(telegram))
         assert gateways() != [first]
-        assert sum("Hello Ann." in text for text in texts()) == 1
+        assert said_by_bot(telegram).count("Hello Ann.") == 1
     until(lambda: not gateways())

@@ -346,19 +346,125 @@ def test_commands_of_somebody_with_the_usual_rights(desk: Desk, line: str, said:
 
 
 def test_only_what_is_addressed_is_heard_where_a_room_says_so(desk: Desk) -> None:
-    """People can talk to each other in a room of that kind."""
-    model = desk.answers(Text("Yes?"))
+    """People can talk to each other in a room of that kind, also about what the gateway is called."""
+    model = desk.answers(Text("Yes?"), Text("And?"), Text("Well."))
 
     async def story() -> None:
         server = Server()
         async with desk.gateway(server, {"#dev": {"only_addressed": True}}):
             await server.say("@bo", "did you see the game?")
+            await server.say("@bo", "steers are cows in this game")
             await server.say("@bo", "@steers hello")
+            await server.seen("Yes?")
+            await server.say("@bo", "go on", to=server.find("Yes?")[0])
+            await server.seen("And?")
+            await server.say("@bo", "what else?", is_addressed=True)
+            await server.seen("Well.")
+
+    play(story())
+    assert model.requests[0].body["messages"][-1]["content"].endswith("] hello")
+    assert "game" not in str(model.requests[-1].body)
+
+
+@pytest.mark.parametrize(
+    ("said", "heard"),
+    [
+        ("steers are cows", "steers are cows"),
+        ("@steersman is a nick", "@steersman is a nick"),
+        ("Steers, are you there?", "are you there?"),
+        ("@steers: go", "go"),
+    ],
+)
+def test_a_name_is_an_address_with_its_mark(desk: Desk, said: str, heard: str) -> None:
+    """A first word that is the gateway's name is a word, unless it ends in a colon or a comma."""
+    model = desk.answers(Text("Yes?"))
+
+    async def story() -> None:
+        server = Server()
+        async with desk.gateway(server):
+            await server.say("@ann", said)
             await server.seen("Yes?")
 
     play(story())
-    assert model.requests[0].body["messages"][-1]["content"].endswith("hello")
-    assert "game" not in str(model.requests[0].body)
+    content = model.requests[0].body["messages"][-1]["content"]
+    assert content.removeprefix("[New message from ann] ") == heard
+
+
+def test_a_subagent_asks_the_room(desk: Desk) -> None:
+    """Its question comes with its name, and is answered there; a late button does nothing."""
+    asks = Tools([{"tool": "shell", "arguments": {"command": "echo ran > out"}}], match="Count")
+    task = {"task": "Count the stars.", "name": "counter"}
+    delegates = Tools([{"tool": "delegate", "arguments": task}], match="build")
+    desk.answers(delegates, asks, Text("Counted.", match="Count"), Text("All is well."))
+
+    async def story() -> None:
+        server = Server()
+        async with desk.gateway(server, has_choices=True):
+            await server.say("@ann", "build it")
+            await server.seen("counter asks: May I run `shell`?")
+            message, asked = server.find("counter asks")
+            assert asked.choices == ("allow", "always", "deny")
+            await server.choose("@bo", message, "allow")
+            await server.seen("you do not have the right `approve`")
+            assert not (desk.place.folder / "out").exists()
+            await server.say("@ann", "yes", to=message)
+            await server.seen("All is well.")
+            await server.seen(": allowed.")
+            await server.choose("@ann", message, "deny")
+            await server.seen("not open any more")
+
+    play(story())
+    assert (desk.place.folder / "out").exists()
+
+
+def test_a_long_text_is_cut_until_somebody_asks_for_the_rest(desk: Desk) -> None:
+    """On a platform of lines, so many come; `!more` says the next ones, and all of them come once."""
+    desk.answers(Text("\n".join(f"line {number}" for number in range(10))))
+
+    async def story() -> None:
+        server = Server()
+        async with desk.gateway(server, {"#dev": {"parts": 4}}, lines=1):
+            await server.say("@ann", "at length")
+            await server.seen("6 more lines: `!more` says the next 4.")
+            assert not any("line 4" in text for text in server.texts)
+            await server.say("@bo", "!more")
+            await server.seen("2 more lines: `!more` says the next 2.")
+            await server.say("@bo", "!more")
+            await server.seen("line 9")
+            await server.say("@bo", "!more")
+            await server.seen("There is no more.")
+        lines = [text for text in server.texts if text.startswith("line")]
+        assert lines == [f"line {number}" for number in range(10)]
+
+    play(story())
+
+
+def test_a_fault_is_answered_and_the_next_message_is_dealt_with(desk: Desk) -> None:
+    """A folder that was lost is named to who says something; when it is there again, all goes on."""
+    model = desk.answers(Text("One."), Text("Two."))
+    folder = desk.place.folder / "work"
+    rooms = {"#dev": {"folder": str(folder)}}
+
+    async def story() -> None:
+        server = Server()
+        folder.mkdir()
+        async with desk.gateway(server, rooms):
+            await server.say("@ann", "one")
+            await server.seen("One.")
+            await server.say("@ann", "!finalize")
+            await server.seen("finalized")
+            folder.rmdir()
+            await server.say("@ann", "lost")
+            await server.seen("That failed: `" + str(folder))
+        async with desk.gateway(server, rooms):
+            await server.say("@ann", "still lost")
+            await server.seen("That failed", 2)
+            folder.mkdir()
+            await server.say("@ann", "two")
+            await server.seen("Two.")
+
+    play(story())
+    assert [request.prompt[-5:] for request in model.requests] == ["] one", "] two"]
 
 
 @pytest.mark.parametrize(

@@ -421,6 +421,45 @@ def test_a_goal_goes_on_until_its_judge_is_content(tmp_path: Path) -> None:
     run(scene())
 
 
+def test_a_subagent_asks_in_the_same_stream() -> None:
+    """Its question comes live, with the session that it is beneath, and is answered like any other."""
+    ran: list[str] = []
+
+    @steersman.tool
+    def pay(amount: int) -> str:
+        """Pay."""
+        ran.append(f"paid {amount}")
+        return "paid"
+
+    async def scene() -> None:
+        delegate = calls("delegate", task="pay the invoice", agent="assistant")
+        model = Asked(delegate, calls("pay", amount=3), "Paid.", "Done.")
+        async with steersman.open("memory:") as runtime:
+            agent = steersman.Agent(
+                model=model,
+                tools=["delegate", pay],
+                permissions={"pay": "ask", "delegate": "allow"},
+            )
+            session = await runtime.start(agent)
+            asked = asyncio.create_task(first(session, "question"))
+            await asyncio.sleep(0)  # it reads before the subagent asks
+            receipt = await session.say("go")
+            question = await asked
+            assert (question.tool, question.seq, question.get("parent")) == (
+                "pay",
+                None,
+                session.id,
+            )
+            closed = asyncio.create_task(first(session, "answered", id=question.id))
+            await asyncio.sleep(0)
+            await session.answer(question.id, "allow")
+            assert (await closed).choice == "allow"
+            assert (await receipt.done()).text == "Done."
+            assert ran == ["paid 3"]
+
+    run(scene())
+
+
 @pytest.mark.parametrize(("choice", "has_run"), [("allow", True), ("deny", False)])
 def test_a_question_is_an_event_that_the_program_answers(choice: Any, has_run: bool) -> None:
     """The tool runs if it is allowed; the model reads why it did not."""

@@ -1,0 +1,124 @@
+"""The session of one room: taken up again, begun when somebody says something, and followed."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Never
+
+from ...machines.errors import SteersmanError, UsageError
+from ...machines.people import Person
+from ..library import Home, SessionHandle
+from .book import Book
+from .letter_writer import LetterWriter
+from .live_answer import LiveAnswer
+from .narrator import Narrator, client_id
+from .platform import Platform
+from .room_options import RoomOptions
+
+log = logging.getLogger("steersman.chat")
+
+_FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 60.0  # seconds before a session is followed again
+
+
+@dataclass(frozen=True)
+class GatewayContext:
+    """What the rooms of one gateway share; `people` are who may talk, by their names on the platform."""
+
+    gateway: str
+    home: Home
+    platform: Platform
+    book: Book
+    people: dict[str, Person]
+
+
+class RoomSession:
+    """The session of one room."""
+
+    def __init__(self, context: GatewayContext, writer: LetterWriter, options: RoomOptions) -> None:
+        self.posted = asyncio.Event()
+        self._context = context
+        self._room = writer.room
+        self._writer = writer
+        self._options = options
+        self._current: SessionHandle | None = None
+        self._is_there = asyncio.Event()
+
+    @property
+    def current(self) -> SessionHandle | None:
+        """The session, if it was taken up or begun."""
+        return self._current
+
+    @property
+    def ours(self) -> str:
+        """How the client ids of this room's messages begin."""
+        return client_id(self._context.gateway, self._room, "")
+
+    async def take_up(self) -> None:
+        """Resume the room's session, if it has one that is not finalized. Raises `SteersmanError`."""
+        name, _ = await self._context.book.room(self._room)
+        known = await asyncio.to_thread(self._context.home.sessions) if name else []
+        if not any(info.id == name and info.state != "finalized" for info in known):
+            return
+        session = await self._context.home.resume(name)
+        self._is(session)
+        if self._options.on_restart == "resume":
+            try:
+                await session.resume_queue()
+            except UsageError as refusal:
+                log.warning("room %s: its queue is not resumed: %s", self._room, refusal.message)
+
+    async def open(self) -> SessionHandle:
+        """Return the room's session; begin it if there is none. Raises `SteersmanError`."""
+        if self._current is None:
+            await self.take_up()
+        if self._current is None or not self._current.is_open:
+            options, folder = self._options, Path(self._options.folder)
+            session = await self._context.home.start(options.agent or None, folder=folder)
+            await session.enter(f"/busy {options.busy}")
+            await self._context.book.begin(self._room, session.id, 0)
+            self._is(session)
+        assert self._current is not None
+        return self._current
+
+    def _is(self, session: SessionHandle) -> None:
+        self._current = session
+        self._is_there.set()
+
+    async def follow(self) -> Never:
+        """Follow one session after another."""
+        followed, pause = "", _FIRST_PAUSE
+        while True:
+            await self._is_there.wait()
+            session = self._current
+            if session is None or session.id == followed:
+                self._is_there.clear()
+                continue
+            try:
+                await self._narrate(session)
+                followed, pause = session.id, _FIRST_PAUSE
+            except SteersmanError as fault:  # its journal cannot be read now
+                log.warning("room %s is not told more for now: %s", self._room, fault.message)
+                await asyncio.sleep(pause)
+                pause = min(pause * 2, _LONGEST_PAUSE)
+
+    async def _narrate(self, session: SessionHandle) -> None:
+        """Write down what the room is to be told of a session, until that ends."""
+        book, room = self._context.book, self._room
+        narrator = Narrator(book, self.ours, session, self._writer)
+        _, seq = await book.room(room)
+        live = LiveAnswer(self._context.platform, book, room, session.id, self.posted)
+        try:
+            async for event in session.events(after=seq):
+                live.hear(event.data)
+                if event.seq is None and event.get("parent") is None:
+                    continue
+                if letters := await narrator.letters(event):
+                    # the entry may have more events: they are looked at again, and known by their keys
+                    told = room if event.seq is not None else ""
+                    await book.write(*letters, room=told, seq=(event.seq or 1) - 1)
+                    self.posted.set()
+        finally:
+            await live.aclose()
