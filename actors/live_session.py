@@ -51,6 +51,7 @@ class SharedResources(Value):
     """The resources that all sessions share. Long output goes to folders in `spill`.
 
     `visible` are the names of variables of the environment that commands see beside the usual ones.
+    `place` is where their files are.
     """
 
     processes: Processes
@@ -59,6 +60,7 @@ class SharedResources(Value):
     spill: Path
     visible: tuple[str, ...]
     sandbox: SandboxPolicy
+    place: str
 
     def resources(
         self, session: str, record: SessionRecord, folder: Path, profile: AgentProfile

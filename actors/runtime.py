@@ -22,6 +22,7 @@ from msgspec.structs import replace
 from pykka import ActorDeadError, ActorRef
 
 from ..journal import entries as e
+from ..journal.lock import host_name
 from ..journal.queue_record import QueueRecord
 from ..journal.record import SessionRecord
 from ..journal.recovery import load_record
@@ -89,7 +90,7 @@ class ChildSetup(Struct, kw_only=True):
 
 
 class Runtime:
-    """Owns a home's sessions in this process."""
+    """Owns a home's sessions in this process; those that it begins have their files in `place`."""
 
     def __init__(
         self,
@@ -101,6 +102,7 @@ class Runtime:
         visible: tuple[str, ...] = (),
         sandbox: SandboxPolicy = OFF,
         declared: Sequence[ToolDeclaration] = (),
+        place: str = "",
     ) -> None:
         self.store = store
         self.node = f"n{os.getpid()}-{secrets.token_hex(4)}"
@@ -124,6 +126,7 @@ class Runtime:
             spill=spill,
             visible=visible,
             sandbox=sandbox,
+            place=place or host_name(),
         )
         self.child_setup = ChildSetup()
         dispatcher.after_pass.append(self.commits.flush)
@@ -146,7 +149,13 @@ class Runtime:
         session = session or new_session_id()
         now = time.time()
         self.store.create(
-            SessionRow(session=session, folder=str(folder), agent=profile.name, created=now)
+            SessionRow(
+                session=session,
+                folder=str(folder),
+                agent=profile.name,
+                created=now,
+                place=self.shared.place,
+            )
         )
         record = SessionRecord(id=session)
         live = self.build(self.lease(session), record, folder, profile, observers)

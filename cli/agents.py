@@ -13,8 +13,7 @@ from ..gateway.commands.agents import (
     wrap_up_agent,
 )
 from ..gateway.redaction import redactor_of
-from ..journal.sqlite import SqliteStore
-from ..journal.store import SessionRow
+from ..journal.store import SessionRow, Store
 from ..machines.errors import UsageError
 from .output import show, show_document
 from .queue import find_for_listing, run_on
@@ -33,9 +32,7 @@ def list_agents(environ: Mapping[str, str], session: str, *, as_json: bool) -> i
     return 0
 
 
-def _agents(
-    environ: Mapping[str, str], store: SqliteStore, row: SessionRow
-) -> list[dict[str, Any]]:
+def _agents(environ: Mapping[str, str], store: Store, row: SessionRow) -> list[dict[str, Any]]:
     return agents_of(stored_state(store), row.session, redactor_of(environ, row.folder))
 
 

@@ -19,8 +19,7 @@ from ..gateway.router import EventBus
 from ..gateway.serving import open_there
 from ..journal.lock import Owner
 from ..journal.recovery import newest_first
-from ..journal.sqlite import SqliteStore
-from ..journal.store import SessionRow
+from ..journal.store import SessionRow, Store
 from ..machines.errors import SteersmanError, StoreBusy
 from ..workflows.config import Config, load
 from ..workflows.paths import Paths, login_name
@@ -113,7 +112,7 @@ def attach(
     paths = Paths.of(environ)
     config = load(paths, Path(row.folder), environ)
     notices.append(
-        f"Attached to session {row.session} of process {owner.pid}; /exit leaves it running."
+        f"Attached to session {row.session} of {owner.process}; /exit leaves it running."
     )
     here = AttachedHost(paths, config, LaunchOptions(agent=row.agent), notices)
     options = ChatOptions(folder=Path(row.folder), is_json=is_json, is_plain=is_plain)
@@ -141,7 +140,7 @@ def chat_there(
     if owner is None:
         raise StoreBusy(f"session `{session}` was left at once", "`steersman serve status`")
     notices.append(
-        f"Session {session} runs in `steersman serve` (process {owner.pid}); leaving it, or /detach, "
+        f"Session {session} runs in `steersman serve` ({owner.process}); leaving it, or /detach, "
         "lets it go on there."
     )
     here = AttachedHost(paths, config, LaunchOptions(agent=row.agent), notices)
@@ -168,7 +167,7 @@ def run_there(
         owner = store.owner(run)
     if owner is None:
         raise StoreBusy(f"run `{run}` was left at once", "`steersman serve status`")
-    there = f"Run {run} is in `steersman serve` (process {owner.pid}); /detach leaves it running."
+    there = f"Run {run} is in `steersman serve` ({owner.process}); /detach leaves it running."
     here = AttachedHost(paths, config, LaunchOptions(), [there])
 
     def open_it() -> AttachedRun:
@@ -212,7 +211,7 @@ def _attend(
     return code
 
 
-def _find(store: SqliteStore, name: str) -> SessionRow:
+def _find(store: Store, name: str) -> SessionRow:
     """Find a session; `last` is the newest that a process has open. Raises `UsageError`."""
     rows, owned = store.sessions(), store.owners()
     row = find_session(rows, name)
@@ -234,7 +233,7 @@ def _interface(options: ChatOptions, environ: Mapping[str, str]) -> ChatInterfac
     return interface_of(options, environ)[0]
 
 
-def _is_over(store: SqliteStore, session: str, owner: Owner, patience: float) -> bool:
+def _is_over(store: Store, session: str, owner: Owner, patience: float) -> bool:
     """Whether the owner has released the session; a dying owner closes its connection first."""
     until = time.monotonic() + patience
     while store.owner(session) == owner and store.row(session).state != "finalized":
@@ -244,7 +243,7 @@ def _is_over(store: SqliteStore, session: str, owner: Owner, patience: float) ->
     return True
 
 
-def _last_words(store: SqliteStore, row: SessionRow, environ: Mapping[str, str]) -> list[str]:
+def _last_words(store: Store, row: SessionRow, environ: Mapping[str, str]) -> list[str]:
     """Return the last messages, to show what the session is about."""
     redactor = redactor_of(environ, row.folder)
     said = (message for message in newest_first(store, row.session) if message.text)

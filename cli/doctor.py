@@ -22,7 +22,7 @@ from msgspec.structs import asdict, replace
 from ..gateway.formats import size_text
 from ..gateway.plugins import plug_in_states
 from ..gateway.redaction import redactor_of
-from ..journal.sqlite import SqliteStore
+from ..journal.store import Store
 from ..journal.workspace.prune import size_of
 from ..machines.errors import SteersmanError
 from ..machines.value import Value
@@ -85,7 +85,7 @@ _ENDING = 2.0  # seconds within which the helpers of a dead program exit
 _POLL = 0.1  # seconds
 
 
-def disk_finding(store: SqliteStore, paths: Paths) -> Finding:
+def disk_finding(store: Store, paths: Paths) -> Finding:
     """Report the size of the state and cache folders, and the largest sessions."""
     folders = {"state": paths.state, "cache": paths.cache}
     takes = [

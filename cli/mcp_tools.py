@@ -32,8 +32,7 @@ from ..gateway.one_shot_client import OneShotClient
 from ..gateway.redaction import Redactor
 from ..gateway.remote import Remote
 from ..gateway.running import RunPlan, start_run
-from ..journal.sqlite import SqliteStore
-from ..journal.store import SessionRow
+from ..journal.store import SessionRow, Store
 from ..machines.errors import SteersmanError, UsageError
 from ..ports.tools.function import FunctionTool, tool
 from ..workflows.paths import Paths
@@ -250,7 +249,7 @@ class HomeTools:
         return shown
 
     def _awaited(
-        self, store: SqliteStore, row: SessionRow, wait: float, closing_later: ExitStack
+        self, store: Store, row: SessionRow, wait: float, closing_later: ExitStack
     ) -> _Outcome | None:
         """Begin to listen to a session for so many seconds; none if no program has it open."""
         owner = store.owner(row.session)
@@ -280,10 +279,10 @@ class HomeTools:
         )
         return shown
 
-    def _client(self, store: SqliteStore, row: SessionRow) -> OneShotClient:
+    def _client(self, store: Store, row: SessionRow) -> OneShotClient:
         return OneShotClient(self._paths, self._environ, store, row.session, _calling.get().user)
 
-    def _find(self, store: SqliteStore, name: str) -> SessionRow:
+    def _find(self, store: Store, name: str) -> SessionRow:
         """Find a session; `last` is the newest of this folder, else the newest. Raises `UsageError`."""
         if name != "last":
             return named_session(store, name)

@@ -13,8 +13,7 @@ from ..gateway.home import open_store
 from ..gateway.host import Host
 from ..gateway.launch_options import LaunchOptions
 from ..gateway.retention import delete, needs_copies, output_of
-from ..journal.sqlite import SqliteStore
-from ..journal.store import SessionRow
+from ..journal.store import SessionRow, Store
 from ..journal.workspace.prune import prune, size_of
 from ..workflows.config import load
 from ..workflows.paths import Paths
@@ -75,13 +74,13 @@ def prune_sessions(environ: Mapping[str, str], *, with_finalized: bool, as_json:
     return 0
 
 
-def _expired(store: SqliteStore, before: float) -> list[SessionRow]:
+def _expired(store: Store, before: float) -> list[SessionRow]:
     """Return the sessions that no process has open and that have not changed since a time."""
     owners = store.owners()
     return [row for row in store.sessions() if row.updated < before and row.session not in owners]
 
 
-def _drop_outputs(state: Path, store: SqliteStore, old: Sequence[SessionRow]) -> int:
+def _drop_outputs(state: Path, store: Store, old: Sequence[SessionRow]) -> int:
     """Delete the long outputs of these sessions, and of sessions that no longer exist."""
     kept = {row.session for row in store.sessions()} - {row.session for row in old}
     freed = 0

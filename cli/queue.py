@@ -14,8 +14,7 @@ from ..gateway.events.contract import ReceiptEvent
 from ..gateway.formats import item_line
 from ..gateway.home import find_session, named_session
 from ..gateway.one_shot_client import OneShotClient
-from ..journal.sqlite import SqliteStore
-from ..journal.store import SessionRow
+from ..journal.store import SessionRow, Store
 from ..machines.errors import UsageError
 from ..workflows.paths import Paths
 from .output import show, show_document, warn
@@ -111,7 +110,7 @@ def run_on(environ: Mapping[str, str], session: str, call: CommandCall, *, as_js
     return _print(receipt, as_json=as_json)
 
 
-def _find(store: SqliteStore, name: str) -> SessionRow:
+def _find(store: Store, name: str) -> SessionRow:
     """Find a session; without a name the newest of this folder, else the newest of all.
 
     Raises `UsageError`.
@@ -123,7 +122,7 @@ def _find(store: SqliteStore, name: str) -> SessionRow:
     return find_session(here if any(row.seq for row in here) else rows, "last")
 
 
-def find_for_listing(store: SqliteStore, name: str) -> SessionRow | None:
+def find_for_listing(store: Store, name: str) -> SessionRow | None:
     """Find a session to list; `None`, with a notice, if there is no session yet.
 
     Raises `UsageError` for a name that no session has.
@@ -134,9 +133,7 @@ def find_for_listing(store: SqliteStore, name: str) -> SessionRow | None:
     return _find(store, name)
 
 
-def stored_queue(
-    store: SqliteStore, row: SessionRow | None, *, is_all: bool = False
-) -> dict[str, Any]:
+def stored_queue(store: Store, row: SessionRow | None, *, is_all: bool = False) -> dict[str, Any]:
     """Return the durable queue; of a session that no process has open, as its next owner will find it."""
     if row is None:
         return {"session": None, "state": "open", "items": []}

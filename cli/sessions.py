@@ -31,8 +31,7 @@ from ..journal import entries as e
 from ..journal.codec import decode_entry
 from ..journal.lock import Owner
 from ..journal.record import messages_of
-from ..journal.sqlite import SqliteStore
-from ..journal.store import SessionRow, StoredEntry
+from ..journal.store import SessionRow, Store, StoredEntry
 from ..machines.errors import SteersmanError, UsageError
 from ..workflows.config import load
 from ..workflows.paths import Paths
@@ -72,7 +71,7 @@ def search_sessions(environ: Mapping[str, str], text: str, limit: int, *, as_jso
     return 0 if found else 1
 
 
-def _found(store: SqliteStore, text: str, redactor: Redactor) -> Iterator[dict[str, Any]]:
+def _found(store: Store, text: str, redactor: Redactor) -> Iterator[dict[str, Any]]:
     """Find a text; of a message that has it in a secret the redacted beginning is shown."""
     rows = {row.session: row for row in store.sessions()}
     for row in rows.values():

@@ -6,16 +6,16 @@ from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from ..journal.sqlite import SqliteStore
-from ..journal.store import SessionRow
+from ..gateway.home import open_store
+from ..journal.store import SessionRow, Store
 from ..journal.workspace.prune import size_of, sizes_of
 from ..workflows.paths import Paths
 
 
 @contextmanager
-def stored(environ: Mapping[str, str]) -> Generator[SqliteStore]:
+def stored(environ: Mapping[str, str]) -> Generator[Store]:
     """Open the store of the home for reading, and close it. Raises `StoreError`."""
-    store = SqliteStore.open(Paths.of(environ).state, read_only=True)
+    store = open_store(Paths.of(environ), read_only=True)
     try:
         yield store
     finally:
@@ -37,7 +37,7 @@ def state_word(row: SessionRow, *, is_owned: bool) -> str:
     return row.state if row.state in ("suspended", "finalized") else "crashed"
 
 
-def disk_use(store: SqliteStore, state: Path) -> dict[str, int]:
+def disk_use(store: Store, state: Path) -> dict[str, int]:
     """Return the bytes of each session by id: its journal, long outputs and copies of files."""
     sizes = store.sizes()
     for session, size in sizes_of(state / "workspaces").items():

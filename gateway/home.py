@@ -13,7 +13,7 @@ SHORTEST_ID = 6
 """Digits from which on a number is the id of a session, not the number of a message."""
 
 
-def open_store(paths: Paths, *, read_only: bool = False) -> SqliteStore:
+def open_store(paths: Paths, *, read_only: bool = False) -> Store:
     """Open the home's store. Raises `StoreError`."""
     if not read_only:
         make_private(paths.state)
@@ -33,7 +33,7 @@ def store_at(url: str) -> Store:
     with plug_in.guarded(passes=StoreError, what="cannot be opened"):
         made = make(url)
     methods = [name for name in vars(Store) if not name.startswith("_")]
-    missing = [name for name in methods if not callable(getattr(made, name, None))]
+    missing = [name for name in methods if not hasattr(made, name)]
     if missing:
         kind = type(made).__name__
         raise plug_in.error(f"it made a `{kind}`, which has no `{missing[0]}`")
@@ -69,7 +69,7 @@ def find_session(rows: list[SessionRow], name: str, folder: Path | None = None) 
     raise UsageError(f"`{name}` fits several sessions: {ids}", "type more of the id")
 
 
-def named_session(store: SqliteStore, name: str) -> SessionRow:
+def named_session(store: Store, name: str) -> SessionRow:
     """Find a session of a store in the same way; a full id is found without reading all rows."""
     with suppress(UnknownSession, UsageError):
         return store.row(name)

@@ -16,7 +16,6 @@ from msgspec.structs import replace
 
 from ..journal.lock import Owner
 from ..journal.recovery import load_record
-from ..journal.sqlite import SqliteStore
 from ..journal.store import SessionRow, Store
 from ..machines.errors import SteersmanError, UsageError
 from ..workflows.config import Config, load
@@ -218,8 +217,7 @@ class Hosts:
 
     def owners(self) -> set[str]:
         """Name the sessions that any process has open."""
-        store = self.store
-        return set(store.owners()) if isinstance(store, SqliteStore) else set()
+        return set(self.store.owners())
 
     def rows(self) -> list[SessionRow]:
         """List the home's sessions, the newest first."""

@@ -266,7 +266,7 @@ def claimed(store: Store, session: str) -> Generator[Lease]:
     lease = store.claim(session, f"n{os.getpid()}-{secrets.token_hex(4)}")
     if lease is None:
         owner = store.owner(session)
-        who = f"process {owner.pid}" if owner else "another program"
+        who = owner.process if owner else "another program"
         raise StoreBusy(
             f"{who} has session `{session}` open",
             f"leave it there first; `steersman attach {session}` joins it",

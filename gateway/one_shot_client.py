@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..journal.lock import Owner
-from ..journal.sqlite import SqliteStore
+from ..journal.store import Store
 from ..machines.errors import StoreBusy, UnknownSession
 from ..ports.process.ancestry import is_stopped
 from ..workflows.paths import Paths
@@ -43,7 +43,7 @@ class OneShotClient:
         self,
         paths: Paths,
         environ: Mapping[str, str],
-        store: SqliteStore,
+        store: Store,
         session: str,
         user: str = "",
     ) -> None:
@@ -97,9 +97,9 @@ class OneShotClient:
             time.sleep(PAUSE)
 
     def _call_owner(self, owner: Owner, method: str, params: dict[str, Any]) -> ReceiptEvent:
-        if is_stopped(owner.pid):
+        if owner.is_here and is_stopped(owner.pid):
             raise StoreBusy(
-                f"process {owner.pid} has session `{self._session}` open and was stopped by a signal",
+                f"{owner.process} has session `{self._session}` open and was stopped by a signal",
                 f"`kill -CONT {owner.pid}` lets it go on; `kill {owner.pid}` ends it",
             )
         try:

@@ -47,7 +47,7 @@ class Remote:
             connection.close()
             why = error.strerror or str(error)
             raise StoreBusy(
-                f"process {owner.pid} has session `{session}` open and does not answer: {why}",
+                f"{owner.process} has session `{session}` open and does not answer: {why}",
                 "wait a moment and try again, or end that process",
             ) from error
         return cls(session, connection)

@@ -15,7 +15,6 @@ from itertools import pairwise
 from pathlib import Path
 from threading import Thread
 
-from ..journal.sqlite import SqliteStore
 from ..journal.store import SessionRow, Store
 from ..journal.workspace.prune import Pruned, forget, prune, size_of
 from ..machines.errors import StoreError
@@ -38,7 +37,7 @@ def family(rows: list[SessionRow], session: str) -> list[str]:
     return found
 
 
-def delete(store: SqliteStore, state: Path, queues: Path, session: str) -> tuple[list[str], int]:
+def delete(store: Store, state: Path, queues: Path, session: str) -> tuple[list[str], int]:
     """Delete a session and its descendants; returns their ids, and the bytes of the deleted files.
 
     Deletes the journals, the outputs, the copies of the queues and the copies of files. Raises

@@ -33,7 +33,7 @@ class Serving:
         """Become the program that serves the home. Raises `UsageError` if another one does."""
         if not self._lock.take():
             other = self._lock.owner()
-            who = f"process {other.pid}" if other is not None else "another process"
+            who = other.process if other is not None else "another process"
             raise UsageError(
                 f"{who} serves this home already", "`steersman serve status` shows where"
             )

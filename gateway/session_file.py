@@ -21,6 +21,7 @@ from ..journal import entries as e
 from ..journal.codec import decode_entry, encode_entry
 from ..journal.entries import Entry
 from ..journal.history import record_at
+from ..journal.lock import host_name
 from ..journal.record import SessionRecord
 from ..journal.recovery import closing_messages, load_record, whole_conversation
 from ..journal.store import SessionRow, Store, StoredEntry, check_identifier
@@ -51,7 +52,14 @@ def fork(store: Store, row: SessionRow, turn: str, now: float) -> str:
     session = secrets.token_hex(4)
     name = f"{record.name or row.session}, forked" + (f" at {_id(turn)}" if turn else "")
     store.create(
-        SessionRow(session=session, folder=row.folder, agent=row.agent, created=now, updated=now)
+        SessionRow(
+            session=session,
+            folder=row.folder,
+            agent=row.agent,
+            created=now,
+            updated=now,
+            place=row.place,
+        )
     )
     with writing(store, session) as offline_writer:
         opened = e.SessionOpened(
@@ -200,7 +208,15 @@ def imported(
             "`--new-id` imports it under a new id",
         )
     entries = _without_authority(entries, session, file, folder, agent)
-    store.create(SessionRow(session=session, folder=folder, agent=agent, created=row.created))
+    store.create(
+        SessionRow(
+            session=session,
+            folder=folder,
+            agent=agent,
+            created=row.created,
+            place=host_name(),
+        )
+    )
     with writing(store, session) as offline_writer:
         for at in range(0, len(entries), _BATCH):
             offline_writer.keep(entries[at : at + _BATCH], with_snapshot=True)

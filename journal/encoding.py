@@ -28,14 +28,17 @@ _ROW_FIELDS = SessionRow.__struct_fields__
 class EncodedCommit(Value):
     """A commit as text: entries are (seq, time, JSON), the snapshot (seq, compressed JSON) or none.
 
+    `consumed` are the ids of all consumed messages, each with its reply as JSON, or none.
+
     `last` is the sequence number after it, which is the lease's business: see `check_follows`.
     """
 
     lease: Lease
     entries: tuple[tuple[int, float, str], ...]
     row: str
+    state: str
     updated: float
-    consumed: tuple[int, ...]
+    consumed: tuple[tuple[int, str | None], ...]
     snapshot: tuple[int, bytes] | None
 
     def check_follows(self, last: int) -> int:
@@ -68,12 +71,21 @@ def encode_commit(commit: Commit) -> EncodedCommit:
             for entry in commit.entries
         ),
         row=encode_row(commit.row),
+        state=commit.row.state,
         updated=commit.row.updated,
-        consumed=tuple(commit.consumed),
+        consumed=(
+            *((id, None) for id in commit.consumed),
+            *((id, encode_reply(session, id, reply)) for id, reply in commit.answers.items()),
+        ),
         snapshot=(snapshot.seq, _packed(encode(f"snapshot of `{session}`", snapshot.state)))
         if snapshot
         else None,
     )
+
+
+def encode_reply(session: str, message: int, reply: Mapping[str, Any]) -> str:
+    """Write the reply to a message."""
+    return encode(f"the reply of `{session}` to message {message}", reply)
 
 
 def encode(what: str, data: Mapping[str, Any]) -> str:
@@ -138,10 +150,10 @@ def encode_row(row: SessionRow) -> str:
         return encode(f"the row of `{row.session}`", data)
 
 
-def decode_row(what: str, text: object, seq: int) -> SessionRow:
-    """Read a row; `seq` is the store's own count, which wins over the one in the text."""
+def decode_row(what: str, text: object, seq: int, root: str, place: str) -> SessionRow:
+    """Read a row; `seq`, `root` and `place` are the store's own, which win over those in the text."""
     data = decode(what, text)
-    data["seq"] = seq
+    data.update(seq=seq, root=root, place=place)
     try:
         return SessionRow(**{name: data[name] for name in _ROW_FIELDS if name in data})
     except TypeError as error:

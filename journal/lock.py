@@ -29,6 +29,27 @@ class Owner(Value):
     pid: int
     node: str
     started: float
+    host: str = ""
+
+    @property
+    def process(self) -> str:
+        """Name the process in a sentence, with its host where that is another one."""
+        return f"process {self.pid}" + ("" if self.is_here else f" on {self.host}")
+
+    @property
+    def is_here(self) -> bool:
+        """Whether the process is one of this host, so that its pid means something here."""
+        return self.host in ("", host_name())
+
+
+def host_name() -> str:
+    """Return the name of this host."""
+    return os.uname().nodename
+
+
+def this_process(node: str, started: float) -> Owner:
+    """Return this process as an owner; `started` in seconds since 1970."""
+    return Owner(pid=os.getpid(), node=node, started=started, host=host_name())
 
 
 class Lock:

@@ -91,6 +91,19 @@ def ring(folder: PrivateFolder, node: str) -> bool:
     return True
 
 
+def is_bound(folder: PrivateFolder, node: str) -> bool:
+    """Whether a live process has bound the node's socket. Changes nothing and wakes no thread."""
+    name = f"{node}.sock"
+    if not folder.is_socket(name):
+        return False
+    with _socket() as prober:
+        try:
+            prober.connect(folder.address(name))
+        except OSError:
+            return False
+    return True
+
+
 def _socket() -> socket.socket:
     made = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
     made.setblocking(False)
@@ -172,10 +185,15 @@ class Presence:
                 self._sockets[node] = WakeSocket(folder, node)
             return self._sockets[node], is_new
 
-    def ring(self, node: str) -> None:
-        """Ring a node, here or elsewhere; nothing happens if it is gone."""
-        if node and self._has("bells"):
-            ring(self._subfolder("bells", create=False), node)
+    def ring(self, node: str) -> bool:
+        """Ring a node, here or elsewhere; False if it is gone."""
+        if not node or not self._has("bells"):
+            return False
+        return ring(self._subfolder("bells", create=False), node)
+
+    def is_bound(self, node: str) -> bool:
+        """Whether a live process waits for messages to this node, or is about to."""
+        return self._has("bells") and is_bound(self._subfolder("bells", create=False), node)
 
     def silence(self) -> None:
         """Close the wake-up sockets, which wakes the threads that wait on them."""

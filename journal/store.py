@@ -7,16 +7,20 @@ owner in the same transaction that journals their disposition. All methods block
 from the writer thread (`commit`) or from a command that has nothing else to do.
 """
 
-from collections.abc import Iterable, Sequence
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, Protocol
 
-from ..machines.errors import MachineError, StoreError, UnknownSession, UsageError
+from msgspec import field
+
+from ..machines.errors import LeaseLost, MachineError, StoreError, UnknownSession, UsageError
 from ..machines.pattern import lazy_pattern
 from ..machines.value import Value
 from .lock import Owner
 
 _ID = lazy_pattern(r"[a-z0-9][a-z0-9-]{0,63}")
 _CLIENT_ID_BYTES = 256
+_FIRST_PAUSE, _LAST_PAUSE = 0.005, 0.1  # seconds between two looks for a reply
 
 
 class StoredEntry(Value):
@@ -56,7 +60,9 @@ class Lease(Value):
 class SessionRow(Value):
     """A session in a list of sessions, kept beside the journal so that listing folds nothing.
 
-    `workflow` is the name of what the session runs, if it is a run, and `run` how that is.
+    `workflow` is the name of what the session runs, if it is a run, and `run` how that is. `root` is the
+    session at the top of its family, and `place` where its files are (empty: where the home is). Both are
+    set when the session is created, and no commit changes them.
     """
 
     session: str
@@ -72,12 +78,15 @@ class SessionRow(Value):
     parent: str = ""
     workflow: str = ""
     run: str = ""
+    root: str = ""
+    place: str = ""
 
 
 class Commit(Value):
     """A session's request for durability: entries in order, consumed inbox ids, the row to show.
 
-    `row` replaces the session's row; `snapshot`, when given, is kept beside the journal.
+    `row` replaces the session's row; `snapshot`, when given, is kept beside the journal. `answers` maps
+    the ids of further messages, which are consumed too, to the replies that their senders get.
     """
 
     lease: Lease
@@ -85,6 +94,7 @@ class Commit(Value):
     row: SessionRow
     consumed: Sequence[int] = ()
     snapshot: Snapshot | None = None
+    answers: Mapping[int, Mapping[str, Any]] = field(default_factory=dict[int, Mapping[str, Any]])
 
 
 class Loaded(Value):
@@ -94,6 +104,30 @@ class Loaded(Value):
     snapshot: Snapshot | None
     tail: tuple[StoredEntry, ...]
     unconsumed: tuple[Posted, ...] = ()
+
+
+NodeState = Literal["active", "draining"]
+"""Whether a node takes more sessions, or gives back those that it has."""
+
+
+class NodeRow(Value):
+    """A process that takes sessions of the home, as others see it; times are seconds since 1970.
+
+    `capacity` is how many families it takes, `sessions` how many sessions it owns, and `incarnation`
+    names the run of the store's server in which it joined, if there is a server.
+    """
+
+    node: str
+    place: str
+    host: str
+    pid: int
+    capacity: int
+    state: NodeState = "active"
+    since: float = 0.0
+    beat: float = 0.0
+    incarnation: str = ""
+    is_alive: bool = True
+    sessions: int = 0
 
 
 class Watch(Value):
@@ -129,8 +163,58 @@ REMEMBERED = 7 * 86_400.0
 """Seconds for which occurrences are kept, so that a clock set back repeats none; the newest always is."""
 
 
+ANSWERS_KEPT = 86_400.0
+"""Seconds for which the reply to a message is kept."""
+
+
+class Nodes(Protocol):
+    """The processes that take sessions of a home, as many as they can. Raises `StoreError` and its kin.
+
+    A process that has one session open, such as a chat, need not join. Sessions move as whole families:
+    a session with all its descendants.
+    """
+
+    def join(self, node: str, place: str, capacity: int) -> None:
+        """Enter this process as an active node. Raises `StoreBusy` if a live one has the id."""
+        ...
+
+    def beat(self, node: str) -> bool:
+        """Prove that the node lives; False if others may have taken over what it owned."""
+        ...
+
+    def direct(self, node: str, state: NodeState) -> bool:
+        """Set a node's state, which it sees in `rows`, and ring it; False if there is no such node."""
+        ...
+
+    def leave(self, node: str) -> None:
+        """Remove the node's row. Its leases stay as they are. Idempotent."""
+        ...
+
+    def rows(self) -> list[NodeRow]:
+        """List the nodes, the longest there first, dead ones too until they own nothing."""
+        ...
+
+    def claim_many(self, node: str, place: str, limit: int) -> list[Lease]:
+        """Claim up to `limit` families of a place that need an owner, in one transaction.
+
+        A family needs one if no live process owns any of it, and it has mail or its owner died. Of a
+        family, all sessions are claimed but those that are finalized and have no mail. Families with mail
+        come first; those that others claim at this moment are left out.
+        """
+        ...
+
+    def release_many(self, leases: Sequence[Lease]) -> None:
+        """Give sessions back, all in one transaction. Idempotent."""
+        ...
+
+
 class Store(Protocol):
     """One home's sessions, durable. Raises `StoreError` and its kin."""
+
+    @property
+    def nodes(self) -> Nodes:
+        """The nodes of the home."""
+        ...
 
     def create(self, row: SessionRow) -> None:
         """Make a session known; its journal is empty."""
@@ -166,6 +250,10 @@ class Store(Protocol):
         """Read the journal in order, `after` < seq <= `upto`."""
         ...
 
+    def row(self, session: str) -> SessionRow:
+        """Read what a list shows of one session."""
+        ...
+
     def snapshot(self, session: str, upto: int) -> Snapshot | None:
         """Read the newest snapshot at or before entry `upto`, if one is kept."""
         ...
@@ -178,8 +266,32 @@ class Store(Protocol):
         """List all sessions, newest activity first."""
         ...
 
+    def owners(self) -> dict[str, Owner]:
+        """Map the sessions that live processes own to these, for display."""
+        ...
+
+    def search(self, text: str) -> Iterable[tuple[str, StoredEntry]]:
+        """Yield the entries that may hold a text, with their sessions; ASCII letters in any case."""
+        ...
+
+    def sizes(self) -> dict[str, int]:
+        """Return how many bytes the journal of each session takes."""
+        ...
+
+    def delete(self, lease: Lease) -> None:
+        """Delete a session: its journal, its snapshots, its inbox; its lease ends. Raises `LeaseLost`."""
+        ...
+
+    def thin(self, sessions: Sequence[str]) -> None:
+        """Drop all but the newest snapshot of these sessions."""
+        ...
+
+    def compact(self) -> int:
+        """Give unused space back, if it is worth it; returns bytes."""
+        ...
+
     def post(self, session: str, lane: int, message: dict[str, Any], client_id: str = "") -> int:
-        """Put a message into a session's inbox, durably, and ring its owner.
+        """Put a message into a session's inbox, durably, and ring its owner, or nodes of its place.
 
         The same `client_id` for the same session gives the same id and one message.
         """
@@ -192,8 +304,20 @@ class Store(Protocol):
     def wait(self, node: str, timeout: float) -> list[str]:
         """Block until a message is posted to a session that `node` owns; `timeout` in seconds.
 
-        Returns the sessions that have unread messages, which may be none.
+        Returns the sessions that have unread messages, which may be none: a node also wakes where a
+        session of its place has mail and no owner.
         """
+        ...
+
+    def answer(self, lease: Lease, message: int, reply: Mapping[str, Any]) -> bool:
+        """Give a message its reply, and consume it if it is unread; False if the lease is lost.
+
+        The first reply to a message stays. Raises `MachineError` if the session never had the message.
+        """
+        ...
+
+    def reply(self, message: int, timeout: float) -> dict[str, Any] | None:
+        """Block until a message is answered, and return the reply; none after `timeout` seconds."""
         ...
 
     def note(self, watch: Watch, occurrences: Sequence[Occurrence] = ()) -> list[bool]:
@@ -256,6 +380,20 @@ def check_client_id(text: str) -> str:
     return text
 
 
+def looked_for(
+    look: Callable[[], dict[str, Any] | None], timeout: float, is_over: Callable[[], bool]
+) -> dict[str, Any] | None:
+    """Look until something is found, `timeout` seconds have passed or it `is_over`; at first often."""
+    until, pause = time.monotonic() + timeout, _FIRST_PAUSE
+    while (found := look()) is None and not is_over():
+        left = until - time.monotonic()
+        if left <= 0:
+            break
+        time.sleep(min(pause, left))
+        pause = min(1.5 * pause, _LAST_PAUSE)
+    return found
+
+
 def unknown_session(session: str) -> UnknownSession:
     """Make the error for an id that no session has."""
     return UnknownSession(
@@ -266,6 +404,11 @@ def unknown_session(session: str) -> UnknownSession:
 def session_exists(session: str) -> StoreError:
     """Make the error for an id that is taken."""
     return StoreError(f"session `{session}` exists already", "Choose another id.")
+
+
+def lease_lost(session: str) -> LeaseLost:
+    """Make the error for what only the owner may do."""
+    return LeaseLost(f"another program has taken over session `{session}`")
 
 
 def missing_message(session: str, message: int) -> MachineError:

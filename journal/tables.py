@@ -7,25 +7,28 @@ from version n to n+1 and runs in one transaction with the change of that number
 migration that was released: add one. `application_id` tells our file from any other SQLite database.
 
 `sessions.seq` is the last sequence number of the session, `epoch` the number of its claims,
-`node` the owner to ring. A consumed message keeps its row, emptied, when it has a client id:
-the same id must not run twice, however late it comes again. `AUTOINCREMENT` keeps message ids
-rising when rows go.
+`node` the owner to ring. A consumed message keeps its row, emptied, for `ANSWERS_KEPT` seconds with its
+reply; for ever when it has a client id: the same id must not run twice, however late it comes again.
+`AUTOINCREMENT` keeps message ids rising when rows go. The tables of nodes are in `node_tables.py`.
 """
 
 import json
 from collections.abc import Sequence
+from typing import Any
 
-from ..machines.errors import LeaseLost, StoreDamaged, StoreError, StoreTooNew, StoreTooOld
+from ..machines.errors import StoreDamaged, StoreError, StoreTooNew, StoreTooOld
 from .connection import Connection
 from .encoding import EncodedCommit, decode, decode_row, encode_row
 from .store import (
     REMEMBERED,
+    Lease,
     Occurrence,
     Posted,
     SessionRow,
     Snapshot,
     StoredEntry,
     Watch,
+    lease_lost,
     missing_message,
     session_exists,
     unknown_session,
@@ -90,6 +93,39 @@ MIGRATIONS: tuple[str, ...] = (
     ) WITHOUT ROWID;
     """,
     "-- From here on snapshots are compressed and name ranges of entries: nothing older reads them.",
+    """
+    ALTER TABLE sessions ADD COLUMN root TEXT NOT NULL DEFAULT '';
+    ALTER TABLE sessions ADD COLUMN place TEXT NOT NULL DEFAULT '';
+    WITH RECURSIVE
+        known AS MATERIALIZED (
+            SELECT session, CASE WHEN json_valid(row) THEN row ->> '$.parent' ELSE '' END AS parent
+            FROM sessions
+        ),
+        family AS (
+            SELECT session, session AS root FROM known
+            WHERE parent IS NULL OR parent NOT IN (SELECT session FROM sessions)
+            UNION
+            SELECT known.session, family.root FROM family JOIN known ON known.parent = family.session
+        )
+    UPDATE sessions SET root = family.root FROM family WHERE family.session = sessions.session;
+    UPDATE sessions SET root = session WHERE root = '';
+    CREATE INDEX sessions_root ON sessions (root);
+    CREATE INDEX sessions_node ON sessions (node) WHERE node <> '';
+    ALTER TABLE inbox ADD COLUMN reply TEXT;
+    ALTER TABLE inbox ADD COLUMN settled REAL NOT NULL DEFAULT 0;
+    CREATE INDEX inbox_settled ON inbox (settled)
+        WHERE consumed = 1 AND (client_id = '' OR reply IS NOT NULL);
+    CREATE TABLE nodes (
+        node     TEXT PRIMARY KEY NOT NULL,
+        place    TEXT NOT NULL,
+        host     TEXT NOT NULL,
+        pid      INTEGER NOT NULL,
+        capacity INTEGER NOT NULL,
+        state    TEXT NOT NULL,
+        since    REAL NOT NULL,
+        beat     REAL NOT NULL
+    ) WITHOUT ROWID;
+    """,
 )
 
 
@@ -156,12 +192,20 @@ LAST = (1 << 63) - 1  # greater than any sequence number
 
 
 def insert_session(connection: Connection, row: SessionRow) -> None:
-    """Add a session with an empty journal; raises `StoreError` if the id is taken."""
+    """Add a session with an empty journal; raises `StoreError` if the id is taken.
+
+    It belongs to the family of its parent, and is in its place unless it names another.
+    """
+    above = connection.row("SELECT root, place FROM sessions WHERE session = ?", row.parent)
+    root, place = above or (row.session, "")
     added = connection.change(
-        "INSERT INTO sessions (session, updated, row) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
+        "INSERT INTO sessions (session, updated, row, root, place) VALUES (?, ?, ?, ?, ?)"
+        " ON CONFLICT DO NOTHING",
         row.session,
         row.updated,
         encode_row(row),
+        root,
+        row.place or place,
     )
     if not added:
         raise session_exists(row.session)
@@ -186,7 +230,9 @@ def clear_owner(connection: Connection, session: str, epoch: int) -> None:
     )
 
 
-def write_commits(connection: Connection, commits: Sequence[EncodedCommit]) -> list[bool]:
+def write_commits(
+    connection: Connection, commits: Sequence[EncodedCommit], now: float
+) -> list[bool]:
     """Write a group; False, and nothing written, for each whose lease is no longer the session's.
 
     Raises `MachineError` if one does not follow its journal: then the transaction must not commit.
@@ -199,7 +245,7 @@ def write_commits(connection: Connection, commits: Sequence[EncodedCommit]) -> l
     )
     for commit in kept:
         if commit.consumed:
-            _consume(connection, commit.lease.session, commit.consumed)
+            _consume(connection, commit.lease.session, commit.consumed, now)
         if commit.snapshot is not None:
             _write_snapshot(connection, commit.lease.session, commit.snapshot)
     return results
@@ -212,9 +258,9 @@ def insert_message(
     client_id: str,
     time: float,
     message: str,
-) -> tuple[int, str]:
-    """Put a message into the inbox, once for a client id; return its id and the node to ring."""
-    owner = connection.row("SELECT node FROM sessions WHERE session = ?", session)
+) -> tuple[int, str, str]:
+    """Put a message into the inbox, once for a client id; return its id, the owner, and the place."""
+    owner = connection.row("SELECT node, place FROM sessions WHERE session = ?", session)
     if owner is None:
         raise unknown_session(session)
     known = connection.row(
@@ -232,12 +278,12 @@ def insert_message(
         message,
     )
     assert added is not None
-    return added[0], owner[0]
+    return added[0], *owner
 
 
 def read_row(connection: Connection, session: str) -> SessionRow:
     """Read a session's row; raises `UnknownSession`."""
-    found = connection.row("SELECT row, seq FROM sessions WHERE session = ?", session)
+    found = connection.row("SELECT row, seq, root, place FROM sessions WHERE session = ?", session)
     if found is None:
         raise unknown_session(session)
     return decode_row(_what(connection, session, "the row"), *found)
@@ -245,9 +291,11 @@ def read_row(connection: Connection, session: str) -> SessionRow:
 
 def read_rows(connection: Connection) -> list[SessionRow]:
     """Read all rows, newest activity first."""
-    found = connection.rows("SELECT session, row, seq FROM sessions ORDER BY updated DESC, session")
+    found = connection.rows(
+        "SELECT session, row, seq, root, place FROM sessions ORDER BY updated DESC, session"
+    )
     return [
-        decode_row(_what(connection, session, "the row"), row, seq) for session, row, seq in found
+        decode_row(_what(connection, session, "the row"), *columns) for session, *columns in found
     ]
 
 
@@ -323,12 +371,61 @@ def read_inbox(connection: Connection, session: str) -> tuple[Posted, ...]:
     )
 
 
+def write_reply(connection: Connection, lease: Lease, id: int, reply: str, now: float) -> bool:
+    """Answer a message, unless it is answered; False if the lease is lost."""
+    held = connection.row(
+        "SELECT session FROM sessions WHERE session = ? AND epoch = ? AND node = ?",
+        lease.session,
+        lease.epoch,
+        lease.node,
+    )
+    if held is None:
+        return False
+    changed = connection.change(
+        "UPDATE inbox SET consumed = 1, message = '', reply = ifnull(reply, ?), settled = ?"
+        " WHERE id = ? AND session = ?",
+        reply,
+        now,
+        id,
+        lease.session,
+    )
+    if not changed:
+        raise missing_message(lease.session, id)
+    return True
+
+
+def read_reply(connection: Connection, id: int) -> dict[str, Any] | None:
+    """Read the reply to a message; none if there is none yet, or no longer."""
+    found = connection.row("SELECT reply FROM inbox WHERE id = ? AND reply IS NOT NULL", id)
+    return None if found is None else decode(f"the reply to message {id}", found[0])
+
+
+def has_old_replies(connection: Connection, before: float) -> bool:
+    """Whether messages were settled before that time that need not be kept."""
+    found = connection.row(
+        "SELECT 1 FROM inbox WHERE settled < ? AND consumed = 1"
+        " AND (client_id = '' OR reply IS NOT NULL) LIMIT 1",
+        before,
+    )
+    return found is not None
+
+
+def forget_replies(connection: Connection, before: float) -> None:
+    """Drop what was settled before that time; a message with a client id stays known."""
+    connection.change(
+        "DELETE FROM inbox WHERE settled < ? AND consumed = 1 AND client_id = ''", before
+    )
+    connection.change(
+        "UPDATE inbox SET reply = NULL WHERE settled < ? AND consumed = 1 AND reply IS NOT NULL",
+        before,
+    )
+
+
 def unread_sessions(connection: Connection, node: str) -> list[str]:
     """List the sessions of a node that have unread messages."""
     found = connection.rows(
-        "SELECT session FROM sessions WHERE node = ? AND EXISTS"
-        " (SELECT * FROM inbox WHERE inbox.session = sessions.session AND consumed = 0)"
-        " ORDER BY session",
+        "SELECT DISTINCT session FROM inbox CROSS JOIN sessions USING (session)"
+        " WHERE consumed = 0 AND node = ? ORDER BY session",
         node,
     )
     return [session for (session,) in found]
@@ -352,18 +449,21 @@ def _write_row(connection: Connection, commit: EncodedCommit) -> bool:
     return found is not None
 
 
-def _consume(connection: Connection, session: str, ids: Sequence[int]) -> None:
-    """Mark messages as read; a message with a client id stays known, the others go."""
-    for id in ids:
+def _consume(
+    connection: Connection, session: str, read: Sequence[tuple[int, str | None]], now: float
+) -> None:
+    """Empty messages that were read, and keep the replies to them."""
+    for id, reply in read:
         changed = connection.change(
-            "UPDATE inbox SET consumed = 1, message = '' WHERE id = ? AND session = ?"
-            " AND consumed = 0",
+            "UPDATE inbox SET consumed = 1, message = '', reply = ?, settled = ?"
+            " WHERE id = ? AND session = ? AND consumed = 0",
+            reply,
+            now,
             id,
             session,
         )
         if not changed:
             raise missing_message(session, id)
-        connection.change("DELETE FROM inbox WHERE id = ? AND client_id = ''", id)
 
 
 def _write_snapshot(connection: Connection, session: str, snapshot: tuple[int, bytes]) -> None:
@@ -521,7 +621,7 @@ def delete_session(connection: Connection, session: str, epoch: int) -> None:
     connection.change("PRAGMA secure_delete = on")
     known = connection.row("SELECT epoch FROM sessions WHERE session = ?", session)
     if known is None or known[0] != epoch:
-        raise LeaseLost(f"another program has taken over session `{session}`")
+        raise lease_lost(session)
     for table in _OF_SESSION:
         connection.change(f"DELETE FROM {table} WHERE session = ?", session)
     connection.change("DELETE FROM sessions WHERE session = ?", session)

@@ -13,8 +13,7 @@ from msgspec.structs import replace
 from ...gateway.dumps.journal_view import EntryFilter, changes, entry_line, listed
 from ...gateway.formats import document_lines
 from ...gateway.redaction import redactor_of
-from ...journal.sqlite import SqliteStore
-from ...journal.store import SessionRow
+from ...journal.store import SessionRow, Store
 from ..output import document, escaped, show, show_document, show_lines
 from ..stored import stored
 from .view import InspectOptions, dump_at, dump_now, now, printed
@@ -22,7 +21,7 @@ from .view import InspectOptions, dump_at, dump_now, now, printed
 
 def show_difference(
     environ: Mapping[str, str],
-    store: SqliteStore,
+    store: Store,
     row: SessionRow,
     moments: tuple[str, str],
     form: str,
@@ -66,7 +65,7 @@ def _short(value: Any) -> str:
 
 
 def list_events(
-    store: SqliteStore, row: SessionRow, options: InspectOptions, environ: Mapping[str, str]
+    store: Store, row: SessionRow, options: InspectOptions, environ: Mapping[str, str]
 ) -> int:
     """Print the entries that match, oldest first; with `--watch` also each new one.
 
@@ -94,7 +93,7 @@ def list_events(
 
 
 def _follow(
-    environ: Mapping[str, str], store: SqliteStore, row: SessionRow, options: InspectOptions
+    environ: Mapping[str, str], store: Store, row: SessionRow, options: InspectOptions
 ) -> None:
     """Print each entry after those of `row`, until Ctrl-C."""
     from . import watching
@@ -110,7 +109,7 @@ def _follow(
         seq = newest
 
 
-def _wanted(store: SqliteStore, row: SessionRow, options: InspectOptions) -> EntryFilter:
+def _wanted(store: Store, row: SessionRow, options: InspectOptions) -> EntryFilter:
     """Make the filter of the options. Raises `UsageError` for an invalid moment."""
     after = _seq(store, row, options.since) if options.since else 0
     is_number = options.since.strip().isdigit()
@@ -124,7 +123,7 @@ def _wanted(store: SqliteStore, row: SessionRow, options: InspectOptions) -> Ent
     )
 
 
-def _seq(store: SqliteStore, row: SessionRow, moment: str) -> int:
+def _seq(store: Store, row: SessionRow, moment: str) -> int:
     from ...gateway.dumps.moment import seq_of
 
     return seq_of(store, row.session, row.seq, moment, now())
@@ -155,7 +154,7 @@ def inspect_session(environ: Mapping[str, str], options: InspectOptions) -> int:
     return 0
 
 
-def _sequence(store: SqliteStore, row: SessionRow, at: str) -> int:
+def _sequence(store: Store, row: SessionRow, at: str) -> int:
     """Print the last turn up to a moment as a sequence diagram."""
     from ...gateway.dumps.moment import seq_of
     from ...gateway.dumps.sequence import last_turn

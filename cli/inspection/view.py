@@ -10,8 +10,7 @@ from contextlib import closing
 from datetime import datetime
 from typing import Any
 
-from ...journal.sqlite import SqliteStore
-from ...journal.store import SessionRow
+from ...journal.store import SessionRow, Store
 from ...machines.errors import StoreError, UsageError
 from ...machines.value import Value
 from ...workflows.paths import Paths
@@ -65,10 +64,10 @@ ANSWER = 2.0
 """Seconds that a live owner has to answer, before the store is read."""
 
 
-def dump_now(environ: Mapping[str, str], store: SqliteStore, row: SessionRow) -> dict[str, Any]:
+def dump_now(environ: Mapping[str, str], store: Store, row: SessionRow) -> dict[str, Any]:
     """Dump a session from its owner process; without one, or without an answer, from the store."""
     owner = store.owner(row.session)
-    if owner is not None and owner.pid != os.getpid():
+    if owner is not None and (owner.pid, owner.is_here) != (os.getpid(), True):
         from ...gateway.remote import Remote
 
         try:
@@ -83,7 +82,7 @@ def dump_now(environ: Mapping[str, str], store: SqliteStore, row: SessionRow) ->
     return dump_session(store, row)
 
 
-def dump_at(store: SqliteStore, row: SessionRow, moment: str) -> dict[str, Any]:
+def dump_at(store: Store, row: SessionRow, moment: str) -> dict[str, Any]:
     """Dump a session as it was at a moment. Raises `UsageError`."""
     from ...gateway.dumps.dump import dump_session
     from ...gateway.dumps.moment import seq_of

@@ -16,8 +16,7 @@ from contextlib import closing, contextmanager
 from ...gateway.redaction import redactor_of
 from ...gateway.remote import Remote
 from ...gateway.terminal import audited_but_colours
-from ...journal.sqlite import SqliteStore
-from ...journal.store import SessionRow
+from ...journal.store import SessionRow, Store
 from ...machines.errors import SteersmanError
 from ...workflows.paths import Paths
 from ..output import document, show
@@ -29,7 +28,7 @@ POLL = 0.5
 """Seconds between two reads of the store, if no program has the session open."""
 
 
-def watch(environ: Mapping[str, str], store: SqliteStore, row: SessionRow, form: str) -> int:
+def watch(environ: Mapping[str, str], store: Store, row: SessionRow, form: str) -> int:
     """Show a session until Ctrl-C; on a terminal in place, elsewhere one dump after the other."""
     redactor = redactor_of(environ, row.folder)
     with _canvas() as draw:
@@ -40,7 +39,7 @@ def watch(environ: Mapping[str, str], store: SqliteStore, row: SessionRow, form:
     return 0
 
 
-def changes(environ: Mapping[str, str], store: SqliteStore, session: str) -> Generator[None]:
+def changes(environ: Mapping[str, str], store: Store, session: str) -> Generator[None]:
     """Yield at once, and then after each possible change; never ends."""
     yield
     while True:

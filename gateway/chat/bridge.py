@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 import time
 from collections.abc import Callable, Generator
 from contextlib import closing, contextmanager
@@ -20,7 +19,7 @@ from typing import Any, Never
 from pydantic import ValidationError
 
 from ...journal.folder import PrivateFolder
-from ...journal.lock import Lock, Owner
+from ...journal.lock import Lock, this_process
 from ...machines.errors import ConfigError, SteersmanError, UsageError
 from ...workflows.paths import make_private
 from ..library import Home
@@ -117,10 +116,10 @@ def _alone(state: Path, gateway: str) -> Generator[None]:
         lock = Lock(folder, gateway)
         if not lock.take():
             other = lock.owner()
-            who = f"process {other.pid}" if other is not None else "another process"
+            who = other.process if other is not None else "another process"
             raise UsageError(f"{who} runs the gateway `{gateway}` already", "end it first")
         try:
-            lock.sign(Owner(pid=os.getpid(), node="", started=time.time()))
+            lock.sign(this_process("", time.time()))
             yield
         finally:
             lock.release()

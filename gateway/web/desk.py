@@ -139,7 +139,7 @@ class Desk:
             await asyncio.wait_for(turn.acquire(), PATIENCE)
         except TimeoutError:
             raise StoreBusy(
-                f"process {owner.pid} does not answer", "wait a moment and try again, or end it"
+                f"{owner.process} does not answer", "wait a moment and try again, or end it"
             ) from None
         try:
             return await asyncio.to_thread(self._call_there, owner, method, params)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 import resource
 import signal
 import socket
@@ -23,7 +22,7 @@ from sse_starlette.sse import AppStatus
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
-from ...journal.lock import Owner
+from ...journal.lock import this_process
 from ...machines.errors import UsageError
 from ...workflows.paths import Paths
 from ...workflows.plugins import GATEWAYS
@@ -291,7 +290,7 @@ async def serve(
     serving = Serving(paths.state)
     try:
         main = await asyncio.to_thread(hosts.of_folder, Path.home())
-        serving.take(Owner(pid=os.getpid(), node=main.runtime.node, started=time.time()))
+        serving.take(this_process(main.runtime.node, time.time()))
         await asyncio.to_thread(main.listen)
         listener = _listener(host, port)
         place = listener.getsockname()[1]

@@ -73,6 +73,17 @@ def owning(folder: str, session: str) -> None:
     store.close()
 
 
+def joining(folder: str, session: str) -> None:
+    """Be a node that owns a session, until a line comes on stdin."""
+    store = SqliteStore.open(Path(folder))
+    node = f"n{os.getpid()}"
+    store.nodes.join(node, "here", 1)
+    assert store.claim(session, node)
+    say("READY")
+    sys.stdin.readline()
+    store.close()
+
+
 def filling(folder: str, limit: str) -> None:
     """Append under a limit of file size until the store fails, then reopen without it."""
     store = SqliteStore.open(Path(folder))
@@ -113,6 +124,7 @@ TASKS = {
     "append": appending,
     "fill": filling,
     "make": making,
+    "node": joining,
     "own": owning,
     "post": posting,
 }

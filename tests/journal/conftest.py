@@ -69,7 +69,7 @@ class Maker:
 
     def row(self, session: str, seq: int = 0, updated: float = 0.0) -> SessionRow:
         """Make a row."""
-        return SessionRow(session=session, folder="/work", updated=updated, seq=seq)
+        return SessionRow(session=session, folder="/work", updated=updated, seq=seq, root=session)
 
     def entry(self, seq: int) -> StoredEntry:
         """Make the entry that belongs to a sequence number."""

@@ -5,8 +5,8 @@ import random
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-import apsw
 import pytest
+from support.older_home import make_older
 
 from steersman.journal import entries as e
 from steersman.journal.codec import encode, encode_entry
@@ -203,11 +203,9 @@ def test_a_home_with_snapshots_of_an_earlier_version_is_opened(tmp_path: Path) -
     whole = fold(store, "s1", SessionRecord(), None)
     old = old_snapshot(told, fold(store, "s1", SessionRecord(), at))
     store.close()
-    connection = apsw.Connection(str(tmp_path / "home" / "journal.db"))
     marked = json.dumps({**old.state, "name": "of the snapshot"})
-    connection.execute("INSERT INTO snapshots VALUES ('s1', ?, ?)", (at, marked))
-    connection.execute("PRAGMA user_version = 3")
-    connection.close()
+    snapshot = ("INSERT INTO snapshots VALUES ('s1', ?, ?)", (at, marked))
+    make_older(tmp_path / "home" / "journal.db", snapshot, version=3)
     store = SqliteStore.open(tmp_path / "home")
     found = load_record(store, "s1")
     assert found.name == "of the snapshot"

@@ -406,10 +406,10 @@ def test_what_an_entry_makes_durable_is_not_synced_for_itself(opened, make) -> N
     modes: list[int] = []
 
     def mode() -> int:
-        ((found,),) = store._database._connection.rows("PRAGMA synchronous")
+        ((found,),) = store._home._database._connection.rows("PRAGMA synchronous")
         return found
 
-    store._database._connection.raw.set_commit_hook(lambda: modes.append(mode()) or False)
+    store._home._database._connection.raw.set_commit_hook(lambda: modes.append(mode()) or False)
     store.create(make.row("s1"))
     with pytest.raises(StoreError):
         store.create(make.row("s1"))

@@ -389,7 +389,11 @@ def test_every_field_of_a_row_is_kept(backend, store):
         seq=0,
         waiting=3,
         interrupted=2,
-        parent="s1",
+        parent="s0",
+        workflow="codemod",
+        run="running",
+        root="full",
+        place="here",
     )
     store.create(row)
     assert backend.reopen(store).sessions()[0] == row
