@@ -6,6 +6,7 @@ drawn below and printed above. A row is a list of pieces without a newline.
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterable, Mapping
 
@@ -38,7 +39,11 @@ _CODES = {
 }
 """Select Graphic Rendition (ECMA-48), by the words of prompt_toolkit."""
 
+_COLOUR = re.compile(r"(bg|fg):(\d{1,3})")
+"""A colour of the 256 of most terminals, in a style."""
+
 _PLAIN = {
+    "▌": "|",
     "…": "...",
     "·": "-",
     "•": "*",
@@ -51,11 +56,20 @@ _PLAIN = {
 }
 
 
+class Theme(Value):
+    """The styles of what is not an answer; `is_filled`: a message's background reaches the edge."""
+
+    bar: str = "ansiblue bold"
+    message: str = "bold"
+    is_filled: bool = False
+
+
 class Appearance(Value):
     """What a terminal can show: signs beyond ASCII, and colours."""
 
     can_utf8: bool = True
     has_colour: bool = True
+    theme: Theme = Theme()
 
     @classmethod
     def of(cls, environ: Mapping[str, str]) -> Appearance:
@@ -76,6 +90,13 @@ class Appearance(Value):
         return "".join(self._coded(style, text) for style, text in row)
 
     def _coded(self, style: str, text: str) -> str:
-        words, text = style.split() if style else (), audited(text)
-        known = [_CODES[word] for word in words if self.has_colour or not word.startswith("ansi")]
-        return f"\x1b[{';'.join(known)}m{text}\x1b[0m" if known and text else text
+        text = audited(text)
+        codes = [code for word in style.split() if (code := self._code(word))] if style else ()
+        return f"\x1b[{';'.join(codes)}m{text}\x1b[0m" if codes and text else text
+
+    def _code(self, word: str) -> str:
+        """Return the numbers of a word of a style; empty for a colour where there are none."""
+        if found := _COLOUR.fullmatch(word):
+            kind = 48 if found[1] == "bg" else 38
+            return f"{kind};5;{found[2]}" if self.has_colour else ""
+        return _CODES[word] if self.has_colour or not word.startswith("ansi") else ""

@@ -17,7 +17,7 @@ from ...ports.tools.place import find_place
 from ..following import ends_answer
 from ..question import Questions
 from ..wrapping import wrapped, wrapped_pieces
-from .appearance import DIM, HEAD, Appearance, Row
+from .appearance import DIM, Appearance, Row
 from .bar import bar
 from .canvas import Canvas
 from .status import Status
@@ -88,8 +88,11 @@ def _what(question: QuestionEvent, change: str, width: int, appearance: Appearan
 STREAMED = ("text", "thinking", "output", "progress", "queue")
 """Events that say nothing of what becomes of a message."""
 
-ECHOED = 12
-"""Maximum number of rows of the echo of a sent message."""
+
+LONGEST_ECHO = 1.0
+"""Seconds after which a sent message is shown, though it is not known what it does."""
+BESIDES = 5
+"""Rows of the lower part beside those above the input line: the line, its frame, the bar."""
 
 
 class Screen:
@@ -105,6 +108,7 @@ class Screen:
         self.note: Callable[[], str] = str
         self._changes: dict[str, str] = {}
         self._echoes: list[str] = []
+        self._echoed = 0.0
         self._lock = threading.RLock()
         self._transcript = Transcript(
             appearance, self._width, canvas.print, shows_queued=shows_queued
@@ -133,18 +137,10 @@ class Screen:
 
         The answer that it cuts off is finished above it.
         """
-        rows = wrapped(audited(text).expandtabs(4), self._width() - 2)
-        left = len(rows) - ECHOED
-        rows = (
-            [*rows[: ECHOED - 1], self.appearance.plain(f"… {left + 1} more")] if left > 0 else rows
-        )
-        lines = [
-            self.appearance.printed([(HEAD, "> " if at == 0 else "  "), ("", row)])
-            for at, row in enumerate(rows)
-        ]
         with self._lock:
-            self._echoes += ["", *lines]
-            if not self._transcript.is_unfinished:
+            self._echoes.append(text)
+            self._echoed = time.monotonic()
+            if not (self._transcript.is_unfinished or self.status.is_busy):
                 self._print_echoes()
 
     def _settle_echo(self, event: Event) -> None:
@@ -157,8 +153,9 @@ class Screen:
         self._print_echoes()
 
     def _print_echoes(self) -> None:
-        rows, self._echoes = self._echoes, []
-        self.canvas.print(rows)
+        texts, self._echoes = self._echoes, []
+        for text in texts:
+            self._transcript.message(text)
 
     def unfold(self) -> bool:
         """Print the last tool call whole, or the one before; False for none left."""
@@ -177,12 +174,14 @@ class Screen:
         """Return the rows above the input line: live rows, the card, a note."""
         width = self._width()
         with self._lock:
+            if self._echoes and time.monotonic() - self._echoed > LONGEST_ECHO:
+                self._print_echoes()
             rows = self._transcript.live(width, max(1, self.canvas.lines // 3))
             rows += self._card(width)
             if note := self.note():
                 rows += [[(DIM, line)] for line in wrapped(note, width)]
         pieces = StyleAndTextTuples()
-        for row in rows[-max(1, self.canvas.lines - 3) :]:
+        for row in rows[-max(1, self.canvas.lines - BESIDES) :]:
             pieces += [*((style, audited(text)) for style, text in row), ("", "\n")]
         return pieces[:-1]
 
