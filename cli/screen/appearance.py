@@ -19,6 +19,7 @@ Row = list[Piece]
 DIM = "dim"
 CODE = "ansicyan"
 HEAD = "bold"
+ASKS = "ansiyellow"
 GOOD = "ansigreen"
 BAD = "ansired"
 ADDED = "ansigreen"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from prompt_toolkit.formatted_text import StyleAndTextTuples
@@ -15,16 +15,16 @@ from ...machines.errors import ToolError
 from ...ports.tools.file_tools import replaced
 from ...ports.tools.place import find_place
 from ..following import ends_answer
-from ..question import Questions
+from ..question import AnswerKey, QuestionAnswer, Questions, answer_keys
 from ..wrapping import wrapped, wrapped_pieces
-from .appearance import DIM, Appearance, Row
+from .appearance import ASKS, DIM, Appearance, Piece, Row
 from .bar import bar
 from .canvas import Canvas
 from .status import Status
 from .transcript import Transcript, diff_rows
 
-CHOICES_LINE = "[y]es  [a]lways  [n]o"
-HINT = " + Enter · a: this very call · n REASON"
+GUARD = 0.5
+"""Seconds for which a card must have been shown before a key answers it; a key typed ahead does not."""
 MOST = 8
 """Maximum number of rows of a card; the card says how many are left out."""
 
@@ -36,20 +36,31 @@ def card_rows(
     width: int,
     appearance: Appearance,
     change: str = "",
+    keys: Sequence[AnswerKey] = (),
+    *,
+    is_lit: bool = True,
 ) -> list[Row]:
     """Return the card of a question above the input line; `count` is the number of open questions.
 
-    `change` is what a write would replace, in the words of the tool (`replacing`).
+    `change` is what a write would replace, in the words of the tool (`replacing`); `is_lit`: the keys
+    act.
     """
-    more = f" (1 of {count})" if count > 1 else ""
-    asker = f"{who} asks: " if who else ""
-    head: Row = [
-        ("ansiyellow bold", f"{exposed(asker)}may `{exposed(question['tool'])}` run?"),
-        (DIM, f"{more}  {question['id']}"),
-    ]
-    rows = [*wrapped_pieces(head, width), *_what(question, change, width - 2, appearance)]
-    keys: Row = [("bold", CHOICES_LINE), (DIM, appearance.plain(HINT))]
-    return [*rows, *wrapped_pieces(keys, width)]
+    more = f"  1 of {count}" if count > 1 else ""
+    asker = f"{exposed(who)} asks: may" if who else "May"
+    head: Row = [(f"{ASKS} bold", f"{asker} `{exposed(question['tool'])}` run?"), (DIM, more)]
+    bar = f"{appearance.sign('▌')} "
+    room = max(1, width - len(bar))
+    rows = [*wrapped_pieces(head, room), *_what(question, change, room - 2, appearance)]
+    rows += wrapped_pieces(_keys_row(keys, "bold" if is_lit else DIM, appearance), room)
+    return [[(ASKS, bar), *row] for row in rows]
+
+
+def _keys_row(keys: Sequence[AnswerKey], style: str, appearance: Appearance) -> Row:
+    """Return the keys of a card; a reason can only be typed."""
+    row = list[Piece]()
+    for known in keys:
+        row += [(style, known.key), (DIM, f" {known.words}{appearance.plain(' · ')}")]
+    return [*row, (style, "r"), (DIM, " no, with a reason")]
 
 
 def settled_line(question: QuestionEvent, what: str) -> str:
@@ -107,6 +118,7 @@ class Screen:
         self.questions = Questions()
         self.note: Callable[[], str] = str
         self._changes: dict[str, str] = {}
+        self._shown = ("", 0.0)
         self._echoes: list[str] = []
         self._echoed = 0.0
         self._lock = threading.RLock()
@@ -162,12 +174,14 @@ class Screen:
         with self._lock:
             return self._transcript.unfold()
 
-    def answered(self, question: QuestionEvent, *, is_late: bool = False) -> None:
+    def answered(
+        self, question: QuestionEvent, answer: QuestionAnswer, *, is_late: bool = False
+    ) -> None:
         """Remove a card: its question was answered now, or, `is_late`, before."""
         with self._lock:
             self.questions.drop(question)
-            if is_late:
-                self._transcript.write(settled_line(question, "was not open any more"))
+            late = settled_line(question, "was not open any more")
+            self._transcript.report(late if is_late else answer.report)
         self.canvas.changed()
 
     def above(self) -> StyleAndTextTuples:
@@ -207,8 +221,26 @@ class Screen:
         who = self.status.names.get(first["session"], "") if "parent" in first else ""
         if first["id"] not in self._changes:
             self._changes = {first["id"]: replacing(first, self.status.folder)}
-        change = self._changes[first["id"]]
-        return card_rows(first, len(self.questions.all), who, width, self.appearance, change)
+        if self._shown[0] != first["id"]:
+            self._shown = first["id"], time.monotonic()
+            self.canvas.changes_in(GUARD)
+        return card_rows(
+            first,
+            len(self.questions.all),
+            who,
+            width,
+            self.appearance,
+            self._changes[first["id"]],
+            answer_keys(first, self.status.folder),
+            is_lit=self.answerable() is not None,
+        )
+
+    def answerable(self) -> QuestionEvent | None:
+        """Return the question whose card has been shown long enough for a key to answer it."""
+        first = self.questions.first
+        shown, since = self._shown
+        is_seen = first is not None and first["id"] == shown and time.monotonic() - since >= GUARD
+        return first if is_seen else None
 
     def _width(self) -> int:
         return self.canvas.columns - 1

@@ -257,6 +257,11 @@ class Transcript:
         lines = wrapped(audited(text).removesuffix("\n").expandtabs(4), width)
         self._between("notice", [[("", INDENT), (style, line)] if line else [] for line in lines])
 
+    def report(self, text: str) -> None:
+        """Print a dim line among the tool calls, such as the answer to a question about one."""
+        line = fitted(audited(text), max(1, self._width() - len(INDENT)), self._look.sign("…"))
+        self._between("tool", [[(DIM, f"{INDENT}{line}")]])
+
     def message(self, text: str) -> None:
         """Print a message of the person."""
         self._between("message", message_rows(text, self._width(), self._look))

@@ -160,7 +160,8 @@ def test_a_card_is_no_taller_than_it_may_be() -> None:
     question = called("write", path="a", content="x\n" * 1000)
     rows = text_of(card_rows({**question, "id": "q"}, 1, "", 60, LOOK))
     assert len(rows) < 15
-    assert rows[-1].startswith("[y]es")
+    assert rows[-1].startswith("▌ ")
+    assert all(row.startswith("▌ ") for row in rows)
 
 
 def test_a_card_shows_what_a_write_replaces(tmp_path: Path) -> None:
@@ -170,10 +171,10 @@ def test_a_card_shows_what_a_write_replaces(tmp_path: Path) -> None:
     old = {**called("write", path="a", content=content), "id": "q"}
     rows = text_of(card_rows(old, 1, "", 60, LOOK, replacing(old, tmp_path)))
     shown = ["a", "@@ line 2 @@", " two", " three", "-four", "+4", " five"]
-    assert rows[1:-1] == [f"  {line}".rstrip() if line else "" for line in shown]
+    assert rows[1:-1] == [f"▌   {line}" for line in shown]
     new = {**called("write", path="../b/c", content="1\n2\n"), "id": "q"}
     rows = text_of(card_rows(new, 1, "", 60, LOOK, replacing(new, tmp_path)))
-    assert rows[1:-1] == ["  ../b/c", "  +1", "  +2"]
+    assert rows[1:-1] == ["▌   ../b/c", "▌   +1", "▌   +2"]
 
 
 def busy_status() -> Status:
