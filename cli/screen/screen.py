@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from prompt_toolkit.formatted_text import StyleAndTextTuples
+from prompt_toolkit.utils import get_cwidth
 
 from ...gateway.events.contract import Event, QuestionEvent, ToolCallView, is_aside
 from ...gateway.terminal import audited, exposed
@@ -17,7 +18,7 @@ from ...ports.tools.place import find_place
 from ..following import ends_answer
 from ..question import AnswerKey, QuestionAnswer, Questions, answer_keys
 from ..wrapping import wrapped, wrapped_pieces
-from .appearance import ASKS, DIM, Appearance, Piece, Row
+from .appearance import ASKS, DIM, Appearance, Row, drawable
 from .bar import bar
 from .canvas import Canvas
 from .status import Status
@@ -51,16 +52,23 @@ def card_rows(
     bar = f"{appearance.sign('▌')} "
     room = max(1, width - len(bar))
     rows = [*wrapped_pieces(head, room), *_what(question, change, room - 2, appearance)]
-    rows += wrapped_pieces(_keys_row(keys, "bold" if is_lit else DIM, appearance), room)
+    rows += _keys_rows(keys, "bold" if is_lit else DIM, room, appearance)
     return [[(ASKS, bar), *row] for row in rows]
 
 
-def _keys_row(keys: Sequence[AnswerKey], style: str, appearance: Appearance) -> Row:
-    """Return the keys of a card; a reason can only be typed."""
-    row = list[Piece]()
-    for known in keys:
-        row += [(style, known.key), (DIM, f" {known.words}{appearance.plain(' · ')}")]
-    return [*row, (style, "r"), (DIM, " no, with a reason")]
+def _keys_rows(
+    keys: Sequence[AnswerKey], style: str, width: int, appearance: Appearance
+) -> list[Row]:
+    """Return the keys of a card, as many in a row as fit; a reason can only be typed."""
+    rows: list[Row] = [[]]
+    for key, words in (*((known.key, known.words) for known in keys), ("r", "no, with a reason")):
+        used = sum(get_cwidth(text) for _, text in rows[-1])
+        between = appearance.plain(" · ") if used else ""
+        if used and used + len(between) + len(key) + 1 + get_cwidth(words) > width:
+            rows.append([])
+            between = ""
+        rows[-1] += [(DIM, between), (style, key), (DIM, f" {words}")]
+    return [row for line in rows for row in wrapped_pieces(line, width, "  ")]
 
 
 def settled_line(question: QuestionEvent, what: str) -> str:
@@ -191,12 +199,13 @@ class Screen:
             if self._echoes and time.monotonic() - self._echoed > LONGEST_ECHO:
                 self._print_echoes()
             rows = self._transcript.live(width, max(1, self.canvas.lines // 3))
-            rows += self._card(width)
+            card = self._card(width)
+            rows += [[], *card] if card else []
             if note := self.note():
                 rows += [[(DIM, line)] for line in wrapped(note, width)]
         pieces = StyleAndTextTuples()
         for row in rows[-max(1, self.canvas.lines - BESIDES) :]:
-            pieces += [*((style, audited(text)) for style, text in row), ("", "\n")]
+            pieces += [*((drawable(style), audited(text)) for style, text in row), ("", "\n")]
         return pieces[:-1]
 
     def below(self) -> StyleAndTextTuples:
