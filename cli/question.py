@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
+from ..gateway.commands.permissions import allow
 from ..gateway.events.contract import Event, QuestionEvent
 from ..gateway.formats import call_words
 from ..gateway.interface import ChatSession
 from ..gateway.terminal import exposed
+from ..machines.value import Value
+from ..ports.tools.allowance import offered_pattern
+from ..workflows.tools import TOOLS, kind_of
 
 CHOICES = {
     **{"y": "allow", "yes": "allow", "a": "always", "always": "always"},
@@ -16,6 +21,70 @@ CHOICES = {
 POLITE = {"please", "thanks"}
 SHOWN = 2_000
 """Characters of a call that a question shows."""
+
+
+class QuestionAnswer(Value):
+    """An answer to a question; `report` says it in the transcript.
+
+    `reason` is why not, or with `always` the pattern that is allowed, which `tools` get as well.
+    """
+
+    choice: str
+    report: str
+    reason: str = ""
+    tools: tuple[str, ...] = ()
+
+    def send(self, conversation: ChatSession, question: QuestionEvent) -> bool:
+        """Send the answer; False if the question is not open any more."""
+        for tool in self.tools:
+            conversation.run(allow.call({"tool": tool, "pattern": self.reason}))
+        return conversation.answer(question["id"], self.choice, self.reason)
+
+
+class AnswerKey(Value):
+    """A key that answers a question, as its card shows it."""
+
+    key: str
+    words: str
+    answer: QuestionAnswer
+
+
+def answer_keys(question: QuestionEvent, folder: Path) -> tuple[AnswerKey, ...]:
+    """Return the keys for a tool call's question: once, two or three widths of always, no."""
+    if question["kind"] != "permission":
+        return ()
+    tool, arguments = exposed(question["tool"]), dict(question["arguments"])
+    pattern = offered_pattern(question["tool"], arguments, folder)
+    is_edit = kind_of(question["tool"]) == "edit" and not question["outside"]
+    what = f"{tool} {exposed(pattern)}" if pattern else _this_call(question)
+    once = QuestionAnswer(choice="allow", report=f"You allowed `{tool}` once.")
+    always = QuestionAnswer(
+        choice="always",
+        reason=pattern,
+        report=f"You allowed {f'`{what}`' if pattern else what} for this session.",
+    )
+    keys = [
+        AnswerKey(key="y", words="yes, once", answer=once),
+        AnswerKey(key="a", words=f"always {what}", answer=always),
+    ]
+    if is_edit:
+        others = tuple(name for name in TOOLS.built_in if kind_of(name) == "edit")
+        every = QuestionAnswer(
+            choice="always",
+            reason="*",
+            tools=tuple(name for name in others if name != question["tool"]),
+            report="You allowed every edit in this folder for this session.",
+        )
+        keys.append(AnswerKey(key="e", words="every edit in this folder", answer=every))
+    no = QuestionAnswer(choice="deny", report=f"You denied `{tool}`.")
+    return (*keys, AnswerKey(key="n", words="no", answer=no))
+
+
+def _this_call(question: QuestionEvent) -> str:
+    """Say what `always` without a pattern covers."""
+    tool = question["tool"]
+    has_text = tool == "shell" or kind_of(tool) in ("read", "edit", "search")
+    return "this very call" if has_text else f"any call of {exposed(tool)}"
 
 
 class Questions:
@@ -70,25 +139,34 @@ def asked(question: QuestionEvent) -> str:
     return f"{exposed(question['tool'])}: {what}\nMay it run? [y]es, [a]lways, [n]o\n"
 
 
-def answering(question: QuestionEvent, text: str) -> tuple[str, str] | None:
-    """Read a text as the answer to a question: choice and reason; `None` if it is a message.
+def answering(
+    question: QuestionEvent, text: str, keys: tuple[AnswerKey, ...] = ()
+) -> QuestionAnswer | None:
+    """Read a text as the answer to a question; `None` if it is a message.
 
     A word or a letter for a choice answers, `please` and `thanks` aside; `n` or `deny` may be
-    followed by a reason, which goes to the agent.
+    followed by a reason, which goes to the agent. The letters of `keys` answer as their cards say.
     """
     words = text.strip().lower().strip(".!").replace(",", " ").split()
     if not words:
         return None
+    name = exposed(question["tool"])
     if words[0] in ("n", "deny") and len(words) > 1 and words[1] not in POLITE:
-        return "deny", text.strip().partition(" ")[2].strip()
+        reason = text.strip().partition(" ")[2].strip()
+        report = f"You denied `{name}`: {exposed(reason)}"
+        return QuestionAnswer(choice="deny", reason=reason, report=report)
     choice = CHOICES.get(words[0], words[0])
-    is_choice = choice in question["options"] and set(words[1:]) <= POLITE
-    return (choice, "") if is_choice else None
+    if not set(words[1:]) <= POLITE:
+        return None
+    for known in keys:
+        if words[0] == known.key or (choice == known.answer.choice and known.key != "e"):
+            return known.answer
+    return QuestionAnswer(choice=choice, report="") if choice in question["options"] else None
 
 
 def answered(conversation: ChatSession, question: QuestionEvent, text: str) -> bool:
     """Answer the open question with a text; False if the text is a message."""
     answer = answering(question, text)
     if answer is not None:
-        conversation.answer(question["id"], *answer)
+        answer.send(conversation, question)
     return answer is not None

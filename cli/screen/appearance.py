@@ -6,6 +6,7 @@ drawn below and printed above. A row is a list of pieces without a newline.
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterable, Mapping
 
@@ -18,6 +19,7 @@ Row = list[Piece]
 DIM = "dim"
 CODE = "ansicyan"
 HEAD = "bold"
+ASKS = "ansiyellow"
 GOOD = "ansigreen"
 BAD = "ansired"
 ADDED = "ansigreen"
@@ -38,7 +40,11 @@ _CODES = {
 }
 """Select Graphic Rendition (ECMA-48), by the words of prompt_toolkit."""
 
+_COLOUR = re.compile(r"(bg|fg):(\d{1,3})")
+"""A colour of the 256 of most terminals, in a style."""
+
 _PLAIN = {
+    "▌": "|",
     "…": "...",
     "·": "-",
     "•": "*",
@@ -46,9 +52,35 @@ _PLAIN = {
     "✗": "x",
     "│": "|",
     "─": "-",
+    "─┼─": "-+-",
     "→": "->",
     "✻": "*",
 }
+
+
+LINK = "underline"
+_HREF = "href:"
+_ADDRESS = re.compile(r"https?://[!-~]{1,2000}")
+_LINKING = ("KITTY_WINDOW_ID", "KONSOLE_VERSION", "VTE_VERSION", "WEZTERM_PANE", "WT_SESSION")
+_LINKING_PROGRAMS = ("ghostty", "iTerm.app", "vscode", "WezTerm")
+
+
+def link_style(address: str) -> str:
+    """Return the style of a link; a terminal opens only an address of the web in plain ASCII."""
+    return f"{LINK} {_HREF}{address}" if _ADDRESS.fullmatch(address) else LINK
+
+
+def drawable(style: str) -> str:
+    """Return a style without its address, which only printed rows have."""
+    return " ".join(word for word in style.split() if not word.startswith(_HREF))
+
+
+class Theme(Value):
+    """The styles of what is not an answer; `is_filled`: a message's background reaches the edge."""
+
+    bar: str = "ansiblue bold"
+    message: str = "bold"
+    is_filled: bool = False
 
 
 class Appearance(Value):
@@ -56,12 +88,18 @@ class Appearance(Value):
 
     can_utf8: bool = True
     has_colour: bool = True
+    has_links: bool = False
+    theme: Theme = Theme()
 
     @classmethod
     def of(cls, environ: Mapping[str, str]) -> Appearance:
         """Return the appearance for standard output and NO_COLOR (https://no-color.org)."""
         encoding = (sys.stdout.encoding or "").lower().replace("-", "")
-        return cls(can_utf8=encoding == "utf8", has_colour=not environ.get("NO_COLOR"))
+        return cls(
+            can_utf8=encoding == "utf8",
+            has_colour=not environ.get("NO_COLOR"),
+            has_links=_has_links(environ),
+        )
 
     def sign(self, sign: str) -> str:
         """Return one of the program's signs, or its replacement in ASCII."""
@@ -76,6 +114,29 @@ class Appearance(Value):
         return "".join(self._coded(style, text) for style, text in row)
 
     def _coded(self, style: str, text: str) -> str:
-        words, text = style.split() if style else (), audited(text)
-        known = [_CODES[word] for word in words if self.has_colour or not word.startswith("ansi")]
-        return f"\x1b[{';'.join(known)}m{text}\x1b[0m" if known and text else text
+        text = audited(text)
+        words = style.split()
+        codes = [code for word in words if (code := self._code(word))]
+        if codes and text:
+            text = f"\x1b[{';'.join(codes)}m{text}\x1b[0m"
+        address = words[-1].removeprefix(_HREF) if words and words[-1].startswith(_HREF) else ""
+        return (
+            f"\x1b]8;;{address}\x1b\\{text}\x1b]8;;\x1b\\" if address and self.has_links else text
+        )
+
+    def _code(self, word: str) -> str:
+        """Return the numbers of a word of a style; empty for a colour where there are none."""
+        if word.startswith(_HREF):
+            return ""
+        if found := _COLOUR.fullmatch(word):
+            kind = 48 if found[1] == "bg" else 38
+            return f"{kind};5;{found[2]}" if self.has_colour else ""
+        return _CODES[word] if self.has_colour or not word.startswith("ansi") else ""
+
+
+def _has_links(environ: Mapping[str, str]) -> bool:
+    """Whether the terminal is known to open hyperlinks (OSC 8), and no multiplexer is in between."""
+    if environ.get("TMUX") or environ.get("STY"):
+        return False
+    is_known = environ.get("TERM_PROGRAM", "") in _LINKING_PROGRAMS
+    return is_known or any(environ.get(name) for name in _LINKING)

@@ -13,7 +13,7 @@ from prompt_toolkit.keys import Keys
 
 from ...machines.value import Value
 from .appearance import Appearance
-from .input_line import InputLine
+from .input_line import REASON, InputLine
 from .screen import Screen
 
 
@@ -90,7 +90,12 @@ KEYS = (
     Key(name="Ctrl-L", bound=(("c-l",),), what="clear the screen", action="clear"),
     Key(name="Ctrl-Z", bound=(("c-z",),), what="suspend; `fg` brings it back", action="suspend"),
     Key(name="Right", bound=(("right",),), what="with a menu open, take its entry", action="right"),
-    Key(name="y, a, n", bound=(), what="and Enter: answer the question that is open"),
+    Key(
+        name="y, a, e, n, r",
+        bound=(("y",), ("a",), ("e",), ("n",), (REASON,)),
+        what="on an empty line: answer the question that is open",
+        action="answer",
+    ),
     Key(name="?", bound=(("?",),), what="on an empty line: these keys", action="help"),
 )
 
@@ -105,6 +110,8 @@ def keys_text(appearance: Appearance, width: int) -> str:
     return appearance.plain("\n".join([*rows, begins]))
 
 
+ALONE = 0.15
+"""Seconds after which a key answers a question, if no other key follows: the begin of a word does not."""
 AGAIN = 2.0
 """Seconds within which a second Ctrl-C leaves."""
 
@@ -135,7 +142,8 @@ class Bindings:
 
     def _bind(self) -> None:
         is_empty = Condition(lambda: not self._line.buffer.text)
-        filters = {"help": is_empty, "right": has_completions}
+        is_asked = Condition(lambda: self._screen.answerable() is not None)
+        filters = {"help": is_empty, "right": has_completions, "answer": is_empty & is_asked}
         for key in KEYS:
             for bound in key.bound:
                 when = ~is_searching & filters.get(key.action, Condition(lambda: True))
@@ -193,6 +201,20 @@ class Bindings:
         if buffer.text.endswith((" ", "/")):
             buffer.start_completion(select_first=False)
         return True
+
+    def _answer(self, event: KeyPressEvent) -> None:
+        """Insert a letter that answers the open question unless another key follows at once."""
+        key, question, pressed = event.data, self._screen.answerable(), self._keys
+        event.current_buffer.insert_text(key)
+        loop = event.app.loop
+        if question is None or loop is None:
+            return
+
+        def answer() -> None:
+            if self._keys == pressed:
+                self._line.answer_by(key, question["id"])
+
+        loop.call_later(ALONE, answer)
 
     # Stopping and leaving -----------------------------------------------------------------------
 

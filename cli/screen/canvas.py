@@ -100,6 +100,11 @@ class Canvas:
         except RuntimeError:  # it was closed just now
             self.drain()
 
+    def changes_in(self, seconds: float) -> None:
+        """Request a redraw after so many seconds; called while drawing."""
+        if self.app is not None and self.app.loop is not None:
+            self.app.loop.call_later(seconds, self.changed)
+
     def drain(self) -> None:
         """Write the pending rows; nothing is drawn below."""
         with self._lock:

@@ -21,7 +21,7 @@ from ...gateway.events.contract import Event, QuestionEvent
 from ...gateway.interface import ChatSession
 from ...machines.disposition import Intent
 from ...machines.value import Value
-from ..question import answering
+from ..question import QuestionAnswer, answer_keys, answering
 from .screen import Screen
 from .status import Status
 
@@ -89,6 +89,9 @@ def waiting_before(status: Status, edited: EditedText | None) -> EditedText | No
     last = free[-1]
     return EditedText(id=last["id"], number=last["number"], text=last["text"], after=status.running)
 
+
+REASON = "r"
+"""The key on a card that begins a reason for a no."""
 
 REMEMBERED = 20
 """Sent texts that are put back into the line if they are rejected."""
@@ -170,13 +173,15 @@ class InputLine:
             self._conversation.edit(None)
         if not text.strip():
             return
+        question = self._screen.questions.first
+        if question is not None and explicit == "auto":
+            keys = answer_keys(question, self._screen.status.folder)
+            if (answer := answering(question, text, keys)) is not None:
+                self.buffer.reset()
+                self._answer(question, answer)
+                return
         self.buffer.reset(append_to_history=True)
         self._screen.echo(shown)
-        question = self._screen.questions.first
-        answer = answering(question, text) if question and explicit == "auto" else None
-        if question is not None and answer is not None:
-            self._answer(question, *answer)
-            return
         self._say(text, self._way(text, explicit, question))
 
     def stop(self) -> None:
@@ -209,12 +214,24 @@ class InputLine:
 
     # Answering ----------------------------------------------------------------------------------
 
-    def _answer(self, question: QuestionEvent, choice: str, reason: str = "") -> None:
-        def answer() -> None:
-            is_open = self._conversation.answer(question["id"], choice, reason)
-            self._screen.answered(question, is_late=not is_open)
+    def answer_by(self, key: str, question: str) -> None:
+        """Answer a question by a key that stands alone in the line; `r` begins a reason."""
+        first = self._screen.questions.first
+        if first is None or first["id"] != question or self.buffer.text != key:
+            return
+        if key == REASON:
+            self.buffer.set_document(Document("n ", 2))
+        for known in answer_keys(first, self._screen.status.folder):
+            if known.key == key:
+                self.buffer.reset()
+                self._answer(first, known.answer)
 
-        self._sender.now(answer)
+    def _answer(self, question: QuestionEvent, answer: QuestionAnswer) -> None:
+        def send() -> None:
+            is_open = answer.send(self._conversation, question)
+            self._screen.answered(question, answer, is_late=not is_open)
+
+        self._sender.now(send)
 
     # Editing queued messages --------------------------------------------------------------------
 

@@ -82,6 +82,8 @@ MENU = 6
 """Rows of the menu."""
 INPUT = 10
 """Maximum number of rows of the input line; a longer text scrolls."""
+FRAMED = 16
+"""Rows of a terminal from which on the input line has a frame."""
 
 STYLE = Style.from_dict(
     {
@@ -90,6 +92,7 @@ STYLE = Style.from_dict(
         "completion-menu.completion.current": "reverse",
         "completion-menu.meta.completion": "bg:default fg:default dim",
         "completion-menu.meta.completion.current": "bg:default fg:default",
+        "frame": "dim",
         "scrollbar.background": "bg:default",
         "scrollbar.button": "bg:default",
     }
@@ -138,12 +141,17 @@ def make_app(
     above = FormattedTextControl(screen.above)
     below = FormattedTextControl(screen.below)
     has_above = Condition(lambda: bool(screen.above()))
+    is_tall = Condition(lambda: screen.canvas.lines >= FRAMED)
+    rule = screen.appearance.sign("─")
     rows = HSplit(
         [
             ConditionalContainer(Window(above, dont_extend_height=True), has_above),
+            ConditionalContainer(Window(height=1), is_tall),
+            ConditionalContainer(Window(char=rule, height=1, style="class:frame"), is_tall),
             field,
             ConditionalContainer(search, Condition(lambda: search.control.is_focusable())),
             ConditionalContainer(CompletionsMenu(max_height=MENU), has_completions),
+            ConditionalContainer(Window(char=rule, height=1, style="class:frame"), is_tall),
             Window(below, height=1, dont_extend_height=True),
         ]
     )

@@ -7,12 +7,15 @@ others stay, so that no text of the model is lost. (CommonMark has more; this is
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from msgspec import field
 
 from ...machines.value import Value
 from ..wrapping import wrapped_pieces
-from .appearance import CODE, DIM, HEAD, Appearance, Piece, Row
+from .appearance import CODE, DIM, HEAD, Appearance, Piece, Row, link_style
+from .highlight import Highlighter
+from .table import MOST_ROWS, is_head, may_be_row, table_rows
 
 _FENCE = re.compile(r"\s*(`{3,}|~{3,})\s*([\w+#.-]*)[^`]*$")
 _HEADING = re.compile(r"(#{1,6})\s+")
@@ -21,8 +24,12 @@ _NUMBER = re.compile(r"\s*\d{1,3}[.)]\s+(?=\S)")
 _QUOTE = re.compile(r"\s*>\s?")
 _RULE = re.compile(r"\s*([-*_])(?:\s*\1){2,}\s*$")
 _TABLE = re.compile(r"\s*\|")
+_ADDRESS = r"[^()\s]+(?:\([^()\s]*\)[^()\s]*)*"
 _INLINE = re.compile(
     r"(?P<tick>`+)(?P<code>.+?)(?<!`)(?P=tick)(?!`)"
+    rf"|\[(?P<label>[^\]\[]+)\]\((?P<address>{_ADDRESS})(?:\s+\"[^\"]*\")?\)"
+    r"|<(?P<angled>https?://[^\s<>]+)>"
+    r"|(?P<bare>https?://[^\s<>()\[\]|\"'`*]*[^\s<>()\[\]|\"'`*.,;:!?])"
     r"|\*\*(?P<bold>\S(?:.*?\S)?)\*\*(?!\*)"
     r"|(?<![\w*])\*(?P<slant>[^\s*](?:[^*]*[^\s*])?)\*(?![\w*])"
 )
@@ -56,32 +63,43 @@ class Markdown:
     def __init__(self, appearance: Appearance) -> None:
         self._appearance = appearance
         self._fence = ""
+        self._code = Highlighter("")
+
+    @property
+    def is_code(self) -> bool:
+        """Whether a code block is open."""
+        return bool(self._fence)
 
     def take(self, text: str) -> Line:
         """Style a complete line; the next line follows it."""
+        if self._fence and not self.ends_code(text):
+            return self.take_code([text])[0]
         line = self.show(text)
         if found := _FENCE.match(text):
-            if not self._fence:
-                self._fence = found[1]
-            elif found[1].startswith(self._fence) and not found[2]:
-                self._fence = ""
+            self._fence = "" if self._fence else found[1]
+            self._code = Highlighter(found[2])
         return line
+
+    def take_code(self, texts: Sequence[str]) -> list[Line]:
+        """Style complete lines of the code block that is open."""
+        return [_code_line(pieces) for pieces in self._code.take(texts)]
+
+    def ends_code(self, text: str) -> bool:
+        """Whether a line ends the code block that is open."""
+        fence = _FENCE.match(text)
+        return bool(fence and fence[1].startswith(self._fence) and not fence[2])
 
     def show(self, text: str, rest: str | None = None) -> Line:
         """Style a line that may still grow.
 
         `rest`: the line continues one whose start was taken before; this is the indent of its rows.
         """
-        fence = _FENCE.match(text)
         if self._fence:
-            is_end = fence and fence[1].startswith(self._fence) and not fence[2]
-            return (
-                self._rule()
-                if is_end
-                else Line(spans=[Span(style=CODE, text=text, at=0)], is_code=True)
-            )
+            is_end = self.ends_code(text)
+            return self._rule() if is_end else _code_line(self._code.show(text))
         if rest is not None:
             return Line(lead=[("", rest)] if rest else [], spans=_inline(text, 0, ""), hang=rest)
+        fence = _FENCE.match(text)
         if fence and "\n" not in text:
             return self._rule(fence[2])
         return self._block(text)
@@ -124,12 +142,29 @@ class Markdown:
         return Line(spans=_inline(text, 0, ""), hang=" " * min(indent, 12))
 
 
+def _code_line(pieces: Sequence[Piece]) -> Line:
+    spans, at = list[Span](), 0
+    for style, text in pieces:
+        spans.append(Span(style=style, text=text, at=at))
+        at += len(text)
+    return Line(spans=spans, is_code=True)
+
+
+def inline_pieces(text: str, style: str) -> list[Piece]:
+    """Style the marks in a text that is no line of its own, such as a cell of a table."""
+    return [(span.style, span.text) for span in _inline(text, 0, style)]
+
+
 def _inline(text: str, base: int, style: str, mark: str = "") -> list[Span]:
     """Split text at its pairs of marks; `base` is its start in the source."""
     spans = list[Span]()
     at = 0
     for found in _INLINE.finditer(text):
         spans.append(Span(style=style, text=text[at : found.start()], at=base + at, mark=mark))
+        if found.lastgroup in ("address", "angled", "bare"):
+            spans += _link(found, base, style, mark)
+            at = found.end()
+            continue
         kind = found.lastgroup if found.lastgroup != "tick" else "code"
         begin = found.start(kind or 0)
         opens = text[found.start() : begin]
@@ -144,6 +179,21 @@ def _inline(text: str, base: int, style: str, mark: str = "") -> list[Span]:
     return [span for span in spans if span.text]
 
 
+def _link(found: re.Match[str], base: int, style: str, mark: str) -> list[Span]:
+    """Split a link: its label, and its address if that is another text."""
+    kind = found.lastgroup or ""
+    name = "label" if kind == "address" else kind
+    styled = f"{style} {link_style(found[kind])}".strip()
+    opens = mark + found[0][: found.start(name) - found.start()]
+    label = Span(style=styled, text=found[name], at=base + found.start(name), mark=opens)
+    if kind != "address" or found["label"] == found["address"]:
+        return [label]
+    shown = found[0][found.end("label") + 1 - found.start() :]
+    at = base + found.end("label")
+    dim = f"{style} {DIM} {link_style(found[kind])}".strip()
+    return [label, Span(style=style, text=" ", at=at), Span(style=dim, text=shown, at=at + 1)]
+
+
 # Streaming ----------------------------------------------------------------------------------------
 
 
@@ -152,38 +202,89 @@ LIVE = 5
 
 
 class Stream:
-    """Makes rows of an answer that streams: each row is returned once, the last ones by `finish`."""
+    """Makes rows of an answer that streams: each row is returned once, the last ones by `finish`.
+
+    The lines of a table are kept until it ends.
+    """
 
     def __init__(self, appearance: Appearance) -> None:
+        self._appearance = appearance
         self._markdown = Markdown(appearance)
         self._text = ""
         self._rest: str | None = None
+        self._table: list[str] = []
 
     def feed(self, text: str, width: int) -> list[Row]:
         """Take in more text; return the rows that are finished with it."""
-        rows = list[Row]()
         *whole, self._text = (self._text + text.expandtabs(4)).split("\n")
-        for line in whole:
-            rows += self._taken(line, width)
+        rows = self._whole(whole, width)
         if len(self._text) > width * LIVE:
+            rows += self._end_table(width)
             rows += self._unfinished_rows(width)
         return rows
 
     @property
     def is_unfinished(self) -> bool:
-        """Whether the last line is not complete."""
-        return bool(self._text)
+        """Whether the last line, or a table, is not complete."""
+        return bool(self._text or self._table)
 
     def live(self, width: int) -> list[Row]:
-        """Return the rows of the unfinished line; none if it is empty."""
-        return _rows(self._shown(), width) if self._text else []
+        """Return the rows of the table and of the line that are not complete."""
+        rows = self._table_rows(width)
+        return [*rows, *_rows(self._shown(), width)] if self._text else rows
 
     def finish(self, width: int) -> list[Row]:
         """End the line, and the answer."""
-        rows = self._taken(self._text, width) if self._text else []
+        rows = self._whole([self._text] if self._text else [], width)
+        rows += self._end_table(width)
         self._text, self._rest = "", None
         self._markdown.reset()
         return rows
+
+    def _whole(self, lines: Sequence[str], width: int) -> list[Row]:
+        """Take in complete lines; those of a code block together."""
+        rows, code = list[Row](), list[str]()
+        for line in lines:
+            is_plain = self._rest is None
+            if self._markdown.is_code and is_plain and not self._markdown.ends_code(line):
+                code.append(line)
+                continue
+            rows += self._coded(code, width)
+            code = []
+            if not (is_plain and self._takes_row(line)):
+                rows += self._end_table(width)
+                if is_plain and not self._markdown.is_code and may_be_row(line):
+                    self._table = [line]
+                else:
+                    rows += self._taken(line, width)
+            elif len(self._table) > MOST_ROWS:
+                head = self._table[:2]
+                rows += self._end_table(width)
+                self._table = head
+        return rows + self._coded(code, width)
+
+    def _coded(self, code: Sequence[str], width: int) -> list[Row]:
+        lines = self._markdown.take_code(code) if code else []
+        return [row for line in lines for row in _rows(line, width)]
+
+    def _takes_row(self, line: str) -> bool:
+        """Add a line to the table, if it belongs there."""
+        if not self._table or "|" not in line:
+            return False
+        if len(self._table) == 1 and not is_head([*self._table, line]):
+            return False
+        self._table.append(line)
+        return True
+
+    def _end_table(self, width: int) -> list[Row]:
+        rows, self._table = self._table_rows(width), []
+        return rows
+
+    def _table_rows(self, width: int) -> list[Row]:
+        """Return the table as it is drawn; a first line that is not known to begin one as a line."""
+        if len(self._table) > 1:
+            return table_rows(self._table, width, self._appearance, inline_pieces)
+        return [row for line in self._table for row in _rows(self._markdown.show(line), width)]
 
     def _taken(self, text: str, width: int) -> list[Row]:
         if self._rest is not None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from prompt_toolkit.formatted_text import StyleAndTextTuples
+from prompt_toolkit.utils import get_cwidth
 
 from ...gateway.events.contract import Event, QuestionEvent, ToolCallView, is_aside
 from ...gateway.terminal import audited, exposed
@@ -15,16 +16,16 @@ from ...machines.errors import ToolError
 from ...ports.tools.file_tools import replaced
 from ...ports.tools.place import find_place
 from ..following import ends_answer
-from ..question import Questions
+from ..question import AnswerKey, QuestionAnswer, Questions, answer_keys
 from ..wrapping import wrapped, wrapped_pieces
-from .appearance import DIM, HEAD, Appearance, Row
+from .appearance import ASKS, DIM, Appearance, Row, drawable
 from .bar import bar
 from .canvas import Canvas
 from .status import Status
 from .transcript import Transcript, diff_rows
 
-CHOICES_LINE = "[y]es  [a]lways  [n]o"
-HINT = " + Enter · a: this very call · n REASON"
+GUARD = 0.5
+"""Seconds for which a card must have been shown before a key answers it; a key typed ahead does not."""
 MOST = 8
 """Maximum number of rows of a card; the card says how many are left out."""
 
@@ -36,20 +37,38 @@ def card_rows(
     width: int,
     appearance: Appearance,
     change: str = "",
+    keys: Sequence[AnswerKey] = (),
+    *,
+    is_lit: bool = True,
 ) -> list[Row]:
     """Return the card of a question above the input line; `count` is the number of open questions.
 
-    `change` is what a write would replace, in the words of the tool (`replacing`).
+    `change` is what a write would replace, in the words of the tool (`replacing`); `is_lit`: the keys
+    act.
     """
-    more = f" (1 of {count})" if count > 1 else ""
-    asker = f"{who} asks: " if who else ""
-    head: Row = [
-        ("ansiyellow bold", f"{exposed(asker)}may `{exposed(question['tool'])}` run?"),
-        (DIM, f"{more}  {question['id']}"),
-    ]
-    rows = [*wrapped_pieces(head, width), *_what(question, change, width - 2, appearance)]
-    keys: Row = [("bold", CHOICES_LINE), (DIM, appearance.plain(HINT))]
-    return [*rows, *wrapped_pieces(keys, width)]
+    more = f"  1 of {count}" if count > 1 else ""
+    asker = f"{exposed(who)} asks: may" if who else "May"
+    head: Row = [(f"{ASKS} bold", f"{asker} `{exposed(question['tool'])}` run?"), (DIM, more)]
+    bar = f"{appearance.sign('▌')} "
+    room = max(1, width - len(bar))
+    rows = [*wrapped_pieces(head, room), *_what(question, change, room - 2, appearance)]
+    rows += _keys_rows(keys, "bold" if is_lit else DIM, room, appearance)
+    return [[(ASKS, bar), *row] for row in rows]
+
+
+def _keys_rows(
+    keys: Sequence[AnswerKey], style: str, width: int, appearance: Appearance
+) -> list[Row]:
+    """Return the keys of a card, as many in a row as fit; a reason can only be typed."""
+    rows: list[Row] = [[]]
+    for key, words in (*((known.key, known.words) for known in keys), ("r", "no, with a reason")):
+        used = sum(get_cwidth(text) for _, text in rows[-1])
+        between = appearance.plain(" · ") if used else ""
+        if used and used + len(between) + len(key) + 1 + get_cwidth(words) > width:
+            rows.append([])
+            between = ""
+        rows[-1] += [(DIM, between), (style, key), (DIM, f" {words}")]
+    return [row for line in rows for row in wrapped_pieces(line, width, "  ")]
 
 
 def settled_line(question: QuestionEvent, what: str) -> str:
@@ -88,8 +107,11 @@ def _what(question: QuestionEvent, change: str, width: int, appearance: Appearan
 STREAMED = ("text", "thinking", "output", "progress", "queue")
 """Events that say nothing of what becomes of a message."""
 
-ECHOED = 12
-"""Maximum number of rows of the echo of a sent message."""
+
+LONGEST_ECHO = 1.0
+"""Seconds after which a sent message is shown, though it is not known what it does."""
+BESIDES = 5
+"""Rows of the lower part beside those above the input line: the line, its frame, the bar."""
 
 
 class Screen:
@@ -104,7 +126,9 @@ class Screen:
         self.questions = Questions()
         self.note: Callable[[], str] = str
         self._changes: dict[str, str] = {}
+        self._shown = ("", 0.0)
         self._echoes: list[str] = []
+        self._echoed = 0.0
         self._lock = threading.RLock()
         self._transcript = Transcript(
             appearance, self._width, canvas.print, shows_queued=shows_queued
@@ -133,18 +157,10 @@ class Screen:
 
         The answer that it cuts off is finished above it.
         """
-        rows = wrapped(audited(text).expandtabs(4), self._width() - 2)
-        left = len(rows) - ECHOED
-        rows = (
-            [*rows[: ECHOED - 1], self.appearance.plain(f"… {left + 1} more")] if left > 0 else rows
-        )
-        lines = [
-            self.appearance.printed([(HEAD, "> " if at == 0 else "  "), ("", row)])
-            for at, row in enumerate(rows)
-        ]
         with self._lock:
-            self._echoes += ["", *lines]
-            if not self._transcript.is_unfinished:
+            self._echoes.append(text)
+            self._echoed = time.monotonic()
+            if not (self._transcript.is_unfinished or self.status.is_busy):
                 self._print_echoes()
 
     def _settle_echo(self, event: Event) -> None:
@@ -157,33 +173,39 @@ class Screen:
         self._print_echoes()
 
     def _print_echoes(self) -> None:
-        rows, self._echoes = self._echoes, []
-        self.canvas.print(rows)
+        texts, self._echoes = self._echoes, []
+        for text in texts:
+            self._transcript.message(text)
 
     def unfold(self) -> bool:
         """Print the last tool call whole, or the one before; False for none left."""
         with self._lock:
             return self._transcript.unfold()
 
-    def answered(self, question: QuestionEvent, *, is_late: bool = False) -> None:
+    def answered(
+        self, question: QuestionEvent, answer: QuestionAnswer, *, is_late: bool = False
+    ) -> None:
         """Remove a card: its question was answered now, or, `is_late`, before."""
         with self._lock:
             self.questions.drop(question)
-            if is_late:
-                self._transcript.write(settled_line(question, "was not open any more"))
+            late = settled_line(question, "was not open any more")
+            self._transcript.report(late if is_late else answer.report)
         self.canvas.changed()
 
     def above(self) -> StyleAndTextTuples:
         """Return the rows above the input line: live rows, the card, a note."""
         width = self._width()
         with self._lock:
+            if self._echoes and time.monotonic() - self._echoed > LONGEST_ECHO:
+                self._print_echoes()
             rows = self._transcript.live(width, max(1, self.canvas.lines // 3))
-            rows += self._card(width)
+            card = self._card(width)
+            rows += [[], *card] if card else []
             if note := self.note():
                 rows += [[(DIM, line)] for line in wrapped(note, width)]
         pieces = StyleAndTextTuples()
-        for row in rows[-max(1, self.canvas.lines - 3) :]:
-            pieces += [*((style, audited(text)) for style, text in row), ("", "\n")]
+        for row in rows[-max(1, self.canvas.lines - BESIDES) :]:
+            pieces += [*((drawable(style), audited(text)) for style, text in row), ("", "\n")]
         return pieces[:-1]
 
     def below(self) -> StyleAndTextTuples:
@@ -208,8 +230,26 @@ class Screen:
         who = self.status.names.get(first["session"], "") if "parent" in first else ""
         if first["id"] not in self._changes:
             self._changes = {first["id"]: replacing(first, self.status.folder)}
-        change = self._changes[first["id"]]
-        return card_rows(first, len(self.questions.all), who, width, self.appearance, change)
+        if self._shown[0] != first["id"]:
+            self._shown = first["id"], time.monotonic()
+            self.canvas.changes_in(GUARD)
+        return card_rows(
+            first,
+            len(self.questions.all),
+            who,
+            width,
+            self.appearance,
+            self._changes[first["id"]],
+            answer_keys(first, self.status.folder),
+            is_lit=self.answerable() is not None,
+        )
+
+    def answerable(self) -> QuestionEvent | None:
+        """Return the question whose card has been shown long enough for a key to answer it."""
+        first = self.questions.first
+        shown, since = self._shown
+        is_seen = first is not None and first["id"] == shown and time.monotonic() - since >= GUARD
+        return first if is_seen else None
 
     def _width(self) -> int:
         return self.canvas.columns - 1

@@ -18,6 +18,7 @@ from ..plain import PlainInterface
 from ..wrapping import fitted, wrapped, wrapped_pieces
 from .appearance import ADDED, BAD, CODE, DIM, GOOD, HEAD, REMOVED, Appearance, Piece, Row
 from .bar import duration
+from .blocks import INDENT, Blocks, Kind, message_rows, title_line
 from .markdown import Stream
 
 # Tool calls on the screen: one row each when they end, a diff below an edit, all of it on demand
@@ -170,6 +171,9 @@ def _diff_row(line: str, width: int, look: Appearance) -> Row:
     return [piece]
 
 
+_READ = frozenset({"result", "reverted", "error", "recovered", "saved_queues", "side_talk_ended"})
+"""Events whose text is there to be read; the other notices are dimmed."""
+
 REMEMBERED = 100
 """Calls that can be unfolded by a key; `/show` knows all."""
 MOST_RUNNING = 4
@@ -194,7 +198,9 @@ class Transcript:
     ) -> None:
         self._look = look
         self._width = width
-        self._emit = emit
+        self._blocks = Blocks(emit)
+        self._is_dim = False
+        self._deferred: list[tuple[Kind, list[Row]]] = []
         self._stream = Stream(look)
         self._running: dict[str, tuple[ToolCallView, float]] = {}
         self._printed: dict[str, str] = {}
@@ -203,7 +209,6 @@ class Transcript:
         self._ended: deque[tuple[ToolCallView, str, int]] = deque(maxlen=REMEMBERED)
         self._unfolded = 0
         self._begun = StartedTurns()
-        self._is_cut = False
         self._thought: list[str] = []
         self._thinking_since = 0.0
         utf8 = look.can_utf8
@@ -223,7 +228,7 @@ class Transcript:
             case "thinking":
                 self._think(clean(event["delta"]))
             case "text":
-                self._rows(self._stream.feed(clean(event["delta"]), self._width()))
+                self._feed(clean(event["delta"]))
             case "tool_started":
                 self._running[event["call"]] = (event, time.monotonic())
             case "output":
@@ -233,9 +238,6 @@ class Transcript:
                 self._end_call(event)
             case "question":
                 self._asked[event["id"].rpartition("-")[2]] = event
-            case "interrupted":
-                self._is_cut = True
-                self._face.hear(event)
             case "turn_started" | "turn_ended":
                 self._stopped, self._running = self._running, {}
                 self._printed.clear()
@@ -243,14 +245,26 @@ class Transcript:
                 self._face.hear(event)
                 if event["type"] == "turn_started":
                     self._begin(begun)
-            case _:
+            case kind:
+                self._is_dim = kind not in _READ
                 self._face.hear(event)
+                self._is_dim = False
 
     def write(self, text: str) -> None:
-        """Print lines of plain text, broken between words."""
-        style = BAD if text.startswith("steersman: ") else ""
-        lines = wrapped(audited(text).removesuffix("\n").expandtabs(4), self._width())
-        self._rows([[(style, line)] for line in lines])
+        """Print lines of plain text, broken between words, as a notice."""
+        style = BAD if text.startswith("steersman: ") else DIM if self._is_dim else ""
+        width = max(1, self._width() - len(INDENT))
+        lines = wrapped(audited(text).removesuffix("\n").expandtabs(4), width)
+        self._between("notice", [[("", INDENT), (style, line)] if line else [] for line in lines])
+
+    def report(self, text: str) -> None:
+        """Print a dim line among the tool calls, such as the answer to a question about one."""
+        line = fitted(audited(text), max(1, self._width() - len(INDENT)), self._look.sign("…"))
+        self._between("tool", [[(DIM, f"{INDENT}{line}")]])
+
+    def message(self, text: str) -> None:
+        """Print a message of the person."""
+        self._between("message", message_rows(text, self._width(), self._look))
 
     @property
     def is_unfinished(self) -> bool:
@@ -264,11 +278,15 @@ class Transcript:
 
     def end_line(self) -> None:
         """Print the line that is unfinished: something else comes, and belongs below it."""
-        self._rows(self._stream.finish(self._width()))
+        self._rows("answer", self._stream.finish(self._width()))
+        self._print_deferred()
 
     def live(self, width: int, most: int) -> list[Row]:
         """Return the rows that still change: the unfinished line, thinking, calls that run."""
         rows = self._stream.live(width)[-most:]
+        kind: Kind = "answer" if rows else "tool"
+        for deferred, below in self._deferred:
+            rows += [[], *below] if deferred == "message" else below
         if self._thought:
             seconds = duration(int(time.monotonic() - self._thinking_since))
             sign = self._look.sign("✻")
@@ -285,25 +303,44 @@ class Transcript:
             ]
         if more := len(calls) - MOST_RUNNING:
             rows += [[(DIM, f"  and {more} more")]] if more > 0 else []
-        return rows
+        empty: list[Row] = [[]]
+        return [*empty * self._blocks.blanks_before(kind), *rows] if rows else []
 
     def unfold(self) -> bool:
         """Print a call whole: the last, and then each time the one before; False for none left."""
         if self._unfolded >= len(self._ended):
             return False
         self._unfolded += 1
-        self._rows(unfolded_rows(*self._ended[-self._unfolded], self._width(), self._look))
+        rows = unfolded_rows(*self._ended[-self._unfolded], self._width(), self._look)
+        self._rows("tool", rows)
         return True
 
+    def _feed(self, delta: str) -> None:
+        """Take in a piece of the answer; what waits for the end of a line is printed at the first one."""
+        if self._deferred and "\n" in delta:
+            line, _, delta = delta.partition("\n")
+            self._rows("answer", self._stream.feed(f"{line}\n", self._width()))
+            self._print_deferred()
+        self._rows("answer", self._stream.feed(delta, self._width()))
+
+    def _between(self, kind: Kind, rows: list[Row]) -> None:
+        """Print rows below the unfinished line of the answer: when it ends, until then they are live."""
+        if self._stream.is_unfinished:
+            self._deferred.append((kind, rows))
+        else:
+            self._rows(kind, rows)
+
+    def _print_deferred(self) -> None:
+        deferred, self._deferred = self._deferred, []
+        for kind, rows in deferred:
+            self._rows(kind, rows)
+
     def _begin(self, said: str) -> None:
-        """Say whose turn it is, above its answer, where that was said long before."""
+        """Name the message of a turn above its answer, if it was sent long before."""
         if said:
-            words, _, number = said.rpartition("  ")
-            words = fitted(" ".join(audited(words).split()), max(8, self._width() - 12), "...")
-            self._rows([[], [(HEAD, "> "), ("", words), (DIM, f"  {number}")]])
-        elif self._is_cut:
-            self._rows([[]])  # below its question and the report of the stop
-        self._is_cut = False
+            text, _, number = said.rpartition("  ")
+            line = title_line(text, self._width() - 12)
+            self._rows("message", message_rows(line, self._width(), self._look, number.strip("()")))
 
     def _think(self, text: str) -> None:
         if not self._thought:
@@ -315,7 +352,7 @@ class Transcript:
         if not self._thought:
             return
         seconds = duration(time.monotonic() - self._thinking_since)
-        self._rows([[(DIM, f"{self._look.sign('✻')} Thought for {seconds}")]])
+        self._rows("tool", [[(DIM, f"{self._look.sign('✻')} Thought for {seconds}")]])
         thought = "".join(self._thought)
         call = ToolCallView(call="", tool="thinking", arguments={})
         self._remember(call, thought, len(thought.encode()))
@@ -329,11 +366,11 @@ class Transcript:
             return
         self._remember(call, end["output"], end["bytes"])
         seconds = time.monotonic() - since if since is not None else None
-        self._rows(ended_rows(call, end, seconds, self._width(), self._look))
+        self._rows("tool", ended_rows(call, end, seconds, self._width(), self._look))
 
     def _remember(self, call: ToolCallView, output: str, size: int) -> None:
         self._ended.append((call, output, size))
         self._unfolded = 0
 
-    def _rows(self, rows: list[Row]) -> None:
-        self._emit([self._look.printed(row) for row in rows])
+    def _rows(self, kind: Kind, rows: list[Row]) -> None:
+        self._blocks.put(kind, [self._look.printed(row) for row in rows])

@@ -70,6 +70,11 @@ class CommandForms(Value):
     is_complete: bool
 
 
+def is_wrapper(program: str) -> bool:
+    """Whether a program runs the command in its arguments."""
+    return program in _WRAPPERS
+
+
 def operators(command: str) -> tuple[str, ...]:
     """List the control operators, substitutions and redirections, in order."""
     return tuple(_OPERATOR.findall(command.strip()))

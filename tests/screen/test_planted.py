@@ -82,6 +82,9 @@ class Pane:
     def changed(self) -> None:
         """There is nothing to draw."""
 
+    def changes_in(self, seconds: float) -> None:
+        """Nor later."""
+
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 def test_no_interface_passes_an_escape_on(kind: Any, capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from prompt_toolkit.layout.screen import Char, Screen
 from prompt_toolkit.utils import get_cwidth
 
-from steersman.cli.screen.appearance import Appearance, Row
+from steersman.cli.screen.appearance import Appearance, Row, link_style
 from steersman.cli.screen.bar import bar, duration
+from steersman.cli.screen.highlight import LOADER, Highlighter
 from steersman.cli.screen.history import InputHistory
 from steersman.cli.screen.input_line import Pastes
 from steersman.cli.screen.layout import breaks_rows, rows_added
@@ -34,6 +35,11 @@ Every value has **one owner**, and `its scope` says *when* it ends; this goes on
 fn main() { let text = String::from("a line of code that is far wider than the narrowest screen"); }
 ```
 | a | table |
+
+| name | what |
+|:--|--:|
+| one | cell |
+see [the page](https://example.org/a_b) or https://example.org/*x* for more
 Use *args, **kwargs and __init__ as they are; 2 * 3 * 4.
 """
 
@@ -67,10 +73,141 @@ def test_a_line_of_markdown(line: str, pieces: list[tuple[str, str]]) -> None:
     assert Markdown(LOOK).take(line).pieces() == pieces
 
 
+@pytest.mark.parametrize(
+    ("line", "pieces"),
+    [
+        (
+            'see [the *page*](https://a.b/c_d?e=1 "title").',
+            [
+                ("", "see "),
+                ("underline href:https://a.b/c_d?e=1", "the *page*"),
+                ("", " "),
+                ("dim underline href:https://a.b/c_d?e=1", '(https://a.b/c_d?e=1 "title")'),
+                ("", "."),
+            ],
+        ),
+        ("[https://a.b](https://a.b)", [("underline href:https://a.b", "https://a.b")]),
+        ("<https://a.b>", [("underline href:https://a.b", "https://a.b")]),
+        ("at https://a.b/*c*.", [("", "at "), ("underline href:https://a.b/", "https://a.b/")]),
+        ("[x](javascript:y)", [("underline", "x"), ("", " "), ("dim underline", "(javascript:y)")]),
+        ("[x](file:///y)", [("underline", "x"), ("", " "), ("dim underline", "(file:///y)")]),
+        ("[no] (link) a[0](b c)", [("", "[no] (link) a[0](b c)")]),
+        ("`[x](https://a.b)`", [("ansicyan", "[x](https://a.b)")]),
+    ],
+)
+def test_a_link(line: str, pieces: list[tuple[str, str]]) -> None:
+    """Its address is there to be read, unless it is the text; only one of the web can be opened."""
+    assert Markdown(LOOK).take(line).pieces()[: len(pieces)] == pieces
+
+
+def test_a_link_is_no_command_to_the_terminal() -> None:
+    """An address with more than printable ASCII is text; without a terminal that links, each is."""
+    look = Appearance(has_links=True)
+    opened = "\x1b]8;;https://a.b\x1b\\\x1b[4mx\x1b[0m\x1b]8;;\x1b\\"
+    assert look.printed([(link_style("https://a.b"), "x")]) == opened
+    assert LOOK.printed([(link_style("https://a.b"), "x")]) == "\x1b[4mx\x1b[0m"
+    for address in (
+        "https://a\x1b\\\x07",
+        "https://a\x9c",
+        "https://ä.b",
+        "https://a b",
+        "ssh://a",
+    ):
+        assert link_style(address) == "underline"
+    assert Appearance.of({"VTE_VERSION": "7000"}).has_links
+    assert not Appearance.of({"VTE_VERSION": "7000", "TMUX": "/tmp/x"}).has_links
+
+
+def streamed(text: str, width: int, look: Appearance = LOOK) -> list[str]:
+    """Return what a text reads like that comes letter by letter, without blanks at the ends."""
+    stream = Stream(look)
+    rows = [row for letter in text for row in stream.feed(letter, width)]
+    return [row.rstrip() for row in text_of([*rows, *stream.finish(width)])]
+
+
+TABLE = """\
+a | b | c
+--|:-:|--:
+one two \\| three | x | 1
+**four** | five and six
+
+after
+"""
+
+
+def test_a_table_is_drawn_when_it_is_whole() -> None:
+    """Columns are as wide as their cells, aligned, and a row that lacks cells has empty ones."""
+    assert streamed(TABLE, 80) == [
+        "a               │      b       │ c",
+        "────────────────┼──────────────┼──",
+        "one two | three │      x       │ 1",
+        "four            │ five and six │",
+        "",
+        "after",
+    ]
+    stream = Stream(LOOK)
+    assert stream.feed("| a | b |\n|--|--|\n| c | d |\n", 80) == []
+    assert stream.is_unfinished
+    assert text_of(stream.live(80)) == ["a │ b", "──┼──", "c │ d"]
+
+
+def test_a_table_fits_the_terminal() -> None:
+    """Wide cells are broken; where the columns would be too narrow, each row is a list."""
+    table = "| name | what |\n|---|---|\n| zod | a library that checks data |\n| yup | older |\n"
+    assert streamed(table, 24) == [
+        "name │ what",
+        "─────┼──────────────────",
+        "zod  │ a library that",
+        "     │ checks data",
+        "─────┼──────────────────",
+        "yup  │ older",
+    ]
+    assert streamed(table, 10, Appearance(can_utf8=False)) == [
+        *("name: zod", "what: a", "  library", "  that", "  checks", "  data", ""),
+        *("name: yup", "what:", "  older"),
+    ]
+
+
+@pytest.mark.parametrize("text", ["a | b\nc | d\n", "| a | b |\n|--|\n", "| a |\n\n| b |\n"])
+def test_lines_with_pipes_are_no_table(text: str) -> None:
+    """Without a second row that says so, they are lines as they are."""
+    assert streamed(text, 80) == text.splitlines()
+
+
+def test_a_table_that_does_not_end_is_drawn_in_parts() -> None:
+    """The memory that it takes has a bound, and no row is lost."""
+    rows = "".join(f"| n{n} | x |\n" for n in range(500))
+    drawn = streamed(f"| a | b |\n|---|---|\n{rows}", 80)
+    assert [row.split()[0] for row in drawn if row.startswith("n")] == [f"n{n}" for n in range(500)]
+
+
+def test_code_is_coloured() -> None:
+    """By its language, over several lines; what is too long or not known has one colour."""
+    LOADER.wait("python")
+    first, second = Highlighter("Python").take(["x = '''a", "def b''' + f(1)  # c"])
+    assert first[-1] == ("ansigreen", "a")
+    assert second[0] == ("ansigreen", "def b")
+    assert second[-1] == ("dim italic", "# c")
+    long = f"x = '{'y' * 600}'"
+    assert Highlighter("python").take([long]) == [[("ansicyan", long)]]
+    assert Highlighter("no-such").take(["x", ""]) == [[("ansicyan", "x")], []]
+
+
+@given(st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=30), max_size=20))
+@settings(max_examples=50, deadline=None)
+def test_colours_change_no_letter(lines: list[str]) -> None:
+    """Whatever a block holds, its lines read as they were."""
+    texts = [line.replace("\n", "") for line in lines]
+    for language in ("python", "html", "sh"):
+        LOADER.wait(language)
+        shown = Highlighter(language).take(texts)
+        assert ["".join(text for _, text in line) for line in shown] == texts
+
+
 def test_code_is_left_alone() -> None:
     """Between fences nothing is a mark, whatever it looks like, until the fence that fits."""
     markdown = Markdown(LOOK)
-    lines = ["````python", "# no **head**", "```", "- no list", "````", "**bold**"]
+    lines = ["````", "# no **head**", "```", "- no list", "````", "**bold**"]
     styles = [{style for style, _ in markdown.take(line).pieces()} for line in lines]
     assert styles == [{"dim"}, {"ansicyan"}, {"ansicyan"}, {"ansicyan"}, {"dim"}, {"bold"}]
 
@@ -160,7 +297,8 @@ def test_a_card_is_no_taller_than_it_may_be() -> None:
     question = called("write", path="a", content="x\n" * 1000)
     rows = text_of(card_rows({**question, "id": "q"}, 1, "", 60, LOOK))
     assert len(rows) < 15
-    assert rows[-1].startswith("[y]es")
+    assert rows[-1].startswith("▌ ")
+    assert all(row.startswith("▌ ") for row in rows)
 
 
 def test_a_card_shows_what_a_write_replaces(tmp_path: Path) -> None:
@@ -170,10 +308,10 @@ def test_a_card_shows_what_a_write_replaces(tmp_path: Path) -> None:
     old = {**called("write", path="a", content=content), "id": "q"}
     rows = text_of(card_rows(old, 1, "", 60, LOOK, replacing(old, tmp_path)))
     shown = ["a", "@@ line 2 @@", " two", " three", "-four", "+4", " five"]
-    assert rows[1:-1] == [f"  {line}".rstrip() if line else "" for line in shown]
+    assert rows[1:-1] == [f"▌   {line}" for line in shown]
     new = {**called("write", path="../b/c", content="1\n2\n"), "id": "q"}
     rows = text_of(card_rows(new, 1, "", 60, LOOK, replacing(new, tmp_path)))
-    assert rows[1:-1] == ["  ../b/c", "  +1", "  +2"]
+    assert rows[1:-1] == ["▌   ../b/c", "▌   +1", "▌   +2"]
 
 
 def busy_status() -> Status:

@@ -93,50 +93,68 @@ def test_a_paste_of_five_thousand_lines(stage: Stage, opened: Open) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("columns", [40, 80, 200])
 def test_a_question_that_is_answered_late(stage: Stage, opened: Open, columns: int) -> None:
-    """The card waits while commands are answered and messages queue; then a letter and Enter answer it.
+    """The card waits while commands are answered and messages queue; then one key answers it.
 
     A second is denied with a reason, which the model reads; a third is withdrawn by Esc.
     """
-    runs = call("shell", command="echo made it")
+    runs = call("shell", command="echo made it; true")
     stage.agent.when("work", uses(runs), uses(runs), uses(runs), says("Done."))
     terminal = opened(size=(columns, 24))
     terminal.types("work")
-    terminal.has("may `shell` run?")
-    terminal.has("[y]es")
+    terminal.has("May `shell` run?")
+    terminal.has("y yes, once")
     terminal.types("/queue")
     terminal.shows("#1 [RUNNING]: work")
     terminal.types("and then this")
     terminal.shows("📥 Queued #2")
     terminal.has_bar("1 question")
-    terminal.types("y")
+    answers(terminal, "y")
+    terminal.shows("You allowed `shell` once.")
     terminal.shows("✓ shell echo made it")
-    terminal.has("q-t1.s2.c1")
-    terminal.types("n use make instead")
+    terminal.has("May `shell` run?")
+    answers(terminal, "r")
+    terminal.has_line("n")
+    terminal.types("use make instead")
+    terminal.shows("You denied `shell`: use make instead")
     terminal.shows("✗ shell")
-    terminal.has("q-t1.s3.c1")
+    terminal.has("May `shell` run?")
     terminal.presses("\x1b")
     terminal.shows("✗ shell")
     terminal.shows("Stopping current task.")
     terminal.has_bar("idle")
-    assert "[y]es" not in "".join(terminal.screen.display[-4:])
+    assert "y yes" not in "".join(terminal.screen.display)
+    assert "▌ y" not in terminal.rows
     told = [one["content"] for one in stage.server.requests[-1].body["messages"]]
     assert any("use make instead" in str(one) for one in told)
+
+
+def is_lit(terminal: Terminal) -> bool:
+    """Whether the keys of a card act: they are bold then."""
+    for at, row in enumerate(terminal.screen.display):
+        if (place := row.find("y yes, once")) >= 0:
+            return bool(terminal.screen.buffer[at][place].bold)
+    return False
+
+
+def answers(terminal: Terminal, key: str) -> None:
+    """Press a key that answers the card that is shown."""
+    terminal.waits(lambda: is_lit(terminal))
+    terminal.presses(key)
 
 
 @pytest.mark.slow
 def test_several_questions_at_once(stage: Stage, opened: Open) -> None:
     """Two calls of one answer ask one after the other; each is counted and answered separately.
 
-    A letter that is left alone in the line is the beginning of something, and answers nothing.
+    A letter with others behind it is the beginning of a message, and answers nothing.
     """
     both = uses(call("shell", command="echo first"), call("shell", command="echo second"))
     stage.agent.when("work", both, says("Done."))
     terminal = opened()
     terminal.types("work")
     terminal.has("echo first")
-    terminal.presses("a")
     terminal.has_bar("working 2 s")
-    terminal.types("ctually, hurry")
+    terminal.types("actually, hurry")
     terminal.shows("📥 Queued #2")
     terminal.types("yes")
     terminal.shows("✓ shell echo first")
@@ -145,6 +163,53 @@ def test_several_questions_at_once(stage: Stage, opened: Open) -> None:
     terminal.shows("✗ shell echo second")
     terminal.shows("Done.")
     assert "always" not in "".join(terminal.screen.display[-4:])
+
+
+@pytest.mark.slow
+def test_a_key_that_was_typed_ahead_answers_nothing(stage: Stage, opened: Open) -> None:
+    """It stays in the line, with all that follows; the card waits on."""
+    door = stage.agent.door("ask")
+    stage.agent.when("work", uses(call("shell", command="echo no"), saying="So", door=door))
+    terminal = opened()
+    terminal.types("work")
+    terminal.shows("So")
+    terminal.presses("y")
+    terminal.has_line("y")
+    door.open()
+    terminal.has("May `shell` run?")
+    terminal.waits(lambda: is_lit(terminal))
+    terminal.presses("n")
+    terminal.has_line("yn")
+    terminal.types(" and more", end="\t")
+    terminal.shows('📥 Queued #2: "yn and more"')
+    terminal.has("May `shell` run?")
+    terminal.has_bar("1 question")
+
+
+@pytest.mark.slow
+def test_three_widths_of_always(stage: Stage, opened: Open) -> None:
+    """`a` allows a program with its subcommand, `e` every edit in the folder; each says so, and holds."""
+    (stage.place.folder / "notes.txt").write_text("one\n")
+    shell = (uses(call("shell", command=f"git status --short {n}")) for n in range(2))
+    edits = (
+        uses(call("edit", path="notes.txt", old="one", new="two")),
+        uses(call("write", path="src/new.txt", content="x\n")),
+    )
+    stage.agent.when("work", *shell, *edits, uses(call("shell", command="git push")), says("Done."))
+    terminal = opened()
+    terminal.types("work")
+    terminal.has("a always shell git status*")
+    answers(terminal, "a")
+    terminal.shows("You allowed `shell git status*` for this session.")
+    terminal.has("May `edit` run?")
+    answers(terminal, "e")
+    terminal.shows("You allowed every edit in this folder for this session.")
+    terminal.shows("✓ edit notes.txt")
+    terminal.shows("✓ write src/new.txt")
+    terminal.has("git push")
+    answers(terminal, "n")
+    terminal.shows("You denied `shell`.")
+    terminal.shows("Done.")
 
 
 @pytest.mark.slow

@@ -79,7 +79,7 @@ def test_a_call_runs_for_whole_seconds() -> None:
 class Paper(Canvas):
     """A canvas that keeps its rows, without their styles."""
 
-    columns = 80
+    columns, lines = 80, 30
 
     def __init__(self) -> None:
         self.rows: list[str] = []
@@ -115,28 +115,68 @@ def test_an_answer_that_is_cut_off_is_finished_above_what_cuts_it() -> None:
     assert paper.rows == [
         "First of all, w0 w1 w2",
         "",
-        "> ok, use yup",
-        'Interrupting for #2: "ok, use yup"',
-        "Stopping current task.",
+        "▌ ok, use yup",
+        '  Interrupting for #2: "ok, use yup"',
+        "  Stopping current task.",
         "",
         "With yup.",
     ]
 
 
-def test_a_queued_message_stands_above_the_line_that_still_grows() -> None:
-    """It cuts nothing off, so the line goes on below it."""
+def test_a_queued_message_waits_for_the_end_of_a_line() -> None:
+    """It splits no line of an answer: it stands below, at once in the rows that still change."""
     screen = Screen(paper := Paper(), Appearance())
+    screen.hear(started("m1", 1))
     screen.hear(text("First of all"))
     screen.echo("then this")
     screen.hear(accepted("m2", 2, "queue", "then this") | {"ack": "queued"})
-    screen.hear(text(", w0\n"))
-    assert paper.rows == ["", "> then this", '📥 Queued #2: "then this"', "First of all, w0"]
+    assert paper.rows == []
+    below = ["", "▌ then this", '  📥 Queued #2: "then this"']
+    assert "".join(piece[1] for piece in screen.above()).split("\n") == ["First of all", *below]
+    screen.hear(text(", w0\nAnd"))
+    assert paper.rows == ["First of all, w0", *below]
+    screen.hear(text(" more\n"))
+    assert paper.rows[4:] == ["", "And more"]
 
 
 def test_a_notice_about_the_whole_answer_stands_below_it() -> None:
-    """An answer that was cut short is complete; other notices come between its lines."""
+    """A notice stands below the line that it comes into; one about an answer below all of it."""
     screen = Screen(paper := Paper(), Appearance())
-    screen.hear(text("half an answer"))
+    screen.hear(text("half\nan"))
     screen.hear({"type": "notice", "text": "ann: hello"})
+    screen.hear(text(" answer"))
     screen.hear({"type": "notice", "text": "It was cut short.", "ends_answer": True})
-    assert paper.rows == ["ann: hello", "half an answer", "It was cut short."]
+    assert paper.rows == ["half", "an answer", "", "  ann: hello", "  It was cut short."]
+
+
+def test_blocks_are_apart() -> None:
+    """A blank row comes between blocks, none within them or before a notice about a block."""
+    screen = Screen(paper := Paper(), Appearance())
+    screen.write("welcome")
+    screen.echo("work")
+    screen.hear(accepted("m1", 1, "turn", "work"))
+    screen.hear(started("m1", 1))
+    screen.hear(text("\n\nI look.\n\nOnce more.\n\n\n"))
+    for number in (1, 2):
+        call = {"turn": "t1", "session": "s", "call": f"t1.s1.c{number}", "tool": "list"}
+        screen.hear({"type": "tool_started", **call, "arguments": {"path": "."}})
+        end = {"status": "ok", "exit_code": None, "output": "a\nb", "bytes": 3, "lines": 2}
+        screen.hear({"type": "tool_ended", **call, **end})
+    screen.hear({"type": "notice", "text": "noted"})
+    screen.hear(text("Done.\n"))
+    rows = [re.sub(r"\d+ ms", "1 ms", row) for row in paper.rows]
+    assert rows == [
+        "  welcome",
+        "",
+        "▌ work",
+        "",
+        "I look.",
+        "",
+        "Once more.",
+        "",
+        "✓ list . · 1 ms · 2 lines",
+        "✓ list . · 1 ms · 2 lines",
+        "  noted",
+        "",
+        "Done.",
+    ]

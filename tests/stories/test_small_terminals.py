@@ -35,8 +35,8 @@ def opened(stage: Stage, size: tuple[int, int], **environ: str) -> Terminal:
 
 
 def said(terminal: Terminal, start: str) -> list[str]:
-    """Return the rows from the one that begins so, without the empty ones."""
-    rows = [row for row in terminal.rows if row]
+    """Return the rows from the one that begins so, without empty ones and without their indent."""
+    rows = [row.strip() for row in terminal.rows if row]
     first = next(at for at, row in enumerate(rows) if row.startswith(start))
     return rows[first:]
 
@@ -59,19 +59,19 @@ def test_forty_columns(stage: Stage) -> None:
     assert said(terminal, "/help lists") == [
         "/help lists the commands, ? the keys.",
         "Ctrl-D leaves; everything is saved.",
-        "> explain ownership to me, please, and",
-        "  without a book",
-        "> hello",
-        '📥 Queued #2: "hello"',
+        "▌ explain ownership to me, please, and",
+        "▌ without a book",
         BEGIN,
-        "> please stop",
+        "▌ hello",
+        '📥 Queued #2: "hello"',
+        "▌ please stop",
         '⚠️ Interrupt detected: "stop"',
         "Stopping current task.",
         "Held: 1 waiting. /queue resume runs",
         "them.",
         "Saved, with 1 interrupted and 1",
-        "waiting. Continue with: steersman chat",
-        f"--resume {stage.stored()['id']}",
+        "waiting. Continue with: steersman",
+        f"chat --resume {stage.stored()['id']}",
     ]
 
 

@@ -1,0 +1,122 @@
+"""Tables of Markdown: columns as wide as their cells, or as the terminal allows.
+
+A table is drawn when it is complete, since its last row can widen a column. Where the columns would
+become too narrow to read, each row is listed as lines of `header: cell`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+
+from prompt_toolkit.utils import get_cwidth
+
+from ..wrapping import wrapped_pieces
+from .appearance import DIM, HEAD, Appearance, Piece, Row
+
+Inline = Callable[[str, str], list[Piece]]
+"""Styles the marks in a text; the second text is the style that it has already."""
+
+MOST_ROWS = 200
+"""Rows after which a table that still grows is drawn; the rest follows as one with the same head."""
+NARROWEST = 8
+"""Columns of a column that had to be narrowed; below that, rows are listed."""
+
+_DELIMITER = re.compile(r"\s*\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?\s*")
+_PIPE = re.compile(r"(?<!\\)\|")
+
+
+def may_be_row(line: str) -> bool:
+    """Whether a line could belong to a table."""
+    return line.lstrip().startswith("|") or " | " in line
+
+
+def is_head(lines: Sequence[str]) -> bool:
+    """Whether two lines begin a table: a row, and a delimiter with as many columns."""
+    head, delimiter = lines[:2]
+    is_delimiter = "-" in delimiter and bool(_DELIMITER.fullmatch(delimiter))
+    return is_delimiter and len(cells(head)) == len(cells(delimiter))
+
+
+def cells(line: str) -> list[str]:
+    """Split a row at its pipes; one behind a backslash is part of a cell."""
+    inner = line.strip().removeprefix("|")
+    inner = inner[:-1] if inner.endswith("|") and not inner.endswith("\\|") else inner
+    return [cell.strip().replace("\\|", "|") for cell in _PIPE.split(inner)]
+
+
+def table_rows(lines: Sequence[str], width: int, look: Appearance, inline: Inline) -> list[Row]:
+    """Draw a table from its lines: the head, the delimiter, and the rows."""
+    head = cells(lines[0])
+    aligns = [_align(cell) for cell in cells(lines[1])]
+    body = [(cells(line) + [""] * len(head))[: len(head)] for line in lines[2:]]
+    heads = [inline(cell, HEAD) for cell in head]
+    rows = [[inline(cell, "") for cell in row] for row in body]
+    natural = [max(map(_broad, column)) for column in zip(heads, *rows, strict=True)]
+    between = f" {look.sign('│')} "
+    room = width - len(between) * (len(head) - 1)
+    level = next((n for n in range(room, 0, -1) if _total(natural, n) <= room), 0)
+    if level < min(NARROWEST, max(natural)):
+        return _listed(heads, rows, width)
+    widths = [max(1, min(broad, level)) for broad in natural]
+    rule: Row = [(DIM, look.sign("─┼─").join(look.sign("─") * broad for broad in widths))]
+    drawn = [_drawn(row, widths, aligns, between) for row in (heads, *rows)]
+    is_apart = any(len(block) > 1 for block in drawn[1:])
+    result = [*drawn[0], rule]
+    for at, block in enumerate(drawn[1:]):
+        result += [rule, *block] if is_apart and at else block
+    return result
+
+
+def _total(natural: Sequence[int], level: int) -> int:
+    return sum(min(broad, level) for broad in natural)
+
+
+def _broad(pieces: Sequence[Piece]) -> int:
+    return get_cwidth("".join(text for _, text in pieces))
+
+
+def _align(delimiter: str) -> str:
+    ends = delimiter[:1] == ":", delimiter[-1:] == ":"
+    return "center" if all(ends) else "right" if ends[1] else "left"
+
+
+def _drawn(
+    row: Sequence[list[Piece]], widths: Sequence[int], aligns: Sequence[str], between: str
+) -> list[Row]:
+    """Draw one row of a table, which may be several of the terminal."""
+    columns = [wrapped_pieces(cell, broad) for cell, broad in zip(row, widths, strict=True)]
+    drawn = list[Row]()
+    for at in range(max(map(len, columns))):
+        line = list[Piece]()
+        for place, (column, broad, align) in enumerate(zip(columns, widths, aligns, strict=True)):
+            cell = column[at] if at < len(column) else []
+            left, right = _padding(broad - _broad(cell), align)
+            is_last = place == len(widths) - 1
+            line += [("", " " * left), *cell, ("", "" if is_last else " " * right)]
+            line += [] if is_last else [(DIM, between)]
+        drawn.append([piece for piece in line if piece[1]])
+    return drawn
+
+
+def _padding(left: int, align: str) -> tuple[int, int]:
+    left = max(0, left)
+    match align:
+        case "right":
+            return left, 0
+        case "center":
+            return left // 2, left - left // 2
+        case _:
+            return 0, left
+
+
+def _listed(
+    heads: Sequence[list[Piece]], rows: Sequence[list[list[Piece]]], width: int
+) -> list[Row]:
+    """List each row as lines of `header: cell`, with an empty row between two."""
+    listed = list[Row]()
+    for row in rows or [[[] for _ in heads]]:
+        listed += [[]] if listed else []
+        for head, cell in zip(heads, row, strict=True):
+            listed += wrapped_pieces([*head, (HEAD, ": "), *cell], width, "  ")
+    return listed
