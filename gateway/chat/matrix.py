@@ -43,13 +43,13 @@ from pydantic import BaseModel, ConfigDict, field_validator, model_validator
 
 from ...machines.errors import ConfigError, SteersmanError
 from ...machines.value import Value
-from .matrix_connection import REQUEST, Refusal, ask, connect, fetch, log_in, log_out
+from .matrix_connection import REQUEST, MatrixRefusal, ask, connect, fetch, log_in, log_out
 from .matrix_content import LARGEST_TEXT, bare, change_content, message_content, reactions
 from .matrix_events import (
     CHOICES,
     LARGEST_FILE,
-    Attachment,
     Event,
+    MatrixFile,
     is_entry,
     one_line,
     plain,
@@ -195,10 +195,10 @@ class Matrix:
             try:
                 batch = await self._listen(memory)
                 pause = _FIRST_PAUSE
-            except (OSError, NotSent, Refusal) as error:
+            except (OSError, NotSent, MatrixRefusal) as error:
                 if self._closing.is_set():
                     return
-                if isinstance(error, Refusal) and not error.is_logged_out:
+                if isinstance(error, MatrixRefusal) and not error.is_logged_out:
                     raise _config_error(error) from error
                 self._connected.clear()
                 wait = max(pause, error.seconds if isinstance(error, NotSent) else 0.0)
@@ -250,7 +250,7 @@ class Matrix:
                 if room_id not in joined:
                     await ask(f"join {name}", JoinResponse, client.join(name))
                 is_encrypted = await _is_encrypted(client, room_id)
-            except Refusal as error:
+            except MatrixRefusal as error:
                 if not self._has_entered:
                     hint = "Invite the account to the room, or correct the name."
                     raise ConfigError(error.message, hint) from error
@@ -266,7 +266,7 @@ class Matrix:
         try:
             login = log_in(client, token=self._token, password=self._password, device=device)
             account = await login
-        except Refusal as error:
+        except MatrixRefusal as error:
             if self._password and error.is_logged_out:
                 client.access_token = ""  # the next attempt logs in with the password
                 raise
@@ -308,7 +308,7 @@ class Matrix:
             )
             try:
                 page = await ask("read what was missed", RoomMessagesResponse, request)
-            except Refusal as error:
+            except MatrixRefusal as error:
                 if error.is_logged_out:
                     raise
                 return missed[::-1], False  # out of the room by now
@@ -400,7 +400,7 @@ class Matrix:
             request = self._live().room_get_event(room_id, event_id)
             try:
                 found = await ask("read a message", RoomGetEventResponse, request)
-            except Refusal as error:
+            except MatrixRefusal as error:
                 if error.is_logged_out:
                     raise
                 self._authors[key] = None
@@ -411,7 +411,7 @@ class Matrix:
         self._authors.move_to_end(key)
         return self._authors[key]
 
-    async def _file(self, attachment: Attachment) -> SentFile:
+    async def _file(self, attachment: MatrixFile) -> SentFile:
         """Return a file, with its content if it is a text and short; its author may lie about both."""
         text = None
         if attachment.is_text and attachment.media and attachment.size <= LARGEST_FILE:
@@ -420,7 +420,7 @@ class Matrix:
                 text = None if "\0" in content else content
         return SentFile(name=attachment.name, size=attachment.size, text=text)
 
-    async def _download(self, attachment: Attachment) -> bytes:
+    async def _download(self, attachment: MatrixFile) -> bytes:
         _, address = Api.download(attachment.server, attachment.media)
         path = address.partition("?")[0]  # which has a token that servers refuse beside the header
         return await fetch(self._live(), path, LARGEST_FILE, _DOWNLOAD)
@@ -458,7 +458,7 @@ class Matrix:
                     room_id, "m.room.message", _notice(_ENCRYPTED), f"encrypted {room_id}"
                 )
                 await ask("leave a room", RoomLeaveResponse, client.room_leave(room_id))
-        except (OSError, NotSent, Refusal):
+        except (OSError, NotSent, MatrixRefusal):
             await self._forget_direct(room_id, memory)
 
     async def _forget_direct(self, room_id: str, memory: Memory) -> None:
@@ -472,7 +472,7 @@ class Matrix:
         request = self._live().joined_members(room_id)
         try:
             found = await ask("list the members", JoinedMembersResponse, request)
-        except Refusal:
+        except MatrixRefusal:
             return False
         return len(found.members) <= 2
 
@@ -495,7 +495,7 @@ class Matrix:
         """Show that the agent is at work."""
         room_id = self._ids.get(room) or room
         if self._client and self._connected.is_set() and self._name(room_id):
-            with suppress(OSError, NotSent, Refusal):
+            with suppress(OSError, NotSent, MatrixRefusal):
                 request = self._client.room_typing(room_id, is_typing, _TYPING)
                 await ask("show typing", RoomTypingResponse, request)
 
@@ -515,7 +515,7 @@ class Matrix:
         request = self._live().room_send(room_id, kind, content, f"steersman-{transaction}")
         try:
             event_id: str = (await ask("send a message", RoomSendResponse, request)).event_id
-        except Refusal as error:
+        except MatrixRefusal as error:
             raise NotSent(error.message, seconds=REQUEST if error.is_logged_out else 0.0) from error
         return event_id
 
@@ -567,14 +567,14 @@ class Matrix:
                 lines += [await self._check_room(client, name, joined) for name in self._rooms]
             finally:
                 if self._password:
-                    with suppress(OSError, NotSent, Refusal):
+                    with suppress(OSError, NotSent, MatrixRefusal):
                         await log_out(client)
         except OSError as error:
             hint = "See `server` in [gateways.matrix]."
             raise SteersmanError(
                 f"{self._settings.server}: {one_line(str(error))}", hint
             ) from error
-        except Refusal as error:
+        except MatrixRefusal as error:
             raise _config_error(error) from error
         finally:
             await client.close()
@@ -660,7 +660,7 @@ async def _state(client: AsyncClient, room_id: str, kind: str) -> Event | None:
     try:
         found: Any = await ask("read the room", RoomGetStateEventResponse, request)
         return table(found.content)
-    except Refusal as error:
+    except MatrixRefusal as error:
         if error.code == "M_NOT_FOUND":
             return None
         raise
@@ -699,5 +699,5 @@ def _encrypted(name: str) -> ConfigError:
     return ConfigError(f"{name} is encrypted, and encrypted rooms cannot be read", hint)
 
 
-def _config_error(error: Refusal) -> ConfigError:
+def _config_error(error: MatrixRefusal) -> ConfigError:
     return ConfigError(error.message, "`steersman gateways check` shows what the server allows.")
