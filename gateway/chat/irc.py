@@ -23,7 +23,7 @@ from .irc_reader import IrcIds, IrcReader
 from .irc_room import NEVER_JOINED, NOT_JOINED, IrcRooms
 from .irc_sender import CONFIRM_SECONDS, PREFIX_BYTES, IrcPace, IrcSender
 from .irc_settings import IrcSettings
-from .platform import Inbound, Limits, Memory, NotSent, Outgoing
+from .platform import Inbound, Memory, NotSent, Outgoing, PlatformLimits
 from .platform_parts import BackgroundTasks, pauses
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 60.0  # seconds between two connections
@@ -89,7 +89,7 @@ class Irc:
         for name in rooms:
             if re.search(r"[\s,\0\a:]", name) or not name or len(name.encode()) > 64:
                 raise ConfigError(f"`{washed(name)}` is not the name of a room on IRC")
-        self.limits = Limits(
+        self.limits = PlatformLimits(
             bytes=_room_for_text(len(settings.nick) + 4, rooms),
             lines=1,
             interval=settings.interval,
@@ -138,7 +138,7 @@ class Irc:
             raise self._link.failure
 
     def _ended(self, task: asyncio.Task[None]) -> None:
-        """Hand what ended the connection for good to those who wait for it."""
+        """Hand the error that ends the gateway to the callers that wait for a connection."""
         if not task.cancelled() and (error := task.exception()) is not None:
             self._link.fail(error)
             self._inbox.end()
@@ -267,7 +267,7 @@ class Irc:
 
     async def _joined(self, connection: IrcConnection, history: IrcHistory, name: str) -> None:
         room = self._rooms.find(connection, name)
-        if room is None:  # somebody forced us: nothing there is for us
+        if room is None:  # an operator forced us: nothing there is for us
             connection.write("PART", name)
             return
         room.joined()

@@ -63,7 +63,7 @@ def parsed(raw: bytes) -> Line | None:
     """Return a line, or nothing for what is none.
 
     Text that is not UTF-8 is read as Windows-1252. A name that is not UTF-8 has no reading that
-    nobody else's has, so its lines are ignored.
+    only one name can have, so its lines are ignored.
     """
     raw = raw.strip(b"\r\n")
     try:

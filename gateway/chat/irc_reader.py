@@ -80,11 +80,11 @@ class IrcReader:
         return (connection.fold(wanted) if is_private else ""), is_private
 
     def nick_of(self, sender: str) -> str:
-        """Return the nick that somebody had last; that of an account may be another word."""
+        """Return the nick that a sender had last; that of an account may be another word."""
         return self._nicks.get(sender) or washed(sender.lstrip("~"))
 
     def renamed(self, connection: IrcConnection, old: str, new: str) -> None:
-        """Take in that somebody has another nick."""
+        """Take in that a person has another nick."""
         was = connection.fold(old)
         self._nicks.change(lambda nick: washed(new) if connection.fold(nick) == was else nick)
 

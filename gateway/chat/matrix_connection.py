@@ -92,7 +92,7 @@ class _Client(AsyncClient):  # type: ignore[misc]  # mypy finds no types in the 
         return answer
 
     async def close(self) -> None:
-        """Close the connection for good."""
+        """Close the connection; no request opens it again."""
         self._is_closed = True
         await super().close()
 

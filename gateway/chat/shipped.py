@@ -16,7 +16,8 @@ def _irc(settings: dict[str, Any], rooms: tuple[str, ...]) -> Platform:
 
 
 def _matrix(settings: dict[str, Any], rooms: tuple[str, ...]) -> Platform:
-    from .matrix import Matrix, MatrixSettings
+    from .matrix import Matrix
+    from .matrix_settings import MatrixSettings
 
     return Matrix(MatrixSettings.model_validate(settings), rooms)
 

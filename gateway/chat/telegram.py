@@ -32,7 +32,7 @@ from telegram.error import BadRequest, ChatMigrated, Forbidden, InvalidToken, Te
 
 from ...machines.errors import ConfigError
 from ..terminal import clean
-from .platform import Gap, Inbound, Limits, Memory, NotSent, Outgoing
+from .platform import Gap, Inbound, Memory, NotSent, Outgoing, PlatformLimits
 from .platform_parts import pauses
 from .telegram_chats import TelegramChats
 from .telegram_client import (
@@ -51,7 +51,7 @@ from .telegram_text import TelegramSpan, compose, one_line
 T = TypeVar("T")
 
 KEPT = 86_400.0
-"""Seconds for which the server keeps an update that nobody fetches."""
+"""Seconds for which the server keeps an update that is not fetched."""
 
 _ROOM = re.compile(r"-?[0-9]{1,16}|@[A-Za-z][A-Za-z0-9_]{2,31}")
 
@@ -71,7 +71,7 @@ class Telegram:
         # rest is for the name of who is mentioned. A group takes 20 messages a minute, any chat one a
         # second: https://core.telegram.org/bots/faq
         interval = 3.0 if is_group else 1.0
-        self.limits = Limits(
+        self.limits = PlatformLimits(
             bytes=4000,
             interval=interval,
             edit_interval=interval,
@@ -221,7 +221,7 @@ class Telegram:
         return text, [_entity(span) for span in spans]
 
     async def _look_up(self, room: str, person: str) -> None:
-        """Note the name of a member; without one the message mentions nobody."""
+        """Note the name of a member; without one the message has no mention."""
         try:
             _, user = await self._client.member(self._chats.chat(room), int(person))
         except (TelegramError, Closed, *UNREADABLE):

@@ -93,7 +93,7 @@ class TelegramClient:
         return Chat.de_json(await self.about("getchat", chat), self.bot)
 
     async def member(self, chat: int | str, person: int) -> tuple[str, User]:
-        """Return what somebody is in a chat, such as `administrator`, and who they are."""
+        """Return what a person is in a chat, such as `administrator`, and who they are."""
         found = await self.about("getchatmember", chat, user_id=person)
         return str(found["status"]), User.de_json(found["user"], self.bot)
 
@@ -161,7 +161,7 @@ class TelegramClient:
             pass  # it is too old, or the next try finds the connection broken as well
 
     async def managers(self, chat: int | str) -> list[User]:
-        """Return the people who manage a chat; nobody if the server does not say."""
+        """Return the people who manage a chat; none if the server does not say."""
         try:
             found = await self.about("getchatadministrators", chat)
             users = [User.de_json(manager["user"], self.bot) for manager in found]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Any, cast
 
 from telegram import (
@@ -14,6 +15,7 @@ from telegram import (
     Message,
     MessageReactionUpdated,
     PhotoSize,
+    ReactionType,
     ReactionTypeEmoji,
     Sticker,
     Update,
@@ -103,8 +105,8 @@ class TelegramReader:
             text = await self._client.text_of(found.file_id, size)
             return (SentFile(name=name, size=size, text=text),)
         if isinstance(found, tuple | list):  # the sizes of a photo, the largest last
-            photos = [one for one in cast(list[Any], found) if isinstance(one, PhotoSize)]
-            return tuple(SentFile(name="photo", size=one.file_size or 0) for one in photos[-1:])
+            photos = [photo for photo in cast(list[Any], found) if isinstance(photo, PhotoSize)]
+            return tuple(SentFile(name="photo", size=photo.file_size or 0) for photo in photos[-1:])
         if isinstance(found, Audio | Animation | Video | Voice | VideoNote | Sticker):
             given = getattr(found, "file_name", None) or type(found).__name__.lower()
             return (SentFile(name=one_line(given, 200), size=found.file_size or 0),)
@@ -118,10 +120,10 @@ class TelegramReader:
             return []
         rows = message.reply_markup.inline_keyboard if message.reply_markup else ()
         texts = [
-            one.text
+            button.text
             for row in rows
-            for one in row
-            if query.data and one.callback_data == query.data
+            for button in row
+            if query.data and button.callback_data == query.data
         ]
         sender, name = sender_of(query.from_user)
         self.names.put(sender, name)
@@ -144,8 +146,8 @@ class TelegramReader:
         if room is None or actor is None:
             return []
         sender, name = sender_of(actor)
-        before = {one.emoji for one in change.old_reaction if isinstance(one, ReactionTypeEmoji)}
-        after = [one.emoji for one in change.new_reaction if isinstance(one, ReactionTypeEmoji)]
+        before = _emoji(change.old_reaction)
+        after = _emoji(change.new_reaction)
         return [
             Chosen(
                 id=f"reaction {update_id} {index}",
@@ -160,8 +162,13 @@ class TelegramReader:
         ]
 
 
+def _emoji(reactions: Iterable[ReactionType]) -> list[str]:
+    """Return the emoji of reactions; a platform's own pictures have none."""
+    return [found.emoji for found in reactions if isinstance(found, ReactionTypeEmoji)]
+
+
 def sender_of(actor: User | Chat) -> tuple[str, str]:
-    """Return who did something: a person's number, or `chat:ID`; nobody for a bot."""
+    """Return who did something: a person's number, or `chat:ID`; empty for a bot."""
     if isinstance(actor, User):
         return ("", "") if actor.is_bot else (str(actor.id), one_line(actor.full_name, 128))
     return f"chat:{actor.id}", one_line(title_of(actor), 128)

@@ -79,7 +79,7 @@ def test_people_and_what_is_missing(place: Place) -> None:
     assert bo["can"]["stop others"] is False
     assert said["missing"] == [
         "`bo` has no name on any platform, and is never heard",
-        "nobody on `irc` may approve: what is asked there stays open",
+        "no person on `irc` may approve: what is asked there stays open",
     ]
 
 

@@ -84,7 +84,7 @@ class Chats:
         return self._gateway is not None and self._gateway.poll() is None
 
     def say(self, count: int) -> None:
-        """Have somebody say something in some room, so often."""
+        """Have a person say something in some room, so often."""
         for _ in range(count):
             number = next(self._count)
             who, room = number % len(PEOPLE), self._random.randrange(len(self.crowd.rooms))
@@ -168,7 +168,7 @@ class Chats:
                 self.crowd.say(0, room, "!again")
 
     def unheard(self, labels: list[str]) -> list[str]:
-        """Return those of which no room was told that it was not heard."""
+        """Return those of which no room learned that the gateway was away."""
         gaps = [_gaps(texts) for texts in self._all_texts()]
         return [
             label
@@ -213,7 +213,7 @@ class Chats:
             )
         self.settle()
         if lost := self.lost():
-            wrong += [f"{label}: lost, and no room was told" for label in self.unheard(lost)]
+            wrong += [f"{label}: lost, and the room does not know" for label in self.unheard(lost)]
             self.say_again(lost)
             until(lambda: not self.lost(), 60.0, f"what was said again on {self._platform}")
             self.settle()
