@@ -28,10 +28,10 @@ class Said(Value, tag=True):
     """A person says something, or changes what they said.
 
     `id` names it in its room, and is the same when the platform delivers it again. `sender` is the
-    platform's own name of the person, which no other person can take, and `name` what others see. `to` is the
-    message that it answers, `thread` the thread that it stands in, `replaces` the message that it takes
-    the place of; each empty if there is none. `is_private`: no other person reads that room. `is_addressed`:
-    the platform itself says that it is for this gateway, which a name in the text need not do.
+    platform's own name of the person, which no other person can take, and `name` what others see. `to` is
+    the message that it answers, `thread` the thread that it stands in, `replaces` the message that it
+    takes the place of; each empty if there is none. `is_private`: no other person reads that room.
+    `is_addressed`: the platform itself says that it is for this gateway, such as by a mention.
     """
 
     id: str
