@@ -190,7 +190,7 @@ class Book:
     # Rooms ----------------------------------------------------------------------------------------
 
     async def room(self, room: str) -> tuple[str, int]:
-        """Return the session of a room, and the entry up to which it was narrated; empty and 0 if none."""
+        """Return the session of a room, and the last entry that was narrated; empty and 0 if none."""
         rows = await self._read("SELECT session, seq FROM rooms WHERE room = ?", room)
         return rows[0] if rows else ("", 0)
 

@@ -31,7 +31,9 @@ _STRANGERS = 1_000  # names that are remembered as refused
 _YES = {"yes": "allow", "ok": "allow", "no": "deny"}
 _LATE = "That is at work already, and was not changed: say what is different."
 _OVER = "That question is not open any more."
-_UNKNOWN = "I do not know you, so I read nothing of yours: the person who runs me can add you to [people]."
+_UNKNOWN = (
+    "I do not know you, so I read nothing of yours: the person who runs me can add you to [people]."
+)
 
 
 class RoomInbox:
