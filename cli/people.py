@@ -44,7 +44,7 @@ def check_people(environ: Mapping[str, str], *, as_json: bool) -> int:
         ]
         show_table(("PERSON", "IS", *(deed.upper() for deed in _DEEDS)), cells, environ)
     else:
-        show("Nobody is in [people], so nobody is heard in a chat room.")
+        show("[people] is empty, so no message of a chat room is read.")
     for line in missing:
         warn(line)
     return 1 if missing else 0
@@ -73,7 +73,7 @@ def _missing(config: Config) -> list[str]:
     for gateway in sorted(config.gateways):
         known = [line for line in config.people.values() if gateway in line]
         if not known:
-            found.append(f"nobody has a name on `{gateway}`: nobody is heard there")
+            found.append(f"no person has a name on `{gateway}`: no message is read there")
         elif not any(Right.APPROVE in line.get("may", DEFAULT_RIGHTS) for line in known):
-            found.append(f"nobody on `{gateway}` may approve: what is asked there stays open")
+            found.append(f"no person on `{gateway}` may approve: what is asked there stays open")
     return found

@@ -57,7 +57,7 @@ class Letter(Value):
     """A message that is to be sent: `replaces` is the key of one that it takes the place of.
 
     `item` and `question` are what it is about: people who answer it mean that. `is_held`: it is sent when
-    somebody asks for it.
+    a person asks for it.
     """
 
     outgoing: Outgoing
@@ -190,7 +190,7 @@ class Book:
     # Rooms ----------------------------------------------------------------------------------------
 
     async def room(self, room: str) -> tuple[str, int]:
-        """Return the session of a room, and the entry up to which it was told; empty and 0 if none."""
+        """Return the session of a room, and the last entry that was narrated; empty and 0 if none."""
         rows = await self._read("SELECT session, seq FROM rooms WHERE room = ?", room)
         return rows[0] if rows else ("", 0)
 
@@ -201,7 +201,7 @@ class Book:
     # What people do -------------------------------------------------------------------------------
 
     async def receive(self, room: str, key: str, event: Inbound) -> None:
-        """Keep what somebody did, unless it came before. Raises `Unwritten`."""
+        """Keep what a person did, unless it came before. Raises `Unwritten`."""
         await self._try_to_write(
             (
                 "INSERT OR IGNORE INTO inbox (room, key, data) VALUES (?, ?, ?)",
@@ -228,7 +228,7 @@ class Book:
     # What is said ---------------------------------------------------------------------------------
 
     async def write(self, *letters: Letter, room: str = "", seq: int = 0) -> None:
-        """Keep what is to be said; with `seq`, that the room was told everything up to that entry."""
+        """Keep what is to be said; with `seq`, that the room has everything up to that entry."""
         told = [("UPDATE rooms SET seq = ? WHERE room = ?", (seq, room))] if seq else []
         forgotten = [_forget("outbox", letter.outgoing.room) for letter in letters[:1]]
         await self._write(*map(_insert, letters), *told, *forgotten)

@@ -88,7 +88,7 @@ async def _join(
     people = home.people(gateway)
     if not people:
         raise ConfigError(
-            f"gateway `{gateway}`: nobody may talk here",
+            f"gateway `{gateway}`: no person may talk here",
             f'add who may: [people] ann = {{ {gateway} = "NAME" }}',
         )
     book = Book(home.state / "gateways" / f"{gateway}.sqlite")
@@ -153,7 +153,7 @@ async def _listen(platform: Platform, book: Book, rooms: dict[str, Room]) -> Non
 
 
 async def _keep(book: Book, room: Room, event: Inbound) -> None:
-    """Keep what somebody did; while that cannot be written it waits, and the room learns why once."""
+    """Keep what a person did; while that cannot be written it waits, and the room learns why once."""
     pause, is_said = _FIRST_PAUSE, False
     while True:
         try:
@@ -182,7 +182,7 @@ def _key(event: Inbound) -> str:
 
 
 class Room:
-    """One room and its session: what people do, what the room is told, and what is sent there."""
+    """One room and its session: what people do, what the room learns, and what is sent there."""
 
     def __init__(self, context: GatewayContext, name: str, options: RoomOptions) -> None:
         writer = LetterWriter(name, context.platform.limits, options.parts)
@@ -195,7 +195,7 @@ class Room:
         """Join the room to its session, until this is cancelled. Raises `SteersmanError`."""
         try:
             await self._session.take_up()
-        except SteersmanError as fault:  # whoever says something there learns of it
+        except SteersmanError as fault:  # the next person who says something there learns of it
             log.warning("room %s: its session is not taken up: %s", self._name, fault.message)
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self.inbox.run())

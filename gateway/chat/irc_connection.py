@@ -37,7 +37,7 @@ _LOWER_STRICT = _LOWER | str.maketrans("[]\\", "{}|")
 _LOWER_RFC1459 = _LOWER_STRICT | str.maketrans("^", "~")
 
 
-class Access(Value):
+class IrcAccess(Value):
     """Where to connect, and as whom; the secrets are values, not names of variables."""
 
     host: str
@@ -63,7 +63,7 @@ def parsed(raw: bytes) -> Line | None:
     """Return a line, or nothing for what is none.
 
     Text that is not UTF-8 is read as Windows-1252. A name that is not UTF-8 has no reading that
-    nobody else's has, so its lines are ignored.
+    only one name can have, so its lines are ignored.
     """
     raw = raw.strip(b"\r\n")
     try:
@@ -86,7 +86,7 @@ def parsed(raw: bytes) -> Line | None:
     return line
 
 
-class Connection:
+class IrcConnection:
     """A registered connection; a broken one is not used again.
 
     `nick` is ours at this moment, `caps` what the server acknowledged, `supports` its ISUPPORT tokens,
@@ -94,7 +94,7 @@ class Connection:
     """
 
     def __init__(
-        self, access: Access, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+        self, access: IrcAccess, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
         self.nick = access.nick
         self.caps: set[str] = set()
@@ -108,7 +108,7 @@ class Connection:
         self._tries = 0
 
     @classmethod
-    async def open(cls, access: Access) -> Connection:
+    async def open(cls, access: IrcAccess) -> IrcConnection:
         """Connect and register; raises `OSError`, or `ConfigError` for what no waiting repairs."""
         async with asyncio.timeout(REGISTER_SECONDS):
             try:

@@ -6,7 +6,7 @@ from typing import Literal
 
 from .book import Letter, Subject
 from .parts import parts
-from .platform import Limits, Outgoing
+from .platform import Outgoing, PlatformLimits
 
 MORE = "more"
 """The command of a room that says the next part of a text that was cut."""
@@ -15,7 +15,7 @@ MORE = "more"
 class LetterWriter:
     """Writes texts for one room: `most` messages of each at once; the rest is held for `!more`."""
 
-    def __init__(self, room: str, limits: Limits, most: int) -> None:
+    def __init__(self, room: str, limits: PlatformLimits, most: int) -> None:
         self.room = room
         self.limits = limits
         self.most = most

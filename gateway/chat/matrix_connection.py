@@ -6,7 +6,7 @@ and fails with
 
     OSError     it is not known whether the server has done it: no answer, or one of a broken server
     NotSent     not now: the server asks to wait for `seconds`
-    Refusal     the server will not do it, and says why
+    MatrixRefusal     the server will not do it, and says why
 
 Source: https://spec.matrix.org/latest/client-server-api/
 """
@@ -56,7 +56,7 @@ _PATIENCE = 5.0  # seconds, if the server does not say how long to wait
 logging.getLogger("nio").addHandler(logging.NullHandler())  # no line on a screen
 
 
-class Refusal(SteersmanError):
+class MatrixRefusal(SteersmanError):
     """The server refuses a request; `code` is Matrix's own word for the reason, such as `M_FORBIDDEN`."""
 
     def __init__(self, message: str, code: str) -> None:
@@ -92,7 +92,7 @@ class _Client(AsyncClient):  # type: ignore[misc]  # mypy finds no types in the 
         return answer
 
     async def close(self) -> None:
-        """Close the connection for good."""
+        """Close the connection; no request opens it again."""
         self._is_closed = True
         await super().close()
 
@@ -176,7 +176,7 @@ def _failure(what: str, transport: ClientResponse, response: Any) -> Exception:
         return NotSent(f"cannot {what}: the server asks to wait", seconds=max(seconds, 0.1))
     if not 400 <= status < 500 or status == 408 or not code:
         return ConnectionError(f"cannot {what}: the server answers with HTTP {status}")
-    return Refusal(f"cannot {what}: {code}: {reason}", code)
+    return MatrixRefusal(f"cannot {what}: {code}: {reason}", code)
 
 
 def _header(transport: ClientResponse) -> float:

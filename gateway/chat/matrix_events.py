@@ -30,7 +30,7 @@ _ENDINGS = re.compile(
 _FILES = {"m.file", "m.image", "m.audio", "m.video"}
 
 
-class Attachment(Value):
+class MatrixFile(Value):
     """A file of a message: `server` and `media` say where its content is, if it can be read."""
 
     name: str
@@ -40,7 +40,7 @@ class Attachment(Value):
     is_text: bool = False
 
 
-class Message(Value):
+class MatrixMessage(Value):
     """A message, or the changed one of an edit; `replaces` is then the message that it replaces.
 
     `mentions` are the users that it is for.
@@ -51,7 +51,7 @@ class Message(Value):
     thread: str = ""
     replaces: str = ""
     mentions: tuple[str, ...] = ()
-    attachment: Attachment | None = None
+    attachment: MatrixFile | None = None
 
 
 def table(value: object) -> Event:
@@ -76,7 +76,7 @@ def one_line(text: str, longest: int = 200) -> str:
     return "".join(letter for letter in spaced if letter.isprintable())[:longest]
 
 
-def read_message(content: Event) -> Message | None:
+def read_message(content: Event) -> MatrixMessage | None:
     """Read the content of an `m.room.message`; none if it is a notice, or says nothing.
 
     Notices are what programs say to people; who answers them has loops.
@@ -102,7 +102,7 @@ def read_message(content: Event) -> Message | None:
         return None
     users: object = table(shown.get("m.mentions")).get("user_ids")
     mentions = tuple(map(word, cast("list[object]", users))) if isinstance(users, list) else ()
-    return Message(
+    return MatrixMessage(
         text=text,
         to=to,
         thread=thread,
@@ -121,14 +121,14 @@ def _without_quote(text: str) -> str:
     return "\n".join(lines[quoted:]).removeprefix("\n")
 
 
-def _attachment(content: Event, body: str) -> Attachment:
+def _attachment(content: Event, body: str) -> MatrixFile:
     about = table(content.get("info"))
     name = one_line(word(content.get("filename")) or body) or "file"
     size: object = about.get("size")
     mimetype = word(about.get("mimetype")).partition(";")[0].strip().lower()
     ending = _ENDINGS.fullmatch(name[name.rfind(".") :]) if "." in name else None
     place = _MXC.fullmatch(word(content.get("url")))
-    return Attachment(
+    return MatrixFile(
         name=name,
         size=size if isinstance(size, int) and size >= 0 else 0,
         server=place[1] if place else "",

@@ -1,4 +1,4 @@
-"""What a room is told of its session: events of the journal become messages, each with its own key."""
+"""What a room learns of its session: events of the journal become messages, each with its own key."""
 
 from __future__ import annotations
 

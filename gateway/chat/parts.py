@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..terminal import clean
-from .platform import Limits
+from .platform import PlatformLimits
 
 FENCE = "```"
 _LEAST = 20
 """Characters of a part at the least, whatever the limits say."""
 
 
-def parts(text: str, limits: Limits) -> list[str]:
+def parts(text: str, limits: PlatformLimits) -> list[str]:
     """Cut a text into parts within the limits, at line ends and spaces where there are any.
 
     A block of code that is cut ends in its part and begins again in the next. What would act on a
@@ -39,7 +39,7 @@ def parts(text: str, limits: Limits) -> list[str]:
     return [part for part in found if part.strip()]
 
 
-def _short_lines(text: str, limits: Limits) -> Iterator[str]:
+def _short_lines(text: str, limits: PlatformLimits) -> Iterator[str]:
     """Yield the lines of a text, each short enough to stand in a part with a fence around it."""
     for line in text.split("\n"):
         if _fits(f"{FENCE}\n{line}\n{FENCE}", limits) or not line:
@@ -48,7 +48,7 @@ def _short_lines(text: str, limits: Limits) -> Iterator[str]:
             yield from _folded(line, limits, room=len(FENCE) * 2 + 40)
 
 
-def _folded(line: str, limits: Limits, room: int = 0) -> list[str]:
+def _folded(line: str, limits: PlatformLimits, room: int = 0) -> list[str]:
     """Cut one line at spaces, or anywhere, so that each piece fits with `room` characters to spare."""
     pieces: list[str] = []
     while line and not _fits(line, limits, room):
@@ -60,7 +60,7 @@ def _folded(line: str, limits: Limits, room: int = 0) -> list[str]:
     return [*pieces, line] if line else pieces
 
 
-def _longest(line: str, limits: Limits, room: int) -> int:
+def _longest(line: str, limits: PlatformLimits, room: int) -> int:
     """Return how many characters of a line fit, one at the least."""
     low, high = 1, len(line)
     while low < high:
@@ -69,7 +69,7 @@ def _longest(line: str, limits: Limits, room: int) -> int:
     return low
 
 
-def _fits(text: str, limits: Limits, room: int = 0) -> bool:
+def _fits(text: str, limits: PlatformLimits, room: int = 0) -> bool:
     """Whether a text is within the limits; characters beyond the basic plane count twice."""
     most, most_bytes = limits.characters, limits.bytes
     if limits.lines and text.count("\n") >= limits.lines:

@@ -28,10 +28,10 @@ class Said(Value, tag=True):
     """A person says something, or changes what they said.
 
     `id` names it in its room, and is the same when the platform delivers it again. `sender` is the
-    platform's own name of the person, which nobody else can take, and `name` what others see. `to` is the
-    message that it answers, `thread` the thread that it stands in, `replaces` the message that it takes
-    the place of; each empty if there is none. `is_private`: nobody else reads that room. `is_addressed`:
-    the platform itself says that it is for this gateway, which a name in the text need not do.
+    platform's own name of the person, which no other person can take, and `name` what others see. `to` is
+    the message that it answers, `thread` the thread that it stands in, `replaces` the message that it
+    takes the place of; each empty if there is none. `is_private`: no other person reads that room.
+    `is_addressed`: the platform itself says that it is for this gateway, such as by a mention.
     """
 
     id: str
@@ -102,7 +102,7 @@ class Outgoing(Value):
     mentions: str = ""
 
 
-class Limits(Value):
+class PlatformLimits(Value):
     """What a platform takes.
 
     `bytes` of UTF-8 and `characters` (as the platform counts them) of one message, 0 for any; `lines`
@@ -152,7 +152,7 @@ class Platform(Protocol):
     unreachable server at the start is waited for, too.
     """
 
-    limits: Limits
+    limits: PlatformLimits
 
     @property
     def own_name(self) -> str:

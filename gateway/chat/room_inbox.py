@@ -31,7 +31,9 @@ _STRANGERS = 1_000  # names that are remembered as refused
 _YES = {"yes": "allow", "ok": "allow", "no": "deny"}
 _LATE = "That is at work already, and was not changed: say what is different."
 _OVER = "That question is not open any more."
-_UNKNOWN = "I do not know you, so I do not hear you: whoever runs me can add you to [people]."
+_UNKNOWN = (
+    "I do not know you, so I read nothing of yours: the person who runs me can add you to [people]."
+)
 
 
 class RoomInbox:
@@ -158,7 +160,7 @@ class RoomInbox:
         return next((person for name, person in known if platform.sender_of(name) == sender), None)
 
     def _addressed(self, said: Said) -> tuple[str, bool]:
-        """Return what somebody said without the name of this gateway, and whether that was there.
+        """Return what a person said without the name of this gateway, and whether that was there.
 
         A name alone is a word like any other: an address ends in `:` or `,`, or begins with `@`.
         """
@@ -210,7 +212,7 @@ class RoomInbox:
             await self._command(session, received, line, person, about)
 
     def _refuse(self, received: Received, about: Subject) -> list[Letter]:
-        """Tell somebody once that they are not heard."""
+        """Tell a stranger once that their messages are not read."""
         if about.sender in self._refused or len(self._refused) >= _STRANGERS:
             return []
         self._refused.add(about.sender)

@@ -14,7 +14,7 @@ class RoomOptions(BaseModel):
     """What a gateway's table says of one room.
 
     `on_restart` says what happens to what waited when the gateway ended: it waits, or is resumed. `parts`
-    is in how many messages a text is said at most, until somebody asks for the rest.
+    is in how many messages a text is said at most, until a person asks for the rest.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)

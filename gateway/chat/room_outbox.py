@@ -15,6 +15,7 @@ log = logging.getLogger("steersman.chat")
 
 _BURST = 3  # messages that may follow each other at once
 _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 60.0  # seconds before a failed message is tried again
+_UNKNOWN = ":unknown"  # ends the key of what says that it is not known whether a message arrived
 _WARNING = 10.0  # seconds that a warning may take which is not kept
 
 
@@ -49,7 +50,8 @@ class RoomOutbox:
     async def _send(self, stored: Stored) -> float | None:
         """Send one message; return the seconds to wait before it is tried again, 0 for some time."""
         book, sent = self._book, stored.letter.outgoing
-        can_repeat = self._platform.limits.is_idempotent or bool(stored.message)
+        is_notice = sent.key.endswith(_UNKNOWN)  # twice is better than never
+        can_repeat = self._platform.limits.is_idempotent or bool(stored.message) or is_notice
         if stored.state == "sending" and not can_repeat:
             await self._is_unknown(stored)
             return None
@@ -80,11 +82,9 @@ class RoomOutbox:
     async def _is_unknown(self, stored: Stored) -> None:
         """Say that it is not known whether a message arrived; it is not said twice unasked."""
         await self._book.mark(stored, "unknown")
-        key = stored.letter.outgoing.key
-        if not key.endswith(":unknown"):
-            text = f"My last message may not have arrived: `!{AGAIN}` says it again."
-            unknown = Outgoing(key=f"{key}:unknown", room=self._room, text=text)
-            await self._book.write(Letter(outgoing=unknown))
+        text = f"My last message may not have arrived: `!{AGAIN}` says it again."
+        key = f"{stored.letter.outgoing.key}{_UNKNOWN}"
+        await self._book.write(Letter(outgoing=Outgoing(key=key, room=self._room, text=text)))
 
     async def warn(self, key: str, text: str) -> None:
         """Say something that cannot be kept first, if that is possible now."""

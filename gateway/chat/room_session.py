@@ -1,4 +1,4 @@
-"""The session of one room: taken up again, begun when somebody says something, and followed."""
+"""The session of one room: taken up again, begun with the first message, and followed."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ _HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud8
 Kind = Literal["pre", "code", "bold", "text_mention"]
 
 
-class Span(Value):
+class TelegramSpan(Value):
     """A formatted part of a text; `start` and `end` in UTF-16 code units, as Telegram counts.
 
     `detail` is the language of a `pre`, and the person's id of a `text_mention`.
@@ -54,7 +54,7 @@ def one_line(text: str, most: int) -> str:
 
 def compose(
     text: str, *, is_markdown: bool = False, person: str = "", name: str = ""
-) -> tuple[str, list[Span]]:
+) -> tuple[str, list[TelegramSpan]]:
     """Return what is shown of a text, and its formatting.
 
     With `is_markdown`, code blocks, code and bold become entities; their marks are removed. If `person`
@@ -77,14 +77,16 @@ class _Draft:
 
     def __init__(self) -> None:
         self.text = ""
-        self.spans: list[Span] = []
+        self.spans: list[TelegramSpan] = []
 
     def add(self, text: str, kind: Kind | None = None, detail: str = "") -> None:
         """Append a text, formatted if a kind is given."""
         start = len(self.text)
         self.text += text
         if kind and text.strip():
-            self.spans.append(Span(start=start, end=len(self.text), kind=kind, detail=detail))
+            self.spans.append(
+                TelegramSpan(start=start, end=len(self.text), kind=kind, detail=detail)
+            )
 
     def hide_mentions(self) -> None:
         """Show each `@name` as code; those past the most entities get another `@`."""
@@ -93,12 +95,12 @@ class _Draft:
         for span in code:
             is_code[span.start : span.end] = b"\x01" * (span.end - span.start)
         kept = [span for span in self.spans if span.kind == "text_mention"]
-        hidden: list[Span] = []
+        hidden: list[TelegramSpan] = []
         for found in _MENTION.finditer(self.text):
             if is_code[found.start()]:
                 continue
             if len(kept) + len(hidden) < ENTITIES:
-                hidden.append(Span(start=found.start(), end=found.end(), kind="code"))
+                hidden.append(TelegramSpan(start=found.start(), end=found.end(), kind="code"))
             else:
                 at = found.start()
                 self.text = f"{self.text[:at]}＠{self.text[at + 1 :]}"  # noqa: RUF001 - meant
@@ -108,28 +110,30 @@ class _Draft:
                 kept += _without(span, hidden)
         self.spans = sorted(kept[:ENTITIES], key=lambda span: span.start)
 
-    def finish(self) -> tuple[str, list[Span]]:
+    def finish(self) -> tuple[str, list[TelegramSpan]]:
         """Return the text, and its spans in UTF-16 code units."""
         at = [0]
         for sign in self.text:
             at.append(at[-1] + (2 if sign > "\uffff" else 1))
         spans = [
-            Span(start=at[span.start], end=at[span.end], kind=span.kind, detail=span.detail)
+            TelegramSpan(start=at[span.start], end=at[span.end], kind=span.kind, detail=span.detail)
             for span in self.spans
         ]
         return self.text, spans
 
 
-def _without(span: Span, hidden: list[Span]) -> list[Span]:
+def _without(span: TelegramSpan, hidden: list[TelegramSpan]) -> list[TelegramSpan]:
     """Return the parts of a span that no hidden mention overlaps."""
-    parts: list[Span] = []
+    parts: list[TelegramSpan] = []
     start = span.start
     for hole in (hole for hole in hidden if hole.start < span.end and hole.end > span.start):
         if hole.start > start:
-            parts.append(Span(start=start, end=hole.start, kind=span.kind, detail=span.detail))
+            parts.append(
+                TelegramSpan(start=start, end=hole.start, kind=span.kind, detail=span.detail)
+            )
         start = max(start, hole.end)
     if start < span.end:
-        parts.append(Span(start=start, end=span.end, kind=span.kind, detail=span.detail))
+        parts.append(TelegramSpan(start=start, end=span.end, kind=span.kind, detail=span.detail))
     return parts
 
 

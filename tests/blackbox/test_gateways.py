@@ -1,7 +1,10 @@
 """`steersman gateway` and `steersman people`: what is found, and what is wrong, in words."""
 
 import json
+import re
 import resource
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Generator
@@ -19,6 +22,8 @@ from .conftest import Serve
 
 GROUP, ANN = -100_700, 71
 FREE = resource.RLIM_INFINITY
+EXAMPLE = re.compile(r"^```(?:python|toml)\n# (\S+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+PAGE = Path(__file__).parents[2] / "docs" / "gateways.md"
 
 
 @pytest.fixture
@@ -74,7 +79,7 @@ def test_people_and_what_is_missing(place: Place) -> None:
     assert bo["can"]["stop others"] is False
     assert said["missing"] == [
         "`bo` has no name on any platform, and is never heard",
-        "nobody on `irc` may approve: what is asked there stays open",
+        "no person on `irc` may approve: what is asked there stays open",
     ]
 
 
@@ -141,3 +146,36 @@ def test_a_server_of_a_home_keeps_its_gateways_running(
         assert gateways() != [first]
         assert said_by_bot(telegram).count("Hello Ann.") == 1
     until(lambda: not gateways())
+
+
+@pytest.mark.slow
+def test_the_example_of_the_page_is_a_gateway(
+    place: Place, serve: Serve, tmp_path_factory: pytest.TempPathFactory, tmp_path: Path
+) -> None:
+    """Built and installed by pip, it answers Ann, refuses a stranger, and goes on after a kill."""
+    source, site = tmp_path_factory.mktemp("example"), tmp_path_factory.mktemp("site")
+    files = dict(EXAMPLE.findall(PAGE.read_text("utf-8")))
+    for name, text in files.items():
+        (source / name).write_text(text, "utf-8")
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-index", "--no-deps"]
+    command = [*pip, "--no-build-isolation", "--target", str(site), str(source)]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=seconds(110))
+    assert ran.returncode == 0, ran.stderr
+    place.environ["PYTHONPATH"] = str(site)
+    config = files["config.toml"].replace("/tmp", str(tmp_path))
+    serve(Text("Hello."), Text("Again."), rest=config.replace("~/project", str(place.folder)))
+    heard, said = tmp_path / "team.in", tmp_path / "team.out"
+    heard.write_text("eve: stop\nann: hello\nann: not yet a li")
+    ran = place.run("gateway", "check", "echo")
+    assert (ran.returncode, ran.stdout) == (0, "team: 2 lines\n")
+
+    for answers in (["Hello."], ["Hello.", "Again."]):
+        gateway = place.start("gateway", "run", "echo")
+        until(lambda: said.exists() and answers[-1] in said.read_text())  # noqa: B023 - at once
+        end(gateway.pid)
+        gateway.communicate()
+        lines = said.read_text().splitlines()
+        assert lines[0].startswith("eve: I do not know you")
+        assert lines[1:] == [f"ann: {answer}" for answer in answers]
+        with heard.open("a") as file:
+            file.write("ne\n")

@@ -15,8 +15,9 @@ pytest.importorskip("irctokens", reason="the extra `irc` is not installed")
 
 from support.irc_server import IrcServer, RawClient, program
 
-from steersman.gateway.chat.irc import Irc, IrcSettings
+from steersman.gateway.chat.irc import Irc
 from steersman.gateway.chat.irc_connection import washed
+from steersman.gateway.chat.irc_settings import IrcSettings
 from steersman.gateway.chat.platform import Gap, Inbound, NotSent, Outgoing, Said
 from steersman.machines.errors import ConfigError, SteersmanError
 
@@ -119,7 +120,7 @@ async def listening(
     listener = Listener(irc, memory or Notes())
     try:
         async with asyncio.timeout(seconds(20)):
-            await irc._connected()
+            await irc._link.live()
         yield irc, listener
     finally:
         await irc.aclose()

@@ -14,7 +14,8 @@ from support.patience import seconds
 
 pytest.importorskip("nio", reason="the extra `matrix` is not installed")
 
-from steersman.gateway.chat.matrix import Matrix, MatrixSettings
+from steersman.gateway.chat.matrix import Matrix
+from steersman.gateway.chat.matrix_settings import MatrixSettings
 from steersman.gateway.chat.platform import (
     Chosen,
     Inbound,

@@ -28,7 +28,8 @@ from steersman.gateway.chat.platform import (
     Said,
     SentFile,
 )
-from steersman.gateway.chat.telegram import KEPT, Telegram, TelegramSettings
+from steersman.gateway.chat.telegram import KEPT, Telegram
+from steersman.gateway.chat.telegram_settings import TelegramSettings
 from steersman.machines.errors import ConfigError, SteersmanError
 
 GROUP, FORUM, PRIVATE, CHANNEL = -1001234567890, -1009, 42, -1007

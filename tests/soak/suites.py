@@ -27,6 +27,7 @@ from blackbox.recorded_run import (
 from blackbox.test_hostile import ENDINGS, end_chats
 from blackbox.test_sweep import all_points, kill_at, make_used
 from simulation.test_workflow import played_here
+from soak.chats import Chats
 from soak.fuzz import KINDS, Fuzzer
 from soak.growth import faults, figures, grow
 from support.hostile import HOSTILE
@@ -228,6 +229,19 @@ def _growth(order: Order) -> Iterator[Piece]:
     yield Piece(0, tuple(faults(samples)), figures(samples))
 
 
+def _chats(platform: str, order: Order) -> Iterator[Piece]:
+    """Have people talk in the rooms of a platform, and break whatever is between them and the session."""
+    with closing(Chats(platform, order.folder, order.seed)) as chats:
+        for count, wrong in chats.play(order.count):
+            yield Piece(count, tuple(wrong))
+        yield Piece(0, (), chats.figures)
+
+
+def _chat_suite(platform: str) -> Suite:
+    promise = "What people say in a room is decided once, in their order, and answered once."
+    return Suite(promise, "messages", 1_000, partial(_chats, platform), is_summed=True)
+
+
 SUITES: dict[str, Suite] = {
     "sessions": Suite(
         "People, children, crashes, full disks: nothing is lost, doubled or out of order.",
@@ -278,4 +292,5 @@ SUITES: dict[str, Suite] = {
         _growth,
         is_summed=True,
     ),
+    **{platform: _chat_suite(platform) for platform in ("irc", "matrix", "telegram")},
 }

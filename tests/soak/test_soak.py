@@ -11,9 +11,11 @@ import pytest
 from simulation.planting import planted
 from soak import fuzz
 from soak.__main__ import keep, main, run
+from soak.chats import UNSURE, faults_of
 from soak.fuzz import KINDS, Fuzzer
 from soak.growth import Sample, faults, figures, grow
 from soak.suites import SUITES, Order, Piece, Suite
+from support.irc_server import program
 
 ROOT = Path(__file__).resolve().parents[2]
 INPUTS = 150
@@ -96,6 +98,41 @@ def test_a_session_does_not_grow(tmp_path: Path) -> None:
     assert [sample.turns for sample in samples] == [*range(0, 101, 10)]
     assert [wrong for wrong in faults(samples) if "turn" not in wrong] == []
     assert figures(samples)["journal bytes a turn, last tenth"] > 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("platform", ["irc", "telegram"])
+def test_people_talk_while_all_breaks(platform: str, tmp_path: Path) -> None:
+    """Connections are cut, gateway and server are killed: each message is decided and answered once."""
+    if platform == "irc" and not program("ngircd"):
+        pytest.skip("ngircd is not installed")
+    found = run(SUITES[platform], Order(20, 3, 1, tmp_path), 0.0)
+    assert (found["count"], found["wrong"]) == (20, [])
+    assert found["figures"]["disruptions"] == 4
+
+
+HEARD = ["Heard p01-r00-0001.", "Heard p01-r00-0003."]
+SAID = ["p01-r00-0001", "p01-r00-0003"]
+
+
+@pytest.mark.parametrize(
+    ("journal", "before", "after", "what"),
+    [
+        ([*SAID, SAID[1]], HEARD, HEARD, "decided 2 times"),
+        (SAID[::-1], HEARD, HEARD, "out of order"),
+        (SAID, [*HEARD, HEARD[0]], HEARD, "answered twice"),
+        (SAID, HEARD, [*HEARD, HEARD[0]], "not uncertain"),
+    ],
+)
+def test_a_fault_of_a_gateway_is_found(
+    journal: list[str], before: list[str], after: list[str], what: str
+) -> None:
+    """What was decided or answered twice, or not in order, is named; what was asked for is right."""
+    assert faults_of([SAID], [HEARD], [HEARD], set()) == []
+    assert faults_of([SAID], [[UNSURE, *HEARD]], [[UNSURE, *HEARD, HEARD[0]]], set()) == []
+    assert faults_of([SAID[::-1]], [HEARD], [HEARD], {SAID[0]}) == []
+    [wrong] = faults_of([journal], [before], [after], set())
+    assert what in wrong
 
 
 FLAT = [Sample(n, 1 << 24, 10, 5, 1_000 * n, 0.1 * n) for n in range(11)]

@@ -10,10 +10,10 @@ from support.patience import seconds
 from steersman.gateway.chat.platform import (
     Chosen,
     Inbound,
-    Limits,
     Memory,
     NotSent,
     Outgoing,
+    PlatformLimits,
     Removed,
     Said,
 )
@@ -121,7 +121,7 @@ class ServerPlatform:
 
     def __init__(self, server: Server, **limits: Any) -> None:
         self.server = server
-        self.limits = Limits(**{"edit_interval": 0.05, **limits})
+        self.limits = PlatformLimits(**{"edit_interval": 0.05, **limits})
         self.own_name = "steers"
         self.is_closed = False
 

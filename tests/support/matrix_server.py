@@ -63,6 +63,7 @@ class MatrixServer:
             "rc_admin_redaction": lax,
             "rc_login": {"address": lax, "account": lax, "failed_attempts": lax},
             "rc_joins": {"local": lax, "remote": lax},
+            "rc_joins_per_room": lax,
             "rc_invites": {"per_room": lax, "per_user": lax, "per_issuer": lax},
             "rc_room_creation": lax,
             "rc_media_create": lax,
@@ -186,9 +187,9 @@ class Person:
         address = f"{self.address}/_matrix/media/v3/upload"
         return call(address, "POST", content, token=self.token, kind=mimetype)["content_uri"]
 
-    def read(self, room: str) -> list[Json]:
+    def read(self, room: str, most: int = 200) -> list[Json]:
         """Return the latest events of a room, oldest first."""
-        return self.ask(f"rooms/{quote(room)}/messages?dir=b&limit=200")["chunk"][::-1]
+        return self.ask(f"rooms/{quote(room)}/messages?dir=b&limit={most}")["chunk"][::-1]
 
     def texts(self, room: str) -> list[str]:
         """Return the bodies of a room's messages, oldest first."""
