@@ -103,7 +103,7 @@ async def _join(
                 for room in rooms.values():
                     tasks.create_task(room.run())
                 tasks.create_task(_listen(platform, book, rooms))
-        except* SteersmanError as faults:
+        except BaseExceptionGroup as faults:
             raise _first(faults) from None
         finally:
             await book.aclose()
@@ -125,8 +125,10 @@ def _alone(state: Path, gateway: str) -> Generator[None]:
             lock.release()
 
 
-def _first(faults: BaseExceptionGroup[SteersmanError]) -> SteersmanError:
-    fault = faults.exceptions[0]
+def _first(faults: BaseExceptionGroup[BaseException]) -> BaseException:
+    """Return the error that ended the gateway: one with words for people, if there is one."""
+    worded = faults.subgroup(SteersmanError)
+    fault = (worded or faults).exceptions[0]
     return _first(fault) if isinstance(fault, BaseExceptionGroup) else fault
 
 
