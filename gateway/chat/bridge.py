@@ -23,17 +23,16 @@ from ...journal.lock import Lock, this_process
 from ...machines.errors import ConfigError, SteersmanError, UsageError
 from ...workflows.paths import make_private
 from ..library import Home
-from .book import Book, Unwritten
+from .book import FIRST_PAUSE, LONGEST_PAUSE, Book, Unwritten
 from .letter_writer import LetterWriter
 from .platform import Chosen, Gap, Inbound, Platform, Removed, Said
+from .platform_parts import pauses
 from .room_inbox import RoomInbox
 from .room_options import RoomOptions, mistake, room_options
 from .room_outbox import RoomOutbox
 from .room_session import GatewayContext, RoomSession
 
 log = logging.getLogger("steersman.chat")
-
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.2, 10.0  # seconds before what could not be kept is tried again
 
 
 class ChatGateway:
@@ -156,8 +155,8 @@ async def _listen(platform: Platform, book: Book, rooms: dict[str, Room]) -> Non
 
 async def _keep(book: Book, room: Room, event: Inbound) -> None:
     """Keep what a person did; while that cannot be written it waits, and the room learns why once."""
-    pause, is_said = _FIRST_PAUSE, False
-    while True:
+    is_said = False
+    for pause in pauses(FIRST_PAUSE, LONGEST_PAUSE):
         try:
             return await book.receive(event.room, _key(event), event)
         except Unwritten as fault:
@@ -167,7 +166,6 @@ async def _keep(book: Book, room: Room, event: Inbound) -> None:
                 await room.outbox.warn(key, f"My disk takes nothing now ({fault}): I go on later.")
             is_said = True
             await asyncio.sleep(pause)
-            pause = min(pause * 2, _LONGEST_PAUSE)
 
 
 def _key(event: Inbound) -> str:
