@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Generator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any, Never
+from typing import Any, Never, cast
 
 from pydantic import ValidationError
 
@@ -128,7 +128,9 @@ def _first(faults: BaseExceptionGroup[BaseException]) -> BaseException:
     """Return the error that ended the gateway: one with words for people, if there is one."""
     worded = faults.subgroup(SteersmanError)
     fault = (worded or faults).exceptions[0]
-    return _first(fault) if isinstance(fault, BaseExceptionGroup) else fault
+    if isinstance(fault, BaseExceptionGroup):
+        return _first(cast("BaseExceptionGroup[BaseException]", fault))
+    return fault
 
 
 async def _check_folder(book: Book, gateway: str, room: str, options: RoomOptions) -> None:
