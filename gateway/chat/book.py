@@ -20,6 +20,7 @@ from msgspec import json
 from ...machines.value import Value
 from ...workflows.paths import make_private
 from .platform import Inbound, Outgoing
+from .platform_parts import pauses
 
 log = logging.getLogger("steersman.chat")
 
@@ -29,7 +30,7 @@ KEPT = 10_000
 """Messages in each direction that are remembered of a room, to know one that comes again."""
 CLOSED = "closed"
 """Stands in a subject instead of the id of a question that is not open any more."""
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.2, 10.0  # seconds before what could not be written is tried again
+FIRST_PAUSE, LONGEST_PAUSE = 0.2, 10.0  # seconds before what could not be written is tried again
 _PASSING = (apsw.FullError, apsw.IOError, apsw.BusyError, apsw.CantOpenError)
 
 _TABLES = """
@@ -140,14 +141,12 @@ class Book:
 
     async def _write(self, *statements: tuple[str, Sequence[Any]]) -> None:
         """Carry statements out together; returns when that is on disk, however long that takes."""
-        pause = _FIRST_PAUSE
-        while True:
+        for pause in pauses(FIRST_PAUSE, LONGEST_PAUSE):
             try:
                 return await self._try_to_write(*statements)
             except Unwritten as fault:
                 log.warning("%s cannot be written, and is tried again: %s", self._file, fault)
                 await asyncio.sleep(pause)
-                pause = min(pause * 2, _LONGEST_PAUSE)
 
     async def _try_to_write(self, *statements: tuple[str, Sequence[Any]]) -> None:
         """Carry statements out together. Raises `Unwritten` if that fails now and may succeed later."""

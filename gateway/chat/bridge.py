@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Generator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any, Never
+from typing import Any, Never, cast
 
 from pydantic import ValidationError
 
@@ -23,17 +23,16 @@ from ...journal.lock import Lock, this_process
 from ...machines.errors import ConfigError, SteersmanError, UsageError
 from ...workflows.paths import make_private
 from ..library import Home
-from .book import Book, Unwritten
+from .book import FIRST_PAUSE, LONGEST_PAUSE, Book, Unwritten
 from .letter_writer import LetterWriter
 from .platform import Chosen, Gap, Inbound, Platform, Removed, Said
+from .platform_parts import pauses
 from .room_inbox import RoomInbox
 from .room_options import RoomOptions, mistake, room_options
 from .room_outbox import RoomOutbox
 from .room_session import GatewayContext, RoomSession
 
 log = logging.getLogger("steersman.chat")
-
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.2, 10.0  # seconds before what could not be kept is tried again
 
 
 class ChatGateway:
@@ -103,7 +102,7 @@ async def _join(
                 for room in rooms.values():
                     tasks.create_task(room.run())
                 tasks.create_task(_listen(platform, book, rooms))
-        except* SteersmanError as faults:
+        except BaseExceptionGroup as faults:
             raise _first(faults) from None
         finally:
             await book.aclose()
@@ -125,9 +124,13 @@ def _alone(state: Path, gateway: str) -> Generator[None]:
             lock.release()
 
 
-def _first(faults: BaseExceptionGroup[SteersmanError]) -> SteersmanError:
-    fault = faults.exceptions[0]
-    return _first(fault) if isinstance(fault, BaseExceptionGroup) else fault
+def _first(faults: BaseExceptionGroup[BaseException]) -> BaseException:
+    """Return the error that ended the gateway: one with words for people, if there is one."""
+    worded = faults.subgroup(SteersmanError)
+    fault = (worded or faults).exceptions[0]
+    if isinstance(fault, BaseExceptionGroup):
+        return _first(cast("BaseExceptionGroup[BaseException]", fault))
+    return fault
 
 
 async def _check_folder(book: Book, gateway: str, room: str, options: RoomOptions) -> None:
@@ -154,8 +157,8 @@ async def _listen(platform: Platform, book: Book, rooms: dict[str, Room]) -> Non
 
 async def _keep(book: Book, room: Room, event: Inbound) -> None:
     """Keep what a person did; while that cannot be written it waits, and the room learns why once."""
-    pause, is_said = _FIRST_PAUSE, False
-    while True:
+    is_said = False
+    for pause in pauses(FIRST_PAUSE, LONGEST_PAUSE):
         try:
             return await book.receive(event.room, _key(event), event)
         except Unwritten as fault:
@@ -165,7 +168,6 @@ async def _keep(book: Book, room: Room, event: Inbound) -> None:
                 await room.outbox.warn(key, f"My disk takes nothing now ({fault}): I go on later.")
             is_said = True
             await asyncio.sleep(pause)
-            pause = min(pause * 2, _LONGEST_PAUSE)
 
 
 def _key(event: Inbound) -> str:

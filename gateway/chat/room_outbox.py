@@ -9,6 +9,7 @@ from typing import Never
 
 from .book import Book, Letter, Stored
 from .platform import NotSent, Outgoing, Platform
+from .platform_parts import pauses
 from .room_inbox import AGAIN
 
 log = logging.getLogger("steersman.chat")
@@ -30,7 +31,11 @@ class RoomOutbox:
 
     async def run(self) -> Never:
         """Send one message after another."""
-        pause, clock, free = _FIRST_PAUSE, asyncio.get_running_loop().time, 0.0
+        waits, clock, free = (
+            pauses(_FIRST_PAUSE, _LONGEST_PAUSE),
+            asyncio.get_running_loop().time,
+            0.0,
+        )
         interval = self._platform.limits.interval
         while True:
             self._posted.clear()
@@ -42,10 +47,10 @@ class RoomOutbox:
             await asyncio.sleep(max(0.0, free - clock()))
             wait = await self._send(stored)
             if wait is None:
-                pause = _FIRST_PAUSE
-                continue
-            await asyncio.sleep(wait or pause)
-            pause = min(pause * 2, _LONGEST_PAUSE)
+                waits = pauses(_FIRST_PAUSE, _LONGEST_PAUSE)
+            else:
+                pause = next(waits)
+                await asyncio.sleep(wait or pause)
 
     async def _send(self, stored: Stored) -> float | None:
         """Send one message; return the seconds to wait before it is tried again, 0 for some time."""

@@ -16,6 +16,7 @@ from .letter_writer import LetterWriter
 from .live_answer import LiveAnswer
 from .narrator import Narrator, client_id
 from .platform import Platform
+from .platform_parts import pauses
 from .room_options import RoomOptions
 
 log = logging.getLogger("steersman.chat")
@@ -89,7 +90,7 @@ class RoomSession:
 
     async def follow(self) -> Never:
         """Follow one session after another."""
-        followed, pause = "", _FIRST_PAUSE
+        followed, waits = "", pauses(_FIRST_PAUSE, _LONGEST_PAUSE)
         while True:
             await self._is_there.wait()
             session = self._current
@@ -98,11 +99,10 @@ class RoomSession:
                 continue
             try:
                 await self._narrate(session)
-                followed, pause = session.id, _FIRST_PAUSE
+                followed, waits = session.id, pauses(_FIRST_PAUSE, _LONGEST_PAUSE)
             except SteersmanError as fault:  # its journal cannot be read now
                 log.warning("room %s is not told more for now: %s", self._room, fault.message)
-                await asyncio.sleep(pause)
-                pause = min(pause * 2, _LONGEST_PAUSE)
+                await asyncio.sleep(next(waits))
 
     async def _narrate(self, session: SessionHandle) -> None:
         """Write down what the room is to be told of a session, until that ends."""

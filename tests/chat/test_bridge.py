@@ -467,6 +467,27 @@ def test_a_fault_is_answered_and_the_next_message_is_dealt_with(desk: Desk) -> N
     assert [request.prompt[-5:] for request in model.requests] == ["] one", "] two"]
 
 
+def test_a_mistake_in_a_platform_is_named(desk: Desk) -> None:
+    """The error of its own code ends the gateway as it is, so that its author finds it."""
+    desk.answers(Text("x"))
+
+    class Broken(ServerPlatform):
+        """It knows no place."""
+
+        async def inbound(self, memory: Any) -> AsyncGenerator[Any]:
+            """Fail."""
+            raise KeyError(memory.get("place"))
+            yield
+
+    async def story() -> None:
+        gateway = ChatGateway("memory", lambda own, names: Broken(Server()))
+        async with steersman.open(desk.place.home) as home:
+            with pytest.raises(KeyError):
+                await gateway(home, {"rooms": ROOM})
+
+    play(story())
+
+
 @pytest.mark.parametrize(
     ("settings", "said"),
     [

@@ -9,6 +9,7 @@ import pytest
 from library.lab import Asked, first, run
 
 import steersman
+from steersman.gateway.event_feed import UNREAD, SessionFeed
 from steersman.testing import ScriptedAnswer, ScriptedModel, calls, memory_home
 
 
@@ -572,6 +573,29 @@ def test_a_reader_that_falls_behind_misses_nothing() -> None:
             assert numbers == sorted(numbers, key=lambda number: number or 0)
             assert rest[-1].type == "session_suspended"
             assert [event.done for event in rest if event.type == "progress"][-1] == count
+
+    run(scene())
+
+
+def test_questions_of_subagents_outlast_a_reader_that_falls_behind() -> None:
+    """They are in no page of the session's journal; what comes late and was read is left out."""
+
+    def event(kind: str, seq: int | None = None, **more: str) -> Any:
+        return {"type": kind, "seq": seq, "time": "", "session": "s"} | more
+
+    async def scene() -> None:
+        feed = SessionFeed()
+        for _ in range(UNREAD + 1):
+            feed.hear(event("progress"))
+        feed.hear(event("question", id="q1", parent="s"))
+        assert feed.is_behind
+        feed.begin()
+        feed.hear(event("accepted", 3))
+        live = feed.live(4, is_over=False)
+        assert (await anext(live)).id == "q1"
+        feed.hear(event("accepted", 4))  # it was durable, and read, before it was published
+        feed.hear(event("accepted", 5))
+        assert (await anext(live)).seq == 5
 
     run(scene())
 
