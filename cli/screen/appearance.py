@@ -19,7 +19,6 @@ Row = list[Piece]
 DIM = "dim"
 CODE = "ansicyan"
 HEAD = "bold"
-ASKS = "ansiyellow"
 GOOD = "ansigreen"
 BAD = "ansired"
 ADDED = "ansigreen"
@@ -80,7 +79,17 @@ class Theme(Value):
 
     bar: str = "ansiblue bold"
     message: str = "bold"
+    asks: str = "ansiyellow"
     is_filled: bool = False
+
+
+THEMES = {
+    "dark": Theme(message="bg:236", bar="ansiblue bold bg:236", is_filled=True),
+    "light": Theme(
+        message="bg:254", bar="ansiblue bold bg:254", asks="ansimagenta", is_filled=True
+    ),
+}
+"""The themes with a background; all others have the terminal's own colours."""
 
 
 class Appearance(Value):
@@ -92,12 +101,14 @@ class Appearance(Value):
     theme: Theme = Theme()
 
     @classmethod
-    def of(cls, environ: Mapping[str, str]) -> Appearance:
-        """Return the appearance for standard output and NO_COLOR (https://no-color.org)."""
+    def of(cls, environ: Mapping[str, str], theme: str = "auto") -> Appearance:
+        """Return the appearance for standard output, NO_COLOR (https://no-color.org) and a theme."""
         encoding = (sys.stdout.encoding or "").lower().replace("-", "")
+        has_colour = not environ.get("NO_COLOR") and theme != "plain"
         return cls(
             can_utf8=encoding == "utf8",
-            has_colour=not environ.get("NO_COLOR"),
+            has_colour=has_colour,
+            theme=THEMES.get(theme, Theme()) if has_colour else Theme(),
             has_links=_has_links(environ),
         )
 

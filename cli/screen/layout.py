@@ -9,7 +9,8 @@ from typing import Any
 
 from prompt_toolkit.application import Application
 from prompt_toolkit.buffer import Buffer
-from prompt_toolkit.filters import Condition, has_completions
+from prompt_toolkit.enums import EditingMode
+from prompt_toolkit.filters import Condition, has_completions, vi_navigation_mode
 from prompt_toolkit.formatted_text import StyleAndTextTuples
 from prompt_toolkit.input import Input
 from prompt_toolkit.key_binding import KeyBindingsBase
@@ -123,8 +124,10 @@ def make_app(
     bindings: KeyBindingsBase,
     keyboard: Input | None,
     environ: Mapping[str, str],
+    *,
+    is_vi: bool = False,
 ) -> Application[int]:
-    """Make the application; its result is an exit code."""
+    """Make the application; its result is an exit code. `is_vi`: the line has the keys of vi."""
     search = SearchToolbar()
     field = Window(
         BufferControl(
@@ -155,7 +158,8 @@ def make_app(
             Window(below, height=1, dont_extend_height=True),
         ]
     )
-    depth = ColorDepth.DEPTH_1_BIT if environ.get("NO_COLOR") else ColorDepth.DEPTH_4_BIT
+    has_colour = screen.appearance.has_colour
+    depth = ColorDepth.DEPTH_4_BIT if has_colour else ColorDepth.DEPTH_1_BIT
     app = ChatApplication(
         layout=Layout(rows, focused_element=field),
         style=STYLE,
@@ -167,6 +171,7 @@ def make_app(
         terminal_size_polling_interval=None,
         input=keyboard,
         output=screen.canvas.output,
+        editing_mode=EditingMode.VI if is_vi else EditingMode.EMACS,
     )
     app.breaks_rows = breaks_rows(environ)
     app.ttimeoutlen = 0.05
@@ -176,4 +181,5 @@ def make_app(
 
 def _sign(number: int, wrap: int) -> StyleAndTextTuples:
     is_first: Any = number == 0 and wrap == 0
-    return [("bold", "> " if is_first else "  ")]
+    sign = ": " if vi_navigation_mode() else "> "
+    return [("bold", sign if is_first else "  ")]
