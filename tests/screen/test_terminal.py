@@ -313,11 +313,11 @@ def test_the_files_of_the_screen_are_private(stage: Stage, opened: Open) -> None
 @pytest.mark.slow
 def test_the_bar_shows_how_full_the_window_is(stage: Stage, opened: Open) -> None:
     """Of a model whose window is known; `/usage` says it too, beside the tokens of the session."""
-    stage.place.configure(stage.server.base_url, model="context_window = 1000")
+    stage.place.configure(stage.server.base_url, model="context_window = 10000")
     stage.agent.when("hello", says("Good day."))
     terminal = opened()
     terminal.types("hello")
-    terminal.has_bar("12 % of 1k")
+    terminal.has_bar("1 % of 10k")
     terminal.types("/usage")
     terminal.shows("100 tokens in (60 % cached), 20 out")
-    terminal.shows("of 1,000 tokens (")
+    terminal.shows("of 10,000 tokens (")
