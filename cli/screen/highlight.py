@@ -22,6 +22,7 @@ LANGUAGES = frozenset(
     "sh shell sql swift toml ts tsx typescript xml yaml yml zsh".split()
 )
 """Names behind a fence that are highlighted; lexers that are widely used, since a lexer can be slow."""
+USUAL = ("python", "bash", "json")
 CONTEXT = 30
 """Lines before a line that are read again for it."""
 LONGEST_LINE = 500
@@ -60,6 +61,11 @@ class _Loader:
             self._threads[language] = thread
             thread.start()
         return self._lexers.get(language)
+
+    def prepare(self) -> None:
+        """Begin to load the languages that models write most, before the first code comes."""
+        for language in USUAL:
+            self.lexer(language)
 
     def wait(self, language: str) -> None:
         """Wait until a language is loaded."""

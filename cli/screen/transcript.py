@@ -19,6 +19,7 @@ from ..wrapping import fitted, wrapped, wrapped_pieces
 from .appearance import ADDED, BAD, CODE, DIM, GOOD, HEAD, REMOVED, Appearance, Piece, Row
 from .bar import duration
 from .blocks import INDENT, Blocks, Kind, message_rows, title_line
+from .highlight import LOADER
 from .markdown import Stream
 
 # Tool calls on the screen: one row each when they end, a diff below an edit, all of it on demand
@@ -270,6 +271,7 @@ class Transcript:
                 self._asked.clear()
                 self._face.hear(event)
                 if event["type"] == "turn_started":
+                    LOADER.prepare()
                     self._begin(begun)
             case kind:
                 self._is_dim = kind not in _READ
