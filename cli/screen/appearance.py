@@ -39,8 +39,8 @@ _CODES = {
 }
 """Select Graphic Rendition (ECMA-48), by the words of prompt_toolkit."""
 
-_COLOUR = re.compile(r"(bg|fg):(\d{1,3})")
-"""A colour of the 256 of most terminals, in a style."""
+_COLOUR = re.compile(r"(bg|fg):(2[345]\d)")
+"""A grey of the 256 colours of most terminals, in a style."""
 
 _PLAIN = {
     "▌": "|",
@@ -70,8 +70,15 @@ def link_style(address: str) -> str:
 
 
 def drawable(style: str) -> str:
-    """Return a style without its address, which only printed rows have."""
-    return " ".join(word for word in style.split() if not word.startswith(_HREF))
+    """Return a style as prompt_toolkit knows it: without an address, and with greys as RGB."""
+    words = (word for word in style.split() if not word.startswith(_HREF))
+    return " ".join(_COLOUR.sub(_as_rgb, word) for word in words)
+
+
+def _as_rgb(found: re.Match[str]) -> str:
+    """Write one of the 24 greys, 232 to 255, in RGB."""
+    level = 8 + 10 * (int(found[2]) - 232)
+    return f"{found[1]}:#{level:02x}{level:02x}{level:02x}"
 
 
 class Theme(Value):

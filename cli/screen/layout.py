@@ -32,6 +32,7 @@ from prompt_toolkit.styles import Style
 from prompt_toolkit.widgets import SearchToolbar
 
 from ...gateway.terminal import audited
+from .appearance import Appearance
 from .screen import Screen
 
 # Most terminals break rows that are too wide for a narrower window into several. The next drawing then
@@ -158,15 +159,13 @@ def make_app(
             Window(below, height=1, dont_extend_height=True),
         ]
     )
-    has_colour = screen.appearance.has_colour
-    depth = ColorDepth.DEPTH_4_BIT if has_colour else ColorDepth.DEPTH_1_BIT
     app = ChatApplication(
         layout=Layout(rows, focused_element=field),
         style=STYLE,
         include_default_pygments_style=False,
         key_bindings=bindings,
         erase_when_done=True,
-        color_depth=depth,
+        color_depth=_depth(screen.appearance),
         enable_page_navigation_bindings=False,
         terminal_size_polling_interval=None,
         input=keyboard,
@@ -177,6 +176,13 @@ def make_app(
     app.ttimeoutlen = 0.05
     app.timeoutlen = 0.04
     return app
+
+
+def _depth(appearance: Appearance) -> ColorDepth:
+    """Return the colours that are drawn: none, the terminal's own 16, or also the greys of a theme."""
+    if not appearance.has_colour:
+        return ColorDepth.DEPTH_1_BIT
+    return ColorDepth.DEPTH_8_BIT if appearance.theme.is_filled else ColorDepth.DEPTH_4_BIT
 
 
 def _sign(number: int, wrap: int) -> StyleAndTextTuples:

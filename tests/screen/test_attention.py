@@ -5,10 +5,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from prompt_toolkit.styles import Style
 from stories.agent import call, says, uses
 from stories.stage import Stage
 
-from steersman.cli.screen.appearance import Appearance
+from steersman.cli.screen.appearance import Appearance, drawable
 from steersman.cli.screen.attention import FOCUSED, UNFOCUSED, Attention
 from steersman.cli.screen.blocks import message_rows
 from steersman.cli.screen.status import Status
@@ -89,6 +90,9 @@ def test_a_theme_fills_the_rows_of_a_message() -> None:
         for row in message_rows("hello\n\nworld", 20, look, "#2"):
             printed = look.printed(row)
             assert shade in printed
+            for style, _ in row:
+                drawn = Style([]).get_attrs_for_style_str(drawable(style))
+                assert drawn.bgcolor in ("303030", "e4e4e4")
             assert len(re.sub("\x1b\\[[0-9;]*m", "", printed)) == 20
     for look in (Appearance.of({"NO_COLOR": "1"}, "dark"), Appearance.of({}, "plain")):
         (row,) = message_rows("hello", 20, look)
