@@ -17,8 +17,10 @@ from .appearance import DIM, HEAD, Appearance, Piece, Row
 Inline = Callable[[str, str], list[Piece]]
 """Styles the marks in a text; the second text is the style that it has already."""
 
-MOST_ROWS = 200
+MOST_ROWS = 100
 """Rows after which a table that still grows is drawn; the rest follows as one with the same head."""
+LIVE_ROWS = 8
+"""Rows that are shown of a table that still grows: however long it is, drawing them is quick."""
 NARROWEST = 8
 """Columns of a column that had to be narrowed; below that, rows are listed."""
 
