@@ -114,7 +114,7 @@ def keys_text(appearance: Appearance, width: int) -> str:
 
 FOCUS = Keys.WindowsMouseEvent
 """The key that stands for a change of the focus: elsewhere it has no use."""
-ANSI_SEQUENCES |= {FOCUSED: FOCUS, UNFOCUSED: FOCUS}
+ANSI_SEQUENCES.update({FOCUSED: FOCUS, UNFOCUSED: FOCUS})
 
 ALONE = 0.15
 """Seconds after which a key answers a question, if no other key follows: the begin of a word does not."""

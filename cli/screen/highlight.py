@@ -8,7 +8,7 @@ bounds the work for a line and is right for all but long comments and strings.
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .appearance import CODE, Piece
@@ -73,15 +73,16 @@ class _Loader:
         self._threads[language].join()
 
     def _load(self, language: str) -> None:
-        from pygments.lexers import get_lexer_by_name
+        from pygments import lexers
         from pygments.util import ClassNotFound
 
+        load: Callable[[str], Lexer] = lexers.get_lexer_by_name
         try:
-            lexer = get_lexer_by_name(language)
+            lexer = load(language)
         except ClassNotFound:  # a name that this version of the library does not have
-            lexer = None
-        else:
-            list(lexer.get_tokens_unprocessed("x = 1\n"))  # it prepares itself at the first use
+            self._lexers[language] = None
+            return
+        list(lexer.get_tokens_unprocessed("x = 1\n"))  # it prepares itself at the first use
         self._lexers[language] = lexer
 
 

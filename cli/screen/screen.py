@@ -11,7 +11,7 @@ from prompt_toolkit.formatted_text import StyleAndTextTuples
 from ...gateway.events.contract import Event, QuestionEvent, is_aside
 from ...gateway.terminal import audited
 from ..following import ends_answer
-from ..question import QuestionAnswer, Questions
+from ..question import Questions
 from ..wrapping import wrapped
 from .appearance import DIM, Appearance, Row, drawable
 from .attention import Attention
@@ -60,10 +60,12 @@ class Screen:
         with self._lock:
             if self._echoes and not is_aside(event):
                 self._settle_echo(event)
-            self.questions.hear(event)
+            report = self.questions.hear(event)
             self.status.hear(event, time.monotonic())
             if not is_aside(event):
                 self._transcript.hear(event)
+            if report:
+                self._transcript.report(report)
             if self.attention is not None:
                 self.attention.hear(event, self.status, len(self.questions.all))
         self.canvas.changed()
@@ -104,14 +106,12 @@ class Screen:
         with self._lock:
             return self._transcript.unfold()
 
-    def answered(
-        self, question: QuestionEvent, answer: QuestionAnswer, *, is_late: bool = False
-    ) -> None:
+    def answered(self, question: QuestionEvent, *, is_late: bool = False) -> None:
         """Remove a card: its question was answered now, or, `is_late`, before."""
         with self._lock:
             self.questions.drop(question)
-            late = settled_line(question, "was not open any more")
-            self._transcript.report(late if is_late else answer.report)
+            if is_late:
+                self._transcript.report(settled_line(question, "was not open any more"))
         self.canvas.changed()
 
     def above(self) -> StyleAndTextTuples:
