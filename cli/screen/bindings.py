@@ -7,7 +7,13 @@ from collections.abc import Callable
 
 from prompt_toolkit.application import get_app
 from prompt_toolkit.completion import CompleteEvent
-from prompt_toolkit.filters import Condition, has_completions, is_searching, vi_insert_mode
+from prompt_toolkit.filters import (
+    Condition,
+    emacs_mode,
+    has_completions,
+    is_searching,
+    vi_navigation_mode,
+)
 from prompt_toolkit.input.ansi_escape_sequences import ANSI_SEQUENCES
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
@@ -157,7 +163,7 @@ class Bindings:
             "help": is_empty,
             "right": has_completions,
             "answer": is_empty & is_asked,
-            "escape": ~vi_insert_mode,
+            "escape": emacs_mode | vi_navigation_mode,
         }
         for key in KEYS:
             for bound in key.bound:
