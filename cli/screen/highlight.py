@@ -8,7 +8,7 @@ bounds the work for a line and is right for all but long comments and strings.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from .appearance import CODE, Piece
@@ -73,12 +73,13 @@ class _Loader:
         self._threads[language].join()
 
     def _load(self, language: str) -> None:
-        from pygments import lexers
+        from pygments.lexers import (
+            get_lexer_by_name,  # pyright: ignore[reportUnknownVariableType]
+        )
         from pygments.util import ClassNotFound
 
-        load: Callable[[str], Lexer] = lexers.get_lexer_by_name
         try:
-            lexer = load(language)
+            lexer: Lexer = get_lexer_by_name(language)
         except ClassNotFound:  # a name that this version of the library does not have
             self._lexers[language] = None
             return
