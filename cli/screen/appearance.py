@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterable, Mapping
 
 from ...gateway.terminal import audited
+from ...machines.pattern import lazy_pattern
 from ...machines.value import Value
 
 Piece = tuple[str, str]
@@ -39,7 +40,7 @@ _CODES = {
 }
 """Select Graphic Rendition (ECMA-48), by the words of prompt_toolkit."""
 
-_COLOUR = re.compile(r"(bg|fg):(2[345]\d)")
+_COLOUR = lazy_pattern(r"(bg|fg):(2[345]\d)")
 """A grey of the 256 colours of most terminals, in a style."""
 
 _PLAIN = {
@@ -59,7 +60,7 @@ _PLAIN = {
 
 LINK = "underline"
 _HREF = "href:"
-_ADDRESS = re.compile(r"https?://[!-~]{1,2000}")
+_ADDRESS = lazy_pattern(r"https?://[!-~]{1,2000}")
 _LINKING = ("KITTY_WINDOW_ID", "KONSOLE_VERSION", "VTE_VERSION", "WEZTERM_PANE", "WT_SESSION")
 _LINKING_PROGRAMS = ("ghostty", "iTerm.app", "vscode", "WezTerm")
 

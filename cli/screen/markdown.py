@@ -11,21 +11,22 @@ from collections.abc import Sequence
 
 from msgspec import field
 
+from ...machines.pattern import lazy_pattern
 from ...machines.value import Value
 from ..wrapping import wrapped_pieces
 from .appearance import CODE, DIM, HEAD, Appearance, Piece, Row, link_style
 from .highlight import Highlighter
 from .table import LIVE_ROWS, MOST_ROWS, is_head, may_be_row, table_rows
 
-_FENCE = re.compile(r"\s*(`{3,}|~{3,})\s*([\w+#.-]*)[^`]*$")
-_HEADING = re.compile(r"(#{1,6})\s+")
-_BULLET = re.compile(r"(\s*)([-*+])(\s+)(?=\S)")
-_NUMBER = re.compile(r"\s*\d{1,3}[.)]\s+(?=\S)")
-_QUOTE = re.compile(r"\s*>\s?")
-_RULE = re.compile(r"\s*([-*_])(?:\s*\1){2,}\s*$")
-_TABLE = re.compile(r"\s*\|")
+_FENCE = lazy_pattern(r"\s*(`{3,}|~{3,})\s*([\w+#.-]*)[^`]*$")
+_HEADING = lazy_pattern(r"(#{1,6})\s+")
+_BULLET = lazy_pattern(r"(\s*)([-*+])(\s+)(?=\S)")
+_NUMBER = lazy_pattern(r"\s*\d{1,3}[.)]\s+(?=\S)")
+_QUOTE = lazy_pattern(r"\s*>\s?")
+_RULE = lazy_pattern(r"\s*([-*_])(?:\s*\1){2,}\s*$")
+_TABLE = lazy_pattern(r"\s*\|")
 _ADDRESS = r"[^()\s]+(?:\([^()\s]*\)[^()\s]*)*"
-_INLINE = re.compile(
+_INLINE = lazy_pattern(
     r"(?P<tick>`+)(?P<code>.+?)(?<!`)(?P=tick)(?!`)"
     rf"|\[(?P<label>[^\]\[]+)\]\((?P<address>{_ADDRESS})(?:\s+\"[^\"]*\")?\)"
     r"|<(?P<angled>https?://[^\s<>]+)>"

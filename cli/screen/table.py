@@ -6,11 +6,11 @@ become too narrow to read, each row is listed as lines of `header: cell`.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 
 from prompt_toolkit.utils import get_cwidth
 
+from ...machines.pattern import lazy_pattern
 from ..wrapping import wrapped_pieces
 from .appearance import DIM, HEAD, Appearance, Piece, Row
 
@@ -24,8 +24,8 @@ LIVE_ROWS = 8
 NARROWEST = 8
 """Columns of a column that had to be narrowed; below that, rows are listed."""
 
-_DELIMITER = re.compile(r"\s*\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?\s*")
-_PIPE = re.compile(r"(?<!\\)\|")
+_DELIMITER = lazy_pattern(r"\s*\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?\s*")
+_PIPE = lazy_pattern(r"(?<!\\)\|")
 
 
 def may_be_row(line: str) -> bool:
