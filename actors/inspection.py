@@ -18,6 +18,7 @@ from ..machines.policy import Limits, Policy
 from ..machines.value import Value
 from ..ports.tools.permission import Permissions, Rule
 from .children import ChildSupervisor
+from .decisions.compacting import filled_tokens
 from .decisions.queries import policy_of
 from .decisions.turning import awaited
 from .goal import Goal
@@ -37,7 +38,8 @@ class SessionDescription(Value):
     """A live session as a client may know it beside its record.
 
     `policy` is what is in force, `messages` the whole conversation, `tools` what the agent has. `limits`
-    are granted `shares` times; `used` and `seconds` are what they count. `is_offline`: no program has the
+    are granted `shares` times; `used` and `seconds` are what they count. `filled` of the model's
+    `window` are taken, in tokens; 0 for a window that is not known. `is_offline`: no program has the
     session open, so that only its queue can be changed, and nothing in it runs.
     """
 
@@ -52,6 +54,8 @@ class SessionDescription(Value):
     used: Usage
     seconds: float
     is_offline: bool
+    window: int
+    filled: int
 
 
 def describe_session(record: SessionRecord, environment: Environment) -> SessionDescription:
@@ -70,6 +74,8 @@ def describe_session(record: SessionRecord, environment: Environment) -> Session
         used=account.used,
         seconds=account.seconds,
         is_offline=environment.is_offline,
+        window=environment.compaction.window,
+        filled=filled_tokens(record, environment.compaction),
     )
 
 

@@ -36,7 +36,13 @@ from ..machines.port_results import (
     ToolPrinted,
     ToolProgressed,
 )
-from ..machines.transient_events import Notice, OutputShown, TextStreamed, ThoughtStreamed
+from ..machines.transient_events import (
+    Notice,
+    OutputShown,
+    TextStreamed,
+    ThoughtStreamed,
+    WindowFilled,
+)
 from .actor import Actor
 from .decisions import calls, compacting, stopping, turning
 from .decisions.decision import NOTHING, Decision, answer, refused_with
@@ -298,6 +304,10 @@ class Turn(Actor):
         self.partial.clear()
         self.ledger.environment.learn_window(message.window)
         self.budget.settle(message.usage)
+        used, size = message.usage, self.ledger.environment.compaction.window
+        if size and used.input:
+            tokens = used.input + used.output
+            self.ledger.publish(WindowFilled(turn=self.id, tokens=tokens, size=size))
         facts = frozenset({"has_calls"} if message.tool_calls else ())
         self._fire("answer", facts, turning.answered(turn, message))
 

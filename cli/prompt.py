@@ -20,6 +20,7 @@ from ..gateway.interface import ChatHost, ChatSession
 from .chat_options import ChatOptions
 from .printer import forget
 from .screen.appearance import Appearance
+from .screen.attention import Attention
 from .screen.bindings import Bindings
 from .screen.canvas import Canvas, SteadyOutput
 from .screen.completion import ChatCompleter
@@ -48,13 +49,14 @@ class StdoutRedirect(TextIOBase):
 
 def talk_at_prompt(host: ChatHost, open_it: Callable[[], ChatSession], options: ChatOptions) -> int:
     """Run a chat until the person leaves."""
-    appearance = Appearance.of(os.environ)
+    appearance = Appearance.of(os.environ, host.config.terminal.theme)
     with ExitStack() as stack:
         stack.enter_context(restored_terminal(host.paths.state / "terminals"))
         screen = _screen(host, appearance)
         screen.status.folder = options.folder.expanduser().resolve()
         host.event_bus.subscribe(screen.hear)
         stack.enter_context(_redirected_output(screen))
+        stack.enter_context(_attentive(screen))
         conversation = open_it()
         _greet(host, screen)
         sender = MessageSender()
@@ -78,7 +80,13 @@ def _screen(host: ChatHost, appearance: Appearance) -> Screen:
 
     output = SteadyOutput(stream, size, os.environ.get("TERM"))
     canvas = Canvas(output, lambda: screen.is_moving())
-    screen = Screen(canvas, appearance, shows_queued=host.config.auto_queue.show_queue_on_input)
+    attention = Attention(host.config.terminal, canvas.signal, os.environ.get("TERM", ""))
+    screen = Screen(
+        canvas,
+        appearance,
+        shows_queued=host.config.auto_queue.show_queue_on_input,
+        attention=attention,
+    )
     return screen
 
 
@@ -90,6 +98,22 @@ def _redirected_output(screen: Screen) -> Generator[None]:
         redirect_stderr(StdoutRedirect(screen.write)),
     ):
         yield
+
+
+@contextmanager
+def _attentive(screen: Screen) -> Generator[None]:
+    """Set the terminal's modes and title, and give them back."""
+    output, attention = screen.canvas.output, screen.attention
+    if attention is None:
+        yield
+        return
+    output.write_raw(attention.opening())
+    output.flush()
+    try:
+        yield
+    finally:
+        output.write_raw(attention.closing())
+        output.flush()
 
 
 def _converse(
@@ -134,7 +158,8 @@ def _converse(
     )
     forget_line = host.event_bus.subscribe(line.hear)
     keys = Bindings(line, screen, leave)
-    app = make_app(screen, buffer, keys.bindings, None, os.environ)
+    is_vi = host.config.terminal.keys == "vi"
+    app = make_app(screen, buffer, keys.bindings, None, os.environ, is_vi=is_vi)
     app.key_processor.before_key_press += keys.note_key
     screen.canvas.app = app
     prompt_exit = PromptExit(app, lambda: app.exit(result=0))

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ..gateway.commands.permissions import allow
-from ..gateway.events.contract import Event, QuestionEvent
+from ..gateway.events.contract import AnsweredEvent, Event, QuestionEvent
 from ..gateway.formats import call_words
 from ..gateway.interface import ChatSession
 from ..gateway.terminal import exposed
@@ -87,11 +87,20 @@ def _this_call(question: QuestionEvent) -> str:
     return "this very call" if has_text else f"any call of {exposed(tool)}"
 
 
+_ELSEWHERE = {
+    "allow": "`{}` was allowed once, from elsewhere.",
+    "always": "`{}` was allowed for this session, from elsewhere.",
+    "deny": "`{}` was denied, from elsewhere.",
+}
+"""Reports of answers that came from another terminal or program, or by `/answer`."""
+
+
 class Questions:
     """The open questions, of the agent and of its subagents, oldest first."""
 
     def __init__(self) -> None:
         self._open: list[QuestionEvent] = []
+        self._given: dict[str, QuestionAnswer] = {}
 
     @property
     def first(self) -> QuestionEvent | None:
@@ -103,8 +112,25 @@ class Questions:
         """All open questions."""
         return list(self._open)
 
-    def hear(self, event: Event) -> None:
-        """Take in an event that opens or closes a question."""
+    def give(self, question: QuestionEvent, answer: QuestionAnswer) -> None:
+        """Note the answer that is given here, before it is sent."""
+        self._given[question["id"]] = answer
+
+    def hear(self, event: Event) -> str:
+        """Take in an event that opens or closes a question; return the report of an answer."""
+        report = self._report(event) if event["type"] == "answered" else ""
+        self._take(event)
+        return report
+
+    def _report(self, event: AnsweredEvent) -> str:
+        """Say how a question was answered, here or elsewhere; nothing of one that was withdrawn."""
+        given = self._given.pop(event["id"], None)
+        tools = [exposed(asked["tool"]) for asked in self._open if asked["id"] == event["id"]]
+        if given is not None or not tools or event["choice"] not in _ELSEWHERE:
+            return given.report if given is not None else ""
+        return _ELSEWHERE[event["choice"]].format(tools[0])
+
+    def _take(self, event: Event) -> None:
         if event["type"] == "question":
             self._open.append(event)
         elif event["type"] == "answered":

@@ -31,6 +31,14 @@ class ThoughtStreamed(Value):
     delta: str
 
 
+class WindowFilled(Value):
+    """An answer came: it and the conversation before it take `tokens` of the model's window of `size`."""
+
+    turn: str
+    tokens: int
+    size: int
+
+
 class Notice(Value):
     """A line for people; `seconds` until what it reports is over, 0 where that is not known.
 
@@ -82,6 +90,7 @@ class StoreLost(Value):
 Fact = (
     TextStreamed
     | ThoughtStreamed
+    | WindowFilled
     | Notice
     | OutputShown
     | MessageRejected

@@ -240,6 +240,16 @@ class PermissionSettings(SettingsTable):
     rules: tuple[PermissionRule, ...]
 
 
+class TerminalSettings(SettingsTable):
+    """The look and the keys of the chat in a terminal; `notify_after` is in seconds."""
+
+    theme: Literal["auto", "dark", "light", "plain"]
+    keys: Literal["emacs", "vi"]
+    notify: Literal["bell", "desktop", "off"]
+    notify_after: Annotated[float, Meta(ge=0)]
+    title: bool
+
+
 class ToolSettings(SettingsTable):
     """Bounds of every tool; `grace` in seconds, the limits in bytes.
 
@@ -570,6 +580,7 @@ class Settings(SettingsTable):
     compaction: Compaction
     limits: UsageLimits
     permissions: PermissionSettings
+    terminal: TerminalSettings
     tools: ToolSettings
     restore: RestoreSettings
     checkpoints: CheckpointSettings

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterable, Mapping
 
 from ...gateway.terminal import audited
+from ...machines.pattern import lazy_pattern
 from ...machines.value import Value
 
 Piece = tuple[str, str]
@@ -19,7 +20,6 @@ Row = list[Piece]
 DIM = "dim"
 CODE = "ansicyan"
 HEAD = "bold"
-ASKS = "ansiyellow"
 GOOD = "ansigreen"
 BAD = "ansired"
 ADDED = "ansigreen"
@@ -40,8 +40,8 @@ _CODES = {
 }
 """Select Graphic Rendition (ECMA-48), by the words of prompt_toolkit."""
 
-_COLOUR = re.compile(r"(bg|fg):(\d{1,3})")
-"""A colour of the 256 of most terminals, in a style."""
+_COLOUR = lazy_pattern(r"(bg|fg):(2[345]\d)")
+"""A grey of the 256 colours of most terminals, in a style."""
 
 _PLAIN = {
     "▌": "|",
@@ -60,7 +60,7 @@ _PLAIN = {
 
 LINK = "underline"
 _HREF = "href:"
-_ADDRESS = re.compile(r"https?://[!-~]{1,2000}")
+_ADDRESS = lazy_pattern(r"https?://[!-~]{1,2000}")
 _LINKING = ("KITTY_WINDOW_ID", "KONSOLE_VERSION", "VTE_VERSION", "WEZTERM_PANE", "WT_SESSION")
 _LINKING_PROGRAMS = ("ghostty", "iTerm.app", "vscode", "WezTerm")
 
@@ -71,8 +71,15 @@ def link_style(address: str) -> str:
 
 
 def drawable(style: str) -> str:
-    """Return a style without its address, which only printed rows have."""
-    return " ".join(word for word in style.split() if not word.startswith(_HREF))
+    """Return a style as prompt_toolkit knows it: without an address, and with greys as RGB."""
+    words = (word for word in style.split() if not word.startswith(_HREF))
+    return " ".join(_COLOUR.sub(_as_rgb, word) for word in words)
+
+
+def _as_rgb(found: re.Match[str]) -> str:
+    """Write one of the 24 greys, 232 to 255, in RGB."""
+    level = 8 + 10 * (int(found[2]) - 232)
+    return f"{found[1]}:#{level:02x}{level:02x}{level:02x}"
 
 
 class Theme(Value):
@@ -80,7 +87,17 @@ class Theme(Value):
 
     bar: str = "ansiblue bold"
     message: str = "bold"
+    asks: str = "ansiyellow"
     is_filled: bool = False
+
+
+THEMES = {
+    "dark": Theme(message="bg:236", bar="ansiblue bold bg:236", is_filled=True),
+    "light": Theme(
+        message="bg:254", bar="ansiblue bold bg:254", asks="ansimagenta", is_filled=True
+    ),
+}
+"""The themes with a background; all others have the terminal's own colours."""
 
 
 class Appearance(Value):
@@ -92,12 +109,14 @@ class Appearance(Value):
     theme: Theme = Theme()
 
     @classmethod
-    def of(cls, environ: Mapping[str, str]) -> Appearance:
-        """Return the appearance for standard output and NO_COLOR (https://no-color.org)."""
+    def of(cls, environ: Mapping[str, str], theme: str = "auto") -> Appearance:
+        """Return the appearance for standard output, NO_COLOR (https://no-color.org) and a theme."""
         encoding = (sys.stdout.encoding or "").lower().replace("-", "")
+        has_colour = not environ.get("NO_COLOR") and theme != "plain"
         return cls(
             can_utf8=encoding == "utf8",
-            has_colour=not environ.get("NO_COLOR"),
+            has_colour=has_colour,
+            theme=THEMES.get(theme, Theme()) if has_colour else Theme(),
             has_links=_has_links(environ),
         )
 

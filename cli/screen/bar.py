@@ -8,7 +8,7 @@ from ...gateway.events.contract import QueueItem
 from ...gateway.formats import progress_text, sender
 from ..wrapping import fitted
 from .appearance import Appearance
-from .status import GoalStatus, Spent, Status
+from .status import GoalStatus, Status
 
 LONGEST_NAME = 16
 """Columns of a sender's name."""
@@ -52,7 +52,7 @@ def _parts(status: Status, now: float, asks: int) -> list[tuple[int, str]]:
         parts.append((5, f"{status.offered} offered"))
     if status.children:
         parts.append((3, f"{_names(status.children)} at work"))
-    parts += [(4, _goal(status.goal)), (8, _tokens(status.spent)), (7, _cost(status.spent.cost))]
+    parts += [(4, _goal(status.goal)), (5, _window(status.fill))]
     return [part for part in parts if part[1]]
 
 
@@ -90,19 +90,13 @@ def _goal(goal: GoalStatus) -> str:
     return f"goal{turns}" if goal.state == "active" else f"goal {goal.state}{turns}"
 
 
-def _tokens(spent: Spent) -> str:
-    total = spent.input + spent.output
-    if not total:
-        return ""
-    share = f", {100 * spent.cached // spent.input} % cached" if spent.cached else ""
-    return f"{_counted(total)} tokens{share}"
+def _window(fill: tuple[int, int]) -> str:
+    """Say how full the model's window is, empty if that is not known."""
+    tokens, size = fill
+    return f"{100 * tokens // size} % of {_counted(size)}" if size else ""
 
 
 def _counted(number: int) -> str:
     if number < 1000:
         return str(number)
-    return f"{number / 1000:.1f}k" if number < 100_000 else f"{number / 1_000_000:.2f}M"
-
-
-def _cost(cost: float) -> str:
-    return f"${cost:.2f}" if cost >= 0.1 else f"${cost:.4f}" if cost else ""
+    return f"{number // 1000}k" if number < 1_000_000 else f"{number / 1_000_000:.3g}M"

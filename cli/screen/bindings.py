@@ -7,12 +7,20 @@ from collections.abc import Callable
 
 from prompt_toolkit.application import get_app
 from prompt_toolkit.completion import CompleteEvent
-from prompt_toolkit.filters import Condition, has_completions, is_searching
+from prompt_toolkit.filters import (
+    Condition,
+    emacs_mode,
+    has_completions,
+    is_searching,
+    vi_navigation_mode,
+)
+from prompt_toolkit.input.ansi_escape_sequences import ANSI_SEQUENCES
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
 
 from ...machines.value import Value
 from .appearance import Appearance
+from .attention import FOCUSED, UNFOCUSED
 from .input_line import REASON, InputLine
 from .screen import Screen
 
@@ -110,8 +118,14 @@ def keys_text(appearance: Appearance, width: int) -> str:
     return appearance.plain("\n".join([*rows, begins]))
 
 
+FOCUS = Keys.WindowsMouseEvent
+"""The key that stands for a change of the focus: elsewhere it has no use."""
+ANSI_SEQUENCES.update({FOCUSED: FOCUS, UNFOCUSED: FOCUS})
+
 ALONE = 0.15
 """Seconds after which a key answers a question, if no other key follows: the begin of a word does not."""
+RETURN = 0.3
+"""Seconds that the program runs after a suspend key until it is stopped; far more than it takes."""
 AGAIN = 2.0
 """Seconds within which a second Ctrl-C leaves."""
 
@@ -132,6 +146,8 @@ class Bindings:
     def note_key(self, _: object = None) -> None:
         """Count keys, and recognize bursts that no person types; called before each key."""
         self._keys += 1
+        if self._screen.attention is not None:
+            self._screen.attention.note_key()
         self._is_burst, self._is_open = self._is_open, True
         loop = get_app().loop
         if loop is not None and not self._is_burst:
@@ -143,12 +159,18 @@ class Bindings:
     def _bind(self) -> None:
         is_empty = Condition(lambda: not self._line.buffer.text)
         is_asked = Condition(lambda: self._screen.answerable() is not None)
-        filters = {"help": is_empty, "right": has_completions, "answer": is_empty & is_asked}
+        filters = {
+            "help": is_empty,
+            "right": has_completions,
+            "answer": is_empty & is_asked,
+            "escape": emacs_mode | vi_navigation_mode,
+        }
         for key in KEYS:
             for bound in key.bound:
                 when = ~is_searching & filters.get(key.action, Condition(lambda: True))
                 self.bindings.add(*bound, filter=when)(getattr(self, f"_{key.action}"))
         self.bindings.add(Keys.BracketedPaste)(self._paste)
+        self.bindings.add(FOCUS, eager=True)(self._focus)
         self.bindings.add("c-h", filter=~is_searching)(self._rub_out)
         self.bindings.add("c-x", eager=True, filter=~is_searching)(self._control_x)
         self.bindings.add("c-e", filter=Condition(self._is_after_x), eager=True)(self._editor)
@@ -245,7 +267,21 @@ class Bindings:
             self._leave()
 
     def _suspend(self, event: KeyPressEvent) -> None:
+        self._lend(True)
         event.app.suspend_to_background()
+        if event.app.loop is not None:  # it stops in between
+            event.app.loop.call_later(RETURN, self._lend, False)
+
+    def _lend(self, is_away: bool) -> None:
+        """Take this program's modes from the terminal while another one has it, or set them again."""
+        attention, output = self._screen.attention, self._screen.canvas.output
+        if attention is not None:
+            output.write_raw(attention.closing() if is_away else attention.opening())
+            output.flush()
+
+    def _focus(self, event: KeyPressEvent) -> None:
+        if self._screen.attention is not None:
+            self._screen.attention.note_focus(event.data)
 
     # Moving and editing -------------------------------------------------------------------------
 
@@ -273,8 +309,14 @@ class Bindings:
     def _editor(self, event: KeyPressEvent) -> None:
         self._line.unfold_pastes()
         self._screen.canvas.step_aside(True)
+        self._lend(True)
         task = event.current_buffer.open_in_editor(validate_and_handle=False)
-        task.add_done_callback(lambda _: self._screen.canvas.step_aside(False))
+
+        def come_back(_: object) -> None:
+            self._lend(False)
+            self._screen.canvas.step_aside(False)
+
+        task.add_done_callback(come_back)
 
     def _unfold(self, event: KeyPressEvent) -> None:
         if not self._screen.unfold():

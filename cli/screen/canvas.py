@@ -63,6 +63,7 @@ class Canvas:
         self.app: Application[Any] | None = None
         self._is_moving = is_moving
         self._rows: list[str] = []
+        self._codes = ""
         self._lock = threading.Lock()
         self._is_due = self._is_ticking = self._is_away = False
         self._last = 0.0
@@ -83,6 +84,12 @@ class Canvas:
             with self._lock:
                 self._rows += rows
             self.changed()
+
+    def signal(self, codes: str) -> None:
+        """Write codes for the terminal that draw nothing, such as a bell."""
+        with self._lock:
+            self._codes += codes
+        self.changed()
 
     def changed(self) -> None:
         """Request a redraw of the lower part."""
@@ -109,8 +116,9 @@ class Canvas:
         """Write the pending rows; nothing is drawn below."""
         with self._lock:
             rows, self._rows, self._is_due = self._rows, [], False
-            if rows:
-                self.output.write_raw("".join(f"{row}\r\n" for row in rows))
+            codes, self._codes = self._codes, ""
+            if rows or codes:
+                self.output.write_raw(codes + "".join(f"{row}\r\n" for row in rows))
                 self.output.flush()
 
     def step_aside(self, is_away: bool) -> None:
@@ -132,9 +140,11 @@ class Canvas:
             if self._is_away or self.app is None or not self.app.is_running:
                 return
             rows, self._rows = self._rows[:AT_ONCE], self._rows[AT_ONCE:]
+            codes, self._codes = self._codes, ""
             is_more = bool(self._rows)
         self.output.hold()
         try:
+            self.output.write_raw(codes)
             if rows:
                 self.app.renderer.erase()
                 self.output.write_raw("".join(f"{row}\r\n" for row in rows))

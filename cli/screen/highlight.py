@@ -22,6 +22,7 @@ LANGUAGES = frozenset(
     "sh shell sql swift toml ts tsx typescript xml yaml yml zsh".split()
 )
 """Names behind a fence that are highlighted; lexers that are widely used, since a lexer can be slow."""
+USUAL = ("python", "bash", "json")
 CONTEXT = 30
 """Lines before a line that are read again for it."""
 LONGEST_LINE = 500
@@ -61,21 +62,28 @@ class _Loader:
             thread.start()
         return self._lexers.get(language)
 
+    def prepare(self) -> None:
+        """Begin to load the languages that models write most, before the first code comes."""
+        for language in USUAL:
+            self.lexer(language)
+
     def wait(self, language: str) -> None:
         """Wait until a language is loaded."""
         self.lexer(language)
         self._threads[language].join()
 
     def _load(self, language: str) -> None:
-        from pygments.lexers import get_lexer_by_name
+        from pygments.lexers import (
+            get_lexer_by_name,  # pyright: ignore[reportUnknownVariableType]
+        )
         from pygments.util import ClassNotFound
 
         try:
-            lexer = get_lexer_by_name(language)
+            lexer: Lexer = get_lexer_by_name(language)
         except ClassNotFound:  # a name that this version of the library does not have
-            lexer = None
-        else:
-            list(lexer.get_tokens_unprocessed("x = 1\n"))  # it prepares itself at the first use
+            self._lexers[language] = None
+            return
+        list(lexer.get_tokens_unprocessed("x = 1\n"))  # it prepares itself at the first use
         self._lexers[language] = lexer
 
 

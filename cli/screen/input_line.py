@@ -228,8 +228,9 @@ class InputLine:
 
     def _answer(self, question: QuestionEvent, answer: QuestionAnswer) -> None:
         def send() -> None:
+            self._screen.questions.give(question, answer)
             is_open = answer.send(self._conversation, question)
-            self._screen.answered(question, answer, is_late=not is_open)
+            self._screen.answered(question, is_late=not is_open)
 
         self._sender.now(send)
 

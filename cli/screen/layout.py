@@ -9,7 +9,8 @@ from typing import Any
 
 from prompt_toolkit.application import Application
 from prompt_toolkit.buffer import Buffer
-from prompt_toolkit.filters import Condition, has_completions
+from prompt_toolkit.enums import EditingMode
+from prompt_toolkit.filters import Condition, has_completions, vi_navigation_mode
 from prompt_toolkit.formatted_text import StyleAndTextTuples
 from prompt_toolkit.input import Input
 from prompt_toolkit.key_binding import KeyBindingsBase
@@ -31,6 +32,7 @@ from prompt_toolkit.styles import Style
 from prompt_toolkit.widgets import SearchToolbar
 
 from ...gateway.terminal import audited
+from .appearance import Appearance
 from .screen import Screen
 
 # Most terminals break rows that are too wide for a narrower window into several. The next drawing then
@@ -123,8 +125,10 @@ def make_app(
     bindings: KeyBindingsBase,
     keyboard: Input | None,
     environ: Mapping[str, str],
+    *,
+    is_vi: bool = False,
 ) -> Application[int]:
-    """Make the application; its result is an exit code."""
+    """Make the application; its result is an exit code. `is_vi`: the line has the keys of vi."""
     search = SearchToolbar()
     field = Window(
         BufferControl(
@@ -155,18 +159,18 @@ def make_app(
             Window(below, height=1, dont_extend_height=True),
         ]
     )
-    depth = ColorDepth.DEPTH_1_BIT if environ.get("NO_COLOR") else ColorDepth.DEPTH_4_BIT
     app = ChatApplication(
         layout=Layout(rows, focused_element=field),
         style=STYLE,
         include_default_pygments_style=False,
         key_bindings=bindings,
         erase_when_done=True,
-        color_depth=depth,
+        color_depth=_depth(screen.appearance),
         enable_page_navigation_bindings=False,
         terminal_size_polling_interval=None,
         input=keyboard,
         output=screen.canvas.output,
+        editing_mode=EditingMode.VI if is_vi else EditingMode.EMACS,
     )
     app.breaks_rows = breaks_rows(environ)
     app.ttimeoutlen = 0.05
@@ -174,6 +178,14 @@ def make_app(
     return app
 
 
+def _depth(appearance: Appearance) -> ColorDepth:
+    """Return the colours that are drawn: none, the terminal's own 16, or also the greys of a theme."""
+    if not appearance.has_colour:
+        return ColorDepth.DEPTH_1_BIT
+    return ColorDepth.DEPTH_8_BIT if appearance.theme.is_filled else ColorDepth.DEPTH_4_BIT
+
+
 def _sign(number: int, wrap: int) -> StyleAndTextTuples:
     is_first: Any = number == 0 and wrap == 0
-    return [("bold", "> " if is_first else "  ")]
+    sign = ": " if vi_navigation_mode() else "> "
+    return [("bold", sign if is_first else "  ")]

@@ -11,21 +11,22 @@ from collections.abc import Sequence
 
 from msgspec import field
 
+from ...machines.pattern import lazy_pattern
 from ...machines.value import Value
 from ..wrapping import wrapped_pieces
 from .appearance import CODE, DIM, HEAD, Appearance, Piece, Row, link_style
 from .highlight import Highlighter
-from .table import MOST_ROWS, is_head, may_be_row, table_rows
+from .table import LIVE_ROWS, MOST_ROWS, is_head, may_be_row, table_rows
 
-_FENCE = re.compile(r"\s*(`{3,}|~{3,})\s*([\w+#.-]*)[^`]*$")
-_HEADING = re.compile(r"(#{1,6})\s+")
-_BULLET = re.compile(r"(\s*)([-*+])(\s+)(?=\S)")
-_NUMBER = re.compile(r"\s*\d{1,3}[.)]\s+(?=\S)")
-_QUOTE = re.compile(r"\s*>\s?")
-_RULE = re.compile(r"\s*([-*_])(?:\s*\1){2,}\s*$")
-_TABLE = re.compile(r"\s*\|")
+_FENCE = lazy_pattern(r"\s*(`{3,}|~{3,})\s*([\w+#.-]*)[^`]*$")
+_HEADING = lazy_pattern(r"(#{1,6})\s+")
+_BULLET = lazy_pattern(r"(\s*)([-*+])(\s+)(?=\S)")
+_NUMBER = lazy_pattern(r"\s*\d{1,3}[.)]\s+(?=\S)")
+_QUOTE = lazy_pattern(r"\s*>\s?")
+_RULE = lazy_pattern(r"\s*([-*_])(?:\s*\1){2,}\s*$")
+_TABLE = lazy_pattern(r"\s*\|")
 _ADDRESS = r"[^()\s]+(?:\([^()\s]*\)[^()\s]*)*"
-_INLINE = re.compile(
+_INLINE = lazy_pattern(
     r"(?P<tick>`+)(?P<code>.+?)(?<!`)(?P=tick)(?!`)"
     rf"|\[(?P<label>[^\]\[]+)\]\((?P<address>{_ADDRESS})(?:\s+\"[^\"]*\")?\)"
     r"|<(?P<angled>https?://[^\s<>]+)>"
@@ -213,6 +214,7 @@ class Stream:
         self._text = ""
         self._rest: str | None = None
         self._table: list[str] = []
+        self._drawn_live: tuple[object, list[Row]] = (None, [])
 
     def feed(self, text: str, width: int) -> list[Row]:
         """Take in more text; return the rows that are finished with it."""
@@ -229,8 +231,8 @@ class Stream:
         return bool(self._text or self._table)
 
     def live(self, width: int) -> list[Row]:
-        """Return the rows of the table and of the line that are not complete."""
-        rows = self._table_rows(width)
+        """Return the last rows of the table, and those of the line, that are not complete."""
+        rows = self._live_table(width)
         return [*rows, *_rows(self._shown(), width)] if self._text else rows
 
     def finish(self, width: int) -> list[Row]:
@@ -277,14 +279,22 @@ class Stream:
         return True
 
     def _end_table(self, width: int) -> list[Row]:
-        rows, self._table = self._table_rows(width), []
+        rows, self._table = self._drawn(width, self._table), []
         return rows
 
-    def _table_rows(self, width: int) -> list[Row]:
-        """Return the table as it is drawn; a first line that is not known to begin one as a line."""
-        if len(self._table) > 1:
-            return table_rows(self._table, width, self._appearance, inline_pieces)
-        return [row for line in self._table for row in _rows(self._markdown.show(line), width)]
+    def _live_table(self, width: int) -> list[Row]:
+        """Draw the last rows of the table, once until it grows."""
+        key = len(self._table), self._table[-1:], width
+        if self._drawn_live[0] != key:
+            shown = [*self._table[:2], *self._table[2:][-LIVE_ROWS:]]
+            self._drawn_live = key, self._drawn(width, shown)
+        return self._drawn_live[1]
+
+    def _drawn(self, width: int, table: Sequence[str]) -> list[Row]:
+        """Draw a table; a first line that is not known to begin one as a line."""
+        if len(table) > 1:
+            return table_rows(table, width, self._appearance, inline_pieces)
+        return [row for line in table for row in _rows(self._markdown.show(line), width)]
 
     def _taken(self, text: str, width: int) -> list[Row]:
         if self._rest is not None:

@@ -4,105 +4,22 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Callable
 
 from prompt_toolkit.formatted_text import StyleAndTextTuples
-from prompt_toolkit.utils import get_cwidth
 
-from ...gateway.events.contract import Event, QuestionEvent, ToolCallView, is_aside
-from ...gateway.terminal import audited, exposed
-from ...machines.errors import ToolError
-from ...ports.tools.file_tools import replaced
-from ...ports.tools.place import find_place
+from ...gateway.events.contract import Event, QuestionEvent, is_aside
+from ...gateway.terminal import audited
 from ..following import ends_answer
-from ..question import AnswerKey, QuestionAnswer, Questions, answer_keys
-from ..wrapping import wrapped, wrapped_pieces
-from .appearance import ASKS, DIM, Appearance, Row, drawable
+from ..question import Questions
+from ..wrapping import wrapped
+from .appearance import DIM, Appearance, Row, drawable
+from .attention import Attention
 from .bar import bar
 from .canvas import Canvas
+from .card import GUARD, Card, settled_line
 from .status import Status
-from .transcript import Transcript, diff_rows
-
-GUARD = 0.5
-"""Seconds for which a card must have been shown before a key answers it; a key typed ahead does not."""
-MOST = 8
-"""Maximum number of rows of a card; the card says how many are left out."""
-
-
-def card_rows(
-    question: QuestionEvent,
-    count: int,
-    who: str,
-    width: int,
-    appearance: Appearance,
-    change: str = "",
-    keys: Sequence[AnswerKey] = (),
-    *,
-    is_lit: bool = True,
-) -> list[Row]:
-    """Return the card of a question above the input line; `count` is the number of open questions.
-
-    `change` is what a write would replace, in the words of the tool (`replacing`); `is_lit`: the keys
-    act.
-    """
-    more = f"  1 of {count}" if count > 1 else ""
-    asker = f"{exposed(who)} asks: may" if who else "May"
-    head: Row = [(f"{ASKS} bold", f"{asker} `{exposed(question['tool'])}` run?"), (DIM, more)]
-    bar = f"{appearance.sign('▌')} "
-    room = max(1, width - len(bar))
-    rows = [*wrapped_pieces(head, room), *_what(question, change, room - 2, appearance)]
-    rows += _keys_rows(keys, "bold" if is_lit else DIM, room, appearance)
-    return [[(ASKS, bar), *row] for row in rows]
-
-
-def _keys_rows(
-    keys: Sequence[AnswerKey], style: str, width: int, appearance: Appearance
-) -> list[Row]:
-    """Return the keys of a card, as many in a row as fit; a reason can only be typed."""
-    rows: list[Row] = [[]]
-    for key, words in (*((known.key, known.words) for known in keys), ("r", "no, with a reason")):
-        used = sum(get_cwidth(text) for _, text in rows[-1])
-        between = appearance.plain(" · ") if used else ""
-        if used and used + len(between) + len(key) + 1 + get_cwidth(words) > width:
-            rows.append([])
-            between = ""
-        rows[-1] += [(DIM, between), (style, key), (DIM, f" {words}")]
-    return [row for line in rows for row in wrapped_pieces(line, width, "  ")]
-
-
-def settled_line(question: QuestionEvent, what: str) -> str:
-    """Return the line that explains why a card is gone."""
-    return f"The question about `{exposed(question['tool'])}` {what}."
-
-
-def replacing(question: QuestionEvent, folder: Path) -> str:
-    """Return the result that the tool `write` would report for its change; empty for other tools."""
-    match question:
-        case {"tool": "write", "arguments": {"path": str(path), "content": str(content)}}:
-            try:
-                rows = replaced(find_place(path, folder), content.encode())
-            except (ToolError, ValueError):
-                rows = []
-            return "\n".join(["Replaced ", *rows])
-        case _:
-            return ""
-
-
-def _what(question: QuestionEvent, change: str, width: int, appearance: Appearance) -> list[Row]:
-    arguments = dict(question["arguments"])
-    call = ToolCallView(call="", tool=question["tool"], arguments=arguments)
-    diff = diff_rows(call, change, width, appearance, MOST)
-    shown = ("path",) if diff else tuple(arguments)
-    texts = [str(arguments.get(name, "")) for name in shown]
-    rows = list[Row]()
-    for line in exposed("\n".join(texts)).expandtabs(4).split("\n"):
-        rows += wrapped_pieces([("", line)], max(1, width))
-    if len(rows) > MOST:
-        left = appearance.plain(f"… {len(rows) - MOST + 1} more rows, /inspect shows all")
-        rows = [*rows[: MOST - 1], [(DIM, left)]]
-    return [[("", "  "), *row] for row in rows] + diff
-
+from .transcript import Transcript
 
 STREAMED = ("text", "thinking", "output", "progress", "queue")
 """Events that say nothing of what becomes of a message."""
@@ -118,17 +35,21 @@ class Screen:
     """One chat's terminal; `hear` is called in the runtime's thread, the rest in the prompt's."""
 
     def __init__(
-        self, canvas: Canvas, appearance: Appearance, *, shows_queued: bool = True
+        self,
+        canvas: Canvas,
+        appearance: Appearance,
+        *,
+        shows_queued: bool = True,
+        attention: Attention | None = None,
     ) -> None:
         self.canvas = canvas
         self.appearance = appearance
         self.status = Status()
         self.questions = Questions()
         self.note: Callable[[], str] = str
-        self._changes: dict[str, str] = {}
-        self._shown = ("", 0.0)
-        self._echoes: list[str] = []
-        self._echoed = 0.0
+        self.attention = attention
+        self._card = Card(appearance)
+        self._echoes: list[tuple[float, str]] = []
         self._lock = threading.RLock()
         self._transcript = Transcript(
             appearance, self._width, canvas.print, shows_queued=shows_queued
@@ -139,10 +60,14 @@ class Screen:
         with self._lock:
             if self._echoes and not is_aside(event):
                 self._settle_echo(event)
-            self.questions.hear(event)
+            report = self.questions.hear(event)
             self.status.hear(event, time.monotonic())
             if not is_aside(event):
                 self._transcript.hear(event)
+            if report:
+                self._transcript.report(report)
+            if self.attention is not None:
+                self.attention.hear(event, self.status, len(self.questions.all))
         self.canvas.changed()
 
     def write(self, text: str, *, ends_answer: bool = False) -> None:
@@ -158,8 +83,7 @@ class Screen:
         The answer that it cuts off is finished above it.
         """
         with self._lock:
-            self._echoes.append(text)
-            self._echoed = time.monotonic()
+            self._echoes.append((time.monotonic(), text))
             if not (self._transcript.is_unfinished or self.status.is_busy):
                 self._print_echoes()
 
@@ -173,8 +97,8 @@ class Screen:
         self._print_echoes()
 
     def _print_echoes(self) -> None:
-        texts, self._echoes = self._echoes, []
-        for text in texts:
+        echoes, self._echoes = self._echoes, []
+        for _, text in echoes:
             self._transcript.message(text)
 
     def unfold(self) -> bool:
@@ -182,25 +106,22 @@ class Screen:
         with self._lock:
             return self._transcript.unfold()
 
-    def answered(
-        self, question: QuestionEvent, answer: QuestionAnswer, *, is_late: bool = False
-    ) -> None:
+    def answered(self, question: QuestionEvent, *, is_late: bool = False) -> None:
         """Remove a card: its question was answered now, or, `is_late`, before."""
         with self._lock:
             self.questions.drop(question)
-            late = settled_line(question, "was not open any more")
-            self._transcript.report(late if is_late else answer.report)
+            if is_late:
+                self._transcript.report(settled_line(question, "was not open any more"))
         self.canvas.changed()
 
     def above(self) -> StyleAndTextTuples:
         """Return the rows above the input line: live rows, the card, a note."""
         width = self._width()
         with self._lock:
-            if self._echoes and time.monotonic() - self._echoed > LONGEST_ECHO:
+            if self._echoes and time.monotonic() - self._echoes[-1][0] > LONGEST_ECHO:
                 self._print_echoes()
             rows = self._transcript.live(width, max(1, self.canvas.lines // 3))
-            card = self._card(width)
-            rows += [[], *card] if card else []
+            rows += self._card_rows(width)
             if note := self.note():
                 rows += [[(DIM, line)] for line in wrapped(note, width)]
         pieces = StyleAndTextTuples()
@@ -223,33 +144,19 @@ class Screen:
         """Whether the display changes without an event, as elapsed time does."""
         return self.status.is_busy
 
-    def _card(self, width: int) -> list[Row]:
+    def answerable(self) -> QuestionEvent | None:
+        """Return the question whose card has been shown long enough for a key to answer it."""
+        return self._card.answerable(self.questions)
+
+    def _card_rows(self, width: int) -> list[Row]:
         first = self.questions.first
         if first is None:
             return []
         who = self.status.names.get(first["session"], "") if "parent" in first else ""
-        if first["id"] not in self._changes:
-            self._changes = {first["id"]: replacing(first, self.status.folder)}
-        if self._shown[0] != first["id"]:
-            self._shown = first["id"], time.monotonic()
+        rows = self._card.show(self.questions, who, self.status.folder, width)
+        if self.answerable() is None:
             self.canvas.changes_in(GUARD)
-        return card_rows(
-            first,
-            len(self.questions.all),
-            who,
-            width,
-            self.appearance,
-            self._changes[first["id"]],
-            answer_keys(first, self.status.folder),
-            is_lit=self.answerable() is not None,
-        )
-
-    def answerable(self) -> QuestionEvent | None:
-        """Return the question whose card has been shown long enough for a key to answer it."""
-        first = self.questions.first
-        shown, since = self._shown
-        is_seen = first is not None and first["id"] == shown and time.monotonic() - since >= GUARD
-        return first if is_seen else None
+        return [[], *rows]
 
     def _width(self) -> int:
         return self.canvas.columns - 1

@@ -10,27 +10,10 @@ from ...gateway.events.contract import (
     Event,
     ProgressEvent,
     QueueItem,
-    Tokens,
     is_aside,
     items_after,
 )
 from ...gateway.formats import sender
-
-
-class Spent(Struct, kw_only=True):
-    """Tokens and their cost; `cached` is a part of `input`."""
-
-    input: int = 0
-    output: int = 0
-    cached: int = 0
-    cost: float = 0.0
-
-    def add(self, usage: Tokens) -> None:
-        """Add the usage of one turn."""
-        self.input += usage["input"]
-        self.output += usage["output"]
-        self.cached += usage["cache_read"]
-        self.cost += usage["cost"]
 
 
 class GoalStatus(Struct, kw_only=True):
@@ -42,7 +25,10 @@ class GoalStatus(Struct, kw_only=True):
 
 
 class Status(Struct, kw_only=True):
-    """One session as the bar shows it; `since` is the start of the turn, in seconds of `now`."""
+    """One session as the bar shows it; `since` is the start of the turn, in seconds of `now`.
+
+    `fill` is what the conversation takes of the model's window, and its size, in tokens.
+    """
 
     agent: str = ""
     model: str = ""
@@ -54,7 +40,7 @@ class Status(Struct, kw_only=True):
     items: list[QueueItem] = field(default_factory=list[QueueItem])
     children: set[str] = field(default_factory=set[str])
     goal: GoalStatus = field(default_factory=GoalStatus)
-    spent: Spent = field(default_factory=Spent)
+    fill: tuple[int, int] = (0, 0)
     names: dict[str, str] = field(default_factory=dict[str, str])
 
     @property
@@ -88,9 +74,7 @@ class Status(Struct, kw_only=True):
         return sum(item["state"] == "offered" and "stopped" not in item for item in self.items)
 
     def hear(self, event: Event, now: float) -> None:
-        """Take in an event; of children only the tokens count."""
-        if event["type"] == "turn_ended":
-            self.spent.add(event["usage"])
+        """Take in an event of the session itself."""
         if is_aside(event):
             return
         match event["type"]:
@@ -111,6 +95,8 @@ class Status(Struct, kw_only=True):
                 self.is_busy = self.is_stopping = False
             case "progress":
                 self.progress = event
+            case "window":
+                self.fill = event["tokens"], event["size"]
             case "queue":
                 self.items = items_after(self.items, event)
             case "goal":
@@ -125,4 +111,4 @@ class Status(Struct, kw_only=True):
         self.is_busy = self.is_stopping = False
         self.items, self.progress = [], None
         self.children.clear()
-        self.goal, self.spent = GoalStatus(), Spent()
+        self.goal, self.fill = GoalStatus(), (0, 0)

@@ -6,24 +6,26 @@ become too narrow to read, each row is listed as lines of `header: cell`.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 
 from prompt_toolkit.utils import get_cwidth
 
+from ...machines.pattern import lazy_pattern
 from ..wrapping import wrapped_pieces
 from .appearance import DIM, HEAD, Appearance, Piece, Row
 
 Inline = Callable[[str, str], list[Piece]]
 """Styles the marks in a text; the second text is the style that it has already."""
 
-MOST_ROWS = 200
+MOST_ROWS = 100
 """Rows after which a table that still grows is drawn; the rest follows as one with the same head."""
+LIVE_ROWS = 8
+"""Rows that are shown of a table that still grows: however long it is, drawing them is quick."""
 NARROWEST = 8
 """Columns of a column that had to be narrowed; below that, rows are listed."""
 
-_DELIMITER = re.compile(r"\s*\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?\s*")
-_PIPE = re.compile(r"(?<!\\)\|")
+_DELIMITER = lazy_pattern(r"\s*\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?\s*")
+_PIPE = lazy_pattern(r"(?<!\\)\|")
 
 
 def may_be_row(line: str) -> bool:

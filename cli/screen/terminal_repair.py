@@ -22,8 +22,8 @@ from typing import Any
 from ...ports.process.tree import is_running
 from ...workflows.paths import make_private, write_private
 
-RESET = "\x1b[?2004l\x1b[?25h\x1b[?7h\x1b[0m"
-"""No bracketed paste, a visible cursor, wrapped lines, no styles (xterm control sequences)."""
+RESET = "\x1b[?1004l\x1b[?2004l\x1b[?25h\x1b[?7h\x1b[0m"
+"""No reports of the focus, no bracketed paste, a visible cursor, wrapped lines, no styles (xterm)."""
 
 
 @contextmanager

@@ -19,6 +19,7 @@ from ..wrapping import fitted, wrapped, wrapped_pieces
 from .appearance import ADDED, BAD, CODE, DIM, GOOD, HEAD, REMOVED, Appearance, Piece, Row
 from .bar import duration
 from .blocks import INDENT, Blocks, Kind, message_rows, title_line
+from .highlight import LOADER
 from .markdown import Stream
 
 # Tool calls on the screen: one row each when they end, a diff below an edit, all of it on demand
@@ -182,6 +183,33 @@ MOST_PRINTED = 4
 """Rows for what a call that runs has printed last."""
 
 
+class Thinking:
+    """What the model thinks before it answers, and since when."""
+
+    def __init__(self) -> None:
+        self._pieces: list[str] = []
+        self._since = 0.0
+
+    def __bool__(self) -> bool:
+        return bool(self._pieces)
+
+    @property
+    def seconds(self) -> float:
+        """Time since it began."""
+        return time.monotonic() - self._since
+
+    def add(self, text: str) -> None:
+        """Take in a piece."""
+        if not self._pieces:
+            self._since = time.monotonic()
+        self._pieces.append(text)
+
+    def take(self) -> str:
+        """Return all of it, and begin again."""
+        text, self._pieces = "".join(self._pieces), []
+        return text
+
+
 class Transcript:
     """Turns events into printed rows, in order; calls come one at a time.
 
@@ -209,8 +237,7 @@ class Transcript:
         self._ended: deque[tuple[ToolCallView, str, int]] = deque(maxlen=REMEMBERED)
         self._unfolded = 0
         self._begun = StartedTurns()
-        self._thought: list[str] = []
-        self._thinking_since = 0.0
+        self._thought = Thinking()
         utf8 = look.can_utf8
         self._face = PlainInterface(
             self, self, can_utf8=utf8, has_bar=True, shows_queued=shows_queued
@@ -226,7 +253,7 @@ class Transcript:
             self._end_thinking()
         match event["type"]:
             case "thinking":
-                self._think(clean(event["delta"]))
+                self._thought.add(clean(event["delta"]))
             case "text":
                 self._feed(clean(event["delta"]))
             case "tool_started":
@@ -244,6 +271,7 @@ class Transcript:
                 self._asked.clear()
                 self._face.hear(event)
                 if event["type"] == "turn_started":
+                    LOADER.prepare()
                     self._begin(begun)
             case kind:
                 self._is_dim = kind not in _READ
@@ -288,7 +316,7 @@ class Transcript:
         for deferred, below in self._deferred:
             rows += [[], *below] if deferred == "message" else below
         if self._thought:
-            seconds = duration(int(time.monotonic() - self._thinking_since))
+            seconds = duration(int(self._thought.seconds))
             sign = self._look.sign("✻")
             rows.append([(DIM, f"{sign} Thinking {self._look.sign('…')} {seconds}")])
         now = time.monotonic()
@@ -342,21 +370,15 @@ class Transcript:
             line = title_line(text, self._width() - 12)
             self._rows("message", message_rows(line, self._width(), self._look, number.strip("()")))
 
-    def _think(self, text: str) -> None:
-        if not self._thought:
-            self._thinking_since = time.monotonic()
-        self._thought.append(text)
-
     def _end_thinking(self) -> None:
         """Fold what was thought into a row, and keep it to be unfolded."""
         if not self._thought:
             return
-        seconds = duration(time.monotonic() - self._thinking_since)
+        seconds = duration(self._thought.seconds)
         self._rows("tool", [[(DIM, f"{self._look.sign('✻')} Thought for {seconds}")]])
-        thought = "".join(self._thought)
+        thought = self._thought.take()
         call = ToolCallView(call="", tool="thinking", arguments={})
         self._remember(call, thought, len(thought.encode()))
-        self._thought = []
 
     def _end_call(self, end: ToolEndedEvent) -> None:
         asked = self._asked.pop(end["call"], None)

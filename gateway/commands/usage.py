@@ -29,12 +29,13 @@ def usage(client: SessionClient) -> Reply:
     below = record.below
     for child in record.children.values():
         below += _of_child(client, child.session, child.usage) - child.usage
-    turn = record.turns.get(record.turn)
+    turn, known = record.turns.get(record.turn), client.describe()
     data: dict[str, Any] = {
         "turn": {"id": turn.id, **_of_turn(turn, now)} if turn else None,
         "session": {**usage_view(record.usage), "seconds": _seconds(record, now)},
         "children": children,
         "total": {**usage_view(record.usage + below), "seconds": _seconds(record, now)},
+        "window": {"tokens": known.filled, "size": known.window or None},
     }
     return Reply(ok=True, data=data, text=_draw(data))
 
@@ -64,9 +65,12 @@ def _draw(data: dict[str, Any]) -> str:
     if data["children"]:
         rows.append(("together", data["total"]))
     width = max(len(name) for name, _ in rows)
-    return "\n".join(
-        f"{name:<{width}}  {usage_line(usage_data)}" for name, usage_data in rows if usage_data
-    )
+    lines = [f"{name:<{width}}  {usage_line(used)}" for name, used in rows if used]
+    tokens, size = data["window"]["tokens"], data["window"]["size"]
+    if size:
+        share = 100 * tokens // size
+        lines.append(f"{'window':<{width}}  {tokens:,} of {size:,} tokens ({share} %)")
+    return "\n".join(lines)
 
 
 def usage_line(used: dict[str, Any]) -> str:

@@ -643,6 +643,18 @@ class ThinkingEvent(Stamp):
     """the piece"""
 
 
+class WindowEvent(Stamp):
+    """Sent after each answer of a model whose window is known: how full it is."""
+
+    type: Literal["window"]
+    turn: str
+    """the turn"""
+    tokens: int
+    """what the conversation takes, with this answer"""
+    size: int
+    """what the window holds, in tokens"""
+
+
 class ToolStartedEvent(ToolCallView, Stamp):
     """Sent when a tool call begins."""
 
@@ -746,6 +758,7 @@ TurnEvent = (
     | TextEvent
     | AnswerEvent
     | ThinkingEvent
+    | WindowEvent
     | ToolStartedEvent
     | OutputEvent
     | ToolEndedEvent

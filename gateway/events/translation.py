@@ -26,6 +26,7 @@ from ...machines.transient_events import (
     StoreLost,
     TextStreamed,
     ThoughtStreamed,
+    WindowFilled,
 )
 from ..acknowledgement import accepted
 from ..formats import iso
@@ -66,6 +67,7 @@ from .contract import (
     TurnEndedEvent,
     TurnStartedEvent,
     TurnUsage,
+    WindowEvent,
 )
 from .goal import of_goal
 from .run import of_run
@@ -628,6 +630,8 @@ def _of_fact(fact: Fact, at: Stamp) -> Event:
             return TextEvent(type="text", **at, turn=turn, delta=delta)
         case ThoughtStreamed(turn=turn, delta=delta):
             return ThinkingEvent(type="thinking", **at, turn=turn, delta=delta)
+        case WindowFilled(turn=turn, tokens=tokens, size=size):
+            return WindowEvent(type="window", **at, turn=turn, tokens=tokens, size=size)
         case OutputShown(turn=turn, call=call, text=text):
             return OutputEvent(type="output", **at, turn=turn, call=call, text=text)
         case Notice(text=text, seconds=seconds):

@@ -1,6 +1,11 @@
 """The text of a question."""
 
-from steersman.cli.question import SHOWN, asked
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from steersman.cli.question import SHOWN, Questions, answer_keys, answering, asked
 
 
 def test_a_long_call_says_what_is_not_shown() -> None:
@@ -9,3 +14,54 @@ def test_a_long_call_says_what_is_not_shown() -> None:
     text = asked({"tool": "shell", "arguments": {"command": command}})
     assert f" … {len(command) - SHOWN} more characters" in text
     assert "more characters" not in asked({"tool": "shell", "arguments": {"command": "ls"}})
+
+
+def question(tool: str = "shell", **changes: Any) -> Any:
+    """A question about a call."""
+    arguments = {"command": "git status -s"} if tool == "shell" else {"path": "src/a.py"}
+    known = {"id": "q-t1.s1.c1", "session": "s", "kind": "permission", "tool": tool}
+    options = ["allow", "always", "deny"]
+    return {"type": "question", **known, "arguments": arguments, "options": options} | changes
+
+
+def test_keys_and_words_answer_alike(tmp_path: Path) -> None:
+    """A letter, a word and a key mean the same width; what says more is a message."""
+    here = question("edit", outside=False)
+    keys = answer_keys(here, tmp_path)
+    assert [key.key for key in keys] == ["y", "a", "e", "n"]
+    once, always, every, no = (key.answer for key in keys)
+    for text, answer in (("y", once), ("Yes, please.", once), ("always", always), ("e", every)):
+        assert answering(here, text, keys) == answer
+    assert answering(here, "no", keys) == no
+    assert (always.choice, always.reason) == ("always", "src/*")
+    assert (every.reason, every.tools) == ("*", ("write",))
+    refused = answering(here, "n use make", keys)
+    assert refused is not None
+    assert (refused.choice, refused.reason) == ("deny", "use make")
+    for text in ("e as in echo", "yes but slowly", "allow it all", "x"):
+        assert answering(here, text, keys) is None
+    assert [key.key for key in answer_keys(question(outside=False), tmp_path)] == ["y", "a", "n"]
+    outside = question("edit", outside=True, arguments={"path": "/etc/a"})
+    assert [key.key for key in answer_keys(outside, tmp_path)] == ["y", "a", "n"]
+
+
+@pytest.mark.parametrize(
+    ("choice", "report"),
+    [
+        ("allow", "`shell` was allowed once, from elsewhere."),
+        ("always", "`shell` was allowed for this session, from elsewhere."),
+        ("deny", "`shell` was denied, from elsewhere."),
+        ("withdrawn", ""),
+    ],
+)
+def test_an_answer_from_elsewhere_is_reported(choice: str, report: str) -> None:
+    """What another terminal allowed is said; of what was answered here, how it was answered here."""
+    questions = Questions()
+    answered: Any = {"type": "answered", "id": "q-t1.s1.c1", "choice": choice}
+    assert questions.hear(question()) == ""
+    assert questions.hear(answered) == report
+    questions.hear(question(outside=False))
+    here = question(outside=False)
+    key = answer_keys(here, Path("/"))[1]
+    questions.give(here, key.answer)
+    assert questions.hear(answered) == "You allowed `shell git status*` for this session."

@@ -129,6 +129,8 @@ FOREIGN = re.compile(
     "|[\x00\x07\x80-\x9f\u180e\u200b\u2028-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e007f]"
 )
 """What this program never sends to a terminal itself."""
+TITLE = re.compile(r"\x1b\]2;project - (?:idle|working|question)\x07")
+"""The title that the chat gives to its terminal."""
 OWN = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 VISIBLE = re.compile(r"(?:\\x1b|\^\[)\[35;8mA(?:\\x1b|\^\[)]52;c;Q0FO(?:\\x07|\^G)B")
 """How the beginning of `NAME` reads where nothing of it may vanish."""
@@ -189,7 +191,7 @@ class Sight:
 
     def check(self, terminal: Terminal) -> None:
         """Nothing foreign was sent to a terminal."""
-        sent = bytes(terminal.sent).decode(errors="replace")
+        sent = TITLE.sub("", bytes(terminal.sent).decode(errors="replace"))
         found = FOREIGN.search(sent)
         assert found is None, ascii(sent[max(0, found.start() - 200) : found.end() + 50])
 

@@ -13,12 +13,12 @@ from prompt_toolkit.utils import get_cwidth
 
 from steersman.cli.screen.appearance import Appearance, Row, link_style
 from steersman.cli.screen.bar import bar, duration
+from steersman.cli.screen.card import card_rows, replacing
 from steersman.cli.screen.highlight import LOADER, Highlighter
 from steersman.cli.screen.history import InputHistory
 from steersman.cli.screen.input_line import Pastes
 from steersman.cli.screen.layout import breaks_rows, rows_added
 from steersman.cli.screen.markdown import Markdown, Stream
-from steersman.cli.screen.screen import card_rows, replacing
 from steersman.cli.screen.status import Status
 from steersman.cli.screen.transcript import ended_rows, unfolded_rows
 from steersman.cli.wrapping import fitted, wrapped_pieces
@@ -324,10 +324,10 @@ def busy_status() -> Status:
         {"type": "progress", "done": 12, "total": 50, "unit": "file"},
         {"type": "queue", "state": "held", "items": [*items, {"state": "interrupted"}]},
         {"type": "child_started", "name": "kid", "id": "s1"},
+        {"type": "window", "tokens": 94_000, "size": 200_000},
         {"type": "goal", "state": "active", "turns_used": 3, "max_turns": 20},
     ):
         status.hear(event, 0.0)
-    status.spent.add({"input": 90_000, "output": 4_000, "cache_read": 72_000, "cost": 0.25})
     return status
 
 
@@ -335,7 +335,7 @@ def test_the_bar_tells_everything_where_there_is_room() -> None:
     """At 200 columns nothing is left out."""
     assert bar(busy_status(), 12.0, 200, LOOK) == (
         "assistant · a-model-with-a-long-name · working 12 s (file 12/50) · 1 waiting · 3 held"
-        " · 1 interrupted · kid at work · goal 3/20 · 94.0k tokens, 80 % cached · $0.25"
+        " · 1 interrupted · kid at work · goal 3/20 · 47 % of 200k"
     )
 
 

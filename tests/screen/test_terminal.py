@@ -257,7 +257,7 @@ def test_nothing_raw_reaches_the_terminal(stage: Stage, opened: Open) -> None:
     terminal.has_bar("idle")
     terminal.types("/queue list")
     terminal.shows("The queue is empty.")
-    assert b"\x1b]" not in terminal.sent
+    assert b"\x1b]" not in re.sub(rb"\x1b\]2;project - \w+\x07", b"", terminal.sent)
     assert b"\x1b[31m" not in terminal.sent
     colours = re.findall(rb"\x1b\[(?:\d+;)*(?:3[0-8]|4[0-8]|9\d)(?:;\d+)*m", terminal.sent)
     assert colours == []
@@ -308,3 +308,16 @@ def test_the_files_of_the_screen_are_private(stage: Stage, opened: Open) -> None
     later = opened()
     later.presses("\x1b[A")
     later.has_line("hello there")
+
+
+@pytest.mark.slow
+def test_the_bar_shows_how_full_the_window_is(stage: Stage, opened: Open) -> None:
+    """Of a model whose window is known; `/usage` says it too, beside the tokens of the session."""
+    stage.place.configure(stage.server.base_url, model="context_window = 10000")
+    stage.agent.when("hello", says("Good day."))
+    terminal = opened()
+    terminal.types("hello")
+    terminal.has_bar("1 % of 10k")
+    terminal.types("/usage")
+    terminal.shows("100 tokens in (60 % cached), 20 out")
+    terminal.shows("of 10,000 tokens (")

@@ -54,7 +54,10 @@ class Reel:
 
     def write(self, path: Path, neutral: Callable[[str], str]) -> None:
         """Write the file; `neutral` takes out what belongs to this machine."""
-        rows = [json.dumps([round(at, 2), "o", neutral(text)]) for at, text in self._rows]
+        rows = [
+            json.dumps([round(at, 2), "o", neutral(text)], ensure_ascii=False)
+            for at, text in self._rows
+        ]
         path.write_text("\n".join([json.dumps(self._head), *rows]) + "\n", "utf-8")
 
 
