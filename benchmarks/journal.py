@@ -20,7 +20,7 @@ from pathlib import Path
 from table import head, row
 
 from steersman.journal.sqlite import SqliteStore
-from steersman.journal.store import Commit, Lease, SessionRow, Snapshot, StoredEntry
+from steersman.journal.store import Commit, Lease, SessionRow, Snapshot, Store, StoredEntry
 from steersman.journal.writer import Result, Writer
 
 ROUNDS = 60
@@ -33,7 +33,7 @@ SHORT, LONG = 1_000, 100_000  # entries of the sessions that are loaded
 class Session:
     """One session that commits an entry of about 200 bytes at a time."""
 
-    def __init__(self, store: SqliteStore, name: str) -> None:
+    def __init__(self, store: Store, name: str) -> None:
         store.create(SessionRow(session=name, folder="/"))
         lease = store.claim(name, "bench")
         assert lease is not None
@@ -58,7 +58,7 @@ class Session:
         )
 
 
-def one_each(store: SqliteStore, sessions: list[Session]) -> float:
+def one_each(store: Store, sessions: list[Session]) -> float:
     """Commits a second when each is a transaction of its own."""
     done = 0
     begin = time.perf_counter()
@@ -68,7 +68,7 @@ def one_each(store: SqliteStore, sessions: list[Session]) -> float:
     return done / passed
 
 
-def grouped(store: SqliteStore, sessions: list[Session]) -> tuple[float, float]:
+def grouped(store: Store, sessions: list[Session]) -> tuple[float, float]:
     """Commits a second, and a sync, when each session goes on as soon as its last is durable."""
     done = groups = 0
     begin = time.perf_counter()

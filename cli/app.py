@@ -17,6 +17,7 @@ from .apps.agents import agents
 from .apps.config import config
 from .apps.devices import devices
 from .apps.goal import goal
+from .apps.home import home
 from .apps.hooks import hooks
 from .apps.inspect import attach, inspect, why
 from .apps.machines import machines
@@ -66,6 +67,7 @@ app.add_typer(people, name="people")
 app.add_typer(workflow, name="workflow")
 app.add_typer(serve, name="serve")
 app.add_typer(devices, name="devices")
+app.add_typer(home, name="home")
 app.add_typer(schedule, name="schedule")
 app.command()(simulate)
 
@@ -238,11 +240,18 @@ def trust(
 
 
 @app.command()
-def doctor(as_json: Json = False) -> int:
+def doctor(
+    as_json: Json = False,
+    of_home: Annotated[
+        bool, typer.Option("--home", help="check the home instead: the database, nodes, mail")
+    ] = False,
+) -> int:
     """Check this machine, and report what to repair.
 
     Example: steersman doctor
     """
-    from .doctor import examine
+    from .doctor import check_up, examine
+    from .doctor_home import home_findings
 
-    return examine(os.environ, as_json=as_json)
+    findings = home_findings(os.environ) if of_home else check_up(os.environ)
+    return examine(os.environ, findings, as_json=as_json)

@@ -12,7 +12,7 @@ import shutil
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import Literal
@@ -389,12 +389,12 @@ def _models(environ: Mapping[str, str], paths: Paths) -> Iterator[Finding]:
             yield replace(finding, name="models", verdict=verdict)
 
 
-def examine(environ: Mapping[str, str], *, as_json: bool) -> int:
-    """Check this machine and print the findings; exit 1 only if a finding is `bad`."""
+def examine(environ: Mapping[str, str], findings: Iterable[Finding], *, as_json: bool) -> int:
+    """Print findings as they come; exit 1 only if a finding is `bad`."""
     redactor = redactor_of(environ)
     is_bad = False
     found: list[dict[str, str]] = []
-    for finding in check_up(environ):
+    for finding in findings:
         is_bad = is_bad or finding.verdict == "bad"
         if as_json:
             found.append(redactor.data(asdict(finding)))

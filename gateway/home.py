@@ -1,11 +1,13 @@
 """A home: its store, and its sessions by the names that people type."""
 
+import os
 from contextlib import suppress
 from pathlib import Path
 
 from ..journal.sqlite import SqliteStore
 from ..journal.store import SessionRow, Store
 from ..machines.errors import StoreError, UnknownSession, UsageError
+from ..workflows.home_place import home_place
 from ..workflows.paths import Paths, make_private
 from ..workflows.plugins import STORES
 
@@ -14,20 +16,30 @@ SHORTEST_ID = 6
 
 
 def open_store(paths: Paths, *, read_only: bool = False) -> Store:
-    """Open the home's store. Raises `StoreError`."""
+    """Open the home's store: where the configuration says, or SQLite. Raises `StoreError`."""
+    if url := home_place(paths, os.environ).url:
+        return store_at(url, paths)
     if not read_only:
         make_private(paths.state)
     return SqliteStore.open(paths.state, read_only=read_only)
 
 
-def store_at(url: str) -> Store:
-    """Open the home at a URL, by a store that is a plug-in. Raises `UsageError`, `PlugInError`."""
+def store_at(url: str, paths: Paths | None = None) -> Store:
+    """Open the home at a URL: PostgreSQL, or a store that is a plug-in.
+
+    `paths` has the configuration with the lease. Raises `UsageError`, `StoreError`, `PlugInError`.
+    """
     scheme = url.partition(":")[0]
+    if scheme in ("postgresql", "postgres"):
+        from ..journal.postgres import PostgresStore
+
+        place = home_place(paths or Paths.of(os.environ), os.environ)
+        return PostgresStore.open(url, lease=place.lease, fence=place.fence)
     if scheme not in STORES.by_name:
         known = ", ".join(f"`{name}:`" for name in STORES.by_name) or "none"
         raise UsageError(
             f"no store is installed for `{scheme}:`",
-            f"give the path of a folder, or `memory:`; installed are {known}",
+            f"give the path of a folder, `memory:` or `postgresql:`; installed are {known}",
         )
     make, plug_in = STORES.load(scheme), STORES.by_name[scheme]
     with plug_in.guarded(passes=StoreError, what="cannot be opened"):

@@ -20,6 +20,7 @@ from typing import Any
 from ..actors.commits import row_of
 from ..actors.environment import Publication
 from ..journal.codec import encode_entry
+from ..journal.commitment import commit_surely
 from ..journal.entries import Entry
 from ..journal.queue_record import ItemRecord, QueueRecord
 from ..journal.record import SessionRecord, apply
@@ -253,9 +254,8 @@ class OfflineWriter:
             apply(self.record, entry, stored.seq, stored.time)
             kept.append(stored)
         made = snapshot(self.record) if with_snapshot else None
-        (is_done,) = self._store.commit(
-            [Commit(lease=self._lease, entries=kept, row=row_of(self.record), snapshot=made)]
-        )
+        commit = Commit(lease=self._lease, entries=kept, row=row_of(self.record), snapshot=made)
+        (is_done,) = commit_surely(self._store, [commit])
         if not is_done:
             raise LeaseLost(f"another program has taken over session `{self.record.id}`")
 

@@ -33,6 +33,7 @@ from .store import (
     Lease,
     Loaded,
     Occurrence,
+    Position,
     Posted,
     SessionRow,
     Snapshot,
@@ -188,6 +189,12 @@ class MemoryStore:
         """Count the claims of a session."""
         with self._home.used():
             return self._home.session(session).epoch
+
+    def position(self, session: str) -> Position:
+        """Read what the next commit is compared with."""
+        with self._home.used():
+            stored = self._home.session(session)
+            return Position(epoch=stored.epoch, node=stored.node, seq=len(stored.entries))
 
     def sessions(self) -> list[SessionRow]:
         """List all sessions, newest activity first."""

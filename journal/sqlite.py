@@ -27,6 +27,7 @@ from .store import (
     Lease,
     Loaded,
     Occurrence,
+    Position,
     Posted,
     SessionRow,
     Snapshot,
@@ -182,6 +183,11 @@ class SqliteStore:
         """Count the claims of a session."""
         with self._home.reading(session) as connection:
             return tables.read_epoch(connection, session)
+
+    def position(self, session: str) -> Position:
+        """Read what the next commit is compared with."""
+        with self._home.reading(session) as connection:
+            return tables.read_position(connection, session)
 
     def sessions(self) -> list[SessionRow]:
         """List all sessions, newest activity first."""

@@ -57,6 +57,14 @@ class Lease(Value):
     epoch: int
 
 
+class Position(Value):
+    """Where a session's journal stands: the newest lease, and the number of the last entry."""
+
+    epoch: int
+    node: str
+    seq: int
+
+
 class SessionRow(Value):
     """A session in a list of sessions, kept beside the journal so that listing folds nothing.
 
@@ -237,7 +245,10 @@ class Store(Protocol):
         ...
 
     def commit(self, commits: Sequence[Commit]) -> list[bool]:
-        """Make all of them durable in one transaction; False for each whose lease is lost."""
+        """Make all of them durable in one transaction; False for each whose lease is lost.
+
+        Raises `ConnectionLost` where it is not known whether it happened: `position` tells.
+        """
         ...
 
     def load(self, session: str) -> Loaded:
@@ -260,6 +271,10 @@ class Store(Protocol):
 
     def epoch(self, session: str) -> int:
         """Count the claims of a session: the epoch of its newest lease."""
+        ...
+
+    def position(self, session: str) -> Position:
+        """Read what the next commit is compared with; `node` is empty if the session was released."""
         ...
 
     def sessions(self) -> list[SessionRow]:

@@ -23,6 +23,7 @@ from .store import (
     REMEMBERED,
     Lease,
     Occurrence,
+    Position,
     Posted,
     SessionRow,
     Snapshot,
@@ -313,6 +314,15 @@ def read_epoch(connection: Connection, session: str) -> int:
     if found is None:
         raise unknown_session(session)
     return int(found[0])
+
+
+def read_position(connection: Connection, session: str) -> Position:
+    """Read the newest lease and the last entry of a session; raises `UnknownSession`."""
+    found = connection.row("SELECT epoch, node, seq FROM sessions WHERE session = ?", session)
+    if found is None:
+        raise unknown_session(session)
+    epoch, node, seq = found
+    return Position(epoch=epoch, node=node, seq=seq)
 
 
 def read_snapshot(connection: Connection, session: str, upto: int | None = None) -> Snapshot | None:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Generic, TypeVar
 
 from ..machines.errors import MachineError, SteersmanError, StoreBusy, StoreError, UsageError
+from .commitment import commit_surely
 from .store import Commit, Store
 
 Token = TypeVar("Token")
@@ -120,8 +121,8 @@ class Writer(Generic[Token]):
         """Commit, with patience for a database that another process keeps locked."""
         for _ in range(_TRIES - 1):
             with contextlib.suppress(StoreBusy):
-                return self._store.commit(commits)
-        return self._store.commit(commits)
+                return commit_surely(self._store, commits)
+        return commit_surely(self._store, commits)
 
     def _settle(self) -> None:
         try:

@@ -12,6 +12,7 @@
     │   ├── StoreTooNew                          written by a later version of this program
     │   ├── StoreTooOld                          written before the first release
     │   ├── StoreFailed                          an I/O error: the store accepts nothing until reopened
+    │   ├── ConnectionLost                       during a write that may have happened or not
     │   ├── UnknownSession                       no session has this id
     │   └── LeaseLost                            another process took the session over
     ├── ModelError                      exit 1   a model did not answer usefully
@@ -100,6 +101,10 @@ class StoreTooOld(StoreError):
 
 class StoreFailed(StoreError):
     """An I/O error: the store accepts nothing more until it is reopened."""
+
+
+class ConnectionLost(StoreError):
+    """The connection to the store was lost during a write: ask whether it happened."""
 
 
 class UnknownSession(StoreError):

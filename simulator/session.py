@@ -69,6 +69,7 @@ from .happening import (
     Started,
     Told,
 )
+from .lossy_store import LossyStore
 from .ports import Chances, SimulatedPorts
 from .schedule import Dice, MailboxObserver, SimulatedDispatcher, Timeline, waiting_in
 from .writer import SimulatedWriter
@@ -215,7 +216,8 @@ class SimulationPlan(Value):
     `most_children` is how many sessions a run may have beside the first. `watch` sees who takes which
     message, `tables` may exchange the routing tables of a session before it starts. `ports_type` makes
     the ports of each session, `tool_policy` what it may do with tools. `run` is the workflow of the
-    first session, none for an agent's, and `included` finds those that its steps name: by their name,
+    first session, none for an agent's; `losses` is how
+    often a commit loses its answer, and `included` finds those that its steps name: by their name,
     the workflow above, and the task.
     """
 
@@ -236,6 +238,7 @@ class SimulationPlan(Value):
     tables: Callable[[Environment], None] | None = None
     ports_type: Callable[..., SimulatedPorts] = SimulatedPorts
     tool_policy: Callable[[], ToolPolicy] = SimulatedToolPolicy
+    losses: float = 0.0
     run: SimulatedRun | None = None
     included: Callable[[str, WorkflowSpec, str], SimulatedRun] | None = None
 
@@ -266,7 +269,7 @@ class World:
         self.decisions = 0
         self.commits = Commits(lambda commit, token: self.writer.submit(commit, token))
         self.writer: SimulatedWriter = SimulatedWriter(
-            self.store, self.dice, self.commits.answered, self._written
+            LossyStore(store, dice, plan.losses), dice, self.commits.answered, self._written
         )
         self.system.dispatcher.after_pass.append(self.commits.flush)
 

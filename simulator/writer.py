@@ -9,10 +9,11 @@ from collections.abc import Callable
 from typing import Literal
 
 from ..actors.commits import Token
-from ..journal.memory import MemoryStore
+from ..journal.commitment import commit_surely
 from ..journal.store import Commit
 from ..journal.writer import Result
 from ..machines.errors import MachineError, StoreError
+from .lossy_store import LossyStore
 from .schedule import Dice
 
 Failure = Literal["full", "lost", "wrong"]
@@ -28,13 +29,13 @@ class SimulatedWriter:
 
     def __init__(
         self,
-        store: MemoryStore,
+        store: LossyStore,
         dice: Dice,
         answered: Callable[[Token, Result], None],
         written: Callable[[str, int], None],
     ) -> None:
         self.failures: dict[str, Failure] = {}
-        self._store, self._dice = store, dice
+        self.store, self._dice = store, dice
         self._answered, self._written = answered, written
         self._commits: dict[str, list[tuple[Commit, Token]]] = {}
         self._answers: dict[str, list[tuple[Token, Result]]] = {}
@@ -78,7 +79,7 @@ class SimulatedWriter:
     def _results(self, session: str, commits: list[Commit]) -> list[Result]:
         match self.failures.get(session):
             case None:
-                return list(self._store.commit(commits))
+                return list(commit_surely(self.store, commits))
             case "lost":
                 return [False] * len(commits)
             case "full":

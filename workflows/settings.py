@@ -399,6 +399,19 @@ class CheckpointSettings(SettingsTable):
     budget: Size
 
 
+class HomeSettings(SettingsTable):
+    """Where the sessions are kept, and how long a process may be cut off from there, in seconds."""
+
+    url: str
+    lease: Annotated[float, Meta(ge=1, le=3600)]
+    fence: Annotated[float, Meta(ge=0.5, le=3600)]
+
+    def check(self) -> None:
+        """Refuse a process that goes on when others may have its sessions."""
+        if self.fence >= self.lease:
+            raise ValueError("`fence` must be less than `lease`")
+
+
 class ServeSettings(SettingsTable):
     """Where `steersman serve` is reached."""
 
@@ -584,6 +597,7 @@ class Settings(SettingsTable):
     tools: ToolSettings
     restore: RestoreSettings
     checkpoints: CheckpointSettings
+    home: HomeSettings
     serve: ServeSettings
     telemetry: TelemetrySettings
     hooks: tuple[HookSettings, ...]

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from steersman.journal.sqlite import SqliteStore
-from steersman.journal.store import Commit, Lease, SessionRow, StoredEntry
+from steersman.journal.store import Commit, Lease, SessionRow, Store, StoredEntry
 from steersman.machines.errors import StoreFailed
 
 __all__: list[str] = []
@@ -20,7 +20,7 @@ def say(text: str) -> None:
     os.write(1, f"{text}\n".encode())
 
 
-def append(store: SqliteStore, lease: Lease, seq: int, size: int = 100) -> None:
+def append(store: Store, lease: Lease, seq: int, size: int = 100) -> None:
     """Commit one entry of about `size` bytes and acknowledge it."""
     entry = StoredEntry(seq=seq, time=float(seq), data={"n": seq, "pad": "x" * size})
     row = SessionRow(session=lease.session, folder="/", seq=seq, updated=float(seq))
@@ -73,15 +73,25 @@ def owning(folder: str, session: str) -> None:
     store.close()
 
 
-def joining(folder: str, session: str) -> None:
-    """Be a node that owns a session, until a line comes on stdin."""
-    store = SqliteStore.open(Path(folder))
+def joining(where: str, *sessions: str) -> None:
+    """Be a node that owns sessions, and append an entry to the first for each line on stdin."""
+    store: Store = SqliteStore.open(Path(where)) if "://" not in where else postgres(where)
     node = f"n{os.getpid()}"
     store.nodes.join(node, "here", 1)
-    assert store.claim(session, node)
+    leases = [store.claim(session, node) for session in sessions]
+    assert all(leases)
     say("READY")
-    sys.stdin.readline()
+    for line in sys.stdin:
+        append(store, leases[0], int(line))
+        say(f"BEAT {store.nodes.beat(node)}")
     store.close()
+
+
+def postgres(url: str) -> Store:
+    """Open a home on PostgreSQL whose owners count as dead soon."""
+    from steersman.journal.postgres import PostgresStore
+
+    return PostgresStore.open(url, lease=2.0, fence=1.0)
 
 
 def filling(folder: str, limit: str) -> None:

@@ -146,9 +146,32 @@ def opened(home: Path, closing: ExitStack) -> Callable[..., SqliteStore]:
     return open_store
 
 
-@pytest.fixture(params=["sqlite", "memory"])
+class PostgresBackend:
+    """Stores in one schema of the test server, with a clock that ticks once a call."""
+
+    def __init__(self, url: str, closing: ExitStack) -> None:
+        self.url = url
+        self.closing = closing
+
+    def open(self) -> Store:
+        """Open the schema's store, to be closed at the end of the test."""
+        from steersman.journal.postgres import PostgresStore
+
+        store = PostgresStore.open(self.url, clock=count(1000.0).__next__)
+        self.closing.callback(store.close)
+        return store
+
+    def reopen(self, store: Store) -> Store:
+        """Close and open again."""
+        store.close()
+        return self.open()
+
+
+@pytest.fixture(params=["sqlite", "memory", "postgres"])
 def backend(request: pytest.FixtureRequest, home: Path, closing: ExitStack) -> Backend:
     """Each kind of store in turn."""
+    if request.param == "postgres":
+        return PostgresBackend(request.getfixturevalue("postgres_url"), closing)
     return SqliteBackend(home, closing) if request.param == "sqlite" else MemoryBackend()
 
 

@@ -1,0 +1,348 @@
+"""The store of many machines: a home in a PostgreSQL database.
+
+The tables are in `postgres_tables.py`, who owns what in `postgres_nodes.py`, who lives in
+`postgres_presence.py`, and what happens to a lost connection in `postgres_connection.py`. A lease is
+an epoch and nothing else: it is compared in the statement that writes. A process has two connections, one
+for data and one that shows that it lives; a command that only reads has the first.
+"""
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, suppress
+from functools import partial
+from typing import Any, Self
+
+from ..machines.errors import ConnectionLost, StoreError
+from . import postgres_tables as tables
+from .encoding import encode, encode_commit, encode_reply
+from .lock import Owner
+from .postgres_connection import Address, PostgresConnection, check_about
+from .postgres_nodes import PostgresNodes
+from .postgres_presence import POLL, SEEN, PostgresPresence
+from .postgres_tables import Group, GroupError
+from .store import (
+    ANSWERS_KEPT,
+    Commit,
+    Lease,
+    Loaded,
+    Occurrence,
+    Position,
+    Posted,
+    SessionRow,
+    Snapshot,
+    StoredEntry,
+    Watch,
+    check_client_id,
+    check_identifier,
+    looked_for,
+    unknown_session,
+)
+
+_PAGE = 500  # entries read at once
+_HOUR = 3600.0
+
+
+class PostgresStore:
+    """A home's sessions in a PostgreSQL database; see `store.Store` for each method.
+
+    Safe from several threads; each call waits for the one before it.
+    """
+
+    def __init__(
+        self, line: PostgresConnection, presence: PostgresPresence, clock: Callable[[], float]
+    ) -> None:
+        """Use `open` instead."""
+        self._line = line
+        self._presence = presence
+        self._clock = clock
+        self._nodes = PostgresNodes(line, presence)
+        self._forgotten = 0.0  # when replies were last looked through
+
+    @classmethod
+    def open(
+        cls,
+        url: str,
+        *,
+        lease: float = 10.0,
+        fence: float = 7.0,
+        clock: Callable[[], float] = time.time,
+    ) -> Self:
+        """Open the home at an address; it must be there.
+
+        `lease`: seconds without a sign of life after which others may take over what this process owns.
+        `fence`: seconds for which a lost connection is tried again. Raises `UsageError` for an address
+        that is none, `StoreFailed` for a server that cannot be reached, and `StoreTooNew`.
+        """
+        line = PostgresConnection(Address.parse(url), fence)
+        with ExitStack() as undo:
+            undo.callback(line.close)
+            check_about(line.address, line.rows("SELECT version, oldest, number FROM home.about"))
+            undo.pop_all()
+        return cls(line, PostgresPresence(line, lease, fence), clock)
+
+    @property
+    def nodes(self) -> PostgresNodes:
+        """The nodes of the home."""
+        return self._nodes
+
+    @property
+    def line(self) -> PostgresConnection:
+        """The connection for data, for `postgres_home.py`."""
+        return self._line
+
+    @property
+    def can_listen(self) -> bool:
+        """Whether the server notifies this process; known once a node of it waits or owns something."""
+        return self._presence.can_listen
+
+    def create(self, row: SessionRow) -> None:
+        """Make a session known; raises `StoreError` if it is known already."""
+        check_identifier("session", row.session)
+        try:
+            self._line.run(lambda raw: tables.insert_session(raw, row), is_repeatable=False)
+        except ConnectionLost:
+            if not self._line.run(lambda raw: tables.is_as_created(raw, row)):
+                self.create(row)
+
+    def claim(self, session: str, node: str) -> Lease | None:
+        """Take the session under a new epoch, or none if a live process owns it."""
+        check_identifier("session", session)
+        check_identifier("node", node)
+        return self._nodes.claim(session, node)
+
+    def release(self, lease: Lease) -> None:
+        """Give the session back. Idempotent."""
+        self._nodes.release_many([lease])
+
+    def is_owned(self, session: str) -> bool:
+        """Whether a live process owns the session."""
+        return self.owner(session) is not None
+
+    def owner(self, session: str) -> Owner | None:
+        """Return the session's owner, for display; none if no live process owns it."""
+        check_identifier("session", session)
+        return self._owners("session = %s", session).get(session)
+
+    def owners(self) -> dict[str, Owner]:
+        """Map the sessions that live processes own to these."""
+        return self._owners("node <> ''")
+
+    def position(self, session: str) -> Position:
+        """Read what a commit is compared with."""
+        check_identifier("session", session)
+        found = self._line.rows(
+            "SELECT epoch, node, seq FROM home.sessions WHERE session = %s", session
+        )
+        if not found:
+            raise unknown_session(session)
+        epoch, node, seq = found[0]
+        return Position(epoch=epoch, node=node, seq=seq)
+
+    def commit(self, commits: Sequence[Commit]) -> list[bool]:
+        """Write all in one statement; raises `MachineError` for a gap, and then writes none.
+
+        Raises `ConnectionLost` if the answer was lost.
+        """
+        group = Group([encode_commit(commit) for commit in commits])
+        now = self._clock()
+
+        def write(raw: Any) -> set[Lease]:
+            snapshots = group.snapshots()
+            if not snapshots:
+                return tables.write_group(raw, group, now)
+            with raw.transaction():
+                kept = tables.write_group(raw, group, now)
+                for lease, snapshot in snapshots:
+                    if lease in kept:
+                        tables.write_snapshot(raw, lease, snapshot)
+            return kept
+
+        try:
+            kept = self._line.run(write, is_repeatable=False)
+        except GroupError as fault:
+            self._line.run(lambda raw: tables.explain_group(raw, group))
+            raise StoreError("the database refused a group of commits") from fault.__cause__
+        return [commit.lease in kept for commit in commits]
+
+    def load(self, session: str) -> Loaded:
+        """Read row, snapshot, tail and inbox as of one moment."""
+        check_identifier("session", session)
+
+        def read(raw: Any) -> Loaded:
+            with raw.transaction():
+                raw.rows("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+                row = tables.read_row(raw, session)
+                snapshot = tables.read_snapshot(raw, session)
+                after = snapshot.seq if snapshot else 0
+                return Loaded(
+                    row=row,
+                    snapshot=snapshot,
+                    tail=tables.read_entries(raw, session, after, row.seq),
+                    unconsumed=tables.read_inbox(raw, session),
+                )
+
+        return self._line.run(read)
+
+    def entries(
+        self, session: str, after: int = 0, upto: int | None = None
+    ) -> Iterable[StoredEntry]:
+        """Read the journal in pages."""
+        last = self.row(session).seq
+        return self._pages(session, max(0, after), last if upto is None else min(upto, last))
+
+    def row(self, session: str) -> SessionRow:
+        """Read what a list shows of one session."""
+        check_identifier("session", session)
+        return self._line.run(lambda raw: tables.read_row(raw, session))
+
+    def snapshot(self, session: str, upto: int) -> Snapshot | None:
+        """Read the newest snapshot at or before entry `upto`."""
+        check_identifier("session", session)
+        return self._line.run(lambda raw: tables.read_snapshot(raw, session, upto))
+
+    def epoch(self, session: str) -> int:
+        """Count the claims of a session."""
+        check_identifier("session", session)
+        return self._line.run(lambda raw: tables.read_epoch(raw, session))
+
+    def sessions(self) -> list[SessionRow]:
+        """List all sessions, newest activity first."""
+        return self._line.run(tables.read_rows)
+
+    def search(self, text: str) -> Iterator[tuple[str, StoredEntry]]:
+        """Yield the entries that may hold a text, with their sessions."""
+        yield from self._line.run(lambda raw: tables.search_entries(raw, text))
+
+    def sizes(self) -> dict[str, int]:
+        """Return how many bytes the journal of each session takes."""
+        return self._line.run(tables.read_sizes)
+
+    def delete(self, lease: Lease) -> None:
+        """Delete a session: its journal, its snapshots, its inbox; its lease ends, too."""
+        try:
+            self._line.run(lambda raw: tables.delete_session(raw, lease), is_repeatable=False)
+        except ConnectionLost:
+            if self._line.rows("SELECT 1 FROM home.sessions WHERE session = %s", lease.session):
+                self.delete(lease)
+        self._nodes.forget(lease)
+
+    def thin(self, sessions: Sequence[str]) -> None:
+        """Drop all but the newest snapshot of these sessions."""
+        self._line.run(lambda raw: tables.thin_snapshots(raw, sessions))
+
+    def compact(self) -> int:
+        """Give nothing back: the server's autovacuum does, in its own time."""
+        return 0
+
+    def post(self, session: str, lane: int, message: dict[str, Any], client_id: str = "") -> int:
+        """Put a message into the inbox, durably, and notify the owner or nodes of the place."""
+        check_identifier("session", session)
+        key = tables.message_key(check_client_id(client_id))
+        text, now = encode(f"the message to `{session}`", message), self._clock()
+        posted, node, place = self._line.run(
+            lambda raw: tables.insert_message(raw, session, lane, key, now, text)
+        )
+        # In a transaction of its own: what it finds rung already was rung before the message was there.
+        with suppress(StoreError):
+            self._nodes.ring(node, place)
+        return posted
+
+    def unconsumed(self, session: str) -> tuple[Posted, ...]:
+        """Read the inbox, by lane and then by id."""
+        self.row(session)
+        return self._line.run(lambda raw: tables.read_inbox(raw, session))
+
+    def wait(self, node: str, timeout: float) -> list[str]:
+        """Block until the node is notified; where that cannot be, look often. One thread a node."""
+        check_identifier("node", node)
+        if self._presence.is_first_wait(node):
+            unread = self._unread(node)
+            if unread:
+                return unread
+        until = time.monotonic() + timeout
+        while not self._presence.is_closed:
+            left = max(0.0, until - time.monotonic())
+            can_listen = self._presence.can_listen
+            if self._presence.wait(node, left if can_listen else min(left, POLL)) or not left:
+                break
+            if not can_listen and self._is_rung(node):
+                break
+        return [] if self._presence.is_closed else self._unread(node)
+
+    def answer(self, lease: Lease, message: int, reply: Mapping[str, Any]) -> bool:
+        """Give a message its reply, durably, and consume it if it is unread."""
+        text, now = encode_reply(lease.session, message, reply), self._clock()
+        return self._line.run(lambda raw: tables.write_reply(raw, lease, message, text, now))
+
+    def reply(self, message: int, timeout: float) -> dict[str, Any] | None:
+        """Look for the reply, at first often, until it is there, the time is over or the store closes."""
+        return looked_for(
+            lambda: self._line.run(lambda raw: tables.read_reply(raw, message)),
+            timeout,
+            lambda: self._presence.is_closed,
+        )
+
+    def note(self, watch: Watch, occurrences: Sequence[Occurrence] = ()) -> list[bool]:
+        """Keep how far a schedule was looked at, and what was found, in one transaction."""
+        return self._line.run(lambda raw: tables.write_note(raw, watch, occurrences))
+
+    def conclude(self, occurrence: Occurrence) -> None:
+        """Change what became of a noted occurrence."""
+        self._line.run(lambda raw: tables.update_occurrence(raw, occurrence))
+
+    def watches(self) -> list[Watch]:
+        """List the schedules that were looked at, by name."""
+        return self._line.run(tables.read_watches)
+
+    def occurrences(self) -> list[Occurrence]:
+        """List the occurrences that are remembered, the newest first."""
+        return self._line.run(tables.read_occurrences)
+
+    def reopen(self) -> None:
+        """Try the connection; it is made again when it is lost. Raises `StoreError` if it cannot be."""
+        self._line.rows("SELECT 1")
+
+    def settle(self) -> None:
+        """Forget old replies, once an hour."""
+        now = self._clock()
+        if now - self._forgotten > _HOUR:
+            self._forgotten = now
+            self._line.run(lambda raw: tables.forget_replies(raw, now - ANSWERS_KEPT))
+
+    def close(self) -> None:
+        """Release all leases, wake the threads that wait, close. Idempotent."""
+        if self._presence.is_closed:
+            return
+        self._line.hurry()
+        with suppress(StoreError):  # others may take over what could not be released
+            self._nodes.release_many(self._nodes.leases())
+        self._presence.close()
+        self._line.close()
+
+    def _pages(self, session: str, after: int, upto: int) -> Iterator[StoredEntry]:
+        while after < upto:
+            page_end = min(after + _PAGE, upto)
+            yield from self._line.run(
+                partial(tables.read_entries, session=session, after=after, upto=page_end)
+            )
+            after = page_end
+
+    def _owners(self, condition: str, *values: str) -> dict[str, Owner]:
+        found = self._line.rows(
+            "SELECT session, pid, node, since, host FROM home.sessions JOIN home.nodes USING (node)"
+            f" WHERE {condition} AND node IN ({SEEN})",
+            *values,
+        )
+        return {
+            session: Owner(pid=pid, node=node, started=since, host=host)
+            for session, pid, node, since, host in found
+        }
+
+    def _is_rung(self, node: str) -> bool:
+        found = self._line.rows("SELECT is_rung FROM home.nodes WHERE node = %s", node)
+        return bool(found and found[0][0])
+
+    def _unread(self, node: str) -> list[str]:
+        """Let the node be rung again, and then read: what came before that is found."""
+        self._line.rows("UPDATE home.nodes SET is_rung = false WHERE node = %s AND is_rung", node)
+        return self._line.run(lambda raw: tables.unread_sessions(raw, node))

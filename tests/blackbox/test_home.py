@@ -1,0 +1,119 @@
+"""A home on PostgreSQL, and the way there and back, with the installed command."""
+
+import json
+
+import pytest
+from support.driver import Place
+from support.model_server import Text
+from support.postgres_server import PostgresServer
+
+URL = "STEERSMAN_HOME_URL"
+
+
+@pytest.mark.checks_data("home init", "home move", "home check")
+def test_a_home_moves_there_and_back(place: Place, serve, postgres_server: PostgresServer) -> None:
+    """Sessions go on in the database, and then in the state folder again, each with its whole journal."""
+    serve(Text("One."), Text("Two."), Text("Three."))
+    chat = place.chat()
+    chat.send("first")
+    chat.wait("turn_ended")
+    session = chat.session
+    assert chat.close() == 0
+    before = place.stored(session)["messages"]
+
+    url = postgres_server.url()
+    refused = place.run("home", "move", "--to", url)
+    assert refused.returncode == 1
+    assert "home init" in refused.stderr
+    made = place.run("home", "init", url)
+    assert made.returncode == 0, made.stderr
+    for copied in ("0 entries", None)[::-1]:
+        moved = place.run("home", "move", "--to", url)
+        assert moved.returncode == 0, moved.stderr
+        assert copied is None or f", {copied} copied" in moved.stdout
+
+    place.environ[URL] = url
+    assert place.stored(session)["messages"] == before
+    chat = place.chat("--resume", session)
+    chat.send("second")
+    chat.wait("turn_ended")
+    moving = place.run("home", "move", "--to", "sqlite")
+    assert moving.returncode == 1
+    assert f"has session `{session}` open" in moving.stderr
+    assert chat.close() == 0
+    after = place.stored(session)["messages"]
+    assert after > before
+    checked = json.loads(place.run("home", "check", "--json").stdout)
+    assert (checked["sessions"], checked["faults"]) == (1, {})
+    back = place.run("home", "move", "--to", "sqlite")
+    assert back.returncode == 0, back.stderr
+
+    del place.environ[URL]
+    assert place.stored(session)["messages"] == after
+    assert place.run("home", "check").stdout.startswith(str(place.home))
+
+
+def test_a_session_is_there_on_each_machine(place: Place, serve, postgres_url: str) -> None:
+    """With the configured address; a chat that is killed is shown as crashed, and resumed elsewhere."""
+    serve(Text("One."), Text("Two."), rest=f'[home]\nurl = "{postgres_url}"')
+    chat = place.chat()
+    chat.send("first")
+    chat.wait("turn_ended")
+    session = chat.session
+    listed = place.run("sessions", "list", "--json")
+    assert json.loads(listed.stdout)["sessions"][0]["state"] == "running"
+    chat.kill()
+    listed = place.run("sessions", "list", "--json")
+    assert json.loads(listed.stdout)["sessions"][0]["state"] == "crashed"
+    there = place.chat("--resume", session)
+    there.send("second")
+    there.wait("turn_ended")
+    assert there.close() == 0
+
+
+@pytest.mark.parametrize(
+    ("settings", "code", "said"),
+    [
+        ('url = "postgresql://ann:geheim@127.0.0.1:1/x"', 1, "cannot be reached"),
+        (
+            'url = "postgresql://ann:geheim@127.0.0.1/x?schema=A-B"',
+            2,
+            "is not the name of a schema",
+        ),
+        ('url = "nothing://x"', 2, "no store is installed for `nothing:`"),
+        ("url = 5", 2, "wrong type"),
+        ("lease = 2.0", 2, "less than"),
+    ],
+)
+def test_a_wrong_home_is_reported(place: Place, settings: str, code: int, said: str) -> None:
+    """With what is wrong, and without the password."""
+    (place.home / "config.toml").write_text(f"[home]\n{settings}\n")
+    for command in (("sessions", "list"), ("chat", "hello"), ("home", "check")):
+        ran = place.run(*command)
+        assert ran.returncode in (code, 2), ran.stderr
+        assert "Traceback" not in ran.stderr
+        assert "geheim" not in ran.stdout + ran.stderr
+    assert said in ran.stderr
+    assert "geheim" not in place.run("config", "show").stdout
+
+
+def test_no_project_moves_the_home(place: Place) -> None:
+    """A project's file cannot say where the sessions are kept."""
+    (place.folder / ".steersman.toml").write_text('[home]\nurl = "postgresql://127.0.0.1:1/x"\n')
+    ran = place.run("sessions", "list")
+    assert ran.returncode == 0, ran.stderr
+
+
+def test_the_doctor_looks_at_the_home(place: Place, serve, postgres_url: str) -> None:
+    """The bell comes back, and there is no mail; of a server that is away it says so."""
+    serve(Text("One."), rest=f'[home]\nurl = "{postgres_url}"')
+    ran = place.run("doctor", "--home", "--json")
+    checks = {check["name"]: check for check in json.loads(ran.stdout)["checks"]}
+    assert "PostgreSQL" in checks["home"]["text"]
+    assert "comes back after" in checks["bell"]["text"]
+    assert checks["mail"]["text"] == "0 unread, the oldest for 0 s"
+    place.environ[URL] = "postgresql://ann:geheim@127.0.0.1:1/x"
+    ran = place.run("doctor", "--home")
+    assert ran.returncode == 1
+    assert "cannot be reached" in ran.stdout
+    assert "geheim" not in ran.stdout + ran.stderr

@@ -1,0 +1,67 @@
+"""Where the sessions of a home are kept, read without the rest of the configuration.
+
+Every command opens the home, also those that need no configuration: they read this one table of the
+person's own files. `config.load` reads it with all others, and reports what is wrong with its place.
+"""
+
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ..machines.errors import ConfigError
+from ..machines.value import Value
+from .document import is_table
+from .paths import Paths
+
+URL = "STEERSMAN_HOME_URL"
+"""The variable of the environment that goes before the configuration."""
+
+
+class HomePlace(Value):
+    """The table `[home]`; `url` is empty for SQLite in the state folder. Times in seconds."""
+
+    url: str = ""
+    lease: float = 10.0
+    fence: float = 7.0
+
+
+def home_place(paths: Paths, environ: Mapping[str, str]) -> HomePlace:
+    """Read where the home is. Raises `ConfigError` for a file that cannot be read or a wrong value."""
+    files = [paths.config_file]
+    if named := environ.get("STEERSMAN_CONFIG"):
+        files.append(Path(named).expanduser())
+    given: dict[str, Any] = {}
+    for file in files:
+        given |= _table(file)
+    if url := environ.get(URL):
+        given["url"] = url
+    url, times = (
+        given.get("url", ""),
+        {key: given[key] for key in ("lease", "fence") if key in given},
+    )
+    if not isinstance(url, str) or not all(type(time) in (int, float) for time in times.values()):
+        raise ConfigError("the table `[home]` has a value of the wrong type", _HINT)
+    place = HomePlace(url=url, **{key: float(time) for key, time in times.items()})
+    if not 0 < place.fence < place.lease:
+        raise ConfigError("`home.fence` must be more than 0 and less than `home.lease`", _HINT)
+    return place
+
+
+_HINT = "`steersman config check` shows where"
+
+
+def _table(file: Path) -> dict[str, Any]:
+    try:
+        text = file.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return {}
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"cannot be read: {error}", file=str(file)) from error
+    if "home" not in text:
+        return {}
+    try:
+        table = tomllib.loads(text).get("home", {})
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"is not TOML: {error}", _HINT, file=str(file)) from error
+    return table if is_table(table) else {}
