@@ -36,7 +36,7 @@ from .options import Json
 
 app = typer.Typer(
     name="steersman",
-    help="Talk to an agent while it works; no message is lost.\n\n"
+    help="Talk to an agent while it works; no message is lost. Without a command: a chat.\n\n"
     'Example: steersman chat "what is in this folder?"',
     no_args_is_help=True,
     rich_markup_mode=None,
@@ -90,7 +90,7 @@ def _program(arguments: list[str]) -> Callable[..., int | None]:
         "_STEERSMAN_COMPLETE" in os.environ
     ):  # a shell asks; what is typed so far is not in arguments
         return app
-    if arguments in ([], ["--help"]):
+    if arguments == ["--help"]:
         return _listing()
     program = copy(app)
     program.registered_commands = [
@@ -144,7 +144,9 @@ def chat(
     resume_newest: Annotated[
         bool, typer.Option("--continue", help="Resume this folder's newest session.")
     ] = False,
-    resume: Annotated[str, typer.Option(metavar="ID", help="Resume this session.")] = "",
+    resume: Annotated[
+        str, typer.Option(metavar="[ID]", help="Resume this session; without an ID, choose one.")
+    ] = "",
     cwd: Annotated[Path | None, typer.Option(metavar="DIR", help="The folder to work in.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="JSON lines in and out.")] = False,
     plain: Annotated[bool, typer.Option("--plain", help="No prompt; lines queue and run.")] = False,

@@ -17,7 +17,7 @@ from ..journal.store import SessionRow, Store
 from ..machines.errors import SteersmanError, UsageError
 from ..workflows.config import load
 from ..workflows.paths import Paths
-from .chat_options import ChatInterface, ChatOptions, work_folder
+from .chat_options import CHOOSE, ChatInterface, ChatOptions, work_folder
 from .interfaces import interface_of
 from .signals import SignalExit, leave_on_signals
 from .stored import stored
@@ -30,6 +30,10 @@ def chat(
     _require_sense(options)
     folder = work_folder(options.folder)
     paths = Paths.of(environ)
+    if options.resume == CHOOSE:
+        from .session_picker import pick_session
+
+        options = replace(options, resume=pick_session(environ, folder, options))
     if options.resume:
         folder = _folder_of(options.resume, environ)
     settings = load(paths, folder, environ)

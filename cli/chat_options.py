@@ -54,6 +54,22 @@ VALUES = {"--agent": "agent", "--model": "model", "--resume": "resume", "--cwd":
 """The options with a value."""
 
 
+CHOOSE = "?"
+"""In place of a session's id: the person chooses one of a list."""
+
+
+def named_sessions(arguments: Sequence[str]) -> list[str]:
+    """Give each `--resume` that has no id the value `CHOOSE`: what follows it is another option."""
+    named: list[str] = []
+    for at, argument in enumerate(arguments):
+        named.append(argument)
+        if argument == "--resume" and (
+            at + 1 == len(arguments) or arguments[at + 1].startswith("-")
+        ):
+            named.append(CHOOSE)
+    return named
+
+
 def usual_options(arguments: Sequence[str]) -> ChatOptions | None:
     """Read what is typed after `chat`; none if it is anything but whole options and one message.
 

@@ -14,7 +14,7 @@ from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdo
 from io import TextIOBase
 
 from prompt_toolkit.buffer import Buffer
-from prompt_toolkit.data_structures import Size
+from prompt_toolkit.completion import ThreadedCompleter
 
 from ..gateway.interface import ChatHost, ChatSession
 from .chat_options import ChatOptions
@@ -22,7 +22,8 @@ from .printer import forget
 from .screen.appearance import Appearance
 from .screen.attention import Attention
 from .screen.bindings import Bindings
-from .screen.canvas import Canvas, SteadyOutput
+from .screen.canvas import Canvas, output_of
+from .screen.choices import Choices
 from .screen.completion import ChatCompleter
 from .screen.history import InputHistory
 from .screen.input_line import InputLine, MessageSender
@@ -69,16 +70,7 @@ def talk_at_prompt(host: ChatHost, open_it: Callable[[], ChatSession], options: 
 
 
 def _screen(host: ChatHost, appearance: Appearance) -> Screen:
-    stream = sys.stdout
-
-    def size() -> Size:
-        try:
-            columns, rows = os.get_terminal_size(stream.fileno())
-        except OSError:  # it is gone
-            columns, rows = 80, 24
-        return Size(rows=rows or 24, columns=columns or 80)
-
-    output = SteadyOutput(stream, size, os.environ.get("TERM"))
+    output = output_of(sys.stdout, os.environ.get("TERM"))
     canvas = Canvas(output, lambda: screen.is_moving())
     attention = Attention(host.config.terminal, canvas.signal, os.environ.get("TERM", ""))
     screen = Screen(
@@ -127,16 +119,18 @@ def _converse(
     input_history = InputHistory(
         host.paths.state / "history.jsonl" if host.is_kept else None, os.environ
     )
+    choices = Choices(conversation.resumable, host.config)
     completer = ChatCompleter(
         screen.status,
         options.folder.resolve(),
         screen.question_ids,
         lambda: conversation.offers,
+        choices,
     )
     buffer = Buffer(
         multiline=True,
         history=input_history,
-        completer=completer,
+        completer=ThreadedCompleter(completer),
         complete_while_typing=True,
         tempfile_suffix=".md",
     )
@@ -155,6 +149,7 @@ def _converse(
         sender=sender,
         leave=leave,
         on_loop=on_loop,
+        choices=choices,
     )
     forget_line = host.event_bus.subscribe(line.hear)
     keys = Bindings(line, screen, leave)

@@ -10,7 +10,7 @@ import queue
 import secrets
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import closing, suppress
 from pathlib import Path
@@ -43,6 +43,7 @@ from .events.translation import EventPublisher, question_asked, tool_started, wh
 from .remote import Remote
 from .router import EventBus
 from .running import Works
+from .session_choice import SessionChoice
 
 if TYPE_CHECKING:
     from ..ports.tools.mcp_offer import McpOffer
@@ -279,6 +280,14 @@ class AttachedSession:
     def offers(self) -> Mapping[str, McpOffer]:
         """Always empty: only the owner knows what its MCP servers offer."""
         return {}
+
+    def resumable(self) -> Sequence[SessionChoice]:
+        """Ask the owner which sessions `/resume` can take up; none where it does not answer."""
+        try:
+            found = self._requests.put("resumable", {}).result(PATIENCE)
+        except (SteersmanError, OSError, ValueError, TimeoutError):
+            return ()
+        return [decode(SessionChoice, choice) for choice in found]
 
     def is_quiet(self) -> bool:
         """Always true: leaving does not wait for the session."""

@@ -6,7 +6,7 @@ Which of the two is decided here, by a pure function of the text, before anythin
 from __future__ import annotations
 
 import threading
-from collections.abc import Container
+from collections.abc import Container, Sequence
 from typing import TYPE_CHECKING
 
 from ..actors.runtime import Runtime
@@ -18,6 +18,7 @@ from ..machines.people import Deed, objection
 from .acknowledgement import accepted
 from .client import TYPES, Services, SessionClient
 from .events.contract import ResultEvent
+from .session_choice import SessionChoice, resumable
 
 if TYPE_CHECKING:
     from .commands.command import CommandCall, Reply
@@ -155,6 +156,10 @@ class Conversation(SessionClient):
     def classify(self, text: str, explicit: str = "auto") -> Classification:
         """Say what a text is, without saying it."""
         return classify(text, self.services.words, explicit, NAMES)
+
+    def resumable(self) -> Sequence[SessionChoice]:
+        """Return the sessions that `/resume` can take up in this one's place; may block."""
+        return resumable(self.store, self.redactor, self.session)
 
     def would_stop(self, text: str) -> bool:
         """Whether a text is a command, or says to stop, rather than something to talk about."""

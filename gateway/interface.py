@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from ..machines.classification import Classification
@@ -15,6 +15,7 @@ from .commands.command import CommandCall, Reply
 from .events.translation import EventPublisher
 from .launch_options import LaunchOptions
 from .router import EventBus
+from .session_choice import SessionChoice
 
 
 class ChatSession(Protocol):
@@ -64,6 +65,10 @@ class ChatSession(Protocol):
     @property
     def offers(self) -> Mapping[str, McpOffer]:
         """What the session's MCP servers offer, by their names, as far as that is known here."""
+        ...
+
+    def resumable(self) -> Sequence[SessionChoice]:
+        """Return the sessions that `/resume` can take up in this one's place; may block."""
         ...
 
     def is_quiet(self) -> bool:

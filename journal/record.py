@@ -69,8 +69,20 @@ class CancelRecord(Value):
     kept: tuple[str, ...] = field(default_factory=tuple[str, ...])
 
 
+TITLE = 60
+"""Characters of a title, at most."""
+
+
+def title_of(text: str) -> str:
+    """Return the first words of a message on one line, as the title of its session."""
+    line = " ".join(text[: 8 * TITLE].split())
+    return line if len(line) <= TITLE else f"{line[: TITLE - 1].rstrip()}…"
+
+
 class SessionRecord(Struct, kw_only=True):
     """A whole session. `epoch` rises with every turn and every stop.
+
+    `title` is the first words of the first message, `name` what a person called it.
 
     `cancelled` is the epoch of the newest stop that reached a relation (`self`, `goal`, those of
     children): what was ordered before it does not begin any more. `overtaken` numbers what one client
@@ -90,6 +102,7 @@ class SessionRecord(Struct, kw_only=True):
 
     id: str = ""
     name: str = ""
+    title: str = ""
     folder: str = ""
     forked_from: str = ""
     imported_from: str = ""
@@ -236,6 +249,7 @@ _OfTurn = (
 _Folded = (
     e.AnySessionEntry
     | _OfTurn
+    | e.Queued
     | e.ChildStarted
     | e.ChildCancelled
     | e.ChildInterrupted
@@ -305,6 +319,9 @@ def _apply_to_session(record: SessionRecord, entry: e.Entry, time: float) -> Non
             _raise_epoch(record, entry)
         case e.TurnEntry():
             _apply_turn(record, entry, time)
+        case e.Queued():
+            if not (entry.purpose or entry.child):
+                record.title = record.title or title_of(entry.text)
         case e.ChildStarted():
             _start_child(record, entry)
         case e.ChildCancelled():

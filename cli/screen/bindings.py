@@ -21,6 +21,7 @@ from prompt_toolkit.keys import Keys
 from ...machines.value import Value
 from .appearance import Appearance
 from .attention import FOCUSED, UNFOCUSED
+from .choices import picked_kind
 from .input_line import REASON, InputLine
 from .screen import Screen
 
@@ -183,6 +184,7 @@ class Bindings:
             buffer.delete_before_cursor()
             buffer.insert_text("\n")
             return
+        self._take_choice(event)
         buffer.complete_state = None
         self._line.send()
 
@@ -205,6 +207,12 @@ class Bindings:
             self._take_entry(event)
         else:
             event.current_buffer.cursor_right()
+
+    def _take_choice(self, event: KeyPressEvent) -> None:
+        """Complete what is typed behind `/resume` or `/model`, except for a number and a whole name."""
+        kind, typed = picked_kind(event.current_buffer.text)
+        if kind and event.current_buffer.complete_state is not None and not typed.isdecimal():
+            self._take_entry(event)
 
     def _take_entry(self, event: KeyPressEvent) -> bool:
         """Complete with the chosen entry of the menu, or the first; False if there is none."""

@@ -7,6 +7,7 @@ keeps its settings, so that no key that is typed meanwhile is lost or echoed.
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Callable
@@ -50,6 +51,19 @@ class SteadyOutput(Vt100_Output):
             super().flush()
         except OSError:  # the session continues to its end without a terminal
             forget(1, 2)
+
+
+def output_of(stream: TextIO, term: str | None) -> SteadyOutput:
+    """Return the output of a terminal; its size is asked for at each drawing."""
+
+    def size() -> Size:
+        try:
+            columns, rows = os.get_terminal_size(stream.fileno())
+        except OSError:  # it is gone
+            columns, rows = 80, 24
+        return Size(rows=rows or 24, columns=columns or 80)
+
+    return SteadyOutput(stream, size, term)
 
 
 class Canvas:

@@ -13,6 +13,7 @@ from prompt_toolkit.document import Document
 from ...gateway.commands.command import Command
 from ...gateway.terminal import audited
 from ...machines.messages import CHOICES
+from .choices import Choices
 from .status import Status
 
 if TYPE_CHECKING:
@@ -36,11 +37,13 @@ class ChatCompleter(Completer):
         folder: Path,
         questions: Callable[[], list[str]],
         offers: Callable[[], Mapping[str, McpOffer]] = dict,
+        choices: Choices | None = None,
     ) -> None:
         self._status = status
         self._folder = folder
         self._questions = questions
         self._offers = offers
+        self._choices = choices
 
     def get_completions(
         self, document: Document, complete_event: CompleteEvent
@@ -80,6 +83,8 @@ class ChatCompleter(Completer):
 
     def _argument(self, command: Command[...], typed: str) -> Iterator[Completion]:
         """Complete the last word as a value of its parameter."""
+        if self._choices is not None and command.parameters:
+            yield from self._choices.entries(command.parameters[0].of, typed)
         *before, word = typed.split(" ")
         options = [parameter for parameter in command.parameters if parameter.is_option]
         if word.startswith("--"):

@@ -22,6 +22,7 @@ from ...gateway.interface import ChatSession
 from ...machines.disposition import Intent
 from ...machines.value import Value
 from ..question import QuestionAnswer, answer_keys, answering
+from .choices import PICKED, Choices
 from .screen import Screen
 from .status import Status
 
@@ -146,6 +147,7 @@ class InputLine:
         sender: MessageSender,
         leave: Callable[[], None],
         on_loop: Callable[[Callable[[], None]], None],
+        choices: Choices | None = None,
     ) -> None:
         self.buffer = buffer
         self._screen = screen
@@ -153,6 +155,7 @@ class InputLine:
         self._sender = sender
         self._leave = leave
         self._on_loop = on_loop
+        self._choices = choices
         self._pastes = Pastes()
         self._edited: EditedText | None = None
         self._sent: deque[str] = deque(maxlen=REMEMBERED)
@@ -180,6 +183,31 @@ class InputLine:
                 self.buffer.reset()
                 self._answer(question, answer)
                 return
+        if text in PICKED and self._choices is not None:
+            self._offer(text, self._choices)
+            return
+        self._send(text, shown, explicit)
+
+    def _offer(self, command: str, choices: Choices) -> None:
+        """Open a menu of what the command can name; without any, send the command as it is."""
+
+        def open_menu(has_any: bool) -> None:
+            if self.buffer.text != command:
+                return
+            if not has_any:
+                self._send(command, command, "auto")
+                return
+            self.buffer.insert_text(" ")
+            self.buffer.start_completion(select_first=False)
+
+        def look() -> None:
+            has_any = choices.has_any(PICKED[command])
+            self._on_loop(lambda: open_menu(has_any))
+
+        self._sender.later(look)
+
+    def _send(self, text: str, shown: str, explicit: str) -> None:
+        question = self._screen.questions.first
         self.buffer.reset(append_to_history=True)
         self._screen.echo(shown)
         self._say(text, self._way(text, explicit, question))
