@@ -29,7 +29,7 @@ from .ledger import Ledger
 from .offline import OfflineSession
 from .session import Session
 from .termination import Termination
-from .tool_policy import Claims, SessionToolPolicy
+from .tool_policy import Claims, SessionMode, SessionToolPolicy
 from .work.executor import EffectExecutor
 from .work.resources import SessionResources
 
@@ -100,6 +100,7 @@ class SharedResources(Value):
             outputs=resources.spill_folder.resolve(),
             claim=self.claims.of(session),
             allowed=record.allowed,
+            mode=SessionMode(record.mode, profile.policy.mode),
         )
 
     def _model_and_tools(

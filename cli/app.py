@@ -151,6 +151,9 @@ def chat(
     as_json: Annotated[bool, typer.Option("--json", help="JSON lines in and out.")] = False,
     plain: Annotated[bool, typer.Option("--plain", help="No prompt; lines queue and run.")] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Allow calls that need permission.")] = False,
+    mode: Annotated[
+        str, typer.Option(metavar="MODE", help="Permission mode: ask, edits, plan or all.")
+    ] = "",
     debug: Annotated[
         bool, typer.Option("--debug", help="Log everything, without secrets.")
     ] = False,
@@ -172,6 +175,7 @@ def chat(
         is_json=as_json,
         is_plain=plain,
         is_yes=yes,
+        mode=mode,
         is_debug=debug,
     )
     return start(options, os.environ)

@@ -15,6 +15,7 @@ from ..gateway.launch_options import LaunchOptions
 from ..gateway.serving import server_of
 from ..journal.store import SessionRow, Store
 from ..machines.errors import SteersmanError, UsageError
+from ..machines.permission_mode import mode_named
 from ..workflows.config import load
 from ..workflows.paths import Paths
 from .chat_options import CHOOSE, ChatInterface, ChatOptions, work_folder
@@ -42,6 +43,7 @@ def chat(
         agent=options.agent,
         model=options.model,
         is_yes=options.is_yes,
+        mode=mode_named(options.mode) if options.mode else "",
         can_ask=can_ask,
         is_debug=options.is_debug,
         is_one_shot=bool(options.message),

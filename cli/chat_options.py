@@ -36,6 +36,7 @@ class ChatOptions(Value):
     is_json: bool = False
     is_plain: bool = False
     is_yes: bool = False
+    mode: str = ""
     is_debug: bool = False
 
 
@@ -50,7 +51,13 @@ FLAGS = {
     "--debug": "is_debug",
 }
 """The options that stand alone, and the field that each sets; `app.py` declares and explains them."""
-VALUES = {"--agent": "agent", "--model": "model", "--resume": "resume", "--cwd": "folder"}
+VALUES = {
+    "--agent": "agent",
+    "--model": "model",
+    "--resume": "resume",
+    "--cwd": "folder",
+    "--mode": "mode",
+}
 """The options with a value."""
 
 

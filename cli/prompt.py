@@ -173,6 +173,8 @@ def _converse(
 
 def _greet(host: ChatHost, screen: Screen) -> None:
     screen.status.agent = host.launch.agent or host.config.default_agent
+    if screen.status.mode == "ask":
+        screen.status.mode = host.config.permission_mode
     if host.choice is not None:
         screen.write(f"{host.choice.line}\n")
         screen.status.model = host.choice.name

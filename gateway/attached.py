@@ -33,6 +33,7 @@ from .commands.session import detach, leave
 from .events.contract import (
     ChildStartedEvent,
     Event,
+    ModeEvent,
     ReceiptEvent,
     SessionStartedEvent,
     Stamp,
@@ -56,6 +57,8 @@ def how_it_is(data: dict[str, Any], now: float, at: Stamp) -> Iterator[Event]:
     folder = data["folder"]
     yield SessionStartedEvent(type="session_started", **at, resumed=True, folder=folder)
     turn = data["turns"].get(data["turn"], {})
+    if data.get("mode"):
+        yield ModeEvent(type="mode", **at, mode=data["mode"])
     if data["state"] == "busy" and turn:
         yield TurnStartedEvent(
             type="turn_started",

@@ -54,6 +54,7 @@ from ..ports.tools.permission import PermissionDecision
 from ..workflows.config import Config
 from .dumps.dump import Traces, dump_live
 from .events.translation import EventPublisher, queue_view
+from .own_commands import OwnCommands
 from .redaction import Redactor
 from .router import Router
 from .saved_queues import SavedQueues
@@ -327,8 +328,16 @@ class SessionClient:
         """Classify a text without sending it."""
         return classify(text, self.services.words, explicit)
 
+    @cached_property
+    def own_commands(self) -> OwnCommands:
+        """The shell commands of the person, which no model sees."""
+        grace = self.services.config.tools.grace
+        return OwnCommands(self._runtime, lambda: self.publisher, grace)
+
     def is_quiet(self) -> bool:
         """Whether nothing runs and no queued item will start automatically."""
+        if self.__dict__.get("own_commands") and self.own_commands.running:
+            return False
         if not self.is_open:
             return True
         record = self.record()

@@ -18,6 +18,8 @@ from ..journal.memory import MemoryStore
 from ..journal.record import SessionRecord
 from ..journal.store import Store
 from ..machines.errors import PlugInError, UnknownSession
+from ..machines.messages import PolicyChange
+from ..machines.permission_mode import mode_named
 from ..machines.port_results import AGENT_TOOL
 from ..ports.hooks import HookSpec
 from ..ports.instructions import CHANGED
@@ -276,6 +278,8 @@ class Host:
 
     def _talk(self, session: str, folder: Path) -> Conversation:
         conversation = self._conversation(session, folder)
+        if self.launch.mode:
+            conversation.ask(PolicyChange(mode=mode_named(self.launch.mode)))
         if self.is_kept:
             self._budget.keep()
         return conversation

@@ -74,9 +74,17 @@ TITLE = 60
 
 
 def title_of(text: str) -> str:
-    """Return the first words of a message on one line, as the title of its session."""
-    line = " ".join(text[: 8 * TITLE].split())
-    return line if len(line) <= TITLE else f"{line[: TITLE - 1].rstrip()}…"
+    """Return the first words of a message on one line, as the title of its session.
+
+    Only whole words: half a key would not be recognized as a secret where the title is shown.
+    """
+    words, size = list[str](), 0
+    for word in text[: 8 * TITLE].split():
+        size += len(word) + 1
+        if size > TITLE:
+            return " ".join([*words, "…"])
+        words.append(word)
+    return " ".join(words)
 
 
 class SessionRecord(Struct, kw_only=True):
@@ -98,6 +106,7 @@ class SessionRecord(Struct, kw_only=True):
     session whose turn is a workflow. `agent_session` is the id that the agent has for it,
     where that is another program. `conversation` is what the model sees, and `origins` has for each of
     its messages the number of the entry that holds it; both are empty where only the rest was read.
+    `mode` is the permission mode that a person chose, empty for the configured one.
     """
 
     id: str = ""
@@ -128,6 +137,7 @@ class SessionRecord(Struct, kw_only=True):
     is_auto_queue: bool | None = None
     routes: RoutesChoice | None = None
     chosen_model: str = ""
+    mode: str = ""
     allowed: tuple[tuple[str, str], ...] = ()
     finalize_cause: str = ""
     agent_session: str = ""
@@ -295,6 +305,7 @@ def _apply_to_session(record: SessionRecord, entry: e.Entry, time: float) -> Non
             record.routes = entry.routes or record.routes
             record.chosen_model = entry.model or record.chosen_model
             record.model = entry.model or record.model
+            record.mode = entry.mode or record.mode
         case e.AllowanceGiven() | e.AllowanceForgotten():
             allowance = (entry.tool, entry.pattern)
             others = tuple(known for known in record.allowed if known != allowance)

@@ -48,8 +48,8 @@ GUARDED: tuple[Where, ...] = (
 """Keys that take effect only when trusted: they start things, write elsewhere, send text out, spend
 more, throw away what other folders saved, or decide whom a stop reaches."""
 
-OWN = ("telemetry", "people")
-"""Tables that no file of a project sets, trusted or not: where data is sent, and who may do what."""
+OWN = ("telemetry", "people", "permission_mode")
+"""Keys that no file of a project sets, trusted or not: where data is sent, and who may do what."""
 
 PERSONAL: tuple[str, ...] = ("schedule",)
 """Keys that only a person's own files may have: they act while no person has opened the folder."""

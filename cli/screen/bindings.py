@@ -60,7 +60,7 @@ KEYS = (
     Key(
         name="Esc",
         bound=(("escape",),),
-        what="stop the turn; first close a menu or cancel an edit",
+        what="stop your own command, else the turn; first close a menu or cancel an edit",
         action="escape",
     ),
     Key(
@@ -91,6 +91,12 @@ KEYS = (
     Key(name="Ctrl-R", bound=(), what="search the input history"),
     Key(name="Ctrl-X Ctrl-E", bound=(), what="write in your editor ($VISUAL, $EDITOR)"),
     Key(
+        name="Shift-Tab",
+        bound=(("s-tab",),),
+        what="the next permission mode: ask, edits, plan",
+        action="mode",
+    ),
+    Key(
         name="Ctrl-O",
         bound=(("c-o",),),
         what="unfold the last tool call; again, the one before",
@@ -115,7 +121,7 @@ def keys_text(appearance: Appearance, width: int) -> str:
     rows = [f"{key.name:<{broad}}  {key.what}" for key in KEYS]
     if width < 60:
         rows = [f"{key.name}: {key.what}" for key in KEYS]
-    begins = "/ commands   @ files, subagents   # the queue   \\ at the end: a new line"
+    begins = "/ commands   ! your own shell   @ files, subagents   # the queue   \\ + Enter: a new line"
     return appearance.plain("\n".join([*rows, begins]))
 
 
@@ -195,6 +201,9 @@ class Bindings:
     def _steer(self, event: KeyPressEvent) -> None:
         self._line.send("steer")
 
+    def _mode(self, event: KeyPressEvent) -> None:
+        self._line.change_mode()
+
     def _newline(self, event: KeyPressEvent) -> None:
         """Insert a line break; at the end of a burst of keys, as programs type, it is Enter."""
         if self._is_burst and event.current_buffer.text:
@@ -252,14 +261,14 @@ class Bindings:
         buffer = event.current_buffer
         if buffer.complete_state is not None and buffer.complete_state.completions:
             buffer.cancel_completion()
-        elif not self._line.give_back() and self._screen.status.is_busy:
+        elif not self._line.give_back() and self._screen.status.can_stop:
             self._line.stop()
 
     def _control_c(self, event: KeyPressEvent) -> None:
         now = time.monotonic()
         is_again = now - self._last_control_c < AGAIN
         self._last_control_c = now
-        is_busy = self._screen.status.is_busy
+        is_busy = self._screen.status.can_stop
         if is_again or not (is_busy or event.current_buffer.text):
             self._leave()
         elif is_busy:

@@ -15,11 +15,14 @@ from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.document import Document
 
 from ...gateway.commands.command import Reply
+from ...gateway.commands.mode import mode
+from ...gateway.commands.own import kill
 from ...gateway.commands.queue import edit_queue, pop_queue, steer_from_queue
 from ...gateway.commands.talk import stop
 from ...gateway.events.contract import Event, QuestionEvent
 from ...gateway.interface import ChatSession
 from ...machines.disposition import Intent
+from ...machines.permission_mode import next_mode
 from ...machines.value import Value
 from ..question import QuestionAnswer, answer_keys, answering
 from .choices import PICKED, Choices
@@ -213,8 +216,17 @@ class InputLine:
         self._say(text, self._way(text, explicit, question))
 
     def stop(self) -> None:
-        """Stop the turn and all that it started, before any queued message is sent."""
-        self._sender.now(lambda: self._told(self._conversation.run(stop())))
+        """Stop the person's own commands; without any, the turn and all that it started.
+
+        Both happen before any queued message is sent.
+        """
+        call = kill() if self._screen.status.own_commands else stop()
+        self._sender.now(lambda: self._told(self._conversation.run(call)))
+
+    def change_mode(self) -> None:
+        """Go to the next permission mode; the bar and a line show it."""
+        call = mode(next_mode(self._screen.status.mode))
+        self._sender.now(lambda: self._told(self._conversation.run(call)))
 
     def _way(self, text: str, explicit: str, question: QuestionEvent | None) -> str:
         """Return the mode of a message: `auto` for a command; `queue` while a question is open."""
