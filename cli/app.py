@@ -243,6 +243,23 @@ def trust(
     return trust_folder(os.environ, folder or Path.cwd(), is_yes=yes)
 
 
+@app.command("tour")
+def take_tour(
+    pace: Annotated[
+        float, typer.Option(metavar="FACTOR", help="Scales the pauses: 2 is slower.", min=0.0)
+    ] = 1.0,
+) -> int:
+    """Show in a minute how to queue, steer, stop, revert and resume, in a scratch folder.
+
+    The session is real, its model is scripted, and the keys are pressed for you.
+
+    Example: steersman tour
+    """
+    from .tour import tour
+
+    return tour(os.environ, pace)
+
+
 @app.command()
 def doctor(as_json: Json = False) -> int:
     """Check this machine, and report what to repair.

@@ -13,6 +13,7 @@ from collections.abc import Callable, Generator
 from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout
 from io import TextIOBase
 
+from prompt_toolkit.application import Application
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.completion import ThreadedCompleter
 
@@ -48,7 +49,16 @@ class StdoutRedirect(TextIOBase):
         return len(text)
 
 
-def talk_at_prompt(host: ChatHost, open_it: Callable[[], ChatSession], options: ChatOptions) -> int:
+Guide = Callable[["Application[int]", Screen], None]
+"""Gets the prompt before it opens, and may write into the screen and press keys; the prompt's thread."""
+
+
+def talk_at_prompt(
+    host: ChatHost,
+    open_it: Callable[[], ChatSession],
+    options: ChatOptions,
+    guide: Guide | None = None,
+) -> int:
     """Run a chat until the person leaves."""
     appearance = Appearance.of(os.environ, host.config.terminal.theme)
     with ExitStack() as stack:
@@ -61,7 +71,7 @@ def talk_at_prompt(host: ChatHost, open_it: Callable[[], ChatSession], options: 
         conversation = open_it()
         _greet(host, screen)
         sender = MessageSender()
-        code = _converse(host, screen, conversation, sender, options)
+        code = _converse(host, screen, conversation, sender, options, guide)
         sender.close()
         conversation.leave("signal" if code else "exit")
         screen.canvas.drain()
@@ -114,6 +124,7 @@ def _converse(
     conversation: ChatSession,
     sender: MessageSender,
     options: ChatOptions,
+    guide: Guide | None,
 ) -> int:
     """Open the prompt and return the exit code."""
     input_history = InputHistory(
@@ -157,6 +168,8 @@ def _converse(
     app = make_app(screen, buffer, keys.bindings, None, os.environ, is_vi=is_vi)
     app.key_processor.before_key_press += keys.note_key
     screen.canvas.app = app
+    if guide is not None:
+        guide(app, screen)
     prompt_exit = PromptExit(app, lambda: app.exit(result=0))
     with leave_through(prompt_exit.leave):
         try:

@@ -31,6 +31,7 @@ from ..ports.tools.tool import Tool
 from ..workflows.config import Config
 from ..workflows.paths import Paths
 from ..workflows.plugins import AGENTS
+from ..workflows.providers import is_small
 from ..workflows.tools import TOOLS
 from .client import Services
 from .control import ControlServer
@@ -288,7 +289,12 @@ class Host:
         """Tell a person what they are talking to: a screen the first time, then a line."""
         found = self.runtime.describe(session)
         model = self.choice.line if self.choice is not None else ""
-        text = greeting(self.paths, found.folder, model, found.permissions, self._sandbox)
+        about = ""
+        if self.choice is not None and is_small(self.choice.config.provider):
+            from ..ports.models.embedded.weights import advice
+
+            about = advice(self.choice.config.model)
+        text = greeting(self.paths, found.folder, model, found.permissions, self._sandbox, about)
         self.notices.insert(0, text)
 
     def tend(self, session: str) -> Conversation:

@@ -491,7 +491,7 @@ def classify(
     that begins with `/server:prompt` has no words that decide: they are arguments. `!COMMAND` is the
     command `shell` whatever `explicit` is: no key sends it to a model by mistake.
     """
-    if "shell" in commands and (own := _OWN_COMMAND.match(text)) is not None:
+    if (own := _OWN_COMMAND.match(text)) is not None and "shell" in commands:
         return Classification(intent=Intent.COMMAND, command="shell", argument=own[1].rstrip())
     choice = _EXPLICIT.get(explicit)
     if choice is None and (command := slash_command(text, commands)) is not None:

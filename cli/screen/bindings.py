@@ -121,7 +121,9 @@ def keys_text(appearance: Appearance, width: int) -> str:
     rows = [f"{key.name:<{broad}}  {key.what}" for key in KEYS]
     if width < 60:
         rows = [f"{key.name}: {key.what}" for key in KEYS]
-    begins = "/ commands   ! your own shell   @ files, subagents   # the queue   \\ + Enter: a new line"
+    begins = (
+        "/ commands   ! your own shell   @ files, subagents   # the queue   \\ + Enter: a new line"
+    )
     return appearance.plain("\n".join([*rows, begins]))
 
 

@@ -24,7 +24,11 @@ class Choices:
 
     def __init__(self, resumable: Callable[[], Sequence[SessionChoice]], config: Config) -> None:
         self._resumable = resumable
-        self._models = known_names(model_configs(config.models))
+        self._models = [
+            name
+            for name in known_names(model_configs(config.models))
+            if not name.endswith(":MODEL")
+        ]
         self._sessions: Sequence[SessionChoice] = ()
         self._read = -FRESH
 
@@ -40,7 +44,8 @@ class Choices:
             )
 
     def has_any(self, kind: str) -> bool:
-        """Whether there is anything to choose."""
+        """Whether there is anything to choose, as it is now."""
+        self._read = -FRESH
         return next(self.entries(kind, ""), None) is not None
 
     def _fresh(self) -> Sequence[SessionChoice]:
