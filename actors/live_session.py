@@ -52,6 +52,7 @@ class SharedResources(Value):
 
     `visible` are the names of variables of the environment that commands see beside the usual ones.
     `place` is where their files are.
+    `skills` is the folder of the person's own skills.
     """
 
     processes: Processes
@@ -61,6 +62,7 @@ class SharedResources(Value):
     visible: tuple[str, ...]
     sandbox: SandboxPolicy
     place: str
+    skills: Path | None = None
 
     def resources(
         self, session: str, record: SessionRecord, folder: Path, profile: AgentProfile
@@ -101,6 +103,7 @@ class SharedResources(Value):
             claim=self.claims.of(session),
             allowed=record.allowed,
             mode=SessionMode(record.mode, profile.policy.mode),
+            skills=self.skills.resolve() if self.skills is not None else None,
         )
 
     def _model_and_tools(

@@ -122,7 +122,8 @@ class SessionToolPolicy:
 
     `outputs` is the resolved folder of its calls' long outputs, which it may read without a question.
     `claim` claims a file for the running turn, or says who has it. `allowed` is what a person allowed
-    for the rest of the session: tools with patterns.
+    for the rest of the session: tools with patterns. `skills` is the resolved folder of the person's own
+    skills, which it may read, too.
     """
 
     def __init__(
@@ -135,9 +136,11 @@ class SessionToolPolicy:
         claim: Callable[[Path], str],
         allowed: Iterable[tuple[str, str]] = (),
         mode: SessionMode | None = None,
+        skills: Path | None = None,
     ) -> None:
         self.allowed = Allowances(wider_rule(*rule) for rule in allowed)
         self.mode = mode or SessionMode()
+        self._skills = skills
         self._toolbox = toolbox
         self._names = names
         self._permissions = permissions
@@ -179,8 +182,8 @@ class SessionToolPolicy:
         decision = self._permissions.decide(
             request.tool, request.arguments, self._folder, self.allowed
         )
-        if decision.do == "ask" and self._is_own_output(request):
-            return Permit(do="allow", rule="output of this session", may_leave_folder=True)
+        if decision.do == "ask" and (whose := self._readable(request)):
+            return Permit(do="allow", rule=whose, may_leave_folder=True)
         row = mode_row(self.mode.now, self._reach(request, decision.is_outside), decision.do)
         do, rule, refusal = decision.do, decision.rule, ""
         if row.action == ModeAction.REFUSE:
@@ -210,15 +213,18 @@ class SessionToolPolicy:
         is_look = kind in ("read", "search", "think") or changes_nothing
         return Reach.LOOK if is_look else Reach.ACT
 
-    def _is_own_output(self, request: ToolRequest) -> bool:
-        """Whether a call reads what an earlier call of this session printed."""
+    def _readable(self, request: ToolRequest) -> str:
+        """Say what a call reads that needs no question: an earlier call's output, a skill; else empty."""
         if request.tool != "read":
-            return False
+            return ""
         try:
             place = find_place(str(request.arguments.get("path") or "."), self._folder)
         except ToolError:
-            return False
-        return place.path.is_relative_to(self._outputs)
+            return ""
+        if place.path.is_relative_to(self._outputs):
+            return "output of this session"
+        is_skill = self._skills is not None and place.path.is_relative_to(self._skills)
+        return "a skill" if is_skill else ""
 
     def allowance(self, request: ToolRequest, pattern: str = "") -> tuple[str, str] | str:
         """Give tool and pattern that allow calls like this one, or say why `pattern` does not fit."""

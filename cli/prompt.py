@@ -137,6 +137,7 @@ def _converse(
         screen.question_ids,
         lambda: conversation.offers,
         choices,
+        conversation.templates,
     )
     buffer = Buffer(
         multiline=True,

@@ -26,6 +26,7 @@ from ..machines.classification import Classification, Keywords, classify
 from ..machines.disposition import Intent
 from ..machines.errors import SteersmanError
 from ..machines.messages import Answer
+from ..ports.templates import Template
 from .client import TYPES
 from .commands.command import CommandCall, Reply
 from .commands.registry import NAMES
@@ -282,6 +283,10 @@ class AttachedSession:
     @property
     def offers(self) -> Mapping[str, McpOffer]:
         """Always empty: only the owner knows what its MCP servers offer."""
+        return {}
+
+    def templates(self) -> Mapping[str, Template]:
+        """Always empty: only the owner knows its templates, and fills them."""
         return {}
 
     def resumable(self) -> Sequence[SessionChoice]:

@@ -50,6 +50,7 @@ from ..machines.transient_events import ANOTHER_CHAT
 from ..machines.value import Value
 from ..ports.attachment import Ask, attach, no_other
 from ..ports.models.choice import Choice
+from ..ports.templates import Template
 from ..ports.tools.permission import PermissionDecision
 from ..workflows.config import Config
 from .dumps.dump import Traces, dump_live
@@ -92,7 +93,8 @@ class Services(Value):
 
     `room` is how many bytes a message may attach. `profile_with` returns what a session's agent is with
     another model. `begin_another` begins a session in the same folder and returns its id; `take_up`
-    takes up the one that is named, and is none where the client stays with its session.
+    takes up the one that is named, and is none where the client stays with its session. `templates`
+    reads the prompt templates by name.
     """
 
     config: Config
@@ -103,6 +105,7 @@ class Services(Value):
     narrator_of: Callable[[str], EventPublisher]
     profile_with: Callable[[SessionRecord, str], tuple[AgentProfile, Choice | None]]
     begin_another: Callable[[], str]
+    templates: Callable[[], Mapping[str, Template]]
     take_up: Callable[[str], str] | None
 
 

@@ -25,6 +25,7 @@ from ..ports.hooks import HookSpec
 from ..ports.instructions import CHANGED
 from ..ports.models.choice import Choice
 from ..ports.process.leftover import orphaned_commands
+from ..ports.templates import folders_of, skills_in, skills_text, templates_in
 from ..ports.tools.mcp_offer import McpServer
 from ..ports.tools.sandbox import SandboxPolicy
 from ..ports.tools.tool import Tool
@@ -33,6 +34,7 @@ from ..workflows.paths import Paths
 from ..workflows.plugins import AGENTS
 from ..workflows.providers import is_small
 from ..workflows.tools import TOOLS
+from ..workflows.trust import is_trusted
 from .client import Services
 from .control import ControlServer
 from .conversation import Conversation
@@ -116,6 +118,7 @@ class Host:
             visible=config.tools.environment,
             sandbox=self._sandbox,
             declared=config.tool,
+            skills=paths.config / "skills",
         )
         specs = [HookSpec(on=hook.on, run=hook.run, timeout=hook.timeout) for hook in config.hooks]
         self._hooking = HookRunner(
@@ -205,7 +208,9 @@ class Host:
         profile, broken = self._with_plug_ins(profile)
         profile, running = self._servers.equip(profile, folder, servers)
         found = instructions_for(self.choice, folder, profile.tools, self.paths.config)
-        profile = replace(profile, system=profile.system + found.text)
+        profile = replace(
+            profile, system=profile.system + self._skills(profile, folder) + found.text
+        )
         with ExitStack() as undoing:
             if running is not None:
                 undoing.callback(running.close)
@@ -220,6 +225,17 @@ class Host:
         if is_first and plan is None and self.is_kept:
             self._announce_saved(session, folder)
         return self._talk(session, folder)
+
+    def _markdown(self, folder: Path) -> list[Path]:
+        """Return the folders that have the templates and skills of a session in `folder`."""
+        return folders_of(self.paths.config, folder, is_trusted=is_trusted(self.paths, folder))
+
+    def _skills(self, profile: AgentProfile, folder: Path) -> str:
+        """Return what an agent is told of skills: nothing if it cannot read them, or is small."""
+        is_able = "read" in profile.tools and AGENT_TOOL not in profile.tools
+        if not is_able or (self.choice and is_small(self.choice.config.provider)):
+            return ""
+        return skills_text(skills_in(self._markdown(folder)), folder)
 
     def resume(self, session: str, servers: Sequence[McpServer] = ()) -> Conversation:
         """Take up a session; nothing in it runs until a command starts it. `servers` as for `begin`."""
@@ -431,6 +447,7 @@ class Host:
             narrator_of=self.publisher,
             profile_with=self._casting.fitted,
             begin_another=lambda: self.begin(folder).session,
+            templates=lambda: templates_in(self._markdown(folder)),
             take_up=lambda other: self.resume(other).session,
         )
         conversation = Conversation(self.runtime, session, services)

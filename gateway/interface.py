@@ -8,6 +8,7 @@ from typing import Any, Protocol
 from ..machines.classification import Classification
 from ..machines.messages import Answer
 from ..ports.models.choice import Choice
+from ..ports.templates import Template
 from ..ports.tools.mcp_offer import McpOffer
 from ..workflows.config import Config
 from ..workflows.paths import Paths
@@ -65,6 +66,10 @@ class ChatSession(Protocol):
     @property
     def offers(self) -> Mapping[str, McpOffer]:
         """What the session's MCP servers offer, by their names, as far as that is known here."""
+        ...
+
+    def templates(self) -> Mapping[str, Template]:
+        """Return the prompt templates by name, as far as they are known here; reads files."""
         ...
 
     def resumable(self) -> Sequence[SessionChoice]:

@@ -92,6 +92,15 @@ class Canvas:
         """The terminal's height."""
         return self.output.get_size().rows
 
+    def send_raw(self, text: str, on_loop: Callable[[Callable[[], None]], None]) -> None:
+        """Send an escape sequence of our own that draws nothing, between two drawings."""
+
+        def send() -> None:
+            self.output.write_raw(text)
+            self.output.flush()
+
+        on_loop(send)
+
     def print(self, rows: list[str]) -> None:
         """Write rows above; they contain only this program's terminal codes."""
         if rows:

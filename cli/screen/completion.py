@@ -17,6 +17,7 @@ from .choices import Choices
 from .status import Status
 
 if TYPE_CHECKING:
+    from ...ports.templates import Template
     from ...ports.tools.mcp_offer import McpOffer
 
 MOST_FILES = 40
@@ -38,12 +39,14 @@ class ChatCompleter(Completer):
         questions: Callable[[], list[str]],
         offers: Callable[[], Mapping[str, McpOffer]] = dict,
         choices: Choices | None = None,
+        templates: Callable[[], Mapping[str, Template]] = dict,
     ) -> None:
         self._status = status
         self._folder = folder
         self._questions = questions
         self._offers = offers
         self._choices = choices
+        self._templates = templates
 
     def get_completions(
         self, document: Document, complete_event: CompleteEvent
@@ -67,6 +70,9 @@ class ChatCompleter(Completer):
                 if candidate.name.startswith(name.lower()):
                     more = " " if candidate.usage else ""
                     yield _completion(f"/{candidate.name}{more}", before, candidate.doc)
+            for template in self._templates().values():
+                if template.name.startswith(name.lower()) and template.name not in NAMES:
+                    yield _completion(f"/{template.name} ", before, template.description[:_ABOUT])
             yield from self._prompts(before)
             return
         command = NAMES.get(name.lower())

@@ -5,16 +5,19 @@ Messages are sent from a thread of their own, so that typing never waits for an 
 
 from __future__ import annotations
 
+import os
 import queue
 import re
 import threading
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.document import Document
 
 from ...gateway.commands.command import Reply
+from ...gateway.commands.copy import copy
 from ...gateway.commands.mode import mode
 from ...gateway.commands.own import kill
 from ...gateway.commands.queue import edit_queue, pop_queue, steer_from_queue
@@ -22,10 +25,12 @@ from ...gateway.commands.talk import stop
 from ...gateway.events.contract import Event, QuestionEvent
 from ...gateway.interface import ChatSession
 from ...machines.disposition import Intent
+from ...machines.errors import UsageError
 from ...machines.permission_mode import next_mode
 from ...machines.value import Value
 from ..question import QuestionAnswer, answer_keys, answering
 from .choices import PICKED, Choices
+from .clipboard import copy_text
 from .screen import Screen
 from .status import Status
 
@@ -245,8 +250,22 @@ class InputLine:
         self._sent.append(text)
         found = self._conversation.classify(text)
         is_urgent = found.intent is Intent.COMMAND and _is_urgent(found.command)
+        if found.intent is Intent.COMMAND and found.command == "copy":
+            self._sender.later(lambda: self._copy(found.argument))
+            return
         do = self._sender.now if is_urgent else self._sender.later
         do(lambda: self._told(self._conversation.say(text, explicit)))
+
+    def _copy(self, argument: str) -> None:
+        """Have `/copy` find the text, and put that into the clipboard; the sender's thread."""
+        try:
+            reply = self._conversation.run(copy.parse(argument))
+        except UsageError as mistake:
+            self._screen.write(mistake.message)
+            return
+        if reply is not None and reply.ok:
+            send = partial(self._screen.canvas.send_raw, on_loop=self._on_loop)
+            self._screen.write(f"  {copy_text(reply.data['text'], os.environ, send)}")
 
     def _told(self, reply: Reply | None) -> None:
         if reply is not None and reply.leaves:

@@ -20,7 +20,9 @@ def help_(
     shown = [declared for group in GROUPS for declared in there if declared.group == group]
     rows = [declared for declared in shown if " " not in declared.name]
     if not wanted:
-        return Reply(ok=True, data=_data(rows), text=_overview(rows))
+        templates = [name for name in client.services.templates() if name not in DECLARED]
+        data = {**_data(rows), "templates": templates}
+        return Reply(ok=True, data=data, text=_overview(rows, templates))
     found = [declared for declared in there if wanted in (declared.name, *declared.aliases)]
     of_group = [declared for declared in rows if declared.group == wanted]
     rows = [verb for declared in found for verb in (declared, *declared.verbs.values())]
@@ -43,13 +45,15 @@ def _data(rows: Sequence[Command[...]]) -> dict[str, Any]:
     }
 
 
-def _overview(rows: Sequence[Command[...]]) -> str:
-    """Write one line for each group: its word, and the names of its commands."""
+def _overview(rows: Sequence[Command[...]], templates: Sequence[str]) -> str:
+    """Write one line for each group: its word, and the names of its commands; then your templates."""
     width = max(map(len, GROUPS))
     lines = [
         f"{group:<{width}}  {' '.join(f'/{row.name}' for row in rows if row.group == group)}"
         for group in GROUPS
     ]
+    if templates:
+        lines.append(f"{'yours':<{width}}  {' '.join(f'/{name}' for name in templates)}")
     return "\n".join([*lines, "/help GROUP or /help COMMAND explains. ? lists the keys."])
 
 

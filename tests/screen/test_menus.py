@@ -35,7 +35,10 @@ def test_sessions_and_models_are_chosen_in_the_chat(stage: Stage) -> None:
     terminal.shows(f"Session {zod};")
     terminal.types("/resume")
     terminal.has("which colour?")
-    terminal.presses("\x1b[B\x1b[B")  # past the session that was just left
+    terminal.presses("colour")
+    terminal.has_line("/resume colour")
+    terminal.has("which colour?")
+    terminal.presses("\x1b[B")
     terminal.has_line(f"/resume {colours}")
     terminal.presses("\r")
     terminal.shows(f"Session {colours};")
