@@ -94,7 +94,7 @@ class Services(Value):
     `room` is how many bytes a message may attach. `profile_with` returns what a session's agent is with
     another model. `begin_another` begins a session in the same folder and returns its id; `take_up`
     takes up the one that is named, and is none where the client stays with its session. `templates`
-    reads the prompt templates by name.
+    reads the prompt templates by name. `takes_pictures` says whether the model chosen last does.
     """
 
     config: Config
@@ -106,6 +106,7 @@ class Services(Value):
     profile_with: Callable[[SessionRecord, str], tuple[AgentProfile, Choice | None]]
     begin_another: Callable[[], str]
     templates: Callable[[], Mapping[str, Template]]
+    takes_pictures: Callable[[], bool]
     take_up: Callable[[str], str] | None
 
 
@@ -254,7 +255,15 @@ class SessionClient:
         texts = self._server_texts(found)
         read_other = texts.resource if texts is not None else no_other
         largest = self.services.config.tools.attachment_limit
-        return attach(text, found.folder, _asking(found), self.services.room, read_other, largest)
+        return attach(
+            text,
+            found.folder,
+            _asking(found),
+            self.services.room,
+            read_other,
+            largest,
+            takes_pictures=self.services.takes_pictures(),
+        )
 
     def prompt(self, text: str) -> Attachment | None:
         """Read the prompt of an MCP server that a text begins with: `/server:prompt`; else none."""

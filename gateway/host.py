@@ -24,6 +24,7 @@ from ..machines.port_results import AGENT_TOOL
 from ..ports.hooks import HookSpec
 from ..ports.instructions import CHANGED
 from ..ports.models.choice import Choice
+from ..ports.models.provider import takes_pictures
 from ..ports.process.leftover import orphaned_commands
 from ..ports.templates import folders_of, skills_in, skills_text, templates_in
 from ..ports.tools.mcp_offer import McpServer
@@ -448,6 +449,7 @@ class Host:
             profile_with=self._casting.fitted,
             begin_another=lambda: self.begin(folder).session,
             templates=lambda: templates_in(self._markdown(folder)),
+            takes_pictures=lambda: self.choice is not None and takes_pictures(self.choice.config),
             take_up=lambda other: self.resume(other).session,
         )
         conversation = Conversation(self.runtime, session, services)

@@ -490,6 +490,7 @@ class ModelSettings(SettingsTable):
     max_tokens: Annotated[int, Meta(ge=1)] | None = None
     thinking: Thinking | None = None
     timeout: Annotated[float, Meta(gt=0)] | None = None
+    images: bool | None = None
     price: ModelPrice | None = None
 
 

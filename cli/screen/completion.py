@@ -14,6 +14,7 @@ from ...gateway.commands.command import Command
 from ...gateway.terminal import audited
 from ...machines.messages import CHOICES
 from .choices import Choices
+from .file_index import FileIndex, ranked
 from .status import Status
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ class ChatCompleter(Completer):
         self._offers = offers
         self._choices = choices
         self._templates = templates
+        self._index = FileIndex(folder)
 
     def get_completions(
         self, document: Document, complete_event: CompleteEvent
@@ -166,7 +168,19 @@ class ChatCompleter(Completer):
                 yield _completion(number, word, f"{item['state']}: {text}")
 
     def _files(self, word: str) -> Iterator[Completion]:
-        """Complete `@path`, a folder at a time; hidden files only after a dot."""
+        """Complete `@path`: by beginnings in the folder that is named, then by letters in the tree."""
+        shown = set[str]()
+        for completion in self._beginning(word):
+            shown.add(completion.text)
+            yield completion
+        if len(word) < 2 or word.startswith(("@/", "@~", "@..")):
+            return
+        for path in ranked(self._index.paths(), word[1:], MOST_FILES):
+            if " " not in path and f"@{path}" not in shown:
+                yield _completion(f"@{path}", word)
+
+    def _beginning(self, word: str) -> Iterator[Completion]:
+        """Complete a path in one folder; hidden files only after a dot."""
         above, _, start = word[1:].rpartition("/")
         folder = self._folder / Path(above or ".").expanduser()
         try:

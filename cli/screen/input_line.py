@@ -12,6 +12,7 @@ import threading
 from collections import deque
 from collections.abc import Callable
 from functools import partial
+from urllib.parse import unquote
 
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.document import Document
@@ -343,8 +344,8 @@ class InputLine:
     # Pasting ------------------------------------------------------------------------------------
 
     def paste(self, data: str) -> None:
-        """Insert a paste; a long one is shown as one word."""
-        self.buffer.insert_text(self._pastes.take(data))
+        """Insert a paste; a long one is shown as one word, and the path of a picture names that."""
+        self.buffer.insert_text(picture_named(data) or self._pastes.take(data))
 
     def unfold_pastes(self) -> None:
         """Replace the words by the pasted texts, for an editor."""
@@ -355,6 +356,27 @@ class InputLine:
         """Delete the character before the cursor, or the whole word that stands for a paste."""
         before = self.buffer.document.text_before_cursor
         self.buffer.delete_before_cursor(self._pastes.word_before(before) or 1)
+
+
+PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".webp")
+
+
+def picture_named(pasted: str) -> str:
+    """Return `@path` for a paste that is nothing but the path of a picture, as dropping a file makes."""
+    path = pasted.strip()
+    if "\n" in path or not path.lower().rstrip("'\"").endswith(PICTURES):
+        return ""
+    if path[0] == path[-1] and path[0] in "'\"":
+        path = path[1:-1]
+    path = unquote(path.removeprefix("file://")) if path.startswith("file://") else path
+    path = path.replace("\\ ", " ")
+    try:
+        is_file = os.path.isabs(path) and os.path.isfile(path)
+    except (OSError, ValueError):
+        return ""
+    if not is_file or '"' in path:
+        return ""
+    return f'@"{path}" ' if " " in path else f"@{path} "
 
 
 def _sound(text: str) -> str:

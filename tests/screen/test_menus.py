@@ -43,8 +43,10 @@ def test_sessions_and_models_are_chosen_in_the_chat(stage: Stage) -> None:
     terminal.presses("\r")
     terminal.shows(f"Session {colours};")
     terminal.types("/model")
-    terminal.has_line("/model ")
-    terminal.presses("mai\r")
+    terminal.has("smollm2")
+    terminal.presses("mai")
+    terminal.waits(lambda: not any("smollm2" in row for row in terminal.screen.display))
+    terminal.presses("\r")
     terminal.shows("From the next call on: model main")
 
 
