@@ -70,6 +70,10 @@ app.add_typer(schedule, name="schedule")
 app.command()(simulate)
 
 
+OFTEN = ("chat", "tour", "run", "sessions", "queue", "send", "stop", "attach", "models", "doctor")
+"""The commands that `--help` lists first."""
+
+
 def dispatch(arguments: list[str]) -> int:
     """Run a command and return its exit code. Raises `SteersmanError`, and what the parser raises."""
     try:
@@ -108,11 +112,16 @@ def _listing() -> TyperGroup:
     bare.registered_commands, bare.registered_groups = [], []
     listing = typer.main.get_command(bare)
     assert isinstance(listing, TyperGroup)
+    found: dict[str, TyperCommand | TyperGroup] = {}
     for command in app.registered_commands:
-        listing.add_command(TyperCommand(_name(command), help=getdoc(command.callback)))
+        name = _name(command)
+        found[name] = TyperCommand(name, help=getdoc(command.callback))
     for group in app.registered_groups:
         assert group.typer_instance is not None
-        listing.add_command(TyperGroup(name=group.name, help=group.typer_instance.info.help))
+        assert group.name is not None
+        found[group.name] = TyperGroup(name=group.name, help=group.typer_instance.info.help)
+    for name in (*OFTEN, *sorted(found.keys() - set(OFTEN))):
+        listing.add_command(found[name])
     return listing
 
 
@@ -258,6 +267,24 @@ def take_tour(
     from .tour import tour
 
     return tour(os.environ, pace)
+
+
+@app.command("update")
+def check_update(
+    is_check: Annotated[
+        bool, typer.Option("--check", help="Ask the package index for the newest version.")
+    ] = False,
+    as_json: Json = False,
+) -> int:
+    """Say how to update; with --check, whether there is a newer version.
+
+    Only --check asks anything over the network.
+
+    Example: steersman update --check
+    """
+    from .update import update
+
+    return update(os.environ, is_check=is_check, as_json=as_json)
 
 
 @app.command()

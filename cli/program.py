@@ -20,7 +20,8 @@ def run(arguments: list[str]) -> int:
         room, _ = resource.getrlimit(resource.RLIMIT_AS)
         if 0 <= room < LEAST:  # no limit is a negative number
             raise MemoryError
-        arguments = arguments or ["chat"]
+        if not arguments and "_STEERSMAN_COMPLETE" not in os.environ:  # a shell asks for words
+            arguments = ["chat"]
         if arguments[:1] == ["chat"]:
             from .chat_options import named_sessions, usual_options
 

@@ -61,9 +61,9 @@ class SessionRow(Value):
     """A session in a list of sessions, kept beside the journal so that listing folds nothing.
 
     `title` is the first words of its first message. `workflow` is the name of what the session runs, if
-    it is a run, and `run` how that is. `root` is the session at the top of its family, and `place` where its
-    files are (empty: where the home is). Both are set when the session is created, and no commit changes
-    them.
+    it is a run, and `run` how that is. `root` is the session at the top of its family, and `place` where
+    its files are (empty: where the home is). Both are set when the session is created, and no commit
+    changes them.
     """
 
     session: str

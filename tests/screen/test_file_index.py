@@ -17,7 +17,7 @@ FILES = (
     "build/out.js",
     "node_modules/x/index.js",
     ".github/ci.yml",
-    "docs/build/page.md",
+    "manual/build/page.md",
 )
 
 
@@ -41,7 +41,7 @@ def test_ignored_files_are_left_out(folder: Path) -> None:
         ".github/ci.yml",
         ".gitignore",
         "README.md",
-        "docs/build/page.md",
+        "manual/build/page.md",
         "loop",
         "src/a.py",
         "src/parser/.gitignore",
@@ -58,7 +58,7 @@ def test_ignored_files_are_left_out(folder: Path) -> None:
         ("MAIN", "src/parser/main.py"),
         ("src/", "src/"),
         (".git", ".github/"),
-        ("page", "docs/build/page.md"),
+        ("page", "manual/build/page.md"),
     ],
 )
 def test_letters_find_a_path_anywhere(folder: Path, typed: str, best: str) -> None:

@@ -67,8 +67,8 @@ class CatalogueEntry(Value):
     licence: str
     source: PackageSource | HubSource
     window: int
-    memory: int
-    use: str
+    memory: int = 0
+    use: str = ""
     is_tiny: bool = False
 
     @property
