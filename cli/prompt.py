@@ -24,7 +24,7 @@ from .screen.appearance import Appearance
 from .screen.attention import Attention
 from .screen.bindings import Bindings
 from .screen.canvas import Canvas, output_of
-from .screen.choices import Choices
+from .screen.choices import MenuChoices
 from .screen.completion import ChatCompleter
 from .screen.history import InputHistory
 from .screen.input_line import InputLine, MessageSender
@@ -130,14 +130,14 @@ def _converse(
     input_history = InputHistory(
         host.paths.state / "history.jsonl" if host.is_kept else None, os.environ
     )
-    choices = Choices(conversation.resumable, host.config)
+    choices = MenuChoices(conversation.resumable, host.config)
     completer = ChatCompleter(
-        screen.status,
-        options.folder.resolve(),
-        screen.question_ids,
-        lambda: conversation.offers,
-        choices,
-        conversation.templates,
+        status=screen.status,
+        folder=options.folder.resolve(),
+        questions=screen.question_ids,
+        offers=lambda: conversation.offers,
+        choices=choices,
+        templates=conversation.templates,
     )
     buffer = Buffer(
         multiline=True,

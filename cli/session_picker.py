@@ -21,7 +21,7 @@ from .stored import stored
 def pick_session(environ: Mapping[str, str], folder: Path, options: ChatOptions) -> str:
     """Return the id of the session that the person chooses; those of `folder` come first.
 
-    Raises `UsageError`, with the list, where nobody can choose, and `SignalExit` for a person who left.
+    Raises `UsageError`, with the list, where no person can choose, and `SignalExit` where one left.
     """
     with stored(environ) as store:
         rows = sorted(store.sessions(), key=lambda row: row.folder != str(folder))

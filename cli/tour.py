@@ -48,7 +48,7 @@ KEYS: dict[Key, tuple[Keys, ...]] = {
 }
 
 
-class Step(Value):
+class TourStep(Value):
     """One step: what is explained, what is typed, the key, and the event that it causes.
 
     `holds` are fields that the event has. `opens` is a gate that lets the running command end.
@@ -63,50 +63,50 @@ class Step(Value):
 
 
 FIRST = (
-    Step(
+    TourStep(
         says="This is a real session in a scratch folder. Only the model is not real: its answers are "
         "scripted. Keys are pressed for you, for about a minute; Ctrl-C twice leaves.",
     ),
-    Step(
+    TourStep(
         says="A message, and Enter:",
         types="make all the files blue",
         key="enter",
         until="tool_started",
         holds={"tool": "shell"},
     ),
-    Step(
+    TourStep(
         says="It works, and you can go on typing. Tab puts a message into the queue, where it waits:",
         types="then write down what you did",
         key="tab",
         until="accepted",
         holds={"as": "queue"},
     ),
-    Step(
+    TourStep(
         says="Alt-Enter steers: the model reads this before its next step, and nothing is cut off:",
         types="make them green, not blue",
         key="alt-enter",
         until="accepted",
         holds={"as": "steer"},
     ),
-    Step(says="", opens="blue", until="tool_started", holds={"tool": "shell"}),
-    Step(
+    TourStep(says="", opens="blue", until="tool_started", holds={"tool": "shell"}),
+    TourStep(
         says="Esc stops the turn and every process that it started. What waits is held:",
         key="esc",
         until="stopped",
     ),
-    Step(
+    TourStep(
         says="/revert restores the files that the turn changed:",
         types="/revert",
         key="enter",
         until="reverted",
     ),
-    Step(
+    TourStep(
         says="Ctrl-D leaves. Everything is on disk; a crash would lose nothing, either:",
         key="ctrl-d",
     ),
 )
 SECOND = (
-    Step(
+    TourStep(
         says="A new start, as by `steersman chat --continue`: it shows what was interrupted and what "
         "waits, and runs nothing. /queue resume restores the work:",
         types="/queue resume",
@@ -115,8 +115,8 @@ SECOND = (
         opens="green",
         holds={"status": "completed"},
     ),
-    Step(says="", until="turn_ended", holds={"status": "completed"}),
-    Step(
+    TourStep(says="", until="turn_ended", holds={"status": "completed"}),
+    TourStep(
         says="That was the tour. Type, or press ? for all keys; the model only says that it is scripted. "
         "Ctrl-D leaves and deletes the scratch folder. `steersman` opens a chat of your own.",
     ),
@@ -174,7 +174,7 @@ def _played(
 class Player:
     """Plays steps in a prompt, from a thread of its own; `is_done` once all were played."""
 
-    def __init__(self, steps: Sequence[Step], pace: float, gates: Path) -> None:
+    def __init__(self, steps: Sequence[TourStep], pace: float, gates: Path) -> None:
         self.is_done = False
         self._gates = gates
         self._steps = steps
@@ -209,7 +209,7 @@ class Player:
                 return
         self.is_done = True
 
-    def _take(self, step: Step, app: Application[int], screen: Screen) -> bool:
+    def _take(self, step: TourStep, app: Application[int], screen: Screen) -> bool:
         """Play one step; False if the person left, or what was expected did not come."""
         while not app.is_running:
             if self._is_over.wait(0.01):
@@ -235,7 +235,7 @@ class Player:
             return False
         return not self._is_over.wait(self._pace * WORKING / 2) or self.is_done
 
-    def _came(self, step: Step, mark: int) -> bool:
+    def _came(self, step: TourStep, mark: int) -> bool:
         """Wait for the event of a step that comes after those that were known before it."""
 
         def is_there() -> bool:

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 from .. import __version__
 from ..machines.errors import SteersmanError, UsageError
+from ..workflows.document import is_table
 from .output import show, show_document
 
 PYPI = "https://pypi.org/simple"
@@ -110,6 +111,6 @@ def _parsed(content: bytes) -> Mapping[str, Any]:
     import json
 
     answer: Any = json.loads(content)
-    if not isinstance(answer, dict):
-        raise ValueError("its answer is not understood")
-    return answer
+    if is_table(answer):
+        return answer
+    raise ValueError("its answer is not understood")

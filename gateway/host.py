@@ -232,7 +232,7 @@ class Host:
         return folders_of(self.paths.config, folder, is_trusted=is_trusted(self.paths, folder))
 
     def _skills(self, profile: AgentProfile, folder: Path) -> str:
-        """Return what an agent is told of skills: nothing if it cannot read them, or is small."""
+        """Return the part of the system prompt about skills; empty for a model that cannot use them."""
         is_able = "read" in profile.tools and AGENT_TOOL not in profile.tools
         if not is_able or (self.choice and is_small(self.choice.config.provider)):
             return ""

@@ -72,7 +72,8 @@ class OwnCommands:
         """The command that ended last and can be shared."""
         with self._lock:
             return next(
-                (one for one in reversed(self._known.values()) if one.state != "running"), None
+                (known for known in reversed(self._known.values()) if known.state != "running"),
+                None,
             )
 
     def start(self, text: str, folder: Path) -> OwnCommand:

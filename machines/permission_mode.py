@@ -14,7 +14,7 @@ from .routing import Row, Table, when
 Mode = Literal["ask", "edits", "plan", "all"]
 MODES: Final[tuple[Mode, ...]] = ("ask", "edits", "plan", "all")
 CYCLE: Final[tuple[Mode, ...]] = ("ask", "edits", "plan")
-"""The modes that a key steps through; nobody gets to `all` by pressing a key once too often."""
+"""The modes that a key steps through; a key pressed once too often never leads to `all`."""
 
 
 class Reach(StrEnum):
@@ -25,7 +25,7 @@ class Reach(StrEnum):
     ACT = "act"  # everything else: run a command, change a file elsewhere, call a server
 
 
-class Verdict(StrEnum):
+class RuleVerdict(StrEnum):
     """The decision of the permission rules, which the mode may change."""
 
     ALLOW = "allow"
@@ -50,11 +50,11 @@ class ModeRow(Row):
 
 PERMISSION_MODES: Final = Table(
     "permission modes",
-    {"mode": MODES, "reach": tuple(Reach), "verdict": tuple(Verdict)},
+    {"mode": MODES, "reach": tuple(Reach), "verdict": tuple(RuleVerdict)},
     (
         ModeRow(
             name="denied",
-            when=when(verdict=Verdict.DENY),
+            when=when(verdict=RuleVerdict.DENY),
             action=ModeAction.KEEP,
             why="No mode allows what a rule denies.",
         ),
@@ -95,7 +95,7 @@ REFUSAL: Final = (
     "the session is in plan mode, in which only tools that read and search run; say what you would do, "
     "and the person can leave the mode with `/mode ask`"
 )
-"""What the model is told of a call that the mode refuses."""
+"""The result of a call that the mode refuses, for the model."""
 
 
 def mode_row(mode: str, reach: Reach, verdict: str) -> ModeRow:

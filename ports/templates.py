@@ -1,10 +1,10 @@
 """Prompt templates and skills: Markdown files of the person, and of a project that is trusted.
 
 A template is `prompts/NAME.md`: `/NAME ARGUMENTS` sends its text. A skill is `skills/NAME/SKILL.md`: the
-model is told its name and description, and reads the file when a task calls for it. Both are in the
-folder of the configuration, and in `.steersman` of the project, whose files come first. A file may
-begin with lines between `---`, of which `description: …` (and `name: …`) are read. Blocks: not for the
-actors' loop.
+system prompt has its name and description, and the model reads the file when a task calls for it. Both
+are in the folder of the configuration, and in `.steersman` of the project, whose files come first. A file
+may begin with lines between `---`, of which `description: …` (and `name: …`) are read. Blocks: not for
+the actors' loop.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ PICKED = {"/resume": "session", "/model": "model"}
 """The commands that open a menu when they are sent without an argument, and the menu's kind."""
 
 
-class Choices:
+class MenuChoices:
     """The sessions that can be resumed and the models that can be used; may block, for any thread."""
 
     def __init__(self, resumable: Callable[[], Sequence[SessionChoice]], config: Config) -> None:

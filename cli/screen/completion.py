@@ -13,7 +13,7 @@ from prompt_toolkit.document import Document
 from ...gateway.commands.command import Command
 from ...gateway.terminal import audited
 from ...machines.messages import CHOICES
-from .choices import Choices
+from .choices import MenuChoices
 from .file_index import FileIndex, ranked
 from .status import Status
 
@@ -39,7 +39,7 @@ class ChatCompleter(Completer):
         folder: Path,
         questions: Callable[[], list[str]],
         offers: Callable[[], Mapping[str, McpOffer]] = dict,
-        choices: Choices | None = None,
+        choices: MenuChoices | None = None,
         templates: Callable[[], Mapping[str, Template]] = dict,
     ) -> None:
         self._status = status

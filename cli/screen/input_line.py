@@ -30,7 +30,7 @@ from ...machines.errors import UsageError
 from ...machines.permission_mode import next_mode
 from ...machines.value import Value
 from ..question import QuestionAnswer, answer_keys, answering
-from .choices import PICKED, Choices
+from .choices import PICKED, MenuChoices
 from .clipboard import copy_text
 from .screen import Screen
 from .status import Status
@@ -156,7 +156,7 @@ class InputLine:
         sender: MessageSender,
         leave: Callable[[], None],
         on_loop: Callable[[Callable[[], None]], None],
-        choices: Choices | None = None,
+        choices: MenuChoices | None = None,
     ) -> None:
         self.buffer = buffer
         self._screen = screen
@@ -197,7 +197,7 @@ class InputLine:
             return
         self._send(text, shown, explicit)
 
-    def _offer(self, command: str, choices: Choices) -> None:
+    def _offer(self, command: str, choices: MenuChoices) -> None:
         """Open a menu of what the command can name; without any, send the command as it is."""
 
         def open_menu(has_any: bool) -> None:

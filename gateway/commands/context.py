@@ -28,10 +28,10 @@ SAID = {"user": "messages of people", "assistant": "answers and calls", "tool": 
 def context(client: SessionClient) -> Reply:
     """Show instructions, tools and conversation, as estimated, and what the server counted."""
     found, record = client.describe(), client.record()
-    told = instructions_of(record.system)
+    instructions = instructions_of(record.system)
     parts: dict[str, int] = {
-        "system prompt": (len(record.system) - len(told)) // CHARACTERS,
-        "AGENTS.md": len(told) // CHARACTERS,
+        "system prompt": (len(record.system) - len(instructions)) // CHARACTERS,
+        "AGENTS.md": len(instructions) // CHARACTERS,
         "tools": sum(
             len(json.dumps([tool.name, tool.description, tool.parameters])) for tool in found.tools
         )

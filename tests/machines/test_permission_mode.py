@@ -10,7 +10,7 @@ from steersman.machines.permission_mode import (
     PERMISSION_MODES,
     ModeAction,
     Reach,
-    Verdict,
+    RuleVerdict,
     mode_row,
     next_mode,
 )
@@ -25,23 +25,23 @@ def test_the_table_is_whole() -> None:
 @pytest.mark.parametrize(("mode", "reach"), [*itertools.product(MODES, Reach)])
 def test_no_mode_allows_what_a_rule_denies(mode: str, reach: Reach) -> None:
     """A deny stays a deny."""
-    assert mode_row(mode, reach, Verdict.DENY).action == ModeAction.KEEP
+    assert mode_row(mode, reach, RuleVerdict.DENY).action == ModeAction.KEEP
 
 
 @pytest.mark.parametrize(
     ("mode", "reach", "verdict", "action"),
     [
-        ("ask", Reach.EDIT, Verdict.ASK, ModeAction.KEEP),
-        ("edits", Reach.EDIT, Verdict.ASK, ModeAction.ALLOW),
-        ("edits", Reach.ACT, Verdict.ASK, ModeAction.KEEP),
-        ("plan", Reach.LOOK, Verdict.ASK, ModeAction.KEEP),
-        ("plan", Reach.EDIT, Verdict.ALLOW, ModeAction.REFUSE),
-        ("plan", Reach.ACT, Verdict.ALLOW, ModeAction.REFUSE),
-        ("all", Reach.ACT, Verdict.ASK, ModeAction.ALLOW),
+        ("ask", Reach.EDIT, RuleVerdict.ASK, ModeAction.KEEP),
+        ("edits", Reach.EDIT, RuleVerdict.ASK, ModeAction.ALLOW),
+        ("edits", Reach.ACT, RuleVerdict.ASK, ModeAction.KEEP),
+        ("plan", Reach.LOOK, RuleVerdict.ASK, ModeAction.KEEP),
+        ("plan", Reach.EDIT, RuleVerdict.ALLOW, ModeAction.REFUSE),
+        ("plan", Reach.ACT, RuleVerdict.ALLOW, ModeAction.REFUSE),
+        ("all", Reach.ACT, RuleVerdict.ASK, ModeAction.ALLOW),
     ],
 )
 def test_a_mode_changes_what_its_name_says(
-    mode: str, reach: Reach, verdict: Verdict, action: ModeAction
+    mode: str, reach: Reach, verdict: RuleVerdict, action: ModeAction
 ) -> None:
     """And nothing else."""
     assert mode_row(mode, reach, verdict).action == action

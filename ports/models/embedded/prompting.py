@@ -188,7 +188,7 @@ def shown_result(messages: Sequence[ChatMessage]) -> str:
     That is so where all that was done was to read or list, with success: the model could only copy it.
     """
     since = messages[
-        1 + max((i for i, one in enumerate(messages) if one.role == "user"), default=-1) :
+        1 + max((at for at, said in enumerate(messages) if said.role == "user"), default=-1) :
     ]
     calls = {call.call: call for message in since for call in message.tool_calls}
     results = [message for message in since if message.role == "tool"]
