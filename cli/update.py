@@ -97,7 +97,7 @@ def _asked(index: str, host: str) -> Mapping[str, Any]:
                 content += piece
                 if len(content) > LARGEST:
                     raise ValueError("its answer is too long")
-        answer: Any = _parsed(content)
+        answer = _parsed(content)
     except (httpx2.HTTPError, httpx2.InvalidURL, ValueError, OSError) as error:
         why = str(error) or type(error).__name__
         hint = "check the network and the proxy (HTTPS_PROXY), or look again later"
