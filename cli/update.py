@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 from urllib.parse import urlsplit
 
 from .. import __version__
@@ -61,18 +61,20 @@ def index_of(environ: Mapping[str, str]) -> str:
 
 def newest_of(answer: Mapping[str, Any]) -> str | None:
     """Return the newest released version in an index's answer; none if there is none."""
-    versions = answer.get("versions")
-    files = answer.get("files")
-    if not isinstance(versions, list) and isinstance(files, list):  # older servers
-        names = [str(file.get("filename", "")) for file in files if isinstance(file, dict)]
+    versions = _list(answer.get("versions"))
+    if not versions:  # older servers name only the files
+        files = [file for file in _list(answer.get("files")) if is_table(file)]
+        names = [str(file.get("filename", "")) for file in files]
         found = (re.match(r"steersman-([0-9][0-9.]*[0-9])(-|\.tar)", name) for name in names)
         versions = [match[1] for match in found if match]
     released = [
-        version
-        for version in versions or []
-        if isinstance(version, str) and re.fullmatch(r"[0-9]+(\.[0-9]+)*", version)
+        version for version in map(str, versions) if re.fullmatch(r"[0-9]+(\.[0-9]+)*", version)
     ]
     return max(released, key=numbers, default=None)
+
+
+def _list(value: object) -> list[object]:
+    return cast("list[object]", value) if isinstance(value, list) else []
 
 
 def numbers(version: str) -> tuple[int, ...]:

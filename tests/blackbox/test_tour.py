@@ -30,7 +30,7 @@ def test_the_tour_shows_what_it_says(place: Place) -> None:
             "Saved, with 1 interrupted and 1 waiting",
             "#1 [INTERRUPTED]: make all the files blue",
             "#2 [PENDING]: then write down what you did",
-            "> /queue resume",
+            "Restored 2 items",
             "All the files are blue.",
             "Done: I painted the files.",
             "That was the tour.",
