@@ -31,8 +31,8 @@ def copy(client: SessionClient, number: Annotated[int, Argument("N")] = 0) -> Re
         what, text = f"code block {number} of the last answer", blocks[number - 1]
     text = clean(text)
     data = {"text": text, "what": what}
-    said = f"{what[:1].upper()}{what[1:]}, {size_text(len(text.encode()))}"
-    return Reply(ok=True, data=data, text=said)
+    size = size_text(len(text.encode()))
+    return Reply(ok=True, data=data, text=f"{what[:1].upper()}{what[1:]}, {size}")
 
 
 def code_blocks(text: str) -> list[str]:
