@@ -120,6 +120,7 @@ def row_of(record: SessionRecord) -> SessionRow:
         session=record.id,
         folder=record.folder,
         name=record.name,
+        title=record.title,
         state=record.state,
         agent=record.agent,
         created=record.created,

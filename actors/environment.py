@@ -75,12 +75,13 @@ class Observer(Protocol):
 
 
 class Permit(Value):
-    """Whether a tool call may run, and by which rule of which file."""
+    """Whether a tool call may run, and by which rule of which file; `refusal` says more of a denial."""
 
     do: Literal["allow", "ask", "deny"]
     rule: str = ""
     may_leave_folder: bool = False
     source: str = ""
+    refusal: str = ""
 
 
 class ToolPolicy(Protocol):
@@ -112,6 +113,10 @@ class ToolPolicy(Protocol):
 
     def disallow(self, tool: str, pattern: str) -> None:
         """Ask again about what was allowed for this session."""
+        ...
+
+    def change_mode(self, mode: str) -> None:
+        """Go by another permission mode from the next call on."""
         ...
 
     def is_mutating(self, tool: str) -> bool:

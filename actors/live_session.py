@@ -29,7 +29,7 @@ from .ledger import Ledger
 from .offline import OfflineSession
 from .session import Session
 from .termination import Termination
-from .tool_policy import Claims, SessionToolPolicy
+from .tool_policy import Claims, SessionMode, SessionToolPolicy
 from .work.executor import EffectExecutor
 from .work.resources import SessionResources
 
@@ -52,6 +52,7 @@ class SharedResources(Value):
 
     `visible` are the names of variables of the environment that commands see beside the usual ones.
     `place` is where their files are.
+    `skills` is the folder of the person's own skills.
     """
 
     processes: Processes
@@ -61,6 +62,7 @@ class SharedResources(Value):
     visible: tuple[str, ...]
     sandbox: SandboxPolicy
     place: str
+    skills: Path | None = None
 
     def resources(
         self, session: str, record: SessionRecord, folder: Path, profile: AgentProfile
@@ -100,6 +102,8 @@ class SharedResources(Value):
             outputs=resources.spill_folder.resolve(),
             claim=self.claims.of(session),
             allowed=record.allowed,
+            mode=SessionMode(record.mode, profile.policy.mode),
+            skills=self.skills.resolve() if self.skills is not None else None,
         )
 
     def _model_and_tools(

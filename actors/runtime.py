@@ -103,6 +103,7 @@ class Runtime:
         sandbox: SandboxPolicy = OFF,
         declared: Sequence[ToolDeclaration] = (),
         place: str = "",
+        skills: Path | None = None,
     ) -> None:
         self.store = store
         self.node = f"n{os.getpid()}-{secrets.token_hex(4)}"
@@ -127,6 +128,7 @@ class Runtime:
             visible=visible,
             sandbox=sandbox,
             place=place or host_name(),
+            skills=skills,
         )
         self.child_setup = ChildSetup()
         dispatcher.after_pass.append(self.commits.flush)

@@ -12,6 +12,7 @@ from ..journal.record import SessionRecord
 from ..machines.conversation import ToolRequest, ToolSchema
 from ..machines.delivery import Relation
 from ..machines.errors import ToolError
+from ..machines.permission_mode import REFUSAL, ModeAction, Reach, mode_row
 from ..ports.tools.permission import (
     Allowances,
     Permissions,
@@ -22,7 +23,7 @@ from ..ports.tools.permission import (
 )
 from ..ports.tools.place import find_place
 from ..ports.tools.toolbox import Toolbox
-from ..workflows.tools import kind_of
+from ..workflows.tools import REMOTE, kind_of
 from .environment import Permit
 
 # Claims: no two sessions of a program write to the same file at a time ----------------------------
@@ -99,12 +100,30 @@ class Claims:
         return f"subagent `{child.name}`" if child is not None else f"session `{session}`"
 
 
+class SessionMode:
+    """The permission mode of a session: what a person chose, else the `default` that is configured.
+
+    A session that works for another one, `above`, goes by the mode of that one.
+    """
+
+    def __init__(self, own: str = "", default: str = "ask") -> None:
+        self.own = own
+        self.default = default
+        self.above: SessionMode | None = None
+
+    @property
+    def now(self) -> str:
+        """The mode that holds."""
+        return self.above.now if self.above is not None else self.own or self.default
+
+
 class SessionToolPolicy:
     """One session's tools: those its agent has, in its folder, under its permissions.
 
     `outputs` is the resolved folder of its calls' long outputs, which it may read without a question.
     `claim` claims a file for the running turn, or says who has it. `allowed` is what a person allowed
-    for the rest of the session: tools with patterns.
+    for the rest of the session: tools with patterns. `skills` is the resolved folder of the person's own
+    skills, which it may read, too.
     """
 
     def __init__(
@@ -116,8 +135,12 @@ class SessionToolPolicy:
         outputs: Path,
         claim: Callable[[Path], str],
         allowed: Iterable[tuple[str, str]] = (),
+        mode: SessionMode | None = None,
+        skills: Path | None = None,
     ) -> None:
         self.allowed = Allowances(wider_rule(*rule) for rule in allowed)
+        self.mode = mode or SessionMode()
+        self._skills = skills
         self._toolbox = toolbox
         self._names = names
         self._permissions = permissions
@@ -155,28 +178,53 @@ class SessionToolPolicy:
         return self._fault_of(place.path)
 
     def permit(self, request: ToolRequest) -> Permit:
-        """Look the call up in the permission rules."""
+        """Look the call up in the permission rules, then in the table of the modes."""
         decision = self._permissions.decide(
             request.tool, request.arguments, self._folder, self.allowed
         )
-        if decision.do == "ask" and self._is_own_output(request):
-            return Permit(do="allow", rule="output of this session", may_leave_folder=True)
+        if decision.do == "ask" and (whose := self._readable(request)):
+            return Permit(do="allow", rule=whose, may_leave_folder=True)
+        row = mode_row(self.mode.now, self._reach(request, decision.is_outside), decision.do)
+        do, rule, refusal = decision.do, decision.rule, ""
+        if row.action == ModeAction.REFUSE:
+            do, rule, refusal = "deny", f"mode {self.mode.now}", REFUSAL
+        elif row.action == ModeAction.ALLOW and do == "ask":
+            do, rule = "allow", f"mode {self.mode.now}"
         return Permit(
-            do=decision.do,
-            rule=decision.rule,
+            do=do,
+            rule=rule,
             may_leave_folder=decision.is_outside,
             source=decision.source,
+            refusal=refusal,
         )
 
-    def _is_own_output(self, request: ToolRequest) -> bool:
-        """Whether a call reads what an earlier call of this session printed."""
+    def change_mode(self, mode: str) -> None:
+        """Go by another permission mode from the next call on."""
+        self.mode.own = mode
+
+    def _reach(self, request: ToolRequest, is_outside: bool) -> Reach:
+        """Say what a call can do; the word of a tool's server does not count, nor a change of `.git`."""
+        kind = kind_of(request.tool)
+        if kind == "edit" and not is_outside:
+            place = find_place(str(request.arguments.get("path") or "."), self._folder)
+            return Reach.ACT if ".git" in place.path.parts else Reach.EDIT
+        is_local = not request.tool.startswith(REMOTE)
+        changes_nothing = is_local and kind != "execute" and not self.is_mutating(request.tool)
+        is_look = kind in ("read", "search", "think") or changes_nothing
+        return Reach.LOOK if is_look else Reach.ACT
+
+    def _readable(self, request: ToolRequest) -> str:
+        """Say what a call reads that needs no question: an earlier call's output, a skill; else empty."""
         if request.tool != "read":
-            return False
+            return ""
         try:
             place = find_place(str(request.arguments.get("path") or "."), self._folder)
         except ToolError:
-            return False
-        return place.path.is_relative_to(self._outputs)
+            return ""
+        if place.path.is_relative_to(self._outputs):
+            return "output of this session"
+        is_skill = self._skills is not None and place.path.is_relative_to(self._skills)
+        return "a skill" if is_skill else ""
 
     def allowance(self, request: ToolRequest, pattern: str = "") -> tuple[str, str] | str:
         """Give tool and pattern that allow calls like this one, or say why `pattern` does not fit."""

@@ -37,7 +37,7 @@ from .options import Json
 
 app = typer.Typer(
     name="steersman",
-    help="Talk to an agent while it works; no message is lost.\n\n"
+    help="Talk to an agent while it works; no message is lost. Without a command: a chat.\n\n"
     'Example: steersman chat "what is in this folder?"',
     no_args_is_help=True,
     rich_markup_mode=None,
@@ -72,6 +72,10 @@ app.add_typer(schedule, name="schedule")
 app.command()(simulate)
 
 
+OFTEN = ("chat", "tour", "run", "sessions", "queue", "send", "stop", "attach", "models", "doctor")
+"""The commands that `--help` lists first."""
+
+
 def dispatch(arguments: list[str]) -> int:
     """Run a command and return its exit code. Raises `SteersmanError`, and what the parser raises."""
     try:
@@ -92,7 +96,7 @@ def _program(arguments: list[str]) -> Callable[..., int | None]:
         "_STEERSMAN_COMPLETE" in os.environ
     ):  # a shell asks; what is typed so far is not in arguments
         return app
-    if arguments in ([], ["--help"]):
+    if arguments == ["--help"]:
         return _listing()
     program = copy(app)
     program.registered_commands = [
@@ -110,11 +114,16 @@ def _listing() -> TyperGroup:
     bare.registered_commands, bare.registered_groups = [], []
     listing = typer.main.get_command(bare)
     assert isinstance(listing, TyperGroup)
+    found: dict[str, TyperCommand | TyperGroup] = {}
     for command in app.registered_commands:
-        listing.add_command(TyperCommand(_name(command), help=getdoc(command.callback)))
+        name = _name(command)
+        found[name] = TyperCommand(name, help=getdoc(command.callback))
     for group in app.registered_groups:
         assert group.typer_instance is not None
-        listing.add_command(TyperGroup(name=group.name, help=group.typer_instance.info.help))
+        assert group.name is not None
+        found[group.name] = TyperGroup(name=group.name, help=group.typer_instance.info.help)
+    for name in (*OFTEN, *sorted(found.keys() - set(OFTEN))):
+        listing.add_command(found[name])
     return listing
 
 
@@ -146,11 +155,16 @@ def chat(
     resume_newest: Annotated[
         bool, typer.Option("--continue", help="Resume this folder's newest session.")
     ] = False,
-    resume: Annotated[str, typer.Option(metavar="ID", help="Resume this session.")] = "",
+    resume: Annotated[
+        str, typer.Option(metavar="[ID]", help="Resume this session; without an ID, choose one.")
+    ] = "",
     cwd: Annotated[Path | None, typer.Option(metavar="DIR", help="The folder to work in.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="JSON lines in and out.")] = False,
     plain: Annotated[bool, typer.Option("--plain", help="No prompt; lines queue and run.")] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Allow calls that need permission.")] = False,
+    mode: Annotated[
+        str, typer.Option(metavar="MODE", help="Permission mode: ask, edits, plan or all.")
+    ] = "",
     debug: Annotated[
         bool, typer.Option("--debug", help="Log everything, without secrets.")
     ] = False,
@@ -172,6 +186,7 @@ def chat(
         is_json=as_json,
         is_plain=plain,
         is_yes=yes,
+        mode=mode,
         is_debug=debug,
     )
     return start(options, os.environ)
@@ -237,6 +252,41 @@ def trust(
     if is_forget:
         return forget_folder(os.environ, folder or Path.cwd())
     return trust_folder(os.environ, folder or Path.cwd(), is_yes=yes)
+
+
+@app.command("tour")
+def take_tour(
+    pace: Annotated[
+        float, typer.Option(metavar="FACTOR", help="Scales the pauses: 2 is slower.", min=0.0)
+    ] = 1.0,
+) -> int:
+    """Show in a minute how to queue, steer, stop, revert and resume, in a scratch folder.
+
+    The session is real, its model is scripted, and the keys are pressed for you.
+
+    Example: steersman tour
+    """
+    from .tour import tour
+
+    return tour(os.environ, pace)
+
+
+@app.command("update")
+def check_update(
+    is_check: Annotated[
+        bool, typer.Option("--check", help="Ask the package index for the newest version.")
+    ] = False,
+    as_json: Json = False,
+) -> int:
+    """Say how to update; with --check, whether there is a newer version.
+
+    Only --check asks anything over the network.
+
+    Example: steersman update --check
+    """
+    from .update import update
+
+    return update(os.environ, is_check=is_check, as_json=as_json)
 
 
 @app.command()

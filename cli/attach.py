@@ -131,6 +131,7 @@ def chat_there(
         "agent": options.agent,
         "model": options.model,
         "is_yes": options.is_yes,
+        "mode": options.mode,
         "resume": options.resume,
     }
     session = open_there(paths.state, server, **wanted)

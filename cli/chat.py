@@ -15,9 +15,10 @@ from ..gateway.launch_options import LaunchOptions
 from ..gateway.serving import server_of
 from ..journal.store import SessionRow, Store
 from ..machines.errors import SteersmanError, UsageError
+from ..machines.permission_mode import mode_named
 from ..workflows.config import load
 from ..workflows.paths import Paths
-from .chat_options import ChatInterface, ChatOptions, work_folder
+from .chat_options import CHOOSE, ChatInterface, ChatOptions, work_folder
 from .interfaces import interface_of
 from .signals import SignalExit, leave_on_signals
 from .stored import stored
@@ -30,6 +31,10 @@ def chat(
     _require_sense(options)
     folder = work_folder(options.folder)
     paths = Paths.of(environ)
+    if options.resume == CHOOSE:
+        from .session_picker import pick_session
+
+        options = replace(options, resume=pick_session(environ, folder, options))
     if options.resume:
         folder = _folder_of(options.resume, environ)
     settings = load(paths, folder, environ)
@@ -38,6 +43,7 @@ def chat(
         agent=options.agent,
         model=options.model,
         is_yes=options.is_yes,
+        mode=mode_named(options.mode) if options.mode else "",
         can_ask=can_ask,
         is_debug=options.is_debug,
         is_one_shot=bool(options.message),

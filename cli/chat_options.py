@@ -36,6 +36,7 @@ class ChatOptions(Value):
     is_json: bool = False
     is_plain: bool = False
     is_yes: bool = False
+    mode: str = ""
     is_debug: bool = False
 
 
@@ -50,8 +51,30 @@ FLAGS = {
     "--debug": "is_debug",
 }
 """The options that stand alone, and the field that each sets; `app.py` declares and explains them."""
-VALUES = {"--agent": "agent", "--model": "model", "--resume": "resume", "--cwd": "folder"}
+VALUES = {
+    "--agent": "agent",
+    "--model": "model",
+    "--resume": "resume",
+    "--cwd": "folder",
+    "--mode": "mode",
+}
 """The options with a value."""
+
+
+CHOOSE = "?"
+"""In place of a session's id: the person chooses one of a list."""
+
+
+def named_sessions(arguments: Sequence[str]) -> list[str]:
+    """Give each `--resume` that has no id the value `CHOOSE`: what follows it is another option."""
+    named: list[str] = []
+    for at, argument in enumerate(arguments):
+        named.append(argument)
+        if argument == "--resume" and (
+            at + 1 == len(arguments) or arguments[at + 1].startswith("-")
+        ):
+            named.append(CHOOSE)
+    return named
 
 
 def usual_options(arguments: Sequence[str]) -> ChatOptions | None:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from types import FrameType
 
+from ..gateway.commands.own import kill
 from ..gateway.commands.talk import stop
 from ..gateway.events.contract import Event, is_aside
 from ..gateway.interface import ChatHost, ChatSession
@@ -38,6 +39,7 @@ class _Watch:
         self._printer = printer
         self.questions = Questions()
         self.is_busy = False
+        self.own_commands = set[str]()
         self._started_turns = StartedTurns()
 
     def hear(self, event: Event) -> None:
@@ -52,6 +54,9 @@ class _Watch:
                 self._printer.write(f"> {started}\n")
         elif event["type"] in ("turn_ended", "session_started"):
             self.is_busy = False
+        elif event["type"] == "own_command":
+            is_running = event["state"] == "running"
+            (self.own_commands.add if is_running else self.own_commands.discard)(event["id"])
         elif event["type"] == "question":
             self._printer.write(asked(event))
 
@@ -93,7 +98,7 @@ def _listen(conversation: ChatSession, watch: _Watch, printer: Printer) -> None:
                 return
             except _Stop:
                 printer.write("\nCtrl-C again leaves.\n")
-                conversation.run(stop())
+                conversation.run(kill() if watch.own_commands else stop())
 
 
 def _take(conversation: ChatSession, watch: _Watch, line: str) -> bool:
@@ -116,7 +121,9 @@ def _control_c(watch: _Watch) -> Generator[None]:
         nonlocal last
         now = time.monotonic()
         is_again, last = now - last < AGAIN, now
-        raise _Stop if watch.is_busy and not is_again else SignalExit(number)
+        raise (
+            _Stop if (watch.is_busy or watch.own_commands) and not is_again else SignalExit(number)
+        )
 
     before = signal.signal(signal.SIGINT, on_signal)
     try:

@@ -113,6 +113,7 @@ ENDINGS = frozenset(
         "side_talk_ended",
         "goal",
         "changed",
+        "own_command",
     }
 )
 

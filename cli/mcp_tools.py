@@ -141,6 +141,7 @@ class HomeTools:
                 {
                     "id": row.session,
                     "name": row.name,
+                    "title": row.title,
                     "folder": row.folder,
                     "agent": row.agent,
                     "workflow": row.workflow,

@@ -77,7 +77,7 @@ def list_models(environ: Mapping[str, str], *, as_json: bool) -> int:
         rows = [_row(config, redactor) for config in models.values()]
         show_table(("NAME", "PROVIDER", "MODEL", "ADDRESS"), rows, environ)
         show("")
-    head = ("CATALOGUE", "FETCHED", "SIZE", "LICENCE", "WHAT IT IS")
+    head = ("CATALOGUE", "FETCHED", "SIZE", "MEMORY", "LICENCE", "GOOD FOR", "WHAT IT IS")
     show_table(head, [_catalogue_row(entry, paths.cache) for entry in catalogue()], environ)
     show(f"\nA chat here would use {redactor.line(choice.line.removeprefix('model '))}.")
     if entry := missing_weights(choice, paths.cache):
@@ -145,6 +145,7 @@ def fetch_model(environ: Mapping[str, str], name: str, *, only_if_needed: bool) 
     finally:
         progress_line.close()
     warn(f"{name} is in {path} ({entry.licence}; its SHA-256 is right)")
+    warn(f"  `steersman chat --model {name}` uses it, and so does `/model {name}` in a chat")
     return 0
 
 
@@ -183,6 +184,8 @@ def _offered(entry: CatalogueEntry, cache: Path) -> dict[str, Any]:
         "name": entry.name,
         "title": entry.title,
         "size": entry.size,
+        "memory": entry.memory,
+        "use": entry.use,
         "licence": entry.licence,
         "sha256": entry.sha256,
         "fetched": fetched(entry, cache) is not None,
@@ -196,4 +199,5 @@ def _row(config: ModelConfig, redactor: Redactor) -> tuple[str, ...]:
 
 def _catalogue_row(entry: CatalogueEntry, cache: Path) -> tuple[str, ...]:
     is_here = "yes" if fetched(entry, cache) else "no"
-    return (entry.name, is_here, size_text(entry.size), entry.licence, entry.title)
+    sizes = size_text(entry.size), size_text(entry.memory)
+    return (entry.name, is_here, *sizes, entry.licence, entry.use, entry.title)

@@ -15,7 +15,13 @@ from msgspec.structs import replace
 
 from ..gateway.acknowledgement import acknowledgement, reverted_text
 from ..gateway.events.contract import Event, ToolEndedEvent, is_aside
-from ..gateway.formats import call_words, one_line, progress_text, telling_line
+from ..gateway.formats import (
+    call_words,
+    one_line,
+    own_command_end,
+    progress_text,
+    telling_line,
+)
 from ..gateway.interface import ChatHost, ChatSession
 from ..gateway.saved_queues import announce, announce_saved
 from ..gateway.terminal import audited, clean
@@ -95,6 +101,9 @@ class PlainInterface:
                 self._aside(held)
             case "goal" | "verdict":
                 self._aside(self._goal_lines.hear(event))
+            case "own_command":
+                self._out.write(clean(event["output"]))
+                self._aside(own_command_end(event))
             case _:
                 self._aside(_line(event) or self._acknowledgement(event))
 

@@ -20,9 +20,12 @@ def run(arguments: list[str]) -> int:
         room, _ = resource.getrlimit(resource.RLIMIT_AS)
         if 0 <= room < LEAST:  # no limit is a negative number
             raise MemoryError
+        if not arguments and "_STEERSMAN_COMPLETE" not in os.environ:  # a shell asks for words
+            arguments = ["chat"]
         if arguments[:1] == ["chat"]:
-            from .chat_options import usual_options
+            from .chat_options import named_sessions, usual_options
 
+            arguments = named_sessions(arguments)
             if options := usual_options(arguments[1:]):
                 from .chat import chat
 

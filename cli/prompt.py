@@ -13,8 +13,9 @@ from collections.abc import Callable, Generator
 from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout
 from io import TextIOBase
 
+from prompt_toolkit.application import Application
 from prompt_toolkit.buffer import Buffer
-from prompt_toolkit.data_structures import Size
+from prompt_toolkit.completion import ThreadedCompleter
 
 from ..gateway.interface import ChatHost, ChatSession
 from .chat_options import ChatOptions
@@ -22,7 +23,8 @@ from .printer import forget
 from .screen.appearance import Appearance
 from .screen.attention import Attention
 from .screen.bindings import Bindings
-from .screen.canvas import Canvas, SteadyOutput
+from .screen.canvas import Canvas, output_of
+from .screen.choices import MenuChoices
 from .screen.completion import ChatCompleter
 from .screen.history import InputHistory
 from .screen.input_line import InputLine, MessageSender
@@ -47,7 +49,16 @@ class StdoutRedirect(TextIOBase):
         return len(text)
 
 
-def talk_at_prompt(host: ChatHost, open_it: Callable[[], ChatSession], options: ChatOptions) -> int:
+Guide = Callable[["Application[int]", Screen], None]
+"""Gets the prompt before it opens, and may write into the screen and press keys; the prompt's thread."""
+
+
+def talk_at_prompt(
+    host: ChatHost,
+    open_it: Callable[[], ChatSession],
+    options: ChatOptions,
+    guide: Guide | None = None,
+) -> int:
     """Run a chat until the person leaves."""
     appearance = Appearance.of(os.environ, host.config.terminal.theme)
     with ExitStack() as stack:
@@ -60,7 +71,7 @@ def talk_at_prompt(host: ChatHost, open_it: Callable[[], ChatSession], options: 
         conversation = open_it()
         _greet(host, screen)
         sender = MessageSender()
-        code = _converse(host, screen, conversation, sender, options)
+        code = _converse(host, screen, conversation, sender, options, guide)
         sender.close()
         conversation.leave("signal" if code else "exit")
         screen.canvas.drain()
@@ -69,16 +80,7 @@ def talk_at_prompt(host: ChatHost, open_it: Callable[[], ChatSession], options: 
 
 
 def _screen(host: ChatHost, appearance: Appearance) -> Screen:
-    stream = sys.stdout
-
-    def size() -> Size:
-        try:
-            columns, rows = os.get_terminal_size(stream.fileno())
-        except OSError:  # it is gone
-            columns, rows = 80, 24
-        return Size(rows=rows or 24, columns=columns or 80)
-
-    output = SteadyOutput(stream, size, os.environ.get("TERM"))
+    output = output_of(sys.stdout, os.environ.get("TERM"))
     canvas = Canvas(output, lambda: screen.is_moving())
     attention = Attention(host.config.terminal, canvas.signal, os.environ.get("TERM", ""))
     screen = Screen(
@@ -122,21 +124,25 @@ def _converse(
     conversation: ChatSession,
     sender: MessageSender,
     options: ChatOptions,
+    guide: Guide | None,
 ) -> int:
     """Open the prompt and return the exit code."""
     input_history = InputHistory(
         host.paths.state / "history.jsonl" if host.is_kept else None, os.environ
     )
+    choices = MenuChoices(conversation.resumable, host.config)
     completer = ChatCompleter(
-        screen.status,
-        options.folder.resolve(),
-        screen.question_ids,
-        lambda: conversation.offers,
+        status=screen.status,
+        folder=options.folder.resolve(),
+        questions=screen.question_ids,
+        offers=lambda: conversation.offers,
+        choices=choices,
+        templates=conversation.templates,
     )
     buffer = Buffer(
         multiline=True,
         history=input_history,
-        completer=completer,
+        completer=ThreadedCompleter(completer),
         complete_while_typing=True,
         tempfile_suffix=".md",
     )
@@ -155,6 +161,7 @@ def _converse(
         sender=sender,
         leave=leave,
         on_loop=on_loop,
+        choices=choices,
     )
     forget_line = host.event_bus.subscribe(line.hear)
     keys = Bindings(line, screen, leave)
@@ -162,6 +169,8 @@ def _converse(
     app = make_app(screen, buffer, keys.bindings, None, os.environ, is_vi=is_vi)
     app.key_processor.before_key_press += keys.note_key
     screen.canvas.app = app
+    if guide is not None:
+        guide(app, screen)
     prompt_exit = PromptExit(app, lambda: app.exit(result=0))
     with leave_through(prompt_exit.leave):
         try:
@@ -178,6 +187,8 @@ def _converse(
 
 def _greet(host: ChatHost, screen: Screen) -> None:
     screen.status.agent = host.launch.agent or host.config.default_agent
+    if screen.status.mode == "ask":
+        screen.status.mode = host.config.permission_mode
     if host.choice is not None:
         screen.write(f"{host.choice.line}\n")
         screen.status.model = host.choice.name

@@ -245,7 +245,7 @@ def _print(data: Mapping[str, object], text: str, as_json: bool) -> None:
 # Listing and showing ------------------------------------------------------------------------------
 
 
-_HEAD = ("ID", "NAME", "STATE", "LAST ACTIVE", "AGENT", "WAITING", "INTERRUPTED", "FOLDER")
+_HEAD = ("ID", "TITLE", "STATE", "LAST ACTIVE", "AGENT", "WAITING", "INTERRUPTED", "FOLDER")
 
 
 def list_sessions(environ: Mapping[str, str], *, with_size: bool, as_json: bool) -> int:
@@ -313,6 +313,7 @@ def _about(row: SessionRow, owner: Owner | None) -> dict[str, Any]:
         "agent": row.agent,
         "workflow": row.workflow or None,
         "name": row.name,
+        "title": row.title,
         "created": iso(row.created),
         "last_active": iso(row.updated),
         "waiting": row.waiting,
@@ -325,7 +326,7 @@ def _about(row: SessionRow, owner: Owner | None) -> dict[str, Any]:
 def _cells(row: SessionRow, is_owned: bool, redactor: Redactor, now: float) -> tuple[str, ...]:
     return (
         row.session,
-        redactor.line(row.name) or "-",
+        redactor.line(row.name or row.title) or "-",
         state_word(row, is_owned=is_owned),
         age(now - row.updated),
         redactor.line(row.agent),

@@ -7,15 +7,17 @@ import functools
 import json
 import re
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import tomli_w
+import typer.main
 from event_table import event_tables
 from example import example_session, run_examples
 from promise_page import promises
 
+from steersman.cli.app import app
 from steersman.cli.screen.bindings import KEYS
 from steersman.gateway.commands.command import GROUPS, Command, Parameter
 from steersman.gateway.commands.registry import COMMANDS
@@ -40,6 +42,7 @@ from steersman.workflows.tools import TOOLS
 __all__ = [
     "PAGES",
     "actors_picture",
+    "command_line",
     "commands",
     "configuration",
     "events",
@@ -395,10 +398,41 @@ def _argument(parameter: Parameter) -> str:
     return f"`{parameter.name}` ({kind}{parameter.type.__name__})"
 
 
+COMMAND_LINE_HEAD = """\
+# The command line
+
+<!-- Written by docs/generate.py from the help of the commands: run `make docs`. -->
+
+`steersman` alone opens a chat. Each command has `--help`; exit codes are 0 for done, 1 for failed or
+refused, 2 for a wrong usage or configuration, 130 after Ctrl-C. `ID` is a session's id, a beginning of it
+that no other has, its name, or `last`.
+
+`steersman --install-completion` installs completion for your shell (bash, zsh, fish, PowerShell), which
+completes commands and options; `--show-completion` prints it instead.
+"""
+
+
+def command_line() -> str:
+    """Show the help of every command, as it is printed on 100 columns."""
+    program: Any = typer.main.get_command(app)
+    return "\n".join([COMMAND_LINE_HEAD, *_helps(program, ("steersman",), None)])
+
+
+def _helps(command: Any, names: tuple[str, ...], above: Any) -> Iterator[str]:
+    context = command.context_class(
+        command, info_name=names[-1], parent=above, terminal_width=100, max_content_width=100
+    )
+    text = command.get_help(context).rstrip()
+    yield f"{'#' * min(3, 1 + len(names))} {' '.join(names)}\n\n```text\n{text}\n```\n"
+    for name, inner in getattr(command, "commands", {}).items():
+        yield from _helps(inner, (*names, name), context)
+
+
 PAGES: list[tuple[str, Callable[[], str]]] = [
     *((f"pictures/{one.name}.svg", functools.partial(picture, one)) for one in MACHINES.values()),
     ("pictures/actors.svg", actors_picture),
     ("inside.md", inside),
+    ("command-line.md", command_line),
     ("commands.md", commands),
     ("configuration.md", configuration),
     ("events.md", events),

@@ -10,7 +10,7 @@ import queue
 import secrets
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import closing, suppress
 from pathlib import Path
@@ -26,6 +26,7 @@ from ..machines.classification import Classification, Keywords, classify
 from ..machines.disposition import Intent
 from ..machines.errors import SteersmanError
 from ..machines.messages import Answer
+from ..ports.templates import Template
 from .client import TYPES
 from .commands.command import CommandCall, Reply
 from .commands.registry import NAMES
@@ -33,6 +34,7 @@ from .commands.session import detach, leave
 from .events.contract import (
     ChildStartedEvent,
     Event,
+    ModeEvent,
     ReceiptEvent,
     SessionStartedEvent,
     Stamp,
@@ -43,6 +45,7 @@ from .events.translation import EventPublisher, question_asked, tool_started, wh
 from .remote import Remote
 from .router import EventBus
 from .running import Works
+from .session_choice import SessionChoice
 
 if TYPE_CHECKING:
     from ..ports.tools.mcp_offer import McpOffer
@@ -55,6 +58,8 @@ def how_it_is(data: dict[str, Any], now: float, at: Stamp) -> Iterator[Event]:
     folder = data["folder"]
     yield SessionStartedEvent(type="session_started", **at, resumed=True, folder=folder)
     turn = data["turns"].get(data["turn"], {})
+    if data.get("mode"):
+        yield ModeEvent(type="mode", **at, mode=data["mode"])
     if data["state"] == "busy" and turn:
         yield TurnStartedEvent(
             type="turn_started",
@@ -279,6 +284,18 @@ class AttachedSession:
     def offers(self) -> Mapping[str, McpOffer]:
         """Always empty: only the owner knows what its MCP servers offer."""
         return {}
+
+    def templates(self) -> Mapping[str, Template]:
+        """Always empty: only the owner knows its templates, and fills them."""
+        return {}
+
+    def resumable(self) -> Sequence[SessionChoice]:
+        """Ask the owner which sessions `/resume` can take up; none where it does not answer."""
+        try:
+            found = self._requests.put("resumable", {}).result(PATIENCE)
+        except (SteersmanError, OSError, ValueError, TimeoutError):
+            return ()
+        return [decode(SessionChoice, choice) for choice in found]
 
     def is_quiet(self) -> bool:
         """Always true: leaving does not wait for the session."""

@@ -50,10 +50,12 @@ from ..machines.transient_events import ANOTHER_CHAT
 from ..machines.value import Value
 from ..ports.attachment import Ask, attach, no_other
 from ..ports.models.choice import Choice
+from ..ports.templates import Template
 from ..ports.tools.permission import PermissionDecision
 from ..workflows.config import Config
 from .dumps.dump import Traces, dump_live
 from .events.translation import EventPublisher, queue_view
+from .own_commands import OwnCommands
 from .redaction import Redactor
 from .router import Router
 from .saved_queues import SavedQueues
@@ -91,7 +93,8 @@ class Services(Value):
 
     `room` is how many bytes a message may attach. `profile_with` returns what a session's agent is with
     another model. `begin_another` begins a session in the same folder and returns its id; `take_up`
-    takes up the one that is named, and is none where the client stays with its session.
+    takes up the one that is named, and is none where the client stays with its session. `templates`
+    reads the prompt templates by name. `takes_pictures` says whether the model chosen last does.
     """
 
     config: Config
@@ -102,6 +105,8 @@ class Services(Value):
     narrator_of: Callable[[str], EventPublisher]
     profile_with: Callable[[SessionRecord, str], tuple[AgentProfile, Choice | None]]
     begin_another: Callable[[], str]
+    templates: Callable[[], Mapping[str, Template]]
+    takes_pictures: Callable[[], bool]
     take_up: Callable[[str], str] | None
 
 
@@ -250,7 +255,15 @@ class SessionClient:
         texts = self._server_texts(found)
         read_other = texts.resource if texts is not None else no_other
         largest = self.services.config.tools.attachment_limit
-        return attach(text, found.folder, _asking(found), self.services.room, read_other, largest)
+        return attach(
+            text,
+            found.folder,
+            _asking(found),
+            self.services.room,
+            read_other,
+            largest,
+            takes_pictures=self.services.takes_pictures(),
+        )
 
     def prompt(self, text: str) -> Attachment | None:
         """Read the prompt of an MCP server that a text begins with: `/server:prompt`; else none."""
@@ -327,8 +340,16 @@ class SessionClient:
         """Classify a text without sending it."""
         return classify(text, self.services.words, explicit)
 
+    @cached_property
+    def own_commands(self) -> OwnCommands:
+        """The shell commands of the person, which no model sees."""
+        grace = self.services.config.tools.grace
+        return OwnCommands(self._runtime, lambda: self.publisher, grace)
+
     def is_quiet(self) -> bool:
         """Whether nothing runs and no queued item will start automatically."""
+        if self.__dict__.get("own_commands") and self.own_commands.running:
+            return False
         if not self.is_open:
             return True
         record = self.record()

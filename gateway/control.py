@@ -32,6 +32,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pykka
 
+from ..journal.codec import encode_whole
 from ..journal.folder import PrivateFolder
 from ..machines.errors import SteersmanError, UnknownSession
 from .events.contract import Event, ReceiptEvent, is_receipt
@@ -253,6 +254,9 @@ class Requests:
                 return await asyncio.to_thread(self._host.opening, params)
             case "sessions":
                 return sorted(self._host.conversations)
+            case "resumable":
+                found = await asyncio.to_thread(self._conversation(params).resumable)
+                return [encode_whole(choice) for choice in found]
             case "list":
                 return {"sessions": await asyncio.to_thread(self._list)}
             case "inspect":
@@ -286,7 +290,10 @@ class Requests:
 
     def _list(self) -> list[dict[str, str]]:
         rows = [self._host.store.load(session).row for session in sorted(self._host.conversations)]
-        return [{"id": row.session, "name": row.name, "state": row.state} for row in rows]
+        return [
+            {"id": row.session, "name": row.name, "title": row.title, "state": row.state}
+            for row in rows
+        ]
 
     async def _say(self, params: Params, text: str, explicit: str) -> ReceiptEvent:
         """Send a message, show it to all clients with its sender, and wait for the receipt."""

@@ -6,7 +6,7 @@ Which of the two is decided here, by a pure function of the text, before anythin
 from __future__ import annotations
 
 import threading
-from collections.abc import Container
+from collections.abc import Container, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ..actors.runtime import Runtime
@@ -15,9 +15,11 @@ from ..machines.disposition import Intent
 from ..machines.errors import UnknownSession, UsageError
 from ..machines.pattern import lazy_pattern
 from ..machines.people import Deed, objection
+from ..ports.templates import Template
 from .acknowledgement import accepted
 from .client import TYPES, Services, SessionClient
 from .events.contract import ResultEvent
+from .session_choice import SessionChoice, resumable
 
 if TYPE_CHECKING:
     from .commands.command import CommandCall, Reply
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
 HERE = "here"
 """The client of the owner's own interface, of which a process has one."""
 
-_SLASH = lazy_pattern(r"/[A-Za-z][A-Za-z-]*(\s|$)")
+_SLASH = lazy_pattern(r"/([A-Za-z][A-Za-z-]*)(?:\s|$)")
 
 
 class CommandNames(Container[str]):
@@ -61,7 +63,13 @@ class Conversation(SessionClient):
             except UsageError as mistake:
                 return self._obey(found.command, mistake, client_id)
             return self.run(call, client_id, user)
-        if explicit == "auto" and _SLASH.match(text):
+        if explicit == "auto" and (slash := _SLASH.match(text)):
+            template = self.services.templates().get(slash[1].lower())
+            if template is not None:
+                filled = template.filled(text[slash.end() :].strip())
+                found = Classification(intent=Intent.CONVERSE)
+                self.send_message(filled, explicit, client_id, user, found=found)
+                return None
             self.reject("unknown_command", text, client_id, _nearest(text))
             return None
         prompt = self.prompt(text)
@@ -155,6 +163,14 @@ class Conversation(SessionClient):
     def classify(self, text: str, explicit: str = "auto") -> Classification:
         """Say what a text is, without saying it."""
         return classify(text, self.services.words, explicit, NAMES)
+
+    def templates(self) -> Mapping[str, Template]:
+        """Return the prompt templates by name; reads files."""
+        return self.services.templates()
+
+    def resumable(self) -> Sequence[SessionChoice]:
+        """Return the sessions that `/resume` can take up in this one's place; may block."""
+        return resumable(self.store, self.redactor, self.session)
 
     def would_stop(self, text: str) -> bool:
         """Whether a text is a command, or says to stop, rather than something to talk about."""

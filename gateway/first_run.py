@@ -23,15 +23,23 @@ TRIES = (
 
 
 def greeting(
-    paths: Paths, folder: Path, model: str, permissions: Permissions, sandbox: SandboxPolicy
+    paths: Paths,
+    folder: Path,
+    model: str,
+    permissions: Permissions,
+    sandbox: SandboxPolicy,
+    advice: str = "",
 ) -> str:
-    """Return the screen the first time, and the one line from then on."""
+    """Return the screen the first time, and the one line from then on.
+
+    `advice` is about a model that cannot work.
+    """
     shown = paths.state / "welcomed"
     if shown.exists():
         return touch_line(folder, permissions, sandbox)
     with contextlib.suppress(OSError, ConfigError):  # then the next start shows the screen again
         write_private(shown, b"")
-    return screen(paths, folder, model, permissions, sandbox)
+    return screen(paths, folder, model, permissions, sandbox, advice)
 
 
 def touch_line(folder: Path, permissions: Permissions, sandbox: SandboxPolicy) -> str:
@@ -41,7 +49,12 @@ def touch_line(folder: Path, permissions: Permissions, sandbox: SandboxPolicy) -
 
 
 def screen(
-    paths: Paths, folder: Path, model: str, permissions: Permissions, sandbox: SandboxPolicy
+    paths: Paths,
+    folder: Path,
+    model: str,
+    permissions: Permissions,
+    sandbox: SandboxPolicy,
+    advice: str = "",
 ) -> str:
     """Return the lines about the model, the folder and the permissions, and how to change each."""
     rows = (
@@ -55,6 +68,8 @@ def screen(
     width = max(len(name) for name, _, _ in rows)
     lines = ["Welcome. This is shown once; brackets show how to change each."]
     lines += [f"  {name:<{width}}  {what} ({change})" for name, what, change in rows]
+    lines += [f"Note: {advice}."] if advice else []
+    lines.append("`steersman tour` shows in a minute what the keys do.")
     return "\n".join(lines)
 
 

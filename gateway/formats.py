@@ -11,7 +11,7 @@ from ..machines.pattern import lazy_pattern
 from .terminal import clean
 
 if TYPE_CHECKING:
-    from .events.contract import ToolEndedEvent
+    from .events.contract import OwnCommandEvent, ToolEndedEvent
 
 from ..workflows.paths import login_name
 
@@ -99,6 +99,17 @@ def telling_line(end: ToolEndedEvent) -> str:
     printed = clean(end["output"]).splitlines()
     lines = [line for line in printed if line.strip() and not _CLOSING.match(line)]
     return lines[-1 if end["tool"] == "shell" else 0].strip() if lines else ""
+
+
+def own_command_end(event: OwnCommandEvent) -> str:
+    """Say how a person's own command ended; empty while it runs."""
+    if event["state"] == "running":
+        return ""
+    code = event["exit_code"]
+    how = f"exit {code}" if event["state"] == "exited" else event["state"]
+    left = event["survivors"]
+    still = f"; still running: {', '.join(map(str, left))}" if left else ""
+    return f"!{one_line(event['command'], 60)}: {how}{still}; /share shows it to the agent"
 
 
 def call_words(arguments: Mapping[str, Any]) -> list[str]:

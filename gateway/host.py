@@ -18,18 +18,24 @@ from ..journal.memory import MemoryStore
 from ..journal.record import SessionRecord
 from ..journal.store import Store
 from ..machines.errors import PlugInError, UnknownSession
+from ..machines.messages import PolicyChange
+from ..machines.permission_mode import mode_named
 from ..machines.port_results import AGENT_TOOL
 from ..ports.hooks import HookSpec
 from ..ports.instructions import CHANGED
 from ..ports.models.choice import Choice
+from ..ports.models.provider import takes_pictures
 from ..ports.process.leftover import orphaned_commands
+from ..ports.templates import folders_of, skills_in, skills_text, templates_in
 from ..ports.tools.mcp_offer import McpServer
 from ..ports.tools.sandbox import SandboxPolicy
 from ..ports.tools.tool import Tool
 from ..workflows.config import Config
 from ..workflows.paths import Paths
 from ..workflows.plugins import AGENTS
+from ..workflows.providers import is_small
 from ..workflows.tools import TOOLS
+from ..workflows.trust import is_trusted
 from .client import Services
 from .control import ControlServer
 from .conversation import Conversation
@@ -113,6 +119,7 @@ class Host:
             visible=config.tools.environment,
             sandbox=self._sandbox,
             declared=config.tool,
+            skills=paths.config / "skills",
         )
         specs = [HookSpec(on=hook.on, run=hook.run, timeout=hook.timeout) for hook in config.hooks]
         self._hooking = HookRunner(
@@ -202,7 +209,9 @@ class Host:
         profile, broken = self._with_plug_ins(profile)
         profile, running = self._servers.equip(profile, folder, servers)
         found = instructions_for(self.choice, folder, profile.tools, self.paths.config)
-        profile = replace(profile, system=profile.system + found.text)
+        profile = replace(
+            profile, system=profile.system + self._skills(profile, folder) + found.text
+        )
         with ExitStack() as undoing:
             if running is not None:
                 undoing.callback(running.close)
@@ -217,6 +226,17 @@ class Host:
         if is_first and plan is None and self.is_kept:
             self._announce_saved(session, folder)
         return self._talk(session, folder)
+
+    def _markdown(self, folder: Path) -> list[Path]:
+        """Return the folders that have the templates and skills of a session in `folder`."""
+        return folders_of(self.paths.config, folder, is_trusted=is_trusted(self.paths, folder))
+
+    def _skills(self, profile: AgentProfile, folder: Path) -> str:
+        """Return the part of the system prompt about skills; empty for a model that cannot use them."""
+        is_able = "read" in profile.tools and AGENT_TOOL not in profile.tools
+        if not is_able or (self.choice and is_small(self.choice.config.provider)):
+            return ""
+        return skills_text(skills_in(self._markdown(folder)), folder)
 
     def resume(self, session: str, servers: Sequence[McpServer] = ()) -> Conversation:
         """Take up a session; nothing in it runs until a command starts it. `servers` as for `begin`."""
@@ -276,6 +296,8 @@ class Host:
 
     def _talk(self, session: str, folder: Path) -> Conversation:
         conversation = self._conversation(session, folder)
+        if self.launch.mode:
+            conversation.ask(PolicyChange(mode=mode_named(self.launch.mode)))
         if self.is_kept:
             self._budget.keep()
         return conversation
@@ -284,7 +306,12 @@ class Host:
         """Tell a person what they are talking to: a screen the first time, then a line."""
         found = self.runtime.describe(session)
         model = self.choice.line if self.choice is not None else ""
-        text = greeting(self.paths, found.folder, model, found.permissions, self._sandbox)
+        about = ""
+        if self.choice is not None and is_small(self.choice.config.provider):
+            from ..ports.models.embedded.weights import advice
+
+            about = advice(self.choice.config.model)
+        text = greeting(self.paths, found.folder, model, found.permissions, self._sandbox, about)
         self.notices.insert(0, text)
 
     def tend(self, session: str) -> Conversation:
@@ -421,6 +448,8 @@ class Host:
             narrator_of=self.publisher,
             profile_with=self._casting.fitted,
             begin_another=lambda: self.begin(folder).session,
+            templates=lambda: templates_in(self._markdown(folder)),
+            takes_pictures=lambda: self.choice is not None and takes_pictures(self.choice.config),
             take_up=lambda other: self.resume(other).session,
         )
         conversation = Conversation(self.runtime, session, services)

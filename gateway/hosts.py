@@ -18,6 +18,7 @@ from ..journal.lock import Owner
 from ..journal.recovery import load_record
 from ..journal.store import SessionRow, Store
 from ..machines.errors import SteersmanError, UsageError
+from ..machines.permission_mode import mode_named
 from ..workflows.config import Config, load
 from ..workflows.paths import Paths
 from .conversation import Conversation
@@ -162,7 +163,7 @@ class Hosts:
         return self.of_folder(Path(row.folder), launch).resume(row.session)
 
     def open_for(self, params: dict[str, Any]) -> dict[str, Any]:
-        """Open a session for another program: `{folder, agent, model, is_yes}`, or `{resume}`.
+        """Open a session for another program: `{folder, agent, model, is_yes, mode}`, or `{resume}`.
 
         A run is one of `{workflow, variables, folder}`, or `{resume_run}` with its whole id.
         """
@@ -171,6 +172,7 @@ class Hosts:
             agent=str(params.get("agent") or ""),
             model=str(params.get("model") or ""),
             is_yes=params.get("is_yes") is True,
+            mode=mode_named(str(params["mode"])) if params.get("mode") else "",
         )
         if resume := params.get("resume"):
             conversation = self.resume(str(resume), launch)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from ..machines.classification import Classification
 from ..machines.messages import Answer
 from ..ports.models.choice import Choice
+from ..ports.templates import Template
 from ..ports.tools.mcp_offer import McpOffer
 from ..workflows.config import Config
 from ..workflows.paths import Paths
@@ -15,6 +16,7 @@ from .commands.command import CommandCall, Reply
 from .events.translation import EventPublisher
 from .launch_options import LaunchOptions
 from .router import EventBus
+from .session_choice import SessionChoice
 
 
 class ChatSession(Protocol):
@@ -64,6 +66,14 @@ class ChatSession(Protocol):
     @property
     def offers(self) -> Mapping[str, McpOffer]:
         """What the session's MCP servers offer, by their names, as far as that is known here."""
+        ...
+
+    def templates(self) -> Mapping[str, Template]:
+        """Return the prompt templates by name, as far as they are known here; reads files."""
+        ...
+
+    def resumable(self) -> Sequence[SessionChoice]:
+        """Return the sessions that `/resume` can take up in this one's place; may block."""
         ...
 
     def is_quiet(self) -> bool:

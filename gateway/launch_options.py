@@ -7,7 +7,8 @@ class LaunchOptions(Value):
     """The agent and the model by name, empty if the command line names none.
 
     `is_yes`: calls that would be asked about are allowed. `can_ask`: a person can answer questions.
-    `is_one_shot`: the program ends after one message.
+    `is_one_shot`: the program ends after one message. `mode` is the permission mode that sessions get
+    when they are opened; empty for none.
     """
 
     agent: str = ""
@@ -16,3 +17,4 @@ class LaunchOptions(Value):
     can_ask: bool = False
     is_debug: bool = False
     is_one_shot: bool = False
+    mode: str = ""

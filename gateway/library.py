@@ -181,11 +181,15 @@ class Receipt:
 
 
 class SessionInfo:
-    """A session in a list: `state` is `idle`, `running`, `suspended`, …; times are seconds since 1970."""
+    """A session in a list: `state` is `idle`, `running`, `suspended`, …; times are seconds since 1970.
+
+    `title` is the first words of its first message, `name` what a person called it.
+    """
 
     def __init__(self, row: Any) -> None:
         self.id: str = row.session
         self.name: str = row.name
+        self.title: str = row.title
         self.folder: str = row.folder
         self.agent: str = row.agent
         self.state: str = row.state

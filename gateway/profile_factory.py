@@ -398,6 +398,7 @@ class ProfileFactory:
             can_ask=self._launch.can_ask,
             interrupt_at=agent.interrupt_at or "now",
             steer_while_streaming=agent.steer_while_streaming or "wait",
+            mode=self._config.permission_mode,
         )
 
     def _limits(self, agent: AgentSettings) -> Limits:

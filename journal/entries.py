@@ -161,12 +161,16 @@ class Recovered(SessionEntry):
 
 
 class PolicyChanged(SessionEntry):
-    """A person changed how this session takes messages, or its model; empty fields stay as they were."""
+    """A person changed how this session takes messages, its model or its permission mode.
+
+    Empty fields stay as they were.
+    """
 
     busy_mode: str = ""
     is_auto_queue: bool | None = None
     routes: RoutesChoice | None = None
     model: str = ""
+    mode: str = ""
 
 
 class AllowanceGiven(SessionEntry):

@@ -69,8 +69,28 @@ class CancelRecord(Value):
     kept: tuple[str, ...] = field(default_factory=tuple[str, ...])
 
 
+TITLE = 60
+"""Characters of a title, at most."""
+
+
+def title_of(text: str) -> str:
+    """Return the first words of a message on one line, as the title of its session.
+
+    Only whole words: half a key would not be recognized as a secret where the title is shown.
+    """
+    words, size = list[str](), 0
+    for word in text[: 8 * TITLE].split():
+        size += len(word) + 1
+        if size > TITLE:
+            return " ".join([*words, "…"])
+        words.append(word)
+    return " ".join(words)
+
+
 class SessionRecord(Struct, kw_only=True):
     """A whole session. `epoch` rises with every turn and every stop.
+
+    `title` is the first words of the first message, `name` what a person called it.
 
     `cancelled` is the epoch of the newest stop that reached a relation (`self`, `goal`, those of
     children): what was ordered before it does not begin any more. `overtaken` numbers what one client
@@ -86,10 +106,12 @@ class SessionRecord(Struct, kw_only=True):
     session whose turn is a workflow. `agent_session` is the id that the agent has for it,
     where that is another program. `conversation` is what the model sees, and `origins` has for each of
     its messages the number of the entry that holds it; both are empty where only the rest was read.
+    `mode` is the permission mode that a person chose, empty for the configured one.
     """
 
     id: str = ""
     name: str = ""
+    title: str = ""
     folder: str = ""
     forked_from: str = ""
     imported_from: str = ""
@@ -115,6 +137,7 @@ class SessionRecord(Struct, kw_only=True):
     is_auto_queue: bool | None = None
     routes: RoutesChoice | None = None
     chosen_model: str = ""
+    mode: str = ""
     allowed: tuple[tuple[str, str], ...] = ()
     finalize_cause: str = ""
     agent_session: str = ""
@@ -236,6 +259,7 @@ _OfTurn = (
 _Folded = (
     e.AnySessionEntry
     | _OfTurn
+    | e.Queued
     | e.ChildStarted
     | e.ChildCancelled
     | e.ChildInterrupted
@@ -281,6 +305,7 @@ def _apply_to_session(record: SessionRecord, entry: e.Entry, time: float) -> Non
             record.routes = entry.routes or record.routes
             record.chosen_model = entry.model or record.chosen_model
             record.model = entry.model or record.model
+            record.mode = entry.mode or record.mode
         case e.AllowanceGiven() | e.AllowanceForgotten():
             allowance = (entry.tool, entry.pattern)
             others = tuple(known for known in record.allowed if known != allowance)
@@ -305,6 +330,9 @@ def _apply_to_session(record: SessionRecord, entry: e.Entry, time: float) -> Non
             _raise_epoch(record, entry)
         case e.TurnEntry():
             _apply_turn(record, entry, time)
+        case e.Queued():
+            if not (entry.purpose or entry.child):
+                record.title = record.title or title_of(entry.text)
         case e.ChildStarted():
             _start_child(record, entry)
         case e.ChildCancelled():

@@ -68,14 +68,16 @@ class Position(Value):
 class SessionRow(Value):
     """A session in a list of sessions, kept beside the journal so that listing folds nothing.
 
-    `workflow` is the name of what the session runs, if it is a run, and `run` how that is. `root` is the
-    session at the top of its family, and `place` where its files are (empty: where the home is). Both are
-    set when the session is created, and no commit changes them.
+    `title` is the first words of its first message. `workflow` is the name of what the session runs, if
+    it is a run, and `run` how that is. `root` is the session at the top of its family, and `place` where
+    its files are (empty: where the home is). Both are set when the session is created, and no commit
+    changes them.
     """
 
     session: str
     folder: str
     name: str = ""
+    title: str = ""
     state: str = "idle"
     agent: str = ""
     created: float = 0.0

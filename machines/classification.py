@@ -423,6 +423,7 @@ _EXPLICIT: Final = {
     "interrupt": Intent.EXPLICIT_INTERRUPT,
 }
 _COMMAND: Final = lazy_pattern(r"\s*[/\uff0f]([A-Za-z][A-Za-z-]*)[!.]*(?:\s+|\Z)")
+_OWN_COMMAND: Final = lazy_pattern(r"[!\uff01]{1,2}(?![!\uff01\[])\s*(\S.*)", re.DOTALL)
 _PROMPT: Final = lazy_pattern(r"/[A-Za-z0-9_-]+:[^\s/]\S*(?:\s|\Z)")
 _ADDRESS: Final = lazy_pattern(r"@([\w/-]+)\s+")
 _REVERTING: Final = frozenset({"revert", "undo"})
@@ -487,8 +488,11 @@ def classify(
 
     `explicit` is auto, queue, turn, steer or interrupt; `commands` are the known slash commands, in lower
     case and without the slash. A text that begins with another `/name` is an ordinary message, and one
-    that begins with `/server:prompt` has no words that decide: they are arguments.
+    that begins with `/server:prompt` has no words that decide: they are arguments. `!COMMAND` is the
+    command `shell` whatever `explicit` is: no key sends it to a model by mistake.
     """
+    if (own := _OWN_COMMAND.match(text)) is not None and "shell" in commands:
+        return Classification(intent=Intent.COMMAND, command="shell", argument=own[1].rstrip())
     choice = _EXPLICIT.get(explicit)
     if choice is None and (command := slash_command(text, commands)) is not None:
         name, argument = command

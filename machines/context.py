@@ -14,6 +14,7 @@ from .conversation import ChatMessage
 from .value import Value
 
 CHARACTERS = 4  # of a token: English prose has more, code fewer
+PICTURE = 1_500  # tokens of a picture: APIs count about that for one that fills a screen
 EACH = 4  # tokens around every message
 LEFT_OUT = "[left out to make room: {} characters of this result{}]"
 _PLACE = re.compile(r"; whole output in .+?(?=: `read` it)")
@@ -60,7 +61,7 @@ def tokens_of(messages: Sequence[ChatMessage]) -> int:
 
 def _characters(message: ChatMessage) -> int:
     calls = sum(len(call.tool) + len(json.dumps(call.arguments)) for call in message.tool_calls)
-    return len(message.text) + calls
+    return len(message.text) + calls + PICTURE * CHARACTERS * len(message.pictures)
 
 
 def filled(fill: Fill, conversation: Sequence[ChatMessage], overhead: int = 0) -> int:

@@ -44,10 +44,17 @@ class Thought(Value):
     sealed: str = ""
 
 
+class Picture(Value):
+    """A picture that a person attached: `data` is its content in base64, `media_type` as in image/png."""
+
+    media_type: str
+    data: str
+
+
 class ChatMessage(Value):
     """One message of a conversation; `call` names the tool call that a `tool` message answers.
 
-    `thoughts` are there only where the model's API wants them back.
+    `thoughts` are there only where the model's API wants them back; `pictures` come from people.
     """
 
     role: Role
@@ -56,6 +63,7 @@ class ChatMessage(Value):
     call: str = ""
     wire_id: str = ""
     thoughts: tuple[Thought, ...] = ()
+    pictures: tuple[Picture, ...] = ()
 
 
 class Usage(Value):
@@ -114,7 +122,7 @@ class Attachment(Value):
     """A file or folder that a person attached by `@path`, as it was when the message was sent.
 
     `text` is what the model reads of it, empty if it was not attached; `size` is in words (`1.2 kB`);
-    `note` says what was left out, or why it was not attached.
+    `note` says what was left out, or why it was not attached. A `picture` goes beside the text.
     """
 
     path: str
@@ -122,6 +130,7 @@ class Attachment(Value):
     size: str = ""
     note: str = ""
     is_refused: bool = False
+    picture: Picture | None = None
 
 
 def rendered(attached: Sequence[Attachment]) -> str:
@@ -135,6 +144,8 @@ def rendered(attached: Sequence[Attachment]) -> str:
 def _block(file: Attachment) -> str:
     if file.is_refused:
         return f"[Not attached: {file.path}: {file.note}]"
+    if file.picture is not None:
+        return f"[Attached picture: {file.path}]"
     note = f", {file.note}" if file.note else ""
     longest = max((len(ticks) for ticks in _TICKS.findall(file.text)), default=0)
     fence = "`" * max(3, longest + 1)

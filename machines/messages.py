@@ -162,13 +162,17 @@ class QueueImport(Message):
 
 
 class PolicyChange(Message):
-    """A person chooses how this session takes messages, and by which model; what is empty stays."""
+    """A person chooses how this session takes messages, its model and its permission mode.
+
+    What is empty stays.
+    """
 
     lane: ClassVar[Lane] = Lane.CONTROL
     busy_mode: Literal["", "interrupt", "steer", "queue"] = ""
     is_auto_queue: bool | None = None
     routes: RoutesChoice | None = None
     model: str = ""
+    mode: Literal["", "ask", "edits", "plan", "all"] = ""
 
 
 class Rename(Message):

@@ -8,6 +8,7 @@ from typing import Literal
 from msgspec import Struct, field
 
 from .conversation import Usage
+from .permission_mode import Mode
 from .value import Value
 
 
@@ -97,6 +98,7 @@ class Policy(Value):
     can_ask: bool = False
     interrupt_at: Literal["now", "boundary"] = "now"
     steer_while_streaming: Literal["wait", "cut"] = "wait"
+    mode: Mode = "ask"
 
 
 # Limits and usage ---------------------------------------------------------------------------------

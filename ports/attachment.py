@@ -8,6 +8,7 @@ for the actors' loop.
 
 from __future__ import annotations
 
+import base64
 import os
 import re
 import stat
@@ -15,7 +16,7 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
 
-from ..machines.conversation import Attachment
+from ..machines.conversation import Attachment, Picture
 from ..machines.errors import ToolError
 from ..machines.pattern import lazy_pattern
 from .tools.file_tools import refuse_binary
@@ -25,6 +26,16 @@ from .tools.text import counted, readable, shown
 
 LARGEST = 64 * 1024
 """Bytes of one file; of a longer one the beginning is attached."""
+LARGEST_PICTURE = 2_000_000
+"""Bytes of one picture, which is journalled and sent again with each call."""
+PICTURES = 8
+"""Pictures of one message."""
+_MARKS = (
+    (b"\x89PNG\r\n\x1a\n", "image/png"),
+    (b"\xff\xd8\xff", "image/jpeg"),
+    (b"GIF87a", "image/gif"),
+    (b"GIF89a", "image/gif"),
+)
 FILES = 4
 """How many of that size the attachments of a message have in all."""
 FEW = 8 * 1024
@@ -54,10 +65,13 @@ def attach(
     most: int = FILES * LARGEST,
     read_other: ReadOther = no_other,
     largest: int = LARGEST,
+    *,
+    takes_pictures: bool = False,
 ) -> tuple[Attachment, ...]:
     """Read the files that a message names, in its order, each once, with at most `most` bytes in all.
 
-    `largest` is in bytes of one file. What `read_other` knows is no file.
+    `largest` is in bytes of one file. What `read_other` knows is no file. Pictures have their own limits;
+    without `takes_pictures` the model takes none.
     """
     if "@" not in text:
         return ()
@@ -72,7 +86,9 @@ def attach(
         place = _find(name, folder, is_meant)
         if place is None or place.relative in found:
             continue
-        attachment = _attached(place, ask, min(room, largest))
+        pictures = sum(known.picture is not None for known in found.values())
+        room_for_pictures = PICTURES - pictures if takes_pictures else -1
+        attachment = _attached(place, ask, min(room, largest), room_for_pictures)
         found[place.relative] = attachment
         room -= len(attachment.text)
     return tuple(found.values())
@@ -105,7 +121,7 @@ def _find(name: str, folder: Path, is_meant: bool) -> Place | None:
     return find_place(name.rstrip(AFTER), folder) if is_meant and name.rstrip(AFTER) else None
 
 
-def _attached(place: Place, ask: Ask, room: int) -> Attachment:
+def _attached(place: Place, ask: Ask, room: int, room_for_pictures: int) -> Attachment:
     name = shown(place.relative)
     try:
         is_folder = stat.S_ISDIR(os.stat(place.path, follow_symlinks=False).st_mode)
@@ -115,6 +131,8 @@ def _attached(place: Place, ask: Ask, room: int) -> Attachment:
         if place.is_outside and decision.do != "allow":
             why = "it is outside the folder; a rule that allows reading it attaches it"
             return refused(name, why)
+        if not is_folder and (media_type := _picture_type(place)):
+            return _picture(place, name, media_type, room_for_pictures)
         if room <= 0:
             return refused(name, "the message brings as much along as it may")
         return _folder(place, name) if is_folder else _file(place, name, room)
@@ -129,6 +147,34 @@ def _attached(place: Place, ask: Ask, room: int) -> Attachment:
 def refused(name: str, why: str) -> Attachment:
     """Return what says why something is not attached."""
     return Attachment(path=name, note=why, is_refused=True)
+
+
+def _picture_type(place: Place) -> str:
+    """Return the media type of a picture by its first bytes; empty for any other file."""
+    with open_file(place) as file:
+        head = file.read(12)
+    if head[:4] == b"RIFF" and head[8:] == b"WEBP":
+        return "image/webp"
+    return next((kind for mark, kind in _MARKS if head.startswith(mark)), "")
+
+
+def _picture(place: Place, name: str, media_type: str, room: int) -> Attachment:
+    """Attach a picture as it is; `room` is how many more there may be, -1 where none can be taken."""
+    if room < 0:
+        why = (
+            "the model is not known to take pictures; `images = true` in its [models.NAME] says so"
+        )
+        return refused(name, why)
+    if room == 0:
+        return refused(name, f"a message brings {PICTURES} pictures along at most")
+    with open_file(place) as file:
+        data = file.read(LARGEST_PICTURE + 1)
+    if len(data) > LARGEST_PICTURE:
+        return refused(
+            name, f"a picture may have {_size(LARGEST_PICTURE)} at most: make it smaller"
+        )
+    picture = Picture(media_type=media_type, data=base64.b64encode(data).decode())
+    return Attachment(path=name, size=f"picture, {_size(len(data))}", picture=picture)
 
 
 def _file(place: Place, name: str, limit: int) -> Attachment:

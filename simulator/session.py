@@ -123,6 +123,9 @@ class SimulatedToolPolicy(Struct, kw_only=True):
         """Allow the tool, whatever the pattern."""
         return request.tool, pattern or "*"
 
+    def change_mode(self, mode: str) -> None:
+        """Do nothing: what calls may do here does not depend on it."""
+
     def allow(self, tool: str, pattern: str) -> None:
         """Remember."""
         self.allowed.add(tool)

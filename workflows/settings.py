@@ -13,6 +13,7 @@ from msgspec import Meta, field
 
 from ..machines.classification import Keywords
 from ..machines.people import Right
+from ..machines.permission_mode import Mode
 from .problem import shown
 from .providers import PROVIDERS
 from .suggestions import DEFAULT_TABLE, OneOf, UserName
@@ -502,6 +503,7 @@ class ModelSettings(SettingsTable):
     max_tokens: Annotated[int, Meta(ge=1)] | None = None
     thinking: Thinking | None = None
     timeout: Annotated[float, Meta(gt=0)] | None = None
+    images: bool | None = None
     price: ModelPrice | None = None
 
 
@@ -586,6 +588,7 @@ class Settings(SettingsTable):
     interrupt_strategy: InterruptStrategy
     interrupt_at: InterruptAt
     steer_while_streaming: SteerWhileStreaming
+    permission_mode: Mode
     default_agent: str
     auto_queue: AutoQueueSettings
     goals: Goals

@@ -48,8 +48,8 @@ GUARDED: tuple[Where, ...] = (
 """Keys that take effect only when trusted: they start things, write elsewhere, send text out, spend
 more, throw away what other folders saved, or decide whom a stop reaches."""
 
-OWN = ("telemetry", "people", "home")
-"""Tables that no file of a project sets, trusted or not: where data is sent and kept, and who may do
+OWN = ("telemetry", "people", "home", "permission_mode")
+"""Keys that no file of a project sets, trusted or not: where data is sent and kept, and who may do
 what."""
 
 PERSONAL: tuple[str, ...] = ("schedule",)

@@ -61,8 +61,7 @@ def begin(record: SessionRecord, call: CallRecord, environment: Environment) -> 
         case "ask" if environment.policy.can_ask:
             return Decision(entries=(_asked(turn, request, permit, environment),))
         case _:
-            why = _denial(permit.do, permit.rule)
-            return Decision(entries=(refused(turn.id, call, "denied", why),))
+            return Decision(entries=(refused(turn.id, call, "denied", _denial(permit)),))
 
 
 def _intended(turn: TurnRecord, request: ToolRequest, *, is_idempotent: bool) -> e.ToolIntended:
@@ -121,10 +120,11 @@ def _asked(
     )
 
 
-def _denial(do: str, rule: str) -> str:
+def _denial(permit: Permit) -> str:
     """Say why a call may not run."""
-    if do == "deny":
-        return f"a rule forbids it: {rule}"
+    if permit.do == "deny":
+        return permit.refusal or f"a rule forbids it: {permit.rule}"
+    rule = permit.rule
     allowing = "`--yes` or a rule of [permissions] allows it"
     return f"it needs permission ({rule}) and no person can be asked; {allowing}"
 
@@ -219,7 +219,7 @@ def agent_called(turn: TurnRecord, message: AgentCalled, environment: Environmen
         case "ask" if environment.policy.can_ask:
             return Decision(entries=(told, _asked(turn, request, permit, environment)))
         case _:
-            why = _denial(permit.do, permit.rule)
+            why = _denial(permit)
             no = e.ToolRefused(turn=turn.id, call=call, tool=tool, status="denied", reason=why)
             word = AnswerAgent(turn=turn.id, epoch=turn.epoch, inner=call, is_allowed=False)
             return Decision(entries=(told, no), effects=(word,))

@@ -101,6 +101,8 @@ def policy_of(record: SessionRecord, configured: Policy) -> Policy:
         chosen["busy_mode"] = record.busy_mode
     if record.is_auto_queue is not None:
         chosen["is_auto_queue"] = record.is_auto_queue
+    if record.mode:
+        chosen["mode"] = record.mode
     return replace(configured, **chosen) if chosen else configured
 
 

@@ -48,7 +48,7 @@ from .rearrangement import (
     withdraw,
 )
 from .rearrangement import take_back as taken_back
-from .wording import chosen, with_news
+from .wording import chosen, pictures_of, with_news
 
 if TYPE_CHECKING:
     from ..environment import Environment
@@ -253,7 +253,7 @@ def take_steers(record: SessionRecord, order: TakeSteers) -> Decision:
     if not steers or record.state != "busy":
         return woken
     names = tuple(item.id for item in steers)
-    said = (ChatMessage(role="user", text=taken_in(steers)),)
+    said = (ChatMessage(role="user", text=taken_in(steers), pictures=pictures_of(steers)),)
     return (
         Decision(entries=(e.Steered(items=names, turn=order.turn, step=order.step, messages=said),))
         + woken
@@ -490,7 +490,9 @@ def _next_turn(record: SessionRecord, environment: Environment) -> tuple[e.Entry
         number=item.number,
         epoch=record.epoch + 1,
         resumes=resumes,
-        messages=() if item.purpose else (ChatMessage(role="user", text=said),),
+        messages=()
+        if item.purpose
+        else (ChatMessage(role="user", text=said, pictures=pictures_of((item, *steers))),),
         ancestors=environment.ancestors.mandate(),
     )
     names = tuple(steer.id for steer in steers)

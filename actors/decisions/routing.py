@@ -244,11 +244,14 @@ def preference(
             environment.account.shares += 1
             entry: Entry = LimitsGranted(user=user)
         case PolicyChange():
+            if message.mode:
+                environment.tool_policy.change_mode(message.mode)
             entry = e.PolicyChanged(
                 busy_mode=message.busy_mode,
                 is_auto_queue=message.is_auto_queue,
                 routes=message.routes,
                 model=message.model,
+                mode=message.mode,
             )
         case Rename():
             entry = e.SessionRenamed(name=message.name)

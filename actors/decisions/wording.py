@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from ...journal.queue_record import ItemRecord
-from ...machines.conversation import rendered
+from ...machines.conversation import Picture, rendered
 from ...machines.pattern import lazy_pattern
 
 TASK = "task"
@@ -19,6 +20,13 @@ LEAD = lazy_pattern(
 def words(item: ItemRecord, is_named: bool = False) -> str:
     """Return what the model reads of a message, with what is attached to it."""
     return spoken(item, is_named) + LEAD.sub("> ", rendered(item.attached))
+
+
+def pictures_of(items: Iterable[ItemRecord]) -> tuple[Picture, ...]:
+    """Return the pictures that are attached to messages, in their order."""
+    return tuple(
+        file.picture for item in items for file in item.attached if file.picture is not None
+    )
 
 
 def is_of_another(item: ItemRecord, owner: str) -> bool:

@@ -7,8 +7,11 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import replace
 from pykka import ActorRef
 
+from ...machines.context import CHARACTERS, tokens_of
+from ...machines.conversation import Usage
 from ...machines.effects import CallModel, CancelModel
 from ...machines.errors import ModelError
 from ...machines.port_results import (
@@ -23,9 +26,11 @@ from ...ports.models.model import (
     AnswerListener,
     ConversationMemory,
     Model,
+    ModelAnswer,
     ModelRequest,
     Pause,
 )
+from ...ports.models.repetition import NOTICE, RepetitionGuard
 from ...workflows.durability import replace_file
 from ..mailbox import reply
 from .resources import StartTask, fault_of
@@ -215,7 +220,7 @@ class ModelWork:
                 on_notice=lambda said: _notice(reply_to, effect, said),
                 on_thought=thoughts.add,
             )
-            answer = await self._resources.model.answer(self._request(effect), listener)
+            answer = await self._answered(self._request(effect), listener)
         except ModelError as error:
             text.flush()
             window = await self._window.known()
@@ -250,6 +255,40 @@ class ModelWork:
                 thoughts=answer.thoughts,
             ),
         )
+
+    async def _answered(self, request: ModelRequest, listener: AnswerListener) -> ModelAnswer:
+        """Ask the model; an answer that only repeats itself ends there, with a notice."""
+        guard, said, loops = RepetitionGuard(), list[str](), asyncio.Event()
+
+        def hear(piece: str) -> None:
+            if loops.is_set():
+                return
+            said.append(piece)
+            listener.on_text(piece)
+            if guard.feed(piece):
+                loops.set()
+
+        asked = asyncio.ensure_future(
+            self._resources.model.answer(request, replace(listener, on_text=hear))
+        )
+        looped = asyncio.ensure_future(loops.wait())
+        try:
+            await asyncio.wait((asked, looped), return_when=asyncio.FIRST_COMPLETED)
+            if asked.done():
+                return asked.result()
+            listener.on_notice(NOTICE)
+            text = "".join(said)
+            used = Usage(
+                input=tokens_of(request.messages) + len(request.system) // CHARACTERS,
+                output=len(text) // CHARACTERS,
+            )
+            return ModelAnswer(text=text, usage=used, stop_reason="length", is_estimated=True)
+        finally:
+            looped.cancel()
+            if not asked.done():
+                asked.cancel()
+                with suppress(asyncio.CancelledError, ModelError):
+                    await asked
 
     def _forget(self, turn: str) -> None:
         """Forget the call that has ended, but not the turn's next one."""

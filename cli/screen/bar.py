@@ -5,7 +5,7 @@ from __future__ import annotations
 from prompt_toolkit.utils import get_cwidth
 
 from ...gateway.events.contract import QueueItem
-from ...gateway.formats import progress_text, sender
+from ...gateway.formats import one_line, progress_text, sender
 from ..wrapping import fitted
 from .appearance import Appearance
 from .status import GoalStatus, Status
@@ -40,6 +40,11 @@ def duration(seconds: float) -> str:
 def _parts(status: Status, now: float, asks: int) -> list[tuple[int, str]]:
     """List the parts, left to right; the higher its number, the sooner a part is left out."""
     parts = [(7, status.agent), (6, status.model), (0, _doing(status, now))]
+    if status.mode != "ask":
+        parts.append((1, f"mode {status.mode}"))
+    if status.own_commands:
+        last = one_line(list(status.own_commands.values())[-1], LONGEST_NAME, "...")
+        parts.append((2, f"!{last} runs"))
     if asks:
         parts.append((1, "1 question" if asks == 1 else f"{asks} questions"))
     if status.waiting:

@@ -21,6 +21,7 @@ from prompt_toolkit.keys import Keys
 from ...machines.value import Value
 from .appearance import Appearance
 from .attention import FOCUSED, UNFOCUSED
+from .choices import picked_kind
 from .input_line import REASON, InputLine
 from .screen import Screen
 
@@ -59,7 +60,7 @@ KEYS = (
     Key(
         name="Esc",
         bound=(("escape",),),
-        what="stop the turn; first close a menu or cancel an edit",
+        what="stop your own command, else the turn; first close a menu or cancel an edit",
         action="escape",
     ),
     Key(
@@ -90,6 +91,12 @@ KEYS = (
     Key(name="Ctrl-R", bound=(), what="search the input history"),
     Key(name="Ctrl-X Ctrl-E", bound=(), what="write in your editor ($VISUAL, $EDITOR)"),
     Key(
+        name="Shift-Tab",
+        bound=(("s-tab",),),
+        what="the next permission mode: ask, edits, plan",
+        action="mode",
+    ),
+    Key(
         name="Ctrl-O",
         bound=(("c-o",),),
         what="unfold the last tool call; again, the one before",
@@ -114,7 +121,9 @@ def keys_text(appearance: Appearance, width: int) -> str:
     rows = [f"{key.name:<{broad}}  {key.what}" for key in KEYS]
     if width < 60:
         rows = [f"{key.name}: {key.what}" for key in KEYS]
-    begins = "/ commands   @ files, subagents   # the queue   \\ at the end: a new line"
+    begins = (
+        "/ commands   ! your own shell   @ files, subagents   # the queue   \\ + Enter: a new line"
+    )
     return appearance.plain("\n".join([*rows, begins]))
 
 
@@ -183,6 +192,7 @@ class Bindings:
             buffer.delete_before_cursor()
             buffer.insert_text("\n")
             return
+        self._take_choice(event)
         buffer.complete_state = None
         self._line.send()
 
@@ -192,6 +202,9 @@ class Bindings:
 
     def _steer(self, event: KeyPressEvent) -> None:
         self._line.send("steer")
+
+    def _mode(self, event: KeyPressEvent) -> None:
+        self._line.change_mode()
 
     def _newline(self, event: KeyPressEvent) -> None:
         """Insert a line break; at the end of a burst of keys, as programs type, it is Enter."""
@@ -205,6 +218,12 @@ class Bindings:
             self._take_entry(event)
         else:
             event.current_buffer.cursor_right()
+
+    def _take_choice(self, event: KeyPressEvent) -> None:
+        """Complete what is typed behind `/resume` or `/model`, except for a number and a whole name."""
+        kind, typed = picked_kind(event.current_buffer.text)
+        if kind and event.current_buffer.complete_state is not None and not typed.isdecimal():
+            self._take_entry(event)
 
     def _take_entry(self, event: KeyPressEvent) -> bool:
         """Complete with the chosen entry of the menu, or the first; False if there is none."""
@@ -244,14 +263,14 @@ class Bindings:
         buffer = event.current_buffer
         if buffer.complete_state is not None and buffer.complete_state.completions:
             buffer.cancel_completion()
-        elif not self._line.give_back() and self._screen.status.is_busy:
+        elif not self._line.give_back() and self._screen.status.can_stop:
             self._line.stop()
 
     def _control_c(self, event: KeyPressEvent) -> None:
         now = time.monotonic()
         is_again = now - self._last_control_c < AGAIN
         self._last_control_c = now
-        is_busy = self._screen.status.is_busy
+        is_busy = self._screen.status.can_stop
         if is_again or not (is_busy or event.current_buffer.text):
             self._leave()
         elif is_busy:

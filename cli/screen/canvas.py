@@ -7,6 +7,7 @@ keeps its settings, so that no key that is typed meanwhile is lost or echoed.
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Callable
@@ -52,6 +53,19 @@ class SteadyOutput(Vt100_Output):
             forget(1, 2)
 
 
+def output_of(stream: TextIO, term: str | None) -> SteadyOutput:
+    """Return the output of a terminal; its size is asked for at each drawing."""
+
+    def size() -> Size:
+        try:
+            columns, rows = os.get_terminal_size(stream.fileno())
+        except OSError:  # it is gone
+            columns, rows = 80, 24
+        return Size(rows=rows or 24, columns=columns or 80)
+
+    return SteadyOutput(stream, size, term)
+
+
 class Canvas:
     """Draws; `print` and `changed` may be called from any thread and return at once.
 
@@ -77,6 +91,15 @@ class Canvas:
     def lines(self) -> int:
         """The terminal's height."""
         return self.output.get_size().rows
+
+    def send_raw(self, text: str, on_loop: Callable[[Callable[[], None]], None]) -> None:
+        """Send an escape sequence of our own that draws nothing, between two drawings."""
+
+        def send() -> None:
+            self.output.write_raw(text)
+            self.output.flush()
+
+        on_loop(send)
 
     def print(self, rows: list[str]) -> None:
         """Write rows above; they contain only this program's terminal codes."""

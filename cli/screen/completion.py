@@ -13,9 +13,12 @@ from prompt_toolkit.document import Document
 from ...gateway.commands.command import Command
 from ...gateway.terminal import audited
 from ...machines.messages import CHOICES
+from .choices import MenuChoices
+from .file_index import FileIndex, ranked
 from .status import Status
 
 if TYPE_CHECKING:
+    from ...ports.templates import Template
     from ...ports.tools.mcp_offer import McpOffer
 
 MOST_FILES = 40
@@ -36,11 +39,16 @@ class ChatCompleter(Completer):
         folder: Path,
         questions: Callable[[], list[str]],
         offers: Callable[[], Mapping[str, McpOffer]] = dict,
+        choices: MenuChoices | None = None,
+        templates: Callable[[], Mapping[str, Template]] = dict,
     ) -> None:
         self._status = status
         self._folder = folder
         self._questions = questions
         self._offers = offers
+        self._choices = choices
+        self._templates = templates
+        self._index = FileIndex(folder)
 
     def get_completions(
         self, document: Document, complete_event: CompleteEvent
@@ -64,6 +72,9 @@ class ChatCompleter(Completer):
                 if candidate.name.startswith(name.lower()):
                     more = " " if candidate.usage else ""
                     yield _completion(f"/{candidate.name}{more}", before, candidate.doc)
+            for template in self._templates().values():
+                if template.name.startswith(name.lower()) and template.name not in NAMES:
+                    yield _completion(f"/{template.name} ", before, template.description[:_ABOUT])
             yield from self._prompts(before)
             return
         command = NAMES.get(name.lower())
@@ -80,6 +91,8 @@ class ChatCompleter(Completer):
 
     def _argument(self, command: Command[...], typed: str) -> Iterator[Completion]:
         """Complete the last word as a value of its parameter."""
+        if self._choices is not None and command.parameters:
+            yield from self._choices.entries(command.parameters[0].of, typed)
         *before, word = typed.split(" ")
         options = [parameter for parameter in command.parameters if parameter.is_option]
         if word.startswith("--"):
@@ -155,7 +168,19 @@ class ChatCompleter(Completer):
                 yield _completion(number, word, f"{item['state']}: {text}")
 
     def _files(self, word: str) -> Iterator[Completion]:
-        """Complete `@path`, a folder at a time; hidden files only after a dot."""
+        """Complete `@path`: by beginnings in the folder that is named, then by letters in the tree."""
+        shown = set[str]()
+        for completion in self._beginning(word):
+            shown.add(completion.text)
+            yield completion
+        if len(word) < 2 or word.startswith(("@/", "@~", "@..")):
+            return
+        for path in ranked(self._index.paths(), word[1:], MOST_FILES):
+            if " " not in path and f"@{path}" not in shown:
+                yield _completion(f"@{path}", word)
+
+    def _beginning(self, word: str) -> Iterator[Completion]:
+        """Complete a path in one folder; hidden files only after a dot."""
         above, _, start = word[1:].rpartition("/")
         folder = self._folder / Path(above or ".").expanduser()
         try:

@@ -5,23 +5,33 @@ Messages are sent from a thread of their own, so that typing never waits for an 
 
 from __future__ import annotations
 
+import os
 import queue
 import re
 import threading
 from collections import deque
 from collections.abc import Callable
+from functools import partial
+from urllib.parse import unquote
 
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.document import Document
 
 from ...gateway.commands.command import Reply
+from ...gateway.commands.copy import copy
+from ...gateway.commands.mode import mode
+from ...gateway.commands.own import kill
 from ...gateway.commands.queue import edit_queue, pop_queue, steer_from_queue
 from ...gateway.commands.talk import stop
 from ...gateway.events.contract import Event, QuestionEvent
 from ...gateway.interface import ChatSession
 from ...machines.disposition import Intent
+from ...machines.errors import UsageError
+from ...machines.permission_mode import next_mode
 from ...machines.value import Value
 from ..question import QuestionAnswer, answer_keys, answering
+from .choices import PICKED, MenuChoices
+from .clipboard import copy_text
 from .screen import Screen
 from .status import Status
 
@@ -146,6 +156,7 @@ class InputLine:
         sender: MessageSender,
         leave: Callable[[], None],
         on_loop: Callable[[Callable[[], None]], None],
+        choices: MenuChoices | None = None,
     ) -> None:
         self.buffer = buffer
         self._screen = screen
@@ -153,6 +164,7 @@ class InputLine:
         self._sender = sender
         self._leave = leave
         self._on_loop = on_loop
+        self._choices = choices
         self._pastes = Pastes()
         self._edited: EditedText | None = None
         self._sent: deque[str] = deque(maxlen=REMEMBERED)
@@ -180,13 +192,47 @@ class InputLine:
                 self.buffer.reset()
                 self._answer(question, answer)
                 return
+        if text in PICKED and self._choices is not None:
+            self._offer(text, self._choices)
+            return
+        self._send(text, shown, explicit)
+
+    def _offer(self, command: str, choices: MenuChoices) -> None:
+        """Open a menu of what the command can name; without any, send the command as it is."""
+
+        def open_menu(has_any: bool) -> None:
+            if self.buffer.text != command:
+                return
+            if not has_any:
+                self._send(command, command, "auto")
+                return
+            self.buffer.insert_text(" ")
+            self.buffer.start_completion(select_first=False)
+
+        def look() -> None:
+            has_any = choices.has_any(PICKED[command])
+            self._on_loop(lambda: open_menu(has_any))
+
+        self._sender.later(look)
+
+    def _send(self, text: str, shown: str, explicit: str) -> None:
+        question = self._screen.questions.first
         self.buffer.reset(append_to_history=True)
         self._screen.echo(shown)
         self._say(text, self._way(text, explicit, question))
 
     def stop(self) -> None:
-        """Stop the turn and all that it started, before any queued message is sent."""
-        self._sender.now(lambda: self._told(self._conversation.run(stop())))
+        """Stop the person's own commands; without any, the turn and all that it started.
+
+        Both happen before any queued message is sent.
+        """
+        call = kill() if self._screen.status.own_commands else stop()
+        self._sender.now(lambda: self._told(self._conversation.run(call)))
+
+    def change_mode(self) -> None:
+        """Go to the next permission mode; the bar and a line show it."""
+        call = mode(next_mode(self._screen.status.mode))
+        self._sender.now(lambda: self._told(self._conversation.run(call)))
 
     def _way(self, text: str, explicit: str, question: QuestionEvent | None) -> str:
         """Return the mode of a message: `auto` for a command; `queue` while a question is open."""
@@ -205,8 +251,22 @@ class InputLine:
         self._sent.append(text)
         found = self._conversation.classify(text)
         is_urgent = found.intent is Intent.COMMAND and _is_urgent(found.command)
+        if found.intent is Intent.COMMAND and found.command == "copy":
+            self._sender.later(lambda: self._copy(found.argument))
+            return
         do = self._sender.now if is_urgent else self._sender.later
         do(lambda: self._told(self._conversation.say(text, explicit)))
+
+    def _copy(self, argument: str) -> None:
+        """Have `/copy` find the text, and put that into the clipboard; the sender's thread."""
+        try:
+            reply = self._conversation.run(copy.parse(argument))
+        except UsageError as mistake:
+            self._screen.write(mistake.message)
+            return
+        if reply is not None and reply.ok:
+            send = partial(self._screen.canvas.send_raw, on_loop=self._on_loop)
+            self._screen.write(f"  {copy_text(reply.data['text'], os.environ, send)}")
 
     def _told(self, reply: Reply | None) -> None:
         if reply is not None and reply.leaves:
@@ -284,8 +344,8 @@ class InputLine:
     # Pasting ------------------------------------------------------------------------------------
 
     def paste(self, data: str) -> None:
-        """Insert a paste; a long one is shown as one word."""
-        self.buffer.insert_text(self._pastes.take(data))
+        """Insert a paste; a long one is shown as one word, and the path of a picture names that."""
+        self.buffer.insert_text(picture_named(data) or self._pastes.take(data))
 
     def unfold_pastes(self) -> None:
         """Replace the words by the pasted texts, for an editor."""
@@ -296,6 +356,27 @@ class InputLine:
         """Delete the character before the cursor, or the whole word that stands for a paste."""
         before = self.buffer.document.text_before_cursor
         self.buffer.delete_before_cursor(self._pastes.word_before(before) or 1)
+
+
+PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".webp")
+
+
+def picture_named(pasted: str) -> str:
+    """Return `@path` for a paste that is nothing but the path of a picture, as dropping a file makes."""
+    path = pasted.strip()
+    if "\n" in path or not path.lower().rstrip("'\"").endswith(PICTURES):
+        return ""
+    if path[0] == path[-1] and path[0] in "'\"":
+        path = path[1:-1]
+    path = unquote(path.removeprefix("file://")) if path.startswith("file://") else path
+    path = path.replace("\\ ", " ")
+    try:
+        is_file = os.path.isabs(path) and os.path.isfile(path)
+    except (OSError, ValueError):
+        return ""
+    if not is_file or '"' in path:
+        return ""
+    return f'@"{path}" ' if " " in path else f"@{path} "
 
 
 def _sound(text: str) -> str:

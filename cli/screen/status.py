@@ -32,6 +32,7 @@ class Status(Struct, kw_only=True):
 
     agent: str = ""
     model: str = ""
+    mode: str = "ask"
     folder: Path = Path()
     is_busy: bool = False
     is_stopping: bool = False
@@ -42,6 +43,12 @@ class Status(Struct, kw_only=True):
     goal: GoalStatus = field(default_factory=GoalStatus)
     fill: tuple[int, int] = (0, 0)
     names: dict[str, str] = field(default_factory=dict[str, str])
+    own_commands: dict[str, str] = field(default_factory=dict[str, str])
+
+    @property
+    def can_stop(self) -> bool:
+        """Whether anything runs that Esc and Ctrl-C stop."""
+        return self.is_busy or bool(self.own_commands)
 
     @property
     def running(self) -> int | None:
@@ -102,6 +109,12 @@ class Status(Struct, kw_only=True):
             case "goal":
                 used, most = event["turns_used"], event["max_turns"]
                 self.goal = GoalStatus(state=event["state"], used=used, most=most)
+            case "own_command" if event["state"] == "running":
+                self.own_commands[event["id"]] = event["command"]
+            case "own_command":
+                self.own_commands.pop(event["id"], None)
+            case "mode":
+                self.mode = event["mode"]
             case "result" if event["name"] == "model" and event["ok"]:
                 self.model = event["data"]["model"]
             case _:  # the status line shows nothing of other events

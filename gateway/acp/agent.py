@@ -195,7 +195,7 @@ class AcpAgent:
             SessionInfo(
                 session_id=row.session,
                 cwd=row.folder,
-                title=row.name or None,
+                title=row.name or row.title or None,
                 updated_at=datetime.fromtimestamp(row.updated, UTC).isoformat(),
             )
             for row in rows[start : start + PAGE]

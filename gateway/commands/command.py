@@ -72,7 +72,7 @@ class Argument(Value, kw_only=False):
     A positional parameter is one word, without its quotes: a `str`, an `int`, or a value of a `Literal`;
     with `is_rest` it is the rest of the line, as it was typed. A keyword-only parameter is an option: a
     `bool` is a flag, a tuple may be repeated. `of` is the kind of names that complete it: those of the
-    `queue`, a `question`, a `choice` of it, a `subagent`.
+    `queue`, a `question`, a `choice` of it, a `subagent`, another `session`, a `model`.
     """
 
     shown: str

@@ -2,29 +2,60 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Sequence
+from typing import Annotated, Any
 
 from ..client import SessionClient
-from .command import DECLARED, GROUPS, Argument, Reply, command
+from .command import DECLARED, GROUPS, Argument, Command, Reply, command
 from .installed import installed_commands
 
 
-@command("help", "session", "List the commands, or explain one.")
+@command("help", "session", "List the commands by group, or explain a group or a command.")
 def help_(
-    client: SessionClient, name: Annotated[str, Argument("COMMAND", is_rest=True)] = ""
+    client: SessionClient, name: Annotated[str, Argument("GROUP|COMMAND", is_rest=True)] = ""
 ) -> Reply:
-    """List the commands by group, or one command with its verbs."""
+    """List the groups, or explain the commands of a group, or one command with its verbs."""
     wanted = name.lower().removeprefix("/")
     there = [*DECLARED.values(), *installed_commands().values()]
-    found = [declared for declared in there if wanted in (declared.name, *declared.aliases)]
     shown = [declared for group in GROUPS for declared in there if declared.group == group]
     rows = [declared for declared in shown if " " not in declared.name]
-    if wanted:
-        rows = [verb for declared in found for verb in (declared, *declared.verbs.values())]
+    if not wanted:
+        templates = [name for name in client.services.templates() if name not in DECLARED]
+        data = {**_data(rows), "templates": templates}
+        return Reply(ok=True, data=data, text=_overview(rows, templates))
+    found = [declared for declared in there if wanted in (declared.name, *declared.aliases)]
+    of_group = [declared for declared in rows if declared.group == wanted]
+    rows = [verb for declared in found for verb in (declared, *declared.verbs.values())]
+    rows = rows or of_group
     if not rows:
-        return Reply(ok=False, text=f"No command `/{wanted}`. /help lists them.")
-    data = [{"name": row.name, "usage": row.usage, "doc": row.doc} for row in rows]
+        groups = ", ".join(GROUPS)
+        return Reply(
+            ok=False,
+            text=f"No command or group `{name}`. /help lists them; the groups are {groups}.",
+        )
+    return Reply(ok=True, data=_data(rows), text="\n".join(map(_explained, rows)))
+
+
+def _data(rows: Sequence[Command[...]]) -> dict[str, Any]:
+    return {
+        "commands": [
+            {"name": row.name, "group": row.group, "usage": row.usage, "doc": row.doc}
+            for row in rows
+        ]
+    }
+
+
+def _overview(rows: Sequence[Command[...]], templates: Sequence[str]) -> str:
+    """Write one line for each group: its word, and the names of its commands; then your templates."""
+    width = max(map(len, GROUPS))
     lines = [
-        f"/{row.name} {row.usage}".rstrip().replace("|", " | ") + f"\n    {row.doc}" for row in rows
+        f"{group:<{width}}  {' '.join(f'/{row.name}' for row in rows if row.group == group)}"
+        for group in GROUPS
     ]
-    return Reply(ok=True, data={"commands": data}, text="\n".join(lines))
+    if templates:
+        lines.append(f"{'yours':<{width}}  {' '.join(f'/{name}' for name in templates)}")
+    return "\n".join([*lines, "/help GROUP or /help COMMAND explains. ? lists the keys."])
+
+
+def _explained(row: Command[...]) -> str:
+    return f"/{row.name} {row.usage}".rstrip().replace("|", " | ") + f"\n    {row.doc}"

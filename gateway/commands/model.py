@@ -19,7 +19,7 @@ from .command import Argument, Reply, command
     "settings",
     "Show the model and why it was chosen, or change it from the next call on.",
 )
-def model(client: SessionClient, name: Annotated[str, Argument("NAME")] = "") -> Reply:
+def model(client: SessionClient, name: Annotated[str, Argument("NAME", of="model")] = "") -> Reply:
     """Show the model, or change it for the rest of the session."""
     record = client.record()
     if record.run is not None or AGENT_TOOL in record.tools:

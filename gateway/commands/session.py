@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-import time
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from ...machines.errors import SteersmanError
 from ...machines.messages import Rename
 from ..client import SessionClient
 from ..dumps.tree import draw_dump
-from ..formats import age, item_line
+from ..formats import item_line
 from ..home import find_session, refuse_run
 from ..redaction import Redactor
+from ..session_choice import SessionChoice, chosen, resumable
 from ..session_file import exported, markdown, write_new
 from ..terminal import clean
 from .command import Argument, Reply, command
 
-if TYPE_CHECKING:
-    from ...journal.store import SessionRow
-
-
 LONGEST_NAME = 80
 SHOWN = 20
-"""Messages, or sessions, that are shown by default."""
+"""Messages that are shown by default."""
 
 
 def clean_name(text: str) -> str:
@@ -82,18 +78,19 @@ def export(client: SessionClient, file: Annotated[str, Argument("FILE")]) -> Rep
 
 @command("resume", "session", "List other sessions, or take one up instead.")
 def resume(
-    client: SessionClient, session: Annotated[str, Argument("ID", is_rest=True)] = ""
+    client: SessionClient,
+    session: Annotated[str, Argument("N|ID|TITLE", is_rest=True, of="session")] = "",
 ) -> Reply:
-    """List the sessions that can be resumed here, or leave this session for one of them."""
-    store = client.store
-    here = client.session
-    folder = store.load(here).row.folder
-    rows = [row for row in store.sessions() if row.seq and row.session != here and not row.parent]
+    """List the sessions that can be resumed here, or leave this session for one of them.
+
+    `session` is a number of that list, an id, a name, or words of a title.
+    """
+    store, here = client.store, client.session
     if not session:
-        here_too = [row for row in rows if row.folder == folder and not row.workflow]
-        return _resumable(client, here_too)
+        return _listed(resumable(store, client.redactor, here))
+    rows = [row for row in store.sessions() if row.seq and row.session != here and not row.parent]
     try:
-        wanted = find_session(rows, session)
+        wanted = find_session(rows, chosen(resumable(store, client.redactor, here), session))
         refuse_run(wanted)
         client.switch(wanted.session)
     except SteersmanError as error:
@@ -106,17 +103,15 @@ def resume(
     )
 
 
-def _resumable(client: SessionClient, rows: list[SessionRow]) -> Reply:
-    store, now = client.store, time.time()
-    open_ones = [
-        row for row in rows if row.state != "finalized" and not store.is_owned(row.session)
-    ][:SHOWN]
-    data = [{"id": row.session, "name": row.name, "waiting": row.waiting} for row in open_ones]
+def _listed(choices: list[SessionChoice]) -> Reply:
+    if not choices:
+        return Reply(ok=True, data={"sessions": []}, text="There is no other session.")
     lines = [
-        f"{row.session}  {age(now - row.updated)}  {row.waiting} waiting  {row.name}".rstrip()
-        for row in open_ones
+        f"{number:>2}. {choice.session}  {choice.title or '-'}  ({choice.about})"
+        for number, choice in enumerate(choices, 1)
     ]
-    text = "\n".join([*lines, "/resume ID resumes one."]) if lines else "There is no other session."
+    data = [choice.view() for choice in choices]
+    text = "\n".join([*lines, "/resume N, an id or words of a title resumes one."])
     return Reply(ok=True, data={"sessions": data}, text=text)
 
 

@@ -395,6 +395,37 @@ class RevertedEvent(Stamp):
     """what a revert does not cover"""
 
 
+class ModeEvent(Stamp):
+    """Sent when a person chose another permission mode, and after `session_started` if one was chosen."""
+
+    type: Literal["mode"]
+    mode: str
+    """ask, edits, plan or all"""
+
+
+class OwnCommandEvent(Stamp):
+    """Sent when a person's own command (`!COMMAND`) begins, while it prints, and when it has ended.
+
+    No model sees it. Everything that it started has ended with it, except for `survivors`.
+    """
+
+    type: Literal["own_command"]
+    id: str
+    """`!1`, `!2`, …, in the session's order"""
+    command: str
+    """the command line"""
+    state: str
+    """running, or how it ended: exited, killed, failed or lost"""
+    output: str
+    """what it printed since the event before"""
+    exit_code: int | None
+    """its exit code, once it exited"""
+    killed: list[int]
+    """process ids that were ended with it"""
+    survivors: list[int]
+    """process ids that could not be ended"""
+
+
 class SessionSuspendedEvent(Stamp):
     """Sent when the session was saved and left; it can be resumed."""
 
@@ -420,6 +451,8 @@ SessionEvent = (
     | QueueEvent
     | CompactedEvent
     | RevertedEvent
+    | ModeEvent
+    | OwnCommandEvent
     | SessionSuspendedEvent
     | SessionFinalizedEvent
 )

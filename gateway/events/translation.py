@@ -40,6 +40,7 @@ from .contract import (
     Event,
     InterruptedEvent,
     InterruptingEvent,
+    ModeEvent,
     NoticeEvent,
     OutputEvent,
     PermissionQuestionEvent,
@@ -339,7 +340,9 @@ def _of_session(entry: e.AnySessionEntry, record: SessionRecord, at: Stamp) -> l
         case e.SessionOpened():
             return [_started(record, at, is_resumed=False)]
         case e.SessionResumed():
-            return [_started(record, at, is_resumed=True)]
+            return [_started(record, at, is_resumed=True), *_mode(record.mode, at)]
+        case e.PolicyChanged():
+            return _mode(entry.mode, at)
         case e.SessionSuspended():
             return [SessionSuspendedEvent(type="session_suspended", **at)]
         case e.SessionFinalized():
@@ -365,7 +368,6 @@ def _of_session(entry: e.AnySessionEntry, record: SessionRecord, at: Stamp) -> l
             e.SessionRenamed()
             | e.SessionLeaving()
             | e.SessionFinalizing()
-            | e.PolicyChanged()
             | e.AllowanceGiven()
             | e.AllowanceForgotten()
             | e.AgentSessionKnown()
@@ -535,6 +537,11 @@ def _tool_ended(
     )
 
 
+def _mode(mode: str, at: Stamp) -> list[Event]:
+    """Tell of the permission mode, if one was chosen."""
+    return [ModeEvent(type="mode", **at, mode=mode)] if mode else []
+
+
 def _started(record: SessionRecord, at: Stamp, *, is_resumed: bool) -> SessionStartedEvent:
     return SessionStartedEvent(
         type="session_started", **at, resumed=is_resumed, folder=record.folder
@@ -542,9 +549,9 @@ def _started(record: SessionRecord, at: Stamp, *, is_resumed: bool) -> SessionSt
 
 
 def _recovered(entry: e.Recovered, record: SessionRecord, at: Stamp) -> list[Event]:
-    started = _started(record, at, is_resumed=True)
+    started = [_started(record, at, is_resumed=True), *_mode(record.mode, at)]
     if not record.queue.order:
-        return [started]
+        return started
     recovered = RecoveredEvent(
         type="recovered",
         **at,
@@ -553,7 +560,7 @@ def _recovered(entry: e.Recovered, record: SessionRecord, at: Stamp) -> list[Eve
         last_active=iso(entry.last_active),
         unknown=_unknown(record),
     )
-    return [started, recovered]
+    return [*started, recovered]
 
 
 def _unknown(record: SessionRecord) -> list[ToolCallView]:

@@ -96,6 +96,7 @@ class Desk:
         return {
             "id": row.session,
             "name": row.name,
+            "title": row.title,
             "folder": row.folder,
             "agent": row.agent,
             "workflow": row.workflow,

@@ -27,7 +27,7 @@ from .model import ModelRequest
 from .reply import AnswerBuilder
 from .retry import RetryPolicy, ServerFault
 from .served import ServedModel, ServedProvider
-from .wire import WireFormat, WireValue
+from .wire import WireFormat, WireValue, without_pictures
 
 _VERSION = "2023-06-01"
 _MAX_TOKENS = 8192  # the API demands a limit
@@ -73,6 +73,13 @@ def _blocks(message: ChatMessage) -> list[dict[str, Any]]:
     if message.role == "tool":
         result = {"type": "tool_result", "tool_use_id": _wire_id(message.wire_id or message.call)}
         return [{**result, "content": message.text} if message.text else result]
+    pictures: list[dict[str, Any]] = [
+        {
+            "type": "image",
+            "source": {"type": "base64", "media_type": picture.media_type, "data": picture.data},
+        }
+        for picture in message.pictures
+    ]
     blocks: list[dict[str, Any]] = [
         {
             "type": "tool_use",
@@ -84,7 +91,7 @@ def _blocks(message: ChatMessage) -> list[dict[str, Any]]:
     ]
     if message.text.strip() or not blocks:  # the API refuses empty text
         blocks.insert(0, {"type": "text", "text": message.text.strip() or "(nothing)"})
-    return [*(_thought(thought) for thought in message.thoughts), *blocks]
+    return [*(_thought(thought) for thought in message.thoughts), *pictures, *blocks]
 
 
 def _thought(thought: Thought) -> dict[str, Any]:
@@ -100,12 +107,15 @@ def _wire_id(call: str) -> str:
 
 TURNS = WireFormat(objects=wire_turns, open=4, finish=_mark)
 """The newest turn may get more blocks; the last two of the user, which are marked, are among four."""
+TURNS_OF_TEXT = WireFormat(
+    objects=lambda messages: wire_turns(without_pictures(messages)), open=4, finish=_mark
+)
 
 
 class AnthropicModel(ServedModel):
     """A model behind `{base_url}/v1/messages`."""
 
-    format = TURNS
+    format = TURNS_OF_TEXT
 
     def __init__(
         self,
@@ -118,6 +128,7 @@ class AnthropicModel(ServedModel):
         temperature: float | None = None,
         max_tokens: int | None = None,
         thinking: str = "",
+        takes_pictures: bool = False,
         retry: RetryPolicy | None = None,
         patience: Patience | None = None,
     ) -> None:
@@ -132,6 +143,7 @@ class AnthropicModel(ServedModel):
         exchange = Exchange(endpoint, retry or RetryPolicy(), _take_in)
         limit = max_tokens or _MAX_TOKENS
         super().__init__(exchange, model, host, name, temperature, limit)
+        self.format = TURNS if takes_pictures else TURNS_OF_TEXT
 
     async def window(self) -> int:
         """Return the published window of the model."""

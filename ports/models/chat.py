@@ -19,12 +19,20 @@ from .model import ModelRequest
 from .reply import AnswerBuilder
 from .retry import RetryPolicy
 from .served import ServedModel, ServedProvider
-from .wire import WireFormat, WireValue
+from .wire import WireFormat, WireValue, without_pictures
 
 
 def wire_messages(messages: Iterable[ChatMessage]) -> Iterator[tuple[int, WireValue]]:
-    """Give exactly one wire message for each of `messages`."""
+    """Give exactly one wire message for each of `messages`, with its pictures."""
     return ((1, _wire_message(message)) for message in messages)
+
+
+def _parts(message: ChatMessage) -> Iterator[WireValue]:
+    """Give the pictures and the text of a message as parts of its content."""
+    for picture in message.pictures:
+        url = f"data:{picture.media_type};base64,{picture.data}"
+        yield {"type": "image_url", "image_url": {"url": url}}
+    yield {"type": "text", "text": message.text}
 
 
 def _wire_message(message: ChatMessage) -> WireValue:
@@ -34,6 +42,8 @@ def _wire_message(message: ChatMessage) -> WireValue:
             "tool_call_id": message.wire_id or message.call,
             "content": message.text,
         }
+    if message.pictures:
+        return {"role": message.role, "content": [*_parts(message)]}
     if not message.tool_calls:
         return {"role": message.role, "content": message.text}
     calls = [
@@ -51,6 +61,7 @@ def _wire_message(message: ChatMessage) -> WireValue:
 
 
 CHAT = WireFormat(objects=wire_messages)
+CHAT_OF_TEXT = WireFormat(objects=lambda messages: wire_messages(without_pictures(messages)))
 
 
 class ChatModel(ServedModel):
@@ -59,7 +70,7 @@ class ChatModel(ServedModel):
     `extra` is added to each request as it is. `key_env` is only named in hints.
     """
 
-    format = CHAT
+    format = CHAT_OF_TEXT
 
     def __init__(
         self,
@@ -73,6 +84,7 @@ class ChatModel(ServedModel):
         max_tokens: int | None = None,
         thinking: str = "",
         extra: Mapping[str, Any] | None = None,
+        takes_pictures: bool = False,
         retry: RetryPolicy | None = None,
         patience: Patience | None = None,
     ) -> None:
@@ -90,6 +102,7 @@ class ChatModel(ServedModel):
         endpoint = Endpoint(diagnostic, headers, patience or Patience())
         exchange = Exchange(endpoint, retry or RetryPolicy(), _take_in)
         super().__init__(exchange, model, host, name, temperature, max_tokens)
+        self.format = CHAT if takes_pictures else CHAT_OF_TEXT
 
     async def window(self) -> int:
         """Ask the server for the model's window in tokens; 0 if it does not report it."""

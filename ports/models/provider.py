@@ -41,7 +41,18 @@ class ModelConfig(Value):
     max_tokens: int | None = None
     thinking: Thinking | None = None
     timeout: float | None = None
+    images: bool | None = None
     price: Price | None = None
+
+
+def takes_pictures(config: ModelConfig) -> bool:
+    """Whether a model is known to take pictures: as configured, else the APIs of which all models do."""
+    if config.images is not None:
+        return config.images
+    if config.tool_dialect == "json":
+        return False
+    is_openai = config.provider == "openai" and "api.openai.com" in config.base_url
+    return config.provider == "anthropic" or is_openai
 
 
 def model_configs(models: Mapping[str, ModelSettings]) -> dict[str, ModelConfig]:

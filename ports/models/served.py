@@ -6,7 +6,6 @@ import socket
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import ClassVar
 from urllib.parse import urlsplit
 
 from msgspec.structs import replace
@@ -17,7 +16,7 @@ from .dialect import JsonDialect
 from .endpoint import Patience
 from .exchange import Exchange
 from .model import AnswerListener, Model, ModelAnswer, ModelRequest
-from .provider import ModelConfig, ReachResult
+from .provider import ModelConfig, ReachResult, takes_pictures
 from .wire import WireFormat, WireValue, beginning, body, encode
 
 
@@ -27,7 +26,7 @@ class ServedModel(ABC):
     `temperature` and `max_tokens` apply to requests that do not set them.
     """
 
-    format: ClassVar[WireFormat]
+    format: WireFormat
     """The format of its messages."""
 
     def __init__(
@@ -127,6 +126,7 @@ class ServedProvider:
             temperature=config.temperature,
             max_tokens=config.max_tokens,
             thinking=config.thinking or "",
+            takes_pictures=takes_pictures(config),
             patience=Patience(silence=config.timeout) if config.timeout else None,
         )
         return JsonDialect(model) if config.tool_dialect == "json" else model

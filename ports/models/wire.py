@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import is_
 from typing import Any
 
+from msgspec.structs import replace
+
 from ...journal.log import Log
 from ...machines.context import tokens_of
 from ...machines.conversation import ChatMessage
@@ -38,6 +40,12 @@ class WireFormat(Value):
     objects: Callable[[Iterable[ChatMessage]], Iterator[tuple[int, WireValue]]]
     open: int = 0
     finish: Callable[[list[WireValue]], None] = _unmarked
+
+
+def without_pictures(messages: Iterable[ChatMessage]) -> Iterator[ChatMessage]:
+    """Give the messages for a model that takes only text; the text names each picture."""
+    for message in messages:
+        yield replace(message, pictures=()) if message.pictures else message
 
 
 class Encoded(Value):

@@ -215,7 +215,7 @@ _SCHEMA_WRITING = declare(
     "Write a text file, with the folders it needs. What the file held before is lost.",
     ("path", "content"),
     path={"type": "string", "description": "relative to the folder"},
-    content={"type": "string", "description": "the whole new content"},
+    content={"type": "string"},
 )
 
 
@@ -274,8 +274,8 @@ _SCHEMA_EDITING = declare(
     "Replace a text in a file. `old` must occur exactly once, unless `all` is true.",
     ("path", "old", "new"),
     path={"type": "string", "description": "relative to the folder"},
-    old={"type": "string", "minLength": 1, "description": "the text to replace, exactly"},
-    new={"type": "string", "description": "its replacement"},
+    old={"type": "string", "minLength": 1, "description": "exact, with all blanks"},
+    new={"type": "string"},
     all={"type": "boolean", "description": "replace every occurrence"},
 )
 

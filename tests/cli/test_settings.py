@@ -97,7 +97,7 @@ def test_models_list(command: Any, configure: Callable[..., None]) -> None:
     assert data["catalogue"][0]["fetched"] is False
     assert (data["choice"]["name"], data["choice"]["provider"]) == ("main", "scripted")
     out = command("models", "list").out
-    assert "smollm2             no       98 MB   Apache-2.0" in out
+    assert "smollm2             no       98 MB   300 MB  Apache-2.0" in out
     assert "A chat here would use main: the agent's `model` in the configuration." in out
 
 

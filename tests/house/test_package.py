@@ -1,6 +1,7 @@
 """What is built, declared and generated agrees with what is here."""
 
 import ast
+import os
 import re
 import shutil
 import subprocess
@@ -100,20 +101,102 @@ def copied(project_files: list[Path], root: Path, tmp_path: Path) -> Path:
     return copy
 
 
-@pytest.mark.slow
-def test_wheel_holds_the_rooms_and_nothing_else(
-    project_files: list[Path], root: Path, rooms: tuple[str, ...], copied: Path, tmp_path: Path
-) -> None:
-    """A wheel has every file of every room, the root's own, and no test, example or tool."""
+@pytest.fixture
+def wheel(copied: Path, tmp_path: Path) -> Path:
+    """The wheel that is built from the files of the project."""
     build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]
     command = [*build, "--no-index", "--wheel-dir", str(tmp_path), str(copied)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=seconds(110))
     assert done.returncode == 0, done.stderr
-    (wheel,) = tmp_path.glob("*.whl")
+    (built,) = tmp_path.glob("*.whl")
+    return built
+
+
+@pytest.mark.slow
+def test_wheel_holds_the_rooms_and_nothing_else_and_runs(
+    project_files: list[Path], root: Path, rooms: tuple[str, ...], wheel: Path, tmp_path: Path
+) -> None:
+    """A wheel has every file of every room, the root's own, and no test, example or tool.
+
+    It is installed from its file into an environment of its own, as `pipx` and `uv tool` do, and its
+    command runs there, with the files that are no modules.
+    """
     held = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
     own = {root / name for name in (*ROOT_MODULES, "py.typed", "config.toml")}
     inside = {path for path in project_files if path.relative_to(root).parts[0] in rooms} | own
     assert held == {f"steersman/{path.relative_to(root).as_posix()}" for path in inside}
+
+    scratch = tmp_path / "scratch"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(scratch)], check=True)
+    python = scratch / "bin" / "python"
+    install = [sys.executable, "-m", "pip", "--python", str(python), "install", "--quiet"]
+    subprocess.run([*install, "--no-deps", "--no-index", str(wheel)], check=True)
+    (site,) = scratch.glob("lib/python*/site-packages")
+    (site / "dependencies.pth").write_text(f"{Path(pytest.__file__).parents[1]}\n")
+    environ = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(tmp_path),
+        "STEERSMAN_HOME": str(tmp_path / "home"),
+    }
+    for words, shown in (
+        (("--version",), f"steersman {steersman.__version__}"),
+        (("models", "list"), "smollm2"),
+        (("hooks", "list"), "codex"),
+        (("workflow", "list"), "codemod"),
+    ):
+        command = [str(scratch / "bin" / "steersman"), *words]
+        done = subprocess.run(
+            command, env=environ, cwd=tmp_path, capture_output=True, text=True, timeout=seconds(60)
+        )
+        assert shown in done.stdout, done.stderr
+    where = [str(python), "-c", "import steersman; print(steersman.__file__)"]
+    assert str(site) in subprocess.run(where, capture_output=True, text=True, check=True).stdout
+
+
+def test_container_file_uses_what_is_there(root: Path) -> None:
+    """It copies files that exist, installs extras that exist, and does not run as root.
+
+    No engine is needed for that: the lines are read as the reference of the format says.
+    """
+    text = (root / "Containerfile").read_text(encoding="utf-8").replace("\\\n", " ")
+    lines = [line.split(None, 1) for line in text.splitlines() if line and line[0] != "#"]
+    words = {"FROM", "WORKDIR", "COPY", "RUN", "USER", "ENV", "VOLUME", "ENTRYPOINT"}
+    assert {word for word, _ in lines} <= words
+    for copied in (rest.split() for word, rest in lines if word == "COPY" and "--from" not in rest):
+        assert (root / copied[0]).exists(), copied
+    found = re.search(r"whl\)\[([\w,]+)\]", text)
+    assert found is not None
+    declared = tomllib.loads((root / "pyproject.toml").read_text())["project"]
+    assert set(found[1].split(",")) <= set(declared["optional-dependencies"])
+    order = [word for word, _ in lines]
+    assert order.index("USER") < order.index("ENTRYPOINT")
+    assert ["USER", "steersman"] in lines
+
+
+@pytest.mark.parametrize(
+    ("shell", "typed"),
+    [
+        ("bash", {"COMP_WORDS": "steersman sess", "COMP_CWORD": "1"}),
+        ("zsh", {"_TYPER_COMPLETE_ARGS": "steersman sess"}),
+        (
+            "fish",
+            {
+                "_TYPER_COMPLETE_ARGS": "steersman sess",
+                "_TYPER_COMPLETE_FISH_ACTION": "get-args",
+                "_TYPER_COMPLETE_WORD_TO_COMPLETE": "sess",
+            },
+        ),
+    ],
+)
+def test_shells_complete_the_commands(shell: str, typed: dict[str, str]) -> None:
+    """As the scripts ask that `--install-completion` installs."""
+    command = Path(sys.executable).with_name("steersman")
+    environ = {**os.environ, **typed, "_STEERSMAN_COMPLETE": f"complete_{shell}"}
+    done = subprocess.run(
+        [str(command)], env=environ, capture_output=True, text=True, timeout=seconds(60)
+    )
+    assert "sessions" in done.stdout
+    assert "queue" not in done.stdout
 
 
 @pytest.mark.slow

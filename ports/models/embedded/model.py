@@ -23,7 +23,7 @@ from ..chat import ChatModel
 from ..dialect import JsonDialect
 from ..model import AnswerListener, ModelAnswer, ModelRequest
 from ..provider import ModelConfig, ReachResult
-from .prompting import fit, offer_tools, with_results_retold
+from .prompting import fit, offer_tools, shown_result, with_results_retold
 from .weights import EMBEDDED, catalogue, entry_named, fetched
 
 _SERVER = Path(__file__).with_name("server.py")
@@ -79,6 +79,9 @@ class EmbeddedModel:
             max_tokens=min(max_tokens, request.max_tokens or max_tokens),
         )
         if self._is_tiny and not offer_tools(request).tools:
+            if answer := shown_result(request.messages):
+                listener.on_text(answer)
+                return ModelAnswer(text=answer)
             request = with_results_retold(replace(request, tools=()))
         return await self._dialect.answer(request, listener)
 

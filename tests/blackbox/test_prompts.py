@@ -1,0 +1,113 @@
+"""`/copy`, `/context`, `/init`, templates and skills."""
+
+import json
+
+import pytest
+from support.driver import Place
+from support.model_server import Text, Tools
+
+ANSWER = "Two ways:\n\n```python\nprint(1)\n```\n\nor\n\n~~~\nls\n~~~\n"
+
+
+def last_text(server) -> str:
+    """The newest message that the model was sent."""
+    return str(server.requests[-1].body["messages"][-1]["content"])
+
+
+@pytest.mark.checks_data("/copy", "/context")
+def test_an_answer_is_copied_and_the_window_explained(place: Place, serve) -> None:
+    """All of it, or one block; by part, with what the server counted and the window."""
+    serve(Text(ANSWER), model="context_window = 50000")
+    (place.folder / "AGENTS.md").write_text("Be brief. " * 40)
+    chat = place.chat()
+    assert chat.ask("/copy")["ok"] is False
+    chat.send("how?")
+    chat.wait("turn_ended")
+    assert chat.ask("/copy")["data"]["text"] == ANSWER
+    assert chat.ask("/copy 2")["data"]["text"] == "ls\n"
+    assert chat.ask("/copy 3")["ok"] is False
+    found = chat.ask("/context")
+    parts = found["data"]["parts"]
+    assert 90 < parts["AGENTS.md"] < 300
+    assert parts["tools"] > 200
+    assert parts["answers and calls"] >= len(ANSWER) // 4
+    assert found["data"]["estimated"] == sum(parts.values())
+    assert (found["data"]["window"], found["data"]["messages"]) == (50000, 2)
+    assert found["data"]["counted"] > 0
+    assert "% full" in found["text"]
+    assert chat.close() == 0
+
+
+@pytest.mark.checks_data("/init")
+def test_init_has_the_agent_write_the_file(place: Place, serve) -> None:
+    """By a turn, whose write is asked about as any other."""
+    write = {"tool": "write", "arguments": {"path": "AGENTS.md", "content": "make test\n"}}
+    server = serve(Tools([write]), Text("Written."))
+    chat = place.chat()
+    assert "AGENTS.md" in chat.ask("/init")["data"]["message"]
+    question = chat.wait("question")
+    assert question["tool"] == "write"
+    assert "Write the file AGENTS.md" in last_text(server)
+    chat.send({"answer": question["id"], "choice": "allow"})
+    chat.wait("turn_ended", status="completed")
+    assert (place.folder / "AGENTS.md").read_text() == "make test\n"
+    assert chat.close() == 0
+
+
+def test_templates_are_sent_with_their_arguments(place: Place, serve) -> None:
+    """One's own at once, a project's once it is trusted; their words decide nothing."""
+    server = serve(Text("Well."))
+    own, project = place.home / "prompts", place.folder / ".steersman" / "prompts"
+    for folder in (own, project):
+        folder.mkdir(parents=True)
+    (own / "fix.md").write_text(
+        "---\ndescription: Fix a bug\n---\nStop guessing. Fix $1 in $ARGUMENTS."
+    )
+    (own / "plain.md").write_text("Review this.")
+    (own / "queue.md").write_text("never")
+    (project / "ours.md").write_text("Ours: $ARGUMENTS")
+    (project / "link.md").symlink_to(place.home / "config.toml")
+    chat = place.chat()
+    chat.send("/fix parser now")
+    assert chat.wait("accepted")["as"] == "turn"
+    chat.wait("turn_ended", status="completed")
+    assert last_text(server).endswith("Stop guessing. Fix parser in parser now.")
+    chat.send("/plain carefully")
+    chat.wait("turn_ended", status="completed")
+    assert last_text(server).endswith("Review this.\n\ncarefully")
+    chat.send("/ours x")
+    assert chat.wait("rejected")["reason"] == "unknown_command"
+    assert chat.ask("/help")["data"]["templates"] == ["fix", "plain"]
+    (place.folder / "steersman.toml").write_text("")
+    assert place.run("trust", "--yes").returncode == 0
+    chat.send("/ours x")
+    chat.wait("turn_ended", status="completed")
+    assert last_text(server).endswith("Ours: x")
+    assert "link" not in chat.ask("/help")["data"]["templates"]
+    assert chat.close() == 0
+
+
+def test_skills_are_told_and_read_without_a_question(place: Place, serve) -> None:
+    """The model is told the name and description; the file is read on demand, nothing else beside it."""
+    skill = place.home / "skills" / "release"
+    skill.mkdir(parents=True)
+    (skill / "SKILL.md").write_text(
+        "---\nname: release\ndescription: How to release.\n---\nTag it.\n"
+    )
+    (place.home / "skills" / "secret.txt").symlink_to(place.home / "config.toml")
+    reads = [
+        {"tool": "read", "arguments": {"path": str(path)}}
+        for path in (skill / "SKILL.md", place.home / "skills" / "secret.txt")
+    ]
+    server = serve(Tools(reads), Text("Done."))
+    chat = place.chat()
+    chat.send("release it")
+    question = chat.wait("question")
+    assert question["arguments"] == reads[1]["arguments"]
+    chat.send({"answer": question["id"], "choice": "deny"})
+    chat.wait("turn_ended", status="completed")
+    told = json.dumps(server.requests[0].body["messages"])
+    assert f"- release: How to release. ({skill / 'SKILL.md'})" in told
+    assert "Tag it." not in told
+    assert "Tag it." in json.dumps(server.requests[-1].body["messages"])
+    assert chat.close() == 0

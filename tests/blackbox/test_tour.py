@@ -1,0 +1,72 @@
+"""The first hour: the tour, and what is said of a model that cannot work."""
+
+import re
+from pathlib import Path
+
+import pytest
+from stories.terminal import Terminal
+from support.driver import Place
+
+
+@pytest.mark.checks_data("tour")
+def test_the_tour_shows_what_it_says(place: Place) -> None:
+    """Queue, steer, stop, revert, leave, resume: each causes its event, and nothing of it stays."""
+    terminal = Terminal(
+        (*place.command, "tour", "--pace", "0.02"),
+        place.folder,
+        place.environ | {"LANG": "C.UTF-8"},
+        (100, 40),
+    )
+    try:
+        for shown in (
+            "Only the model is not real",
+            "[tour] A message, and Enter:",
+            'Queued #2: "then write down what you did"'[:20],
+            "Steering with #3",
+            "[Steered] #3",
+            "[tour] Esc stops the turn",
+            "Ended: processes",
+            "Reverted 2 files",
+            "Saved, with 1 interrupted and 1 waiting",
+            "#1 [INTERRUPTED]: make all the files blue",
+            "#2 [PENDING]: then write down what you did",
+            "Restored 2 items",
+            "All the files are blue.",
+            "Done: I painted the files.",
+            "That was the tour.",
+        ):
+            terminal.shows(shown)
+        terminal.presses("\x04")
+        assert terminal.ended() == 0
+    finally:
+        terminal.abandon()
+    scratch = re.search(r"The scratch folder (\S+) is deleted", "\n".join(terminal.rows))
+    assert scratch is not None
+    assert not Path(scratch[1]).exists()
+    assert not (place.home / "state").exists()
+
+
+def test_the_tour_needs_a_terminal(place: Place) -> None:
+    """It says so, and begins nothing."""
+    ran = place.run("tour")
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert "the tour needs a terminal" in ran.stderr
+
+
+def test_the_welcome_tells_the_truth_about_the_toy(place: Place) -> None:
+    """It names the one command that gets a model that works; the list says what each is good for."""
+    terminal = Terminal(
+        (*place.command, "chat", "--model", "smollm2"),
+        place.folder,
+        place.environ | {"LANG": "C.UTF-8"},
+        (200, 40),
+    )
+    try:
+        terminal.shows("smollm2 is a toy to try the keys with")
+        terminal.has("steersman models fetch qwen2.5-coder-1.5b")
+        terminal.shows("`steersman tour` shows in a minute")
+    finally:
+        terminal.abandon()
+    listed = place.run("models", "list").stdout
+    assert "a toy: to try the keys" in listed
+    assert "1.8 GB" in listed
