@@ -491,12 +491,10 @@ def classify(
     that begins with `/server:prompt` has no words that decide: they are arguments. `!COMMAND` is the
     command `shell` whatever `explicit` is: no key sends it to a model by mistake.
     """
-    if (own := _OWN_COMMAND.match(text)) is not None and "shell" in commands:
-        return Classification(intent=Intent.COMMAND, command="shell", argument=own[1].rstrip())
-    choice = _EXPLICIT.get(explicit)
-    if choice is None and (command := slash_command(text, commands)) is not None:
+    if (command := typed_command(text, commands, explicit)) is not None:
         name, argument = command
         return Classification(intent=Intent.COMMAND, command=name, argument=argument)
+    choice = _EXPLICIT.get(explicit)
     if choice is None and _PROMPT.match(text):
         return Classification(intent=Intent.CONVERSE)
     reading = _read(words.tokens(text), words)
@@ -509,12 +507,16 @@ def classify(
     return _by_words(reading)
 
 
-def slash_command(text: str, commands: Container[str]) -> tuple[str, str] | None:
-    """Split a slash command into its name and the rest; none if the text is something else.
+def typed_command(
+    text: str, commands: Container[str], explicit: str = "auto"
+) -> tuple[str, str] | None:
+    """Split `/NAME REST` or `!COMMAND` into its name and the rest; none if the text is something else.
 
-    `commands` are the known ones, as for `classify`, which goes by this.
+    The arguments are those of `classify`, which goes by this.
     """
-    slash = _COMMAND.match(text)
+    if (own := _OWN_COMMAND.match(text)) is not None and "shell" in commands:
+        return "shell", own[1].rstrip()
+    slash = _COMMAND.match(text) if explicit not in _EXPLICIT else None
     if slash is None or slash[1].lower() not in commands:
         return None
     return slash[1].lower(), text[slash.end() :].rstrip()

@@ -255,7 +255,7 @@ def _meant(session: SessionHandle, said: Said, text: str, about: Subject | None)
     name = re.match(r"[!/]([A-Za-z][A-Za-z-]*)(?=\s|$)", text)
     if name is not None and (name[1].lower() in NAMES or name[1].lower() in (AGAIN, MORE)):
         return f"/{text[1:]}"
-    return text if not text.startswith("/") else f" {text}"
+    return f" {text}" if text.startswith(("/", "!", "\uff01")) else text  # no command
 
 
 def _waits(session: SessionHandle, item: str) -> bool:

@@ -23,6 +23,8 @@ def shell(
     client: SessionClient, command: Annotated[str, Argument("COMMAND", is_rest=True)]
 ) -> Reply:
     """Start a person's own command in the session's folder; `own_command` events tell the rest."""
+    if client.rights is not None:
+        return Reply(ok=False, text="Commands of one's own are for the person at the machine.")
     found = client.describe()
     if found.is_offline:
         return Reply(ok=False, text="No program has this session open, so nothing was run.")

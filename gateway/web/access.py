@@ -32,7 +32,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Send
 from starlette.types import Scope as AsgiScope
 
-from ...machines.classification import slash_command
+from ...machines.classification import typed_command
 from ...machines.errors import UsageError
 from ...workflows.paths import make_private, write_private
 from ..commands.command import CommandCall
@@ -275,9 +275,9 @@ class Access:
         """Whether a device was not revoked meanwhile."""
         return any(known.id == device.id for known in self._devices.known().devices)
 
-    def check_words(self, device: Device, text: str) -> None:
+    def check_words(self, device: Device, text: str, said_as: str) -> None:
         """Refuse a typed command that a device may not give. Raises `HTTPException`."""
-        found = slash_command(text, NAMES)
+        found = typed_command(text, NAMES, said_as)
         if found is not None:
             with suppress(UsageError):  # it is answered with what is wrong, and does nothing
                 self.check_command(device, parse(*found))

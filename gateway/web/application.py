@@ -181,8 +181,7 @@ class Api:
     async def say(self, request: Request) -> Response:
         """Send a message; the answer is its receipt, and the message is durable then."""
         body: NewMessage = request.state.body
-        if body.said_as == "auto":
-            self._access.check_words(request.state.device, body.text)
+        self._access.check_words(request.state.device, body.text, body.said_as)
         said = {"text": body.text, "as": body.said_as}
         return await self._receipt(request, "say", said)
 

@@ -289,6 +289,23 @@ def test_a_broken_connection_neither_loses_nor_doubles(
     play(story())
 
 
+def test_no_room_runs_a_command_of_ones_own(desk: Desk) -> None:
+    """`!COMMAND` is a message there, and `!shell` is refused, also of those who may approve."""
+    model = desk.answers(Text("Well."))
+
+    async def story() -> None:
+        server = Server()
+        async with desk.gateway(server):
+            await server.say("@ann", "!touch stolen")
+            await server.seen("Well.")
+            await server.say("@ann", "!shell touch stolen")
+            await server.seen("for the person at the machine")
+
+    play(story())
+    assert "!touch stolen" in model.requests[0].prompt
+    assert not list(desk.place.folder.rglob("stolen"))
+
+
 def test_a_gap_is_said(desk: Desk) -> None:
     """Where the platform keeps nothing, people learn since when they were not heard."""
     desk.answers(Text("x"))

@@ -513,6 +513,7 @@ BEYOND = [
     *("/export stolen.md", "/queue export stolen.toml", "/queue EXPORT stolen.toml"),
     *("/queue import x.toml", "/mcp restart x", "/goal --gate 'touch stolen' win"),
     *("/goal next --gate 'touch stolen' win", "/answer q1 allow"),
+    *("!touch stolen", "\uff01touch stolen", "!! touch stolen", "/shell touch stolen"),
 ]
 
 
@@ -526,6 +527,9 @@ def test_no_spelling_gives_a_speaker_more(place: Place, serve, served: Start) ->
         answer = web.ask("POST", f"sessions/{session}/messages", {"text": text})
         assert answer.status == 403, (text, answer)
         assert "needs approve" in answer.data["detail"]
+    for said_as in ("queue", "steer", "interrupt"):
+        body = {"text": "!touch stolen", "as": said_as}
+        assert web.ask("POST", f"sessions/{session}/messages", body).status == 403
     data: list[tuple[str, dict[str, object]]] = [
         ("permissions", {}),
         ("permissions list", {}),
