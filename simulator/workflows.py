@@ -22,8 +22,10 @@ from ..machines.effects import CallModel, RunTool
 from ..machines.lifecycles import RUN
 from ..machines.messages import (
     Answer,
+    ImportedItem,
     Interrupt,
     QueueChange,
+    QueueImport,
     ResumeQueue,
     Suspend,
     UserMessage,
@@ -66,6 +68,14 @@ MOST_ROUNDS = 200
 COMMANDS = (Kind.RUN, Kind.SHELL, Kind.CALL)
 Included = Callable[[str, WorkflowSpec], WorkflowSpec]
 """Finds the workflow that a step of another names."""
+_CHANGES = (
+    QueueChange(op="hold"),
+    QueueChange(op="release"),
+    QueueChange(op="withdraw"),
+    QueueChange(op="clear"),
+    QueueImport(items=(ImportedItem(text="saved words", is_interrupted=True),)),
+)
+"""What a person may do to the queue of a run: to the run itself, and to what is said to it."""
 _QUOTED = re.compile(r"'([^'\n]{1,40})'|\"([^\"\n]{1,40})\"")
 
 
@@ -238,8 +248,7 @@ class Operator:
         if dice < 0.75:
             return self._steer()
         if dice < 0.85:
-            op: Any = self._dice.choice(("hold", "release"))
-            return QueueChange(op=op)
+            return self._dice.choice(_CHANGES)
         if dice < 0.97:
             return ResumeQueue()
         return Suspend(cause=self._dice.choice(("exit", "signal")))
