@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Iterable, Iterator
+from functools import cache
 
 import pytest
 from simulation.goal_faults import RUN_FAULTS
@@ -266,6 +267,7 @@ def test_a_graph_comes_to_one_end_in_many_schedules(first: int) -> None:
     check(range(first, min(first + CHUNK, SEEDS)))
 
 
+@cache
 def played_here(name: str) -> Workflow:
     """Return a workflow of the library, or the one above whose agent has a goal."""
     if name == "goal":
