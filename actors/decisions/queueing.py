@@ -333,7 +333,9 @@ def _but_the_run(record: SessionRecord, found: Decision) -> Decision:
     for entry in found.entries:
         if isinstance(entry, e.Withdrawn) and _is_of_run(record, record.queue.items[entry.item]):
             number = record.queue.items[entry.item].number
-            return refusal(f"#{number} is the run: `steersman run --resume {record.id}` continues it")
+            return refusal(
+                f"#{number} is the run: `steersman run --resume {record.id}` continues it"
+            )
     return found
 
 

@@ -133,7 +133,10 @@ FOUND = {
     ("research", 984548814): "the same, with several children at work",
     ("fix-tests", 5): "a person clears the queue of a run that was interrupted",
     ("codemod", 27): "a person takes back the last item of the queue: the run itself",
-    ("research", 194): "words that were interrupted elsewhere come to a run, and are resumed with it",
+    (
+        "research",
+        194,
+    ): "words that were interrupted elsewhere come to a run, and are resumed with it",
     ("goal", 287): "the same, at the run of a workflow whose agent has a goal",
     ("research", 0): "an item fails for good while another waits for its next attempt",
     ("goal", 17): "a child whose turn was stopped goes on for its goal, and its queue stays held",
