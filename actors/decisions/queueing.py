@@ -438,9 +438,7 @@ def _missed(record: SessionRecord) -> tuple[e.Entry, ...]:
             item=item.id, why=f"{' and '.join(item.for_children)} ended first", past_hold=past_hold
         )
         for item in record.queue.special()
-        if item.state == "pending"
-        and item.for_children
-        and all(place == "-" for place in item.for_children.values())
+        if item.for_children and all(place == "-" for place in item.for_children.values())
     )
 
 
