@@ -1,18 +1,15 @@
 """Single decisions: what is decided about a record, without an actor that carries it out."""
 
-import re
 from copy import copy
-from pathlib import Path
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
-from simulation.single import TOOLS, entries, has, program, run, say
+from simulation.single import TOOLS, asking, has, kinds, program, run, say
 
 from steersman.actors.decisions import (
     calls,
     compacting,
-    goals,
     queueing,
     rearrangement,
     reverting,
@@ -23,14 +20,11 @@ from steersman.actors.decisions import (
 )
 from steersman.actors.ledger import Outbox, OutboxItem
 from steersman.journal import entries as e
-from steersman.journal.goal_record import GoalRecord
 from steersman.journal.record import CancelRecord
 from steersman.journal.turn_record import CallRecord
 from steersman.machines.conversation import ChatMessage, ToolRequest
 from steersman.machines.delivery import Relation
 from steersman.machines.disposition import Intent
-from steersman.machines.goal_messages import ChangeGoal, SetGoal
-from steersman.machines.lifecycles import REASONS
 from steersman.machines.messages import (
     Compact,
     Interrupt,
@@ -39,21 +33,11 @@ from steersman.machines.messages import (
     Revert,
     UserMessage,
 )
-from steersman.machines.policy import CompactionPolicy, GoalPolicy
+from steersman.machines.policy import CompactionPolicy
 from steersman.machines.port_results import AgentCalled, ModelFailed
 from steersman.machines.transient_events import MessageRejected
 from steersman.machines.workflow_messages import Reopen
 from steersman.simulator.program import SimulatedProgram
-
-ACTORS = Path(__file__).resolve().parents[2] / "actors"
-
-
-def asking(**settings: Any) -> SimulatedProgram:
-    """Begin a program whose first turn asks its model."""
-    made = program(**settings)
-    say(made, "work", client_id="c1")
-    run(made, lambda: bool(made.ports.models))
-    return made
 
 
 def queued(made: SimulatedProgram, text: str) -> None:
@@ -61,11 +45,6 @@ def queued(made: SimulatedProgram, text: str) -> None:
     count = len(made.record.queue.waiting())
     made.say(UserMessage(type="normal", content=text, intent=Intent.EXPLICIT_QUEUE))
     run(made, lambda: len(made.record.queue.waiting()) > count)
-
-
-def kinds(decision: Any) -> list[type[Any]]:
-    """Return the types of what a decision writes."""
-    return [type(entry) for entry in decision.entries]
 
 
 # The queue ----------------------------------------------------------------------------------------
@@ -229,127 +208,6 @@ def test_a_revert_names_the_turns_that_went_on_from_others() -> None:
     run(made, lambda: made.record.turn == "t2")
     asked = e.RevertAsked(id="r1", scope="turn")
     assert reverting.order_of(made.record, asked).resumed == (("t2", "t1"),)
-
-
-# Goals --------------------------------------------------------------------------------------------
-
-
-def test_a_goal_can_be_paused_and_dropped_while_a_turn_runs() -> None:
-    """Only what begins one has to wait for the end of the turn."""
-    made = asking()
-    assert goals.obstacle(made.record, ChangeGoal(op="pause")) is None
-    assert goals.obstacle(made.record, ChangeGoal(op="clear")) is None
-    assert goals.obstacle(made.record, ChangeGoal(op="resume")) is not None
-    assert goals.obstacle(made.record, SetGoal(text="x")) is not None
-    assert goals.obstacle(made.record, SetGoal(text="x", is_next=True)) is None
-
-
-def test_a_pause_leaves_the_turn_of_a_goal_that_was_interrupted() -> None:
-    """It takes back what waits; a dropped goal takes back what was interrupted, too."""
-    made = program()
-    made.say(SetGoal(text="all tests pass"))
-    run(made, lambda: bool(made.ports.models))
-    made.say(Interrupt(cause="stop"))
-    run(made)
-    assert [item.state for item in made.record.queue.of_goal("g1", "interrupted")] == [
-        "interrupted"
-    ]
-    assert goals.withdrawn(made.record, "g1", "pending") == ()
-    assert goals.withdrawn(made.record, "g1") == (e.Withdrawn(item="m1"),)
-
-
-def test_every_reason_of_a_pause_has_words() -> None:
-    """What the code gives as a reason is in the table, and nothing else is."""
-    code = "\n".join(path.read_text() for path in sorted(ACTORS.rglob("*.py")))
-    given = set(re.findall(r'_pause\([^,]+, "(\w+)"', code))
-    given |= set(re.findall(r'GoalPaused\([^)]*reason="(\w+)"', code))
-    given |= set(re.findall(r'return "(interrupt|budget)", "', code))
-    assert given == set(REASONS)
-
-
-@pytest.mark.parametrize(
-    ("limit", "is_fault"),
-    [
-        ({"max_turns": 0}, True),
-        ({"max_turns": 1}, False),
-        ({"max_tokens": 0}, True),
-        ({"max_tokens": 1}, False),
-        ({"max_minutes": 0.0}, True),
-        ({"max_minutes": float("inf")}, True),
-        ({"max_minutes": 0.5}, False),
-        ({"gates": ((),)}, True),
-        ({"gates": (("",),)}, True),
-        ({"gates": (("true",),)}, False),
-    ],
-)
-def test_limits_of_a_goal_make_sense(limit: dict[str, Any], *, is_fault: bool) -> None:
-    """A goal without a turn, a token, a minute or a command as gate is refused."""
-    assert bool(goals._fault(SetGoal(text="x", **limit))) is is_fault
-
-
-def test_a_goal_that_is_over_is_not_replaced() -> None:
-    """It is no more than what was before: only one that is pursued or paused is cleared."""
-    made = asking()
-    run(made)
-    made.say(SetGoal(text="one"))
-    run(made, lambda: made.record.goals.is_pursued)
-    decision = goals.order(made.record, SetGoal(text="two"), made.environment.goals)
-    assert decision.reply["replaced"] == "one"
-    assert e.GoalCleared in kinds(decision)
-    made.say(ChangeGoal(op="clear"))
-    run(made, has(made, e.GoalCleared))
-    decision = goals.order(made.record, SetGoal(text="two"), made.environment.goals)
-    assert decision.reply["replaced"] is None
-    assert kinds(decision) == [e.GoalSet]
-
-
-def test_what_a_goal_does_not_say_of_its_budget_is_configured() -> None:
-    """Turns, tokens, minutes and gates: those of the goal come first."""
-    made = asking()
-    policy = GoalPolicy(max_turns=7, max_tokens=70, max_minutes=2.0, gates=(("true",),))
-    (bare,) = goals.order(made.record, SetGoal(text="x"), policy).entries
-    expected = e.GoalSet(
-        goal="g1",
-        text="x",
-        max_turns=7,
-        max_tokens=70,
-        max_seconds=120.0,
-        gates=(("true",),),
-        epoch=made.record.epoch,
-        boundary="t1",
-    )
-    assert bare == expected
-    own = SetGoal(text="x", max_turns=1, max_tokens=2, max_minutes=0.5, gates=())
-    (given,) = goals.order(made.record, own, policy).entries
-    assert given == replace(expected, max_turns=1, max_tokens=2, max_seconds=30.0, gates=())
-
-
-def test_a_goals_message_that_comes_after_its_interrupted_one_takes_its_number() -> None:
-    """The interrupted message is withdrawn; numbers begin again where no other is left."""
-    made = asking()
-    run(made)
-    made.say(SetGoal(text="all is done"))
-    run(made, lambda: made.record.turn == "t2" and bool(made.ports.models))
-    made.say(Interrupt(cause="stop"))
-    run(made)
-    made.say(ChangeGoal(op="resume"))
-    run(made, lambda: made.record.turn == "t3")
-    (gone,) = entries(made, e.Withdrawn)
-    queued = [entry for entry in entries(made, e.Queued) if entry.goal]
-    assert gone.item == queued[0].item
-    assert queued[1].number == 1
-
-
-def test_a_turn_that_delegated_may_have_changed_something() -> None:
-    """What its subagents did to the files is not known to it; a turn that only looked changed nothing."""
-    for tool, may_have in (("read", False), ("write", True), ("delegate", True)):
-        made = asking()
-        run(made)
-        call = CallRecord(id="c1", tool=tool, wire_id="w1", arguments={}, state="done")
-        record = copy(made.record)
-        record.turns = {"t1": replace(record.turns["t1"], calls={"c1": call})}
-        goal: Any = GoalRecord(id="g1", text="x", max_turns=9)
-        assert goals.rest(record, goal, made.environment).may_have_changed is may_have, tool
 
 
 # Runs, calls, compaction --------------------------------------------------------------------------

@@ -76,7 +76,7 @@ def test_a_run_lets_its_commands_end_unless_there_is_no_time(
 
 
 def test_a_patient_stop_detaches_now_the_child_that_outlives_it() -> None:
-    """The stop is planned, since a call runs; the child that it spares is no part of the turn any more."""
+    """The stop is planned, since a call runs; the child that it spares leaves the turn."""
     with scene(plan={"delegation": delegation(detached=("scout",))}) as made:
         say(made, "work")
         run(made, has_asked(made))
@@ -134,4 +134,3 @@ def test_a_steer_that_came_after_a_hold_runs_unless_its_turn_was_stopped(
     (requeued,) = queueing.due(record, turn.environment).entries
     assert isinstance(requeued, e.Requeued)
     assert requeued.past_hold is is_past
-
