@@ -107,8 +107,10 @@ async def main(port: str = "8000", home: str | None = None) -> None:
         application = Application(await runtime.start(AGENT))
         server = await asyncio.start_server(application.serve, "127.0.0.1", int(port))
         print(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}", flush=True)
-        async with server:
-            await server.serve_forever()
+        try:
+            await asyncio.Event().wait()  # `serve_forever` would wait for the readers of events
+        finally:
+            server.close()
 
 
 if __name__ == "__main__":

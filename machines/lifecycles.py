@@ -501,7 +501,8 @@ REASONS: Final = {
 
 # The machine of a workflow's run: a session whose turn is the steps of a file ---------------------
 # An interrupted run goes on at the items where it was, a failed one with what failed and what waited for
-# that; one that succeeded is over.
+# that; one that succeeded is over. A run whose actor fails while it is being stopped is interrupted, as
+# its queue item is: were it failed, another try would make a second item of it.
 
 
 RUN = Machine(
@@ -519,7 +520,8 @@ RUN = Machine(
     transitions=(
         Transition(event="start", source=("pending", "interrupted", "failed"), dest="running"),
         Transition(event="finish", source=("running",), dest="succeeded"),
-        Transition(event="fail", source=("running", "interrupting"), dest="failed"),
+        Transition(event="fail", source=("running",), dest="failed"),
+        Transition(event="fail", source=("interrupting",), dest="interrupted"),
         Transition(event="interrupt", source=("running",), dest="interrupting"),
         Transition(
             event="interrupt", source=("pending", "interrupted", "failed"), ignored="nothing runs"

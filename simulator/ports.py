@@ -7,7 +7,7 @@ comes although the call was cancelled, a tool that takes its time to die.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, Protocol, assert_never
 
 from msgspec import Struct, field
 from pykka import ActorRef
@@ -114,6 +114,8 @@ class SimulatedJudging:
                 killed = (4712,) if any(isinstance(o, RunGate) for o in self.begun.values()) else ()
                 self.begun.clear()
                 self._later(self._delay(), lambda: reply(reply_to, JudgeDead(killed=killed)))
+            case _:  # an effect that is none of the ports'
+                assert_never(effect)
 
     def _begin(self, effect: GoalEffect, end: Callable[[], None]) -> None:
         """Begin it; one that was stopped gives its result even so, now and then."""

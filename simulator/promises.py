@@ -9,7 +9,7 @@ What is `appended` may die in a crash; a seq that is appended again belongs to t
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from pykka.messages import _ActorStop  # pyright: ignore[reportPrivateUsage]
@@ -660,6 +660,23 @@ def no_tool_outlives_its_turn(history: History) -> None:
             mine = {call for call in intended - over if call.startswith(f"{entry.turn}.")}
             lost = any(isinstance(one, e.Recovered) for one in before)
             assert not mine or lost, f"{mine} run after {entry}"
+
+
+def what_changes_files_runs_alone(history: History, is_mutating: Callable[[str], bool]) -> None:
+    """A call that may change files runs alone; those that only look run side by side."""
+    running: dict[str, str] = {}
+    for _, entry, _ in appended(history):
+        match entry:
+            case e.ToolIntended(call=call, tool=tool):
+                running[call] = tool
+                is_alone = len(running) == 1 or not any(map(is_mutating, running.values()))
+                assert is_alone, f"at once: {', '.join(running.values())}"
+            case e.ToolEnded(call=call) | e.ToolRefused(call=call):
+                running.pop(call, None)
+            case e.TurnStarted() | e.Recovered():
+                running.clear()
+            case _:
+                pass
 
 
 def planned_cancels_end_the_turn(history: History) -> None:

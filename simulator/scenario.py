@@ -26,6 +26,7 @@ from .promises import (
     check_replay,
     check_state,
     check_stops_are_prompt,
+    what_changes_files_runs_alone,
 )
 from .session import AGENTS, SimulationPlan
 from .writer import Failure
@@ -113,6 +114,7 @@ class Scenario:
         for session, history in program.chronicle.of.items():
             end = () if self._is_alive(session) else (Crashed(),)  # it failed with its supervisor
             check_history([*history, *end], is_child=session != ROOT)
+            what_changes_files_runs_alone(history, program.environment.tool_policy.is_mutating)
         deliveries = program.environment.deliveries
         check_families(program.chronicle, self.plan.delegation.detached, deliveries)
         is_unlimited = not self.plan.limits.max_tokens  # else that stops children, too

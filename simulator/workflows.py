@@ -22,8 +22,10 @@ from ..machines.effects import CallModel, RunTool
 from ..machines.lifecycles import RUN
 from ..machines.messages import (
     Answer,
+    ImportedItem,
     Interrupt,
     QueueChange,
+    QueueImport,
     ResumeQueue,
     Suspend,
     UserMessage,
@@ -66,6 +68,14 @@ MOST_ROUNDS = 200
 COMMANDS = (Kind.RUN, Kind.SHELL, Kind.CALL)
 Included = Callable[[str, WorkflowSpec], WorkflowSpec]
 """Finds the workflow that a step of another names."""
+_CHANGES = (
+    QueueChange(op="hold"),
+    QueueChange(op="release"),
+    QueueChange(op="withdraw"),
+    QueueChange(op="clear"),
+    QueueImport(items=(ImportedItem(text="saved words", is_interrupted=True),)),
+)
+"""What a person may do to the queue of a run: to the run itself, and to what is said to it."""
 _QUOTED = re.compile(r"'([^'\n]{1,40})'|\"([^\"\n]{1,40})\"")
 
 
@@ -238,8 +248,7 @@ class Operator:
         if dice < 0.75:
             return self._steer()
         if dice < 0.85:
-            op: Any = self._dice.choice(("hold", "release"))
-            return QueueChange(op=op)
+            return self._dice.choice(_CHANGES)
         if dice < 0.97:
             return ResumeQueue()
         return Suspend(cause=self._dice.choice(("exit", "signal")))
@@ -407,6 +416,8 @@ class WorkflowScenario:
                 program.say(TryAgain())
             return self.tries >= 0
         if run is not None and (unknown := tuple(run.unknown())):
+            if self.dice.random() < 0.3:
+                program.say(ResumeQueue())  # refused, unless all of it may be repeated
             program.say(Reopen(work=unknown, is_done=self.dice.random() < 0.3))
         if record.queue.items:
             program.say(ResumeQueue())
@@ -436,6 +447,7 @@ def check_run(run: SimulatedRun, history: list[Happening]) -> None:
     steps_wait_for_their_needs(run.spec, journal)
     done_work_is_done_once(journal)
     attempts_keep_their_bounds(run.spec, journal)
+    a_step_is_done_with_all_its_work(journal)
     the_end_fits_the_steps(run.spec, journal)
     every_step_can_be_filled_in(run.spec, history)
 
@@ -539,6 +551,27 @@ def attempts_keep_their_bounds(spec: WorkflowSpec, journal: list[e.Entry]) -> No
                 running.clear()
             case e.Stopped(turn=turn) if turn:
                 running.clear()
+            case _:
+                pass
+
+
+def a_step_is_done_with_all_its_work(journal: list[e.Entry]) -> None:
+    """A step is done when each of its items is; of unknown work a person has said so."""
+    counts, done = dict[str, int](), dict[str, set[int]]()
+    for entry in journal:
+        match entry:
+            case e.StepStarted(step=name, items=items) if name not in counts:
+                counts[name] = 1 if items is None else len(items)
+            case e.ItemEnded(step=name, index=index, status="ok"):
+                done.setdefault(name, set()).add(index)
+            case e.ItemReopened(step=name, index=index, is_done=True):
+                done.setdefault(name, set()).add(index)
+            case e.StepReopened(step=name, is_anew=True):
+                counts.pop(name, None)
+                done.pop(name, None)
+            case e.StepEnded(step=name, status="done"):
+                left = counts[name] - len(done.get(name, ()))
+                assert not left, f"step `{name}` is done though {left} of its items are not"
             case _:
                 pass
 

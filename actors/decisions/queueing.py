@@ -294,7 +294,7 @@ def change(record: SessionRecord, message: QueueChange) -> Decision:
         case "release":
             return replace(_released(record), reply=answer())
         case "withdraw":
-            return _without_talks(record, withdraw(queue, message.number))
+            return _without_talks(record, _but_the_run(record, withdraw(queue, message.number)))
         case "clear":
             return _clear(record)
         case "edit":
@@ -322,9 +322,21 @@ def _steer(record: SessionRecord, message: QueueChange) -> Decision:
 def _clear(record: SessionRecord) -> Decision:
     live = record.queue.live()
     gone = [item for item in live if item.state != "running" and not item.for_children]
+    gone = [item for item in gone if not _is_of_run(record, item)]
     entries = tuple(e.Withdrawn(item=item.id) for item in gone)
     reply = answer(withdrawn=[item.number for item in gone])
     return _without_talks(record, Decision(reply=reply, entries=entries))
+
+
+def _but_the_run(record: SessionRecord, found: Decision) -> Decision:
+    """Refuse to take back the item that is a run: nothing else could continue the run."""
+    for entry in found.entries:
+        if isinstance(entry, e.Withdrawn) and _is_of_run(record, record.queue.items[entry.item]):
+            number = record.queue.items[entry.item].number
+            return refusal(
+                f"#{number} is the run: `steersman run --resume {record.id}` continues it"
+            )
+    return found
 
 
 def _without_talks(record: SessionRecord, found: Decision) -> Decision:
@@ -426,9 +438,7 @@ def _missed(record: SessionRecord) -> tuple[e.Entry, ...]:
             item=item.id, why=f"{' and '.join(item.for_children)} ended first", past_hold=past_hold
         )
         for item in record.queue.special()
-        if item.state == "pending"
-        and item.for_children
-        and all(place == "-" for place in item.for_children.values())
+        if item.for_children and all(place == "-" for place in item.for_children.values())
     )
 
 
@@ -466,7 +476,7 @@ def _next_turn(record: SessionRecord, environment: Environment) -> tuple[e.Entry
     item = record.queue.next_item()
     if item is None or not _may_start(record, environment):
         return ()
-    if record.run is not None and not _is_of_run(record, item):
+    if record.run is not None and (item := _next_of_run(record)) is None:
         return hold(record.queue, "interrupt", is_all=True)
     if item.goal and item.state == "pending" and not _goal_may_act(record, item.goal):
         return ()  # a person may resume its interrupted turn all the same
@@ -512,8 +522,19 @@ def _goal_may_act(record: SessionRecord, name: str) -> bool:
     return is_its and goal is not None and goal.epoch >= record.cancelled.get(Relation.GOAL, 0)
 
 
+def _next_of_run(record: SessionRecord) -> ItemRecord | None:
+    """Return the item that is the run, if it may run now; what people said waits for its agents."""
+    queue = record.queue
+    for item in queue.live():
+        waits = item.state == "pending" and not item.is_steer and not queue.holds(item)
+        is_resumed = item.state == "interrupted" and item.is_next
+        if (waits or is_resumed) and not item.editor and _is_of_run(record, item):
+            return item
+    return None
+
+
 def _is_of_run(record: SessionRecord, item: ItemRecord) -> bool:
-    """Whether a turn of a run is the run itself; what people said waits for its agents."""
+    """Whether an item is the run of its session; no other item of that session begins a turn."""
     run = record.run
     is_run = run is not None and (run.item in ("", item.id) or item.purpose == AGAIN)
     return is_run and run is not None and run.state not in RUN.final

@@ -150,8 +150,7 @@ def ended(
 ) -> Decision:
     """End the turn without a stop."""
     turn = record.turns[record.turn]
-    item = record.queue.items.get(turn.item)
-    owes_word = bool(ending.reason) and not (item is not None and item.purpose)
+    owes_word = bool(ending.reason) and not record.queue.items[turn.item].purpose
     text = ending.said or f"[{ending.reason}]"
     messages = (ChatMessage(role="assistant", text=text),) if owes_word else ()
     over = e.TurnEnded(

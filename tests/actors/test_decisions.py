@@ -1,31 +1,30 @@
 """Single decisions: what is decided about a record, without an actor that carries it out."""
 
-import re
-from pathlib import Path
+from copy import copy
 from typing import Any
 
 import pytest
-from simulation.single import TOOLS, has, program, run, say
+from msgspec.structs import replace
+from simulation.single import TOOLS, asking, has, kinds, program, run, say
 
 from steersman.actors.decisions import (
     calls,
     compacting,
-    goals,
     queueing,
     rearrangement,
     reverting,
     routing,
     running,
     stopping,
+    turning,
 )
 from steersman.actors.ledger import Outbox, OutboxItem
 from steersman.journal import entries as e
 from steersman.journal.record import CancelRecord
 from steersman.journal.turn_record import CallRecord
+from steersman.machines.conversation import ChatMessage, ToolRequest
 from steersman.machines.delivery import Relation
 from steersman.machines.disposition import Intent
-from steersman.machines.goal_messages import ChangeGoal, SetGoal
-from steersman.machines.lifecycles import REASONS
 from steersman.machines.messages import (
     Compact,
     Interrupt,
@@ -35,20 +34,10 @@ from steersman.machines.messages import (
     UserMessage,
 )
 from steersman.machines.policy import CompactionPolicy
-from steersman.machines.port_results import ModelFailed
+from steersman.machines.port_results import AgentCalled, ModelFailed
 from steersman.machines.transient_events import MessageRejected
 from steersman.machines.workflow_messages import Reopen
 from steersman.simulator.program import SimulatedProgram
-
-ACTORS = Path(__file__).resolve().parents[2] / "actors"
-
-
-def asking(**settings: Any) -> SimulatedProgram:
-    """Begin a program whose first turn asks its model."""
-    made = program(**settings)
-    say(made, "work", client_id="c1")
-    run(made, lambda: bool(made.ports.models))
-    return made
 
 
 def queued(made: SimulatedProgram, text: str) -> None:
@@ -56,11 +45,6 @@ def queued(made: SimulatedProgram, text: str) -> None:
     count = len(made.record.queue.waiting())
     made.say(UserMessage(type="normal", content=text, intent=Intent.EXPLICIT_QUEUE))
     run(made, lambda: len(made.record.queue.waiting()) > count)
-
-
-def kinds(decision: Any) -> list[type[Any]]:
-    """Return the types of what a decision writes."""
-    return [type(entry) for entry in decision.entries]
 
 
 # The queue ----------------------------------------------------------------------------------------
@@ -79,6 +63,64 @@ def test_a_withdrawal_names_what_it_took() -> None:
     queued(made, "later")
     reply = rearrangement.withdraw(made.record.queue, 2).reply
     assert (reply["withdrawn"], reply["text"]) == ([2], "later")
+
+
+def test_a_message_that_another_replaced_can_be_withdrawn_by_its_number() -> None:
+    """Its turn was stopped for the other; it waits apart, until a person wants it or not."""
+    made = asking()
+    say(made, "instead")
+    run(made, has(made, e.Interrupted))
+    assert [item.id for item in made.record.queue.superseded()] == ["m1"]
+    decision = rearrangement.withdraw(made.record.queue, 1)
+    assert decision.entries == (e.Withdrawn(item="m1"),)
+
+
+def test_what_was_stopped_for_a_message_goes_back_with_it() -> None:
+    """Of the messages whose turns were replaced only the newest is offered again."""
+    made = asking()
+    for text in ("instead", "or rather"):
+        count = len(made.record.queue.superseded())
+        made.timeline.now += 1.0
+        say(made, text)
+        run(made, lambda count=count: len(made.record.queue.superseded()) > count)  # type: ignore[misc]
+    decision = rearrangement.take_back(made.record.queue, made.timeline.now)
+    assert decision.reply["offered"] == 2
+    assert e.Requeued(item="m2", why="taken back") in decision.entries
+
+
+@pytest.mark.parametrize("op", ["steer", "begin_edit"])
+def test_a_steer_is_neither_sent_again_nor_edited_elsewhere(op: Any) -> None:
+    """It waits for a boundary of the running turn, and the refusal says so."""
+    made = asking()
+    made.say(UserMessage(type="steer", content="also", intent=Intent.EXPLICIT_STEER))
+    run(made, lambda: len(made.record.queue.items) == 2)
+    change = QueueChange(op=op, number=2, editor="e1")
+    queue = replace(made.record.queue)
+    if op == "steer":
+        reply = rearrangement.steer(queue, change).reply
+        assert reply == {"ok": False, "reason": "#2 waits for the running turn already"}
+    else:
+        assert rearrangement.begin_edit(queue, change).reply["ok"] is True
+
+
+def test_a_wish_to_sum_up_is_not_edited() -> None:
+    """It waits like a message, and says nothing to the model that a person could change."""
+    made = asking()
+    made.say(Compact(wish=""))
+    run(made, lambda: len(made.record.queue.items) == 2)
+    change = QueueChange(op="begin_edit", number=2, editor="e1")
+    assert rearrangement.begin_edit(made.record.queue, change).reply["ok"] is False
+
+
+def test_nothing_begins_in_a_session_that_is_open_nowhere() -> None:
+    """Its queue is changed from another terminal, and runs when the session is resumed."""
+    made = asking()
+    run(made)
+    made.environment.is_offline = True
+    say(made, "later", Intent.EXPLICIT_QUEUE)
+    run(made)
+    assert [item.text for item in made.record.queue.waiting()] == ["later"]
+    assert made.record.turn == "t1"
 
 
 def test_a_waiting_message_that_is_sent_in_while_nothing_runs_passes_the_hold() -> None:
@@ -168,62 +210,6 @@ def test_a_revert_names_the_turns_that_went_on_from_others() -> None:
     assert reverting.order_of(made.record, asked).resumed == (("t2", "t1"),)
 
 
-# Goals --------------------------------------------------------------------------------------------
-
-
-def test_a_goal_can_be_paused_and_dropped_while_a_turn_runs() -> None:
-    """Only what begins one has to wait for the end of the turn."""
-    made = asking()
-    assert goals.obstacle(made.record, ChangeGoal(op="pause")) is None
-    assert goals.obstacle(made.record, ChangeGoal(op="clear")) is None
-    assert goals.obstacle(made.record, ChangeGoal(op="resume")) is not None
-    assert goals.obstacle(made.record, SetGoal(text="x")) is not None
-    assert goals.obstacle(made.record, SetGoal(text="x", is_next=True)) is None
-
-
-def test_a_pause_leaves_the_turn_of_a_goal_that_was_interrupted() -> None:
-    """It takes back what waits; a dropped goal takes back what was interrupted, too."""
-    made = program()
-    made.say(SetGoal(text="all tests pass"))
-    run(made, lambda: bool(made.ports.models))
-    made.say(Interrupt(cause="stop"))
-    run(made)
-    assert [item.state for item in made.record.queue.of_goal("g1", "interrupted")] == [
-        "interrupted"
-    ]
-    assert goals.withdrawn(made.record, "g1", "pending") == ()
-    assert goals.withdrawn(made.record, "g1") == (e.Withdrawn(item="m1"),)
-
-
-def test_every_reason_of_a_pause_has_words() -> None:
-    """What the code gives as a reason is in the table, and nothing else is."""
-    code = "\n".join(path.read_text() for path in sorted(ACTORS.rglob("*.py")))
-    given = set(re.findall(r'_pause\([^,]+, "(\w+)"', code))
-    given |= set(re.findall(r'GoalPaused\([^)]*reason="(\w+)"', code))
-    given |= set(re.findall(r'return "(interrupt|budget)", "', code))
-    assert given == set(REASONS)
-
-
-@pytest.mark.parametrize(
-    ("limit", "is_fault"),
-    [
-        ({"max_turns": 0}, True),
-        ({"max_turns": 1}, False),
-        ({"max_tokens": 0}, True),
-        ({"max_tokens": 1}, False),
-        ({"max_minutes": 0.0}, True),
-        ({"max_minutes": float("inf")}, True),
-        ({"max_minutes": 0.5}, False),
-        ({"gates": ((),)}, True),
-        ({"gates": (("",),)}, True),
-        ({"gates": (("true",),)}, False),
-    ],
-)
-def test_limits_of_a_goal_make_sense(limit: dict[str, Any], *, is_fault: bool) -> None:
-    """A goal without a turn, a token, a minute or a command as gate is refused."""
-    assert bool(goals._fault(SetGoal(text="x", **limit))) is is_fault
-
-
 # Runs, calls, compaction --------------------------------------------------------------------------
 
 
@@ -247,6 +233,42 @@ def test_an_agent_of_another_maker_gets_the_answer_of_the_person(*, is_allowed: 
     assert isinstance(decision.entries[0], e.ToolRefused) is not is_allowed
 
 
+@pytest.mark.parametrize(
+    ("tool", "asks", "follows"),
+    [
+        ("read", False, [e.ToolIntended]),
+        ("deny_write", False, [e.ToolIntended]),
+        ("read", True, [e.ToolIntended]),
+        ("ask_read", True, [e.QuestionAsked]),
+        ("deny_write", True, [e.ToolRefused]),
+    ],
+)
+def test_a_call_of_an_agent_begins_unless_it_asks(
+    tool: str, follows: list[type[Any]], *, asks: bool
+) -> None:
+    """What it does without a question has begun; of what it asks the permission rules decide."""
+    made = asking(can_ask=True)
+    request = ToolRequest(call="t1.s1.c1.1", tool=tool, arguments={}, wire_id="w1")
+    called = AgentCalled(call="t1.s1.c1", request=request, asks=asks)
+    decision = calls.agent_called(made.record.turns["t1"], called, made.environment)
+    assert kinds(decision) == [e.CallReported, *follows]
+
+
+@pytest.mark.parametrize(
+    ("state", "ends"),
+    [
+        ("requested", [e.ToolRefused]),
+        ("asking", [e.QuestionAnswered, e.ToolRefused]),
+        ("running", [e.ToolEnded]),
+        ("stopping", [e.ToolEnded]),
+    ],
+)
+def test_a_call_of_an_agent_ends_with_the_agent(state: str, ends: list[type[Any]]) -> None:
+    """What had begun has ended; what had not is skipped, and its question is withdrawn."""
+    call = CallRecord(id="c1", tool="shell", wire_id="w1", arguments={}, state=state)
+    assert [type(entry) for entry in turning._ended_inner("t1", call, "killed")] == ends
+
+
 def test_room_is_made_for_a_server_only_where_that_is_automatic() -> None:
     """A conversation that is too long for the server is summed up once, unless that was forbidden."""
     made = asking()
@@ -256,6 +278,37 @@ def test_room_is_made_for_a_server_only_where_that_is_automatic() -> None:
     )
     assert compacting.overflows(made.record, too_long, CompactionPolicy())
     assert not compacting.overflows(made.record, too_long, CompactionPolicy(is_auto=False))
+
+
+@pytest.mark.parametrize(
+    ("is_too_long", "window", "is_shortened"),
+    [(False, 0, False), (False, 100_000, False), (False, 1_000, True), (True, 100_000, False)],
+)
+def test_what_would_not_fit_is_left_out_of_the_wish_for_a_summary(
+    window: int, *, is_too_long: bool, is_shortened: bool
+) -> None:
+    """Old results of tools are left out if the whole is longer than the window; else none need be."""
+    record, policy = results_of_tools(), CompactionPolicy(window=window)
+    cut = compacting._Cut(dropped=len(record.conversation), tokens=5_000)
+    asked = compacting._question(record, cut, is_too_long, policy)
+    assert (asked[:-1] != tuple(record.conversation)) is is_shortened
+
+
+def test_what_the_server_found_too_long_is_shortened_whatever_the_estimate() -> None:
+    """Without a window that is known, some of it goes all the same."""
+    record, policy = results_of_tools(), CompactionPolicy(window=0)
+    cut = compacting._Cut(dropped=len(record.conversation), tokens=5_000)
+    asked = compacting._question(record, cut, True, policy)
+    assert asked[:-1] != tuple(record.conversation)
+
+
+def results_of_tools() -> Any:
+    """Return the record of a conversation with ten long results of tools."""
+    made = asking()
+    record = copy(made.record)
+    words = ChatMessage(role="tool", text="word " * 400, call="c")
+    record.conversation = type(record.conversation)((*record.conversation, *(words,) * 10))
+    return record
 
 
 def test_what_matters_most_is_part_of_the_wish_for_a_summary() -> None:
@@ -271,6 +324,18 @@ def test_what_matters_most_is_part_of_the_wish_for_a_summary() -> None:
         assert turn.id == "t2"
         assert ("What matters most: the names" in asked) is bool(wish)
         assert asked.startswith(compacting.ASK)
+
+
+def test_only_a_restore_that_had_begun_goes_on_after_a_crash() -> None:
+    """One that waits for its turn to end is begun then, as it would have been."""
+    made = asking()
+    made.say(Revert(scope="turn"))
+    run(made, has(made, e.RevertAsked))
+    (revert,) = made.record.reverts.values()
+    assert revert.state == "asked"
+    assert not reverting.take_up(made.record)
+    run(made, has(made, e.RevertStarted))
+    assert len(reverting.take_up(made.record).effects) == 1
 
 
 # The outbox ---------------------------------------------------------------------------------------

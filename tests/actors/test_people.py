@@ -5,20 +5,25 @@ from typing import Any
 import pytest
 from simulation.single import TALK, entries, facts, performed, program, run
 
+from steersman.actors.decisions import people
 from steersman.journal import entries as e
-from steersman.machines.delegation_messages import SideTalk
+from steersman.machines.delegation_messages import EndChild, SideTalk
 from steersman.machines.disposition import Intent
 from steersman.machines.effects import CallModel
-from steersman.machines.goal_messages import SetGoal
+from steersman.machines.goal_messages import ChangeGoal, SetGoal
 from steersman.machines.messages import (
+    Compact,
     Interrupt,
     Message,
     PolicyChange,
     QueueChange,
+    Rename,
     ResumeQueue,
+    Revert,
+    TakeBack,
     UserMessage,
 )
-from steersman.machines.people import DEFAULT_RIGHTS, FromPerson, Right
+from steersman.machines.people import DEFAULT_RIGHTS, Deed, FromPerson, Right
 from steersman.machines.transient_events import MessageRejected
 from steersman.simulator.program import SimulatedProgram
 
@@ -154,3 +159,36 @@ def test_gates_of_a_goal_need_the_right_to_approve(shared: SimulatedProgram) -> 
     order = SetGoal(text="tests pass", gates=(("rm", "-rf", "x"),))
     answer = ask(shared, of("bo", order, Right.STEER, Right.STOP))
     assert answer["reason"] == "you do not have the right `approve`"
+
+
+@pytest.mark.parametrize(
+    ("deed", "messages"),
+    [
+        (Deed.SPEAK, [SideTalk(text="why?"), ResumeQueue()]),
+        (
+            Deed.STEER,
+            [ResumeQueue(number=1), SetGoal(text="x"), ChangeGoal(op="pause"), Rename(name="x")],
+        ),
+        (Deed.STEER, [Compact(wish="")]),
+        (Deed.STOP, [Revert(scope="turn"), TakeBack(), EndChild(child="kid")]),
+        (Deed.APPROVE, [SetGoal(text="x", gates=(("true",),)), PolicyChange(busy_mode="queue")]),
+    ],
+)
+def test_each_order_needs_the_right_to_its_deed(
+    shared: SimulatedProgram, deed: Deed, messages: list[Any]
+) -> None:
+    """Speech is free; what changes the work of others, ends it, or allows more, is not."""
+    for message in messages:
+        assert people._deed(shared.record, of("bo", message))[0] is deed, message
+
+
+@pytest.mark.parametrize("op", ["withdraw", "edit", "begin_edit", "keep"])
+def test_a_message_of_another_is_changed_with_the_right_to_stop(
+    shared: SimulatedProgram, op: Any
+) -> None:
+    """One's own takes no right, and that of another is whose the refusal names."""
+    shared.say(said("bo", "b1", type="normal", content="later", intent=Intent.EXPLICIT_QUEUE))
+    run(shared, lambda: len(shared.record.queue.items) == 2)
+    change = QueueChange(op=op, number=2, text="x", editor="e")
+    assert people._deed(shared.record, of("bo", change)) == (Deed.SPEAK, "")
+    assert people._deed(shared.record, of("ann", change)) == (Deed.STOP, "bo")

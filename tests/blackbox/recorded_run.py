@@ -12,7 +12,8 @@ from typing import Any, get_args
 from blackbox.talk import behaviours, converse
 from support.driver import Chat, Gate, Place
 from support.model_server import Behaviour, ModelServer, Text, Tools
-from support.power_loss import OPTIONS, Content, Disk, Model, Operation, disks, recorded
+from support.power_loss import Content, Disk, Model, disks
+from support.recording import OPTIONS, Operation, recorded
 
 from steersman.journal.record import SessionRecord
 from steersman.journal.recovery import load_record
@@ -162,7 +163,7 @@ def wrong_file(disk: Disk, events: Sequence[Mapping[str, Any]]) -> str:
     present = dict(disk.files)
     for path in (PLACE, "project/old.txt"):
         if present.get(path) not in [state[path] for state in expected()[done:]]:
-            return f"{path} after {done} events: {(present.get(path) or b'')[:30]!r}"
+            return f"{path} after {done} events: {(present.get(path) or '')[:30]!r}"
     return ""
 
 

@@ -15,7 +15,8 @@ from blackbox.recorded_run import (
     work_on_files,
     wrong_file,
 )
-from support.power_loss import Disk, Model, Operation, disks
+from support.power_loss import Disk, Model, disks
+from support.recording import Operation
 
 pytestmark = [
     pytest.mark.slow,

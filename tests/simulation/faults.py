@@ -10,7 +10,7 @@ from simulation.planting import Plant, planted_all
 
 from steersman.actors import ledger
 from steersman.actors.children import ChildSupervisor
-from steersman.actors.decisions import children, queueing, routing, stopping, turning
+from steersman.actors.decisions import calls, children, queueing, routing, stopping, turning
 from steersman.actors.decisions.decision import Decision
 from steersman.actors.ledger import Outbox, OutboxItem
 from steersman.actors.mailbox import tell
@@ -20,6 +20,7 @@ from steersman.journal import queue_record
 from steersman.journal import record as records
 from steersman.journal.queue_record import ItemRecord, QueueRecord
 from steersman.journal.record import SessionRecord
+from steersman.journal.turn_record import CallRecord, TurnRecord
 from steersman.machines.delegation_messages import ResumeChildren
 from steersman.machines.delivery import Cause, Delivery, Relation
 from steersman.machines.effects import RunTool, StopTool
@@ -149,6 +150,12 @@ BUSY_TWICE = replace(
     ),
 )
 
+
+def _all_that_is_requested(turn: TurnRecord, _: Any) -> list[CallRecord]:
+    is_busy = any(call.state in ("asking", "running", "stopping") for call in turn.calls.values())
+    return [] if is_busy else [one for one in turn.calls.values() if one.state == "requested"]
+
+
 FAULTS: dict[str, Fault] = {
     "lets talk cancel a child": Fault(
         "for no good reason|talk stopped a child",
@@ -203,6 +210,9 @@ FAULTS: dict[str, Fault] = {
     ),
     "goes on after a tool that it was to stop after": Fault(
         "is to stop", ((stopping, "planned_stop", _none),)
+    ),
+    "runs a call that changes files beside others": Fault(
+        "at once", ((calls, "next_calls", _all_that_is_requested),)
     ),
 }
 

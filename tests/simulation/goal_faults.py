@@ -4,7 +4,7 @@ from typing import Any
 
 from simulation.faults import Fault
 
-from steersman.actors.decisions import children, goals
+from steersman.actors.decisions import children, goals, queueing, running
 from steersman.actors.decisions.goals import GoalBoundary
 from steersman.actors.goal import Goal
 from steersman.actors.mailbox import tell
@@ -36,6 +36,14 @@ def _none_is_left(_: SessionRecord) -> list[Any]:
     return []
 
 
+def _as_it_was(_: SessionRecord, found: Any) -> Any:
+    return found
+
+
+def _no_obstacle(*_: Any) -> str:
+    return ""
+
+
 def _wait_for_ever(*_: Any) -> None:
     return None
 
@@ -65,6 +73,12 @@ RUN_FAULTS: dict[str, Fault] = {
     ),
     "leaves a child whose step goes on without it": Fault(
         "no step waits for it", ((children, "given_up", _none_is_left),)
+    ),
+    "lets a person take the run itself back": Fault(
+        "the run never ends", ((queueing, "_but_the_run", _as_it_was),)
+    ),
+    "passes over work of unknown outcome": Fault(
+        "of its items are not", ((running, "obstacle", _no_obstacle),)
     ),
 }
 """Faults that runs of a workflow find."""

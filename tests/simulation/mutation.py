@@ -34,7 +34,9 @@ _ACTORS = (
     "tests/simulation/test_corners.py",
     "tests/simulation/test_deliveries.py",
 )
-_RUNS = ("tests/simulation/test_simulation.py", "tests/simulation/test_goals.py")
+_RUNS = tuple(
+    f"tests/simulation/test_{name}.py" for name in ("simulation", "goals", "workflow", "wakes")
+)
 _TABLES = ("tests/machines/test_disposition.py", "tests/machines/test_delivery.py")
 _MACHINES = ("tests/machines/test_machine.py", "tests/machines/test_machine_check.py")
 

@@ -34,7 +34,7 @@ __all__ = ["PLANTED", "Found", "Planted", "find"]
 
 WITHIN = 1_000
 """Seeds of each kind within which a fault is found."""
-_APPLY, _ENTRIES = memory._apply, memory._entries
+_APPLY, _ENTRIES = memory.apply, memory.entries_of
 
 
 def _of_a_run(seed: Any) -> WorkflowScenario:
@@ -63,24 +63,24 @@ class Found:
 # Faults of the store ------------------------------------------------------------------------------
 
 
-def _keep_all_but_the_last(stored: Any, commit: Any) -> None:
-    _APPLY(stored, commit)
+def _keep_all_but_the_last(stored: Any, commit: Any, now: float) -> None:
+    _APPLY(stored, commit, now)
     if len(stored.entries) > 5:
         stored.entries.pop()
 
 
-def _keep_nothing(stored: Any, commit: Any) -> None:
+def _keep_nothing(stored: Any, commit: Any, now: float) -> None:
     return None
 
 
-def _keep_twice(stored: Any, commit: Any) -> None:
-    _APPLY(stored, commit)
+def _keep_twice(stored: Any, commit: Any, now: float) -> None:
+    _APPLY(stored, commit, now)
     stored.entries.append(stored.entries[-1])
 
 
-def _keep_in_any_order(stored: Any, commit: Any) -> None:
+def _keep_in_any_order(stored: Any, commit: Any, now: float) -> None:
     before = len(stored.entries)
-    _APPLY(stored, commit)
+    _APPLY(stored, commit, now)
     stored.entries[before:] = reversed(stored.entries[before:])
 
 
@@ -89,11 +89,11 @@ def _read_all_but_the_last(stored: Any, after: int, upto: int) -> Any:
 
 
 STORE: dict[str, tuple[Plant, ...]] = {
-    "a commit loses its last entry": ((memory, "_apply", _keep_all_but_the_last),),
-    "a commit that was acknowledged is not kept": ((memory, "_apply", _keep_nothing),),
-    "a commit keeps its last entry twice": ((memory, "_apply", _keep_twice),),
-    "a commit keeps its entries in another order": ((memory, "_apply", _keep_in_any_order),),
-    "the newest entry is not read": ((memory, "_entries", _read_all_but_the_last),),
+    "a commit loses its last entry": ((memory, "apply", _keep_all_but_the_last),),
+    "a commit that was acknowledged is not kept": ((memory, "apply", _keep_nothing),),
+    "a commit keeps its last entry twice": ((memory, "apply", _keep_twice),),
+    "a commit keeps its entries in another order": ((memory, "apply", _keep_in_any_order),),
+    "the newest entry is not read": ((memory, "entries_of", _read_all_but_the_last),),
 }
 
 # Faults of tables and machines --------------------------------------------------------------------

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
+from steersman.actors.decisions.decision import Decision
 from steersman.actors.session import Session
 from steersman.journal import entries as e
 from steersman.machines.disposition import Intent
@@ -14,7 +15,19 @@ from steersman.simulator.ports import Chances
 from steersman.simulator.program import SimulatedProgram
 from steersman.simulator.session import SimulationPlan
 
-__all__ = ["TALK", "TOOLS", "entries", "facts", "has", "performed", "program", "run", "say"]
+__all__ = [
+    "TALK",
+    "TOOLS",
+    "asking",
+    "entries",
+    "facts",
+    "has",
+    "kinds",
+    "performed",
+    "program",
+    "run",
+    "say",
+]
 
 TALK = Chances(calls=0.0, model_fails=0.0)
 TOOLS = Chances(calls=1.0, model_fails=0.0, bad_arguments=0.0)
@@ -73,3 +86,16 @@ def performed(made: SimulatedProgram, kind: type[Any]) -> list[Any]:
     """Return the effects of a kind that reached the ports."""
     found = [one.effect for one in made.history if isinstance(one, Performed)]
     return [one for one in found if isinstance(one, kind)]
+
+
+def asking(**settings: Any) -> SimulatedProgram:
+    """Begin a program whose first turn asks its model."""
+    made = program(**settings)
+    say(made, "work", client_id="c1")
+    run(made, lambda: bool(made.ports.models))
+    return made
+
+
+def kinds(decision: Decision) -> list[type[e.Entry]]:
+    """Return the types of what a decision writes."""
+    return [type(entry) for entry in decision.entries]

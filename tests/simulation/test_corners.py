@@ -206,6 +206,7 @@ def test_what_is_always_allowed_is_journalled() -> None:
         made.say(Answer(question=asked.question, choice="always"))
         run(made, lambda: made.durable == made.record.seq and bool(made.ports.tools))
         assert entries(made, AllowanceGiven) == [AllowanceGiven(tool="ask_read", pattern="*")]
+        assert not entries(made, e.ToolRefused)
         made.crash()
         made.restart()
         assert made.record.allowed == (("ask_read", "*"),)

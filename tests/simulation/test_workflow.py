@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Iterable, Iterator
+from functools import cache
 
 import pytest
 from simulation.goal_faults import RUN_FAULTS
@@ -128,6 +129,15 @@ FOUND = {
         "fix-tests",
         1460,
     ): "a fault ends a run before the step ends that looks at the failure of another",
+    ("research", 1048377727): "an actor fails while its run is stopped, and the program dies later",
+    ("research", 984548814): "the same, with several children at work",
+    ("fix-tests", 5): "a person clears the queue of a run that was interrupted",
+    ("codemod", 27): "a person takes back the last item of the queue: the run itself",
+    (
+        "research",
+        194,
+    ): "words that were interrupted elsewhere come to a run, and are resumed with it",
+    ("goal", 287): "the same, at the run of a workflow whose agent has a goal",
     ("research", 0): "an item fails for good while another waits for its next attempt",
     ("goal", 17): "a child whose turn was stopped goes on for its goal, and its queue stays held",
     ("goal", 80): "a child's actor fails before it has set the goal that it was given",
@@ -260,6 +270,7 @@ def test_a_graph_comes_to_one_end_in_many_schedules(first: int) -> None:
     check(range(first, min(first + CHUNK, SEEDS)))
 
 
+@cache
 def played_here(name: str) -> Workflow:
     """Return a workflow of the library, or the one above whose agent has a goal."""
     if name == "goal":

@@ -37,6 +37,8 @@ def run(suite: Suite, order: Order, minutes: float) -> dict[str, Any]:
             for piece in pieces:
                 count += piece.count
                 wrong += piece.wrong
+                for fault in piece.wrong:  # hours may pass before the end
+                    print(f"found: {fault}", file=sys.stderr, flush=True)
                 figures |= piece.figures
                 is_over = minutes and time.monotonic() - began > 60 * minutes
                 if is_over or (count >= order.count and not suite.is_summed):

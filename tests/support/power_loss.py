@@ -1,161 +1,80 @@
 """What a disk may hold after the power went: a recorded run's file operations, replayed in part.
 
-`recorded` reads what strace wrote of a run. `disks` then gives, for each moment of the run, what a
-file system is allowed to have kept: of every file all that was synced, and of what was written since
-none, all, a beginning, all but one, a part chosen by chance, or a last write that is torn between two
-sectors. Of the names there are two models:
+`disks` gives, for each moment of the run, what a file system is allowed to have kept. Of every file that
+is all that was synced, and of what was written since none, all, a beginning, all but one, a part chosen
+by chance, or a last write that is torn between two sectors. Of the names there are two models:
 
 - `posix`: the names in a folder are durable with the next sync of that folder; of later changes any
   beginning may be there, folder by folder.
 - `ext4`: names change in one order for the whole file system, and any sync makes all earlier ones
   durable; the bytes of a file that was not synced may be missing all the same.
 
-Only data that is written by calls is seen, none through shared memory: SQLite's `-shm` is left out,
-which holds nothing that lasts. The scheme is that of ALICE (Pillai et al., OSDI 2014).
+A rename is there as a whole or not at all. The scheme is that of ALICE (Pillai et al., OSDI 2014), which
+tries everything that there may be of a few files with many writes each. Where there are many files, each
+is as chance will have it: `is_sampled`.
 """
 
 import os
 import random
-import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-__all__ = ["APPENDED", "OPTIONS", "Content", "Disk", "Model", "Operation", "disks", "recorded"]
+from support.recording import APPENDED, Operation
 
-CALLS = (
-    "openat,write,pwrite64,ftruncate,fsync,fdatasync,mkdirat,unlinkat,renameat,renameat2,"
-    "?mkdir,?unlink,?rmdir,?rename,fchmod,?chmod,?symlink,symlinkat"
-)
-OPTIONS = ("-ff", "-y", "-xx", "-ttt", "-T", "-s", "10000000", "-e", f"trace={CALLS}")
-"""What strace must be told, besides `-o LOG`; it then writes LOG.TID for each thread."""
+__all__ = ["Content", "Disk", "Held", "Model", "content_below", "disks"]
 
 SECTOR = 512
-APPENDED = -1
-_LINE = re.compile(r"([\d.]+) (\w+)\((.*)\) += (-?\d+)(?:<(.*)>)? <([\d.]+)>$")
-_EVENT = '"' + "".join(f"\\x{byte:02x}" for byte in b'{"type"')  # not what a tool says
-_DESCRIPTOR = re.compile(r"(?:\d+|AT_FDCWD)<(.*?)>")
+PRIVATE = 0o600
+"""The mode of a file of which nothing else is known."""
 
 Model = Literal["posix", "ext4"]
-Content = Mapping[str, bytes | None]
-"""Paths below the root: the bytes of files, none for folders."""
-
-
-@dataclass(frozen=True, order=True)
-class Operation:
-    """What happened: `kind` is said, make, folder, link, write, truncate, mode, rename, remove or sync.
-
-    It counts from `at`: a sync from its end, anything else from its begin. A sync covers what was
-    before `began`. `place` is an offset (or `APPENDED`), a size in bytes, or the bits of a mode; `to`
-    a rename's target; `data` what is written, or a link's text.
-    """
-
-    at: float
-    began: float = field(compare=False)
-    kind: str = field(compare=False)
-    name: str = field(compare=False, default="")
-    place: int = field(compare=False, default=0)
-    data: bytes = field(compare=False, default=b"", repr=False)
-    to: str = field(compare=False, default="")
+Held = bytes | str | None
+"""The bytes of a file, the target of a link, none for a folder."""
+Content = Mapping[str, Held]
+"""What is there, by its path below the root."""
 
 
 @dataclass(frozen=True)
 class Disk:
-    """Files and folders by name, and how many operations of the run had begun when the power went."""
+    """What is there by its path, and how many operations of the run had begun when the power went.
+
+    `modes` are those of files that are not `PRIVATE`.
+    """
 
     moment: int
-    files: tuple[tuple[str, bytes | None], ...] = field(repr=False)
+    files: tuple[tuple[str, Held], ...] = field(repr=False)
+    modes: tuple[tuple[str, int], ...] = field(default=(), repr=False)
 
     def write(self, root: Path) -> None:
-        """Make these files and folders in a folder."""
-        for name, data in self.files:
-            if data is None:
-                (root / name).mkdir(mode=0o700)
-            else:
-                (root / name).write_bytes(data)
+        """Make these files, links and folders in a folder, which is made if it is not there."""
+        root.mkdir(exist_ok=True)
+        modes = dict(self.modes)
+        for name, held in self.files:
+            match held:
+                case None:
+                    (root / name).mkdir(mode=0o700)
+                case str():
+                    (root / name).symlink_to(held)
+                case bytes():
+                    (root / name).write_bytes(held)
+                    (root / name).chmod(modes.get(name, PRIVATE))
 
 
-# Recording ----------------------------------------------------------------------------------------
-
-
-def recorded(log: Path, root: Path, is_wanted: Callable[[str], bool]) -> list[Operation]:
-    """Read what was done to the wanted paths below a root, and what was said, in order."""
-    found: list[Operation] = []
-    for file in log.parent.glob(f"{log.name}.*"):
-        for line in file.read_text().splitlines():
-            parts = _LINE.match(line)
-            operation = _operation(parts) if parts and int(parts[4]) >= 0 else None
-            if operation is None:
-                continue
-            if operation.kind != "said":
-                operation = _below(operation, root)
-            if operation.kind == "said" or is_wanted(operation.name):
-                found.append(operation)
-    return sorted(found)
-
-
-def _below(one: Operation, root: Path) -> Operation:
-    names = [os.path.relpath(path, root) if path else "" for path in (one.name, one.to)]
-    return Operation(one.at, one.began, one.kind, names[0], one.place, one.data, names[1])
-
-
-def _operation(line: re.Match[str]) -> Operation | None:
-    began, call, result = float(line[1]), line[2], int(line[4])
-    parts = line[3].split(", ")
-    descriptor = _DESCRIPTOR.match(parts[0])
-    path = _text(descriptor[1]) if descriptor else ""
-    match call.removesuffix("at").removesuffix("at2"):
-        case "open" if "O_TRUNC" in line[3]:
-            return Operation(began, began, "make", _text(line[5]), 0)
-        case "open" if "O_CREAT" in line[3]:
-            return Operation(began, began, "make", _text(line[5]), APPENDED)
-        case "mkdir":
-            return Operation(began, began, "folder", _paths(parts)[0])
-        case "symlink":
-            text, new = _paths(parts)
-            return Operation(began, began, "link", new, data=os.fsencode(text))
-        case "fchmod" | "chmod":
-            return Operation(began, began, "mode", path or _paths(parts)[0], int(parts[1], 8))
-        case "unlink" | "rmdir":
-            return Operation(began, began, "remove", _paths(parts)[0])
-        case "rename":
-            old, new = _paths(parts)
-            return Operation(began, began, "rename", old, to=new)
-        case "write" if line[3].startswith("1<") and parts[1].startswith(_EVENT):
-            return Operation(began, began, "said", data=_bytes(parts[1]))
-        case "write" if path.startswith("/"):
-            return Operation(began, began, "write", path, APPENDED, _bytes(parts[1])[:result])
-        case "pwrite64":
-            data = _bytes(parts[1])
-            assert len(data) == result, f"`{path}` was written in part"
-            return Operation(began, began, "write", path, int(parts[3]), data)
-        case "ftruncate":
-            return Operation(began, began, "truncate", path, int(parts[1]))
-        case "fsync" | "fdatasync":
-            return Operation(began + float(line[6]), began, "sync", path)
-        case _:
-            return None
-
-
-def _paths(parts: Sequence[str]) -> list[str]:
-    """Return the whole paths that a call names, each relative to the descriptor before it."""
-    found: list[str] = []
-    here = ""
-    for part in parts:
-        if descriptor := _DESCRIPTOR.match(part):
-            here = _text(descriptor[1])
-        elif part.startswith('"'):
-            found.append(os.path.join(here, _text(part.strip('"'))))
-    return found
-
-
-def _bytes(quoted: str) -> bytes:
-    return bytes.fromhex(quoted.strip('"').replace("\\x", ""))
-
-
-def _text(escaped: str) -> str:
-    return os.fsdecode(_bytes(escaped)) if escaped.startswith("\\x") else escaped
+def content_below(root: Path) -> tuple[Content, dict[str, int]]:
+    """Read what is there before a run: everything below a folder, and the modes of its files."""
+    found: dict[str, Held] = {}
+    modes: dict[str, int] = {}
+    for path in root.rglob("*"):
+        name = str(path.relative_to(root))
+        if path.is_symlink():
+            found[name] = os.readlink(path)
+        elif path.is_dir():
+            found[name] = None
+        else:
+            found[name], modes[name] = path.read_bytes(), path.stat().st_mode & 0o7777
+    return found, modes
 
 
 # What is durable ----------------------------------------------------------------------------------
@@ -164,9 +83,10 @@ def _text(escaped: str) -> str:
 class _File:
     """One file, whatever its name: what is durable of it, and what was done to it since."""
 
-    def __init__(self, base: bytes = b"") -> None:
+    def __init__(self, base: bytes = b"", mode: int = PRIVATE) -> None:
         self.base = base
         self.since: list[Operation] = []
+        self.mode = self.sure_mode = mode
 
     @property
     def now(self) -> bytes:
@@ -177,6 +97,7 @@ class _File:
         """Make durable what was done before."""
         self.base = _applied(self.base, [one for one in self.since if one.at < began])
         self.since = [one for one in self.since if one.at >= began]
+        self.sure_mode = self.mode
 
     def variants(self, chance: random.Random) -> Iterator[bytes]:
         """Give what may be there of it: first nothing of the new, then all, then parts."""
@@ -189,6 +110,13 @@ class _File:
             yield _applied(self.base, [*self.since[:number], _torn(self.since[number], chance)])
         for _ in range(min(count, 8)):
             yield _applied(self.base, [one for one in self.since if chance.random() < 0.5])
+
+    def sample(self, chance: random.Random) -> bytes:
+        """Return one of the things that may be there: what was sure, all, a half, or zeros."""
+        now = self.now
+        if not self.since and self.sure_mode == self.mode:
+            return now
+        return chance.choice((self.base, now, now[: len(now) // 2], bytes(len(now))))
 
 
 def _applied(data: bytes, operations: Sequence[Operation]) -> bytes:
@@ -211,9 +139,6 @@ def _torn(one: Operation, chance: random.Random) -> Operation:
     return Operation(one.at, one.began, one.kind, one.name, one.place, data)
 
 
-_Names = dict[str, "_File | _Folder"]
-
-
 class _Folder:
     """A folder: its names as they are, and as they are sure to be."""
 
@@ -222,26 +147,42 @@ class _Folder:
         self.now: _Names = {}
 
 
+_Node = _File | _Folder | str
+"""A file, a folder, or the target of a link."""
+_Names = dict[str, _Node]
+
+
 @dataclass(frozen=True, eq=False)
 class _Change:
-    """Names of one folder that changed together at a time; none stands for one that went."""
+    """Names that changed together at a time, of one or two folders; none stands for one that went.
+
+    Its place in the order of changes is in the first of them.
+    """
 
     at: float
-    folder: _Folder
-    names: dict[str, "_File | _Folder | None"]
+    names: tuple[tuple[_Folder, str, _Node | None], ...]
+
+    @property
+    def folder(self) -> _Folder:
+        """The folder in whose order it is."""
+        return self.names[0][0]
+
+    def is_in(self, node: _Node | None) -> bool:
+        """Whether it changes a name in this folder."""
+        return any(folder is node for folder, _, _ in self.names)
 
 
 class _Volume:
     """The tree while the run goes on, with the changes of names that are not sure yet, in order."""
 
-    def __init__(self, before: Content, model: Model) -> None:
+    def __init__(self, before: Content, modes: Mapping[str, int], model: Model) -> None:
         self._top = _Folder()
         self._model = model
         self._changes: list[_Change] = []
-        for path, data in sorted(before.items()):
-            node = _Folder() if data is None else _File(data)
+        for path, held in sorted(before.items()):
+            node = _File(held, modes.get(path, PRIVATE)) if isinstance(held, bytes) else held
             folder, name = self._home(path)
-            folder.sure[name] = folder.now[name] = node
+            folder.sure[name] = folder.now[name] = _Folder() if node is None else node
 
     def _home(self, path: str) -> tuple[_Folder, str]:
         *parents, name = path.split("/")
@@ -258,61 +199,75 @@ class _Volume:
         node = self._top if name == "." else folder.now.get(name)
         match one.kind, node:
             case "make", None:
-                self._change(one.at, folder, {name: _File()})
+                self._change(one.at, (folder, name, _File()))
             case "make", _File() if one.place == 0:
                 node.since.append(Operation(one.at, one.began, "truncate", one.name, 0))
             case "folder", _:
-                self._change(one.at, folder, {name: _Folder()})
+                self._change(one.at, (folder, name, _Folder()))
+            case "link", _:
+                self._change(one.at, (folder, name, os.fsdecode(one.data)))
             case "remove", _:
-                self._change(one.at, folder, {name: None})
+                self._change(one.at, (folder, name, None))
             case "rename", _:
-                target, new = self._home(one.to)
-                if target is folder:
-                    self._change(one.at, folder, {name: None, new: node})
-                else:
-                    self._change(one.at, target, {new: node})
-                    self._change(one.at, folder, {name: None})
+                self._change(one.at, (*self._home(one.to), node), (folder, name, None))
             case (("write" | "truncate"), _File()):
                 node.since.append(one)
+            case "mode", _File():
+                node.mode = one.place
             case "sync", _:
                 self._sync(node, one.began)
             case _:
                 return
 
-    def _change(
-        self, at: float, folder: _Folder, names: dict[str, "_File | _Folder | None"]
-    ) -> None:
-        _put(folder.now, names)
-        self._changes.append(_Change(at, folder, names))
+    def _change(self, at: float, *names: tuple[_Folder, str, _Node | None]) -> None:
+        for folder, name, node in names:
+            _put(folder.now, name, node)
+        self._changes.append(_Change(at, names))
 
-    def _sync(self, node: "_File | _Folder | None", began: float) -> None:
+    def _sync(self, node: _Node | None, began: float) -> None:
         if isinstance(node, _File):
             node.sync(began)
-        is_all = self._model == "ext4"
         left: list[_Change] = []
         for change in self._changes:
-            if change.at < began and (is_all or change.folder is node):
-                _put(change.folder.sure, change.names)
+            if change.at < began and (self._model == "ext4" or change.is_in(node)):
+                for folder, name, inner in change.names:
+                    _put(folder.sure, name, inner)
             else:
                 left.append(change)
         self._changes = left
 
-    def disks(self, chance: random.Random) -> Iterator[dict[str, bytes | None]]:
+    def pictures(self, chance: random.Random) -> Iterator["_Picture"]:
         """Give every combination of names that may be there with one file varied, others old or new."""
         for changes in self._kept():
-            names: dict[int, _Names] = {}
-            for change in changes:
-                known = names.setdefault(id(change.folder), dict(change.folder.sure))
-                _put(known, change.names)
-            found = dict(self._walk(self._top, "", names))
-            old = {path: node.base if node else None for path, node in found.items()}
-            new = {path: node.now if node else None for path, node in found.items()}
-            yield old
-            yield new
+            found = dict(self._walk(changes))
+            modes = _modes(found)
+            old = {path: _held(node, is_new=False) for path, node in found.items()}
+            new = {path: _held(node, is_new=True) for path, node in found.items()}
+            yield _picture(old, modes)
+            yield _picture(new, modes)
             for path, node in found.items():
-                for data in node.variants(chance) if node and node.since else ():
-                    yield {**old, path: data}
-                    yield {**new, path: data}
+                for data in node.variants(chance) if isinstance(node, _File) and node.since else ():
+                    yield _picture({**old, path: data}, modes)
+                    yield _picture({**new, path: data}, modes)
+
+    def samples(self, chance: random.Random) -> Iterator["_Picture"]:
+        """Give some combinations of names that may be there, each with files as chance will have it."""
+        folders = list({id(change.folder): change.folder for change in self._changes}.values())
+        tried = [[], self._changes]
+        for folder in folders:
+            tried.append([change for change in self._changes if change.folder is folder])
+            tried.append([change for change in self._changes if change.folder is not folder])
+        for _ in folders:
+            ends = {id(folder): chance.randrange(len(self._changes) + 1) for folder in folders}
+            kept = [one for at, one in enumerate(self._changes) if at < ends[id(one.folder)]]
+            tried.append(kept)
+        for changes in tried:
+            found = dict(self._walk(changes))
+            drawn = {
+                path: node.sample(chance) if isinstance(node, _File) else _held(node, is_new=True)
+                for path, node in found.items()
+            }
+            yield _picture(drawn, _modes(found))
 
     def _kept(self) -> Iterator[list[_Change]]:
         """Give the changes of names that may have come to the disk."""
@@ -328,27 +283,57 @@ class _Volume:
                 yield own[:end]
                 yield [*own[:end], *others]
 
-    def _walk(
-        self, folder: _Folder, prefix: str, names: Mapping[int, _Names]
-    ) -> Iterator[tuple[str, _File | None]]:
-        for name, node in names.get(id(folder), folder.sure).items():
-            if isinstance(node, _File):
+    def _walk(self, changes: Sequence[_Change]) -> Iterator[tuple[str, _Node]]:
+        """Give the paths that are there if these changes came to the disk, folders first."""
+        names: dict[int, _Names] = {}
+        for change in changes:
+            for folder, name, node in change.names:
+                _put(names.setdefault(id(folder), dict(folder.sure)), name, node)
+
+        def below(folder: _Folder, prefix: str) -> Iterator[tuple[str, _Node]]:
+            for name, node in names.get(id(folder), folder.sure).items():
                 yield prefix + name, node
-            else:
-                yield prefix + name, None
-                yield from self._walk(node, f"{prefix}{name}/", names)
+                if isinstance(node, _Folder):
+                    yield from below(node, f"{prefix}{name}/")
+
+        return below(self._top, "")
 
 
-def _put(names: _Names, changes: dict[str, "_File | _Folder | None"]) -> None:
-    for name, node in changes.items():
-        if node is None:
-            names.pop(name, None)
-        else:
-            names[name] = node
+def _put(names: _Names, name: str, node: _Node | None) -> None:
+    if node is None:
+        names.pop(name, None)
+    else:
+        names[name] = node
+
+
+def _held(node: _Node, *, is_new: bool) -> Held:
+    if isinstance(node, _File):
+        return node.now if is_new else node.base
+    return node if isinstance(node, str) else None
+
+
+def _modes(found: Mapping[str, _Node]) -> tuple[tuple[str, int], ...]:
+    files = ((path, node) for path, node in found.items() if isinstance(node, _File))
+    return tuple(
+        sorted((path, node.sure_mode) for path, node in files if node.sure_mode != PRIVATE)
+    )
+
+
+_Picture = tuple[tuple[tuple[str, Held], ...], tuple[tuple[str, int], ...]]
+
+
+def _picture(files: Content, modes: tuple[tuple[str, int], ...]) -> _Picture:
+    return tuple(sorted(files.items(), key=lambda item: item[0])), modes
 
 
 def disks(
-    run: Sequence[Operation], before: Content, model: Model = "posix", seed: int = 0
+    run: Sequence[Operation],
+    before: Content,
+    model: Model = "posix",
+    seed: int = 0,
+    *,
+    modes: Mapping[str, int] | None = None,
+    is_sampled: bool = False,
 ) -> Iterator[Disk]:
     """Give each thing that the disk may hold, at any moment of a run; `before` was there, for sure.
 
@@ -356,15 +341,15 @@ def disks(
     another: then most had been said.
     """
     chance = random.Random(seed)
-    volume = _Volume(before, model)
-    possible: dict[tuple[tuple[str, bytes | None], ...], None] = {}
+    volume = _Volume(before, modes or {}, model)
+    possible: dict[_Picture, None] = {}
     for moment, one in enumerate(run, 1):
         if one.kind == "said":
             continue
         volume.take(one)
-        after = dict.fromkeys(tuple(sorted(files.items())) for files in volume.disks(chance))
-        for files in possible.keys() - after.keys():
-            yield Disk(moment - 1, files)
+        after = dict.fromkeys(volume.samples(chance) if is_sampled else volume.pictures(chance))
+        for files, known in possible.keys() - after.keys():
+            yield Disk(moment - 1, files, known)
         possible = after
-    for files in possible:
-        yield Disk(len(run), files)
+    for files, known in possible:
+        yield Disk(len(run), files, known)

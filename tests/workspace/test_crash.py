@@ -11,9 +11,9 @@ from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 
 import pytest
-from support.power_loss import OPTIONS, Operation, recorded
+from support.power_loss import content_below, disks
+from support.recording import OPTIONS, Operation, recorded
 from workspace.conftest import Agent
-from workspace.power import disks, write
 from workspace.ruin import ALL, FULL, ORDER, Origin, prepare, revert
 from workspace.tracing import CALLS, NEEDS_ROOM, STRACE, inject, run_traced
 
@@ -148,10 +148,12 @@ def recorded_restore(origin: Origin, log: Path) -> list[Operation]:
 def ends_of(origin: Origin, run: list[Operation], seed: int = 0) -> Generator[tuple[int, str]]:
     """Let the power go everywhere, at the end first; say what it came to at the next start."""
     root = origin.place.with_name("run")
-    for moment, picture in reversed(list(disks(origin.place, run, seed))):
-        write(picture, root)
+    before, modes = content_below(origin.place)
+    states = list(disks(run, before, seed=seed, modes=modes, is_sampled=True))
+    for disk in reversed(states):
+        disk.write(root)
         try:
-            yield moment, origin.check(root)
+            yield disk.moment, origin.check(root)
         finally:
             shutil.rmtree(root)
 

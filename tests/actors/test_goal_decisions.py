@@ -1,0 +1,139 @@
+"""Decisions about goals: orders, budgets, and what the turn before a boundary did."""
+
+import re
+from copy import copy
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+from simulation.single import asking, entries, has, kinds, program, run
+
+from steersman.actors.decisions import goals
+from steersman.journal import entries as e
+from steersman.journal.goal_record import GoalRecord
+from steersman.journal.turn_record import CallRecord
+from steersman.machines.goal_messages import ChangeGoal, SetGoal
+from steersman.machines.lifecycles import REASONS
+from steersman.machines.messages import Interrupt
+from steersman.machines.policy import GoalPolicy
+
+ACTORS = Path(__file__).resolve().parents[2] / "actors"
+
+
+def test_a_goal_can_be_paused_and_dropped_while_a_turn_runs() -> None:
+    """Only what begins one has to wait for the end of the turn."""
+    made = asking()
+    assert goals.obstacle(made.record, ChangeGoal(op="pause")) is None
+    assert goals.obstacle(made.record, ChangeGoal(op="clear")) is None
+    assert goals.obstacle(made.record, ChangeGoal(op="resume")) is not None
+    assert goals.obstacle(made.record, SetGoal(text="x")) is not None
+    assert goals.obstacle(made.record, SetGoal(text="x", is_next=True)) is None
+
+
+def test_a_pause_leaves_the_turn_of_a_goal_that_was_interrupted() -> None:
+    """It takes back what waits; a dropped goal takes back what was interrupted, too."""
+    made = program()
+    made.say(SetGoal(text="all tests pass"))
+    run(made, lambda: bool(made.ports.models))
+    made.say(Interrupt(cause="stop"))
+    run(made)
+    assert [item.state for item in made.record.queue.of_goal("g1", "interrupted")] == [
+        "interrupted"
+    ]
+    assert goals.withdrawn(made.record, "g1", "pending") == ()
+    assert goals.withdrawn(made.record, "g1") == (e.Withdrawn(item="m1"),)
+
+
+def test_every_reason_of_a_pause_has_words() -> None:
+    """What the code gives as a reason is in the table, and nothing else is."""
+    code = "\n".join(path.read_text() for path in sorted(ACTORS.rglob("*.py")))
+    given = set(re.findall(r'_pause\([^,]+, "(\w+)"', code))
+    given |= set(re.findall(r'GoalPaused\([^)]*reason="(\w+)"', code))
+    given |= set(re.findall(r'return "(interrupt|budget)", "', code))
+    assert given == set(REASONS)
+
+
+@pytest.mark.parametrize(
+    ("limit", "is_fault"),
+    [
+        ({"max_turns": 0}, True),
+        ({"max_turns": 1}, False),
+        ({"max_tokens": 0}, True),
+        ({"max_tokens": 1}, False),
+        ({"max_minutes": 0.0}, True),
+        ({"max_minutes": float("inf")}, True),
+        ({"max_minutes": 0.5}, False),
+        ({"gates": ((),)}, True),
+        ({"gates": (("",),)}, True),
+        ({"gates": (("true",),)}, False),
+    ],
+)
+def test_limits_of_a_goal_make_sense(limit: dict[str, Any], *, is_fault: bool) -> None:
+    """A goal without a turn, a token, a minute or a command as gate is refused."""
+    assert bool(goals._fault(SetGoal(text="x", **limit))) is is_fault
+
+
+def test_a_goal_that_is_over_is_not_replaced() -> None:
+    """It is no more than what was before: only one that is pursued or paused is cleared."""
+    made = asking()
+    run(made)
+    made.say(SetGoal(text="one"))
+    run(made, lambda: made.record.goals.is_pursued)
+    decision = goals.order(made.record, SetGoal(text="two"), made.environment.goals)
+    assert decision.reply["replaced"] == "one"
+    assert e.GoalCleared in kinds(decision)
+    made.say(ChangeGoal(op="clear"))
+    run(made, has(made, e.GoalCleared))
+    decision = goals.order(made.record, SetGoal(text="two"), made.environment.goals)
+    assert decision.reply["replaced"] is None
+    assert kinds(decision) == [e.GoalSet]
+
+
+def test_what_a_goal_does_not_say_of_its_budget_is_configured() -> None:
+    """Turns, tokens, minutes and gates: those of the goal come first."""
+    made = asking()
+    policy = GoalPolicy(max_turns=7, max_tokens=70, max_minutes=2.0, gates=(("true",),))
+    (bare,) = goals.order(made.record, SetGoal(text="x"), policy).entries
+    expected = e.GoalSet(
+        goal="g1",
+        text="x",
+        max_turns=7,
+        max_tokens=70,
+        max_seconds=120.0,
+        gates=(("true",),),
+        epoch=made.record.epoch,
+        boundary="t1",
+    )
+    assert bare == expected
+    own = SetGoal(text="x", max_turns=1, max_tokens=2, max_minutes=0.5, gates=())
+    (given,) = goals.order(made.record, own, policy).entries
+    assert given == replace(expected, max_turns=1, max_tokens=2, max_seconds=30.0, gates=())
+
+
+def test_a_goals_message_that_comes_after_its_interrupted_one_takes_its_number() -> None:
+    """The interrupted message is withdrawn; numbers begin again where no other is left."""
+    made = asking()
+    run(made)
+    made.say(SetGoal(text="all is done"))
+    run(made, lambda: made.record.turn == "t2" and bool(made.ports.models))
+    made.say(Interrupt(cause="stop"))
+    run(made)
+    made.say(ChangeGoal(op="resume"))
+    run(made, lambda: made.record.turn == "t3")
+    (gone,) = entries(made, e.Withdrawn)
+    queued = [entry for entry in entries(made, e.Queued) if entry.goal]
+    assert gone.item == queued[0].item
+    assert queued[1].number == 1
+
+
+def test_a_turn_that_delegated_may_have_changed_something() -> None:
+    """What its subagents did to the files is not known to it; a turn that only looked changed nothing."""
+    for tool, may_have in (("read", False), ("write", True), ("delegate", True)):
+        made = asking()
+        run(made)
+        call = CallRecord(id="c1", tool=tool, wire_id="w1", arguments={}, state="done")
+        record = copy(made.record)
+        record.turns = {"t1": replace(record.turns["t1"], calls={"c1": call})}
+        goal: Any = GoalRecord(id="g1", text="x", max_turns=9)
+        assert goals.rest(record, goal, made.environment).may_have_changed is may_have, tool
