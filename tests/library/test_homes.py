@@ -159,7 +159,7 @@ def test_agents_of_one_name_that_start_together_keep_their_own_tools() -> None:
     [
         (3, "3 is no home"),
         ("/proc/nowhere/home", "the folder can't be created"),
-        ("postgresql://host/db", "no store is installed for `postgresql:`"),
+        ("mariadb://host/db", "no store is installed for `mariadb:`"),
     ],
 )
 def test_a_home_that_cannot_be_is_refused(home: Any, words: str) -> None:
