@@ -18,7 +18,7 @@ from .encoding import encode, encode_commit, encode_reply
 from .lock import Owner
 from .postgres_connection import Address, PostgresConnection, check_about
 from .postgres_nodes import PostgresNodes
-from .postgres_presence import POLL, SEEN, PostgresPresence
+from .postgres_presence import GRACE, LIVE, POLL, SEEN, PostgresPresence
 from .postgres_tables import Group, GroupError
 from .store import (
     ANSWERS_KEPT,
@@ -328,14 +328,21 @@ class PostgresStore:
             after = page_end
 
     def _owners(self, condition: str, *values: str) -> dict[str, Owner]:
-        found = self._line.rows(
-            "SELECT session, pid, node, since, host FROM home.sessions JOIN home.nodes USING (node)"
-            f" WHERE {condition} AND node IN ({SEEN})",
-            *values,
+        """Map sessions to live owners; one that seems dead gets the grace to show that it lives.
+
+        Sessions without an owner may be deleted: a connection that was just reset must not look like one.
+        """
+        query = (
+            f"SELECT session, pid, node, since, host, node IN ({SEEN}) FROM home.sessions"
+            f" JOIN home.nodes USING (node) WHERE {condition} AND node IN ({LIVE})"
         )
+        found = self._line.rows(query, *values)
+        if not all(is_seen for *_, is_seen in found) and self._nodes.suspects():
+            time.sleep(GRACE)
+            found = self._line.rows(query, *values)
         return {
             session: Owner(pid=pid, node=node, started=since, host=host)
-            for session, pid, node, since, host in found
+            for session, pid, node, since, host, _ in found
         }
 
     def _is_rung(self, node: str) -> bool:

@@ -41,7 +41,8 @@ WITH live AS MATERIALIZED ({LIVE}), mail AS MATERIALIZED (
     WHERE top.place IN (%s, '') AND top.session NOT IN (SELECT root FROM owned)
     ORDER BY wanted.first NULLS LAST, top.session LIMIT %s FOR UPDATE OF top SKIP LOCKED
 ), lost AS (
-    UPDATE home.nodes SET is_lost = true WHERE node NOT IN (SELECT node FROM live)
+    UPDATE home.nodes SET is_lost = true
+    WHERE NOT is_lost AND node NOT IN (SELECT node FROM live)
 )
 UPDATE home.sessions AS member SET epoch = member.epoch + 1, node = %s
 FROM families WHERE member.root = families.root
@@ -114,7 +115,7 @@ class PostgresNodes:
         self._presence.enter(node)
         if limit <= 0:
             return []
-        if self._suspects():
+        if self.suspects():
             time.sleep(GRACE)
         with self._claiming:
             found = self._many(node, place, limit)
@@ -145,7 +146,7 @@ class PostgresNodes:
         self._presence.enter(node)
         with self._claiming:
             lease = self._claimed(session, node)
-            if lease is None and self._suspects(session):
+            if lease is None and self.suspects(session):
                 time.sleep(GRACE)
                 lease = self._claimed(session, node)
         return lease
@@ -207,7 +208,7 @@ class PostgresNodes:
         with self._mutex:
             return [(session, epoch) for session, epoch in owned if session not in self._held]
 
-    def _suspects(self, session: str = "") -> bool:
+    def suspects(self, session: str = "") -> bool:
         """Note whose locks are free; whether any of these owns something, or the session."""
         found = self._line.rows(
             "WITH suspects AS (UPDATE home.nodes SET suspected = coalesce(suspected,"

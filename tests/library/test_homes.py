@@ -159,7 +159,7 @@ def test_agents_of_one_name_that_start_together_keep_their_own_tools() -> None:
     [
         (3, "3 is no home"),
         ("/proc/nowhere/home", "the folder can't be created"),
-        ("postgresql://host/db", "no store is installed for `postgresql:`"),
+        ("mariadb://host/db", "no store is installed for `mariadb:`"),
     ],
 )
 def test_a_home_that_cannot_be_is_refused(home: Any, words: str) -> None:
@@ -508,3 +508,21 @@ def test_a_configured_model_is_asked_over_http(tmp_path: Path) -> None:
         offered = server.requests[0].body["tools"][0]["function"]
         assert (offered["name"], offered["description"]) == ("weather", weather.schema.description)
         assert server.requests[1].body["messages"][-1]["content"] == "Rome: sunny"
+
+
+def test_a_home_in_a_database_is_opened_by_its_address(postgres_url: str) -> None:
+    """What one runtime said is listed and resumed by another, which knows nothing but the address."""
+
+    async def first_one() -> str:
+        async with steersman.open(postgres_url) as runtime:
+            session = await runtime.start(agent("Rome."))
+            assert (await session.ask("Where?")).text == "Rome."
+            return session.id
+
+    async def second_one(session: str) -> str:
+        async with steersman.open(postgres_url) as runtime:
+            assert [info.id for info in runtime.sessions()] == [session]
+            resumed = await runtime.resume(session, agent=agent("Still Rome."))
+            return (await resumed.ask("And now?")).text
+
+    assert run(second_one(run(first_one()))) == "Still Rome."
