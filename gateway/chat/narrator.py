@@ -83,7 +83,7 @@ class Narrator:
                 return []
 
     def _notes(self, event: Event, text: str, about: Subject | None = None) -> list[Letter]:
-        return self._writer.write(_key(event), text, about)
+        return self._writer.write(event_key(event), text, about)
 
     async def _accepted(self, event: Event) -> list[Letter]:
         """Acknowledge a message of the room; say what was said elsewhere."""
@@ -107,7 +107,7 @@ class Narrator:
         outcome = await self._session.outcome(item)
         if event["status"] == "failed":
             return self._notes(event, f"That went wrong: {event.get('reason', '')}", about)
-        letters = self._writer.write(_key(event), outcome.text, about, kind="answer")
+        letters = self._writer.write(event_key(event), outcome.text, about, kind="answer")
         shown = stream_key(self._session.id, str(event["turn"]))
         return [replace(letters[0], replaces=shown), *letters[1:]] if letters else []
 
@@ -125,7 +125,7 @@ class Narrator:
         options = tuple(event["options"])
         ways = ", ".join(options) or "your answer"
         said = f"{text}\nAnswer with `!answer {asked} …`: {ways}"
-        letters = self._writer.write(_key(event), said, is_whole=True)
+        letters = self._writer.write(event_key(event), said, is_whole=True)
         last = letters[-1]
         asking = Outgoing(
             key=last.outgoing.key,
@@ -150,7 +150,7 @@ def _said(event: Event) -> str:
     return acknowledgement(cast("EventFields", event.data))
 
 
-def _key(event: Event) -> str:
+def event_key(event: Event) -> str:
     """Return what tells an event of a session's journal from every other; a subagent's has no number."""
     number = event.seq if event.seq is not None else event["id"]
     return f"{event.data['session']}:{number}:{event.type}"

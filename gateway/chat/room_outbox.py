@@ -61,28 +61,35 @@ class RoomOutbox:
             await self._is_unknown(stored)
             return None
         await book.mark(stored, "sending", stored.message)
-        try:
-            if stored.message and self._platform.limits.can_edit:
-                message = stored.message
-                await self._platform.change(self._room, message, sent)
-            else:
-                message = await self._platform.send(sent)
-        except NotSent as refusal:
-            if refusal.seconds:
+        [outcome] = await asyncio.gather(self._pass_on(stored), return_exceptions=True)
+        match outcome:
+            case str():
+                await book.mark(stored, "sent", outcome)
+            case NotSent() if outcome.seconds:
                 await book.mark(stored, "waiting", stored.message)
-                return refusal.seconds
-            log.warning("room %s: a message was refused: %s", self._room, refusal.message)
-            await book.mark(stored, "refused")
-            return None
-        except OSError as error:
-            log.info("room %s: a message may not have arrived: %s", self._room, error)
-            if not can_repeat:
+                return outcome.seconds
+            case NotSent():
+                log.warning("room %s: a message was refused: %s", self._room, outcome.message)
+                await book.mark(stored, "refused")
+            case OSError() if can_repeat:
+                log.info("room %s: a message is sent again: %s", self._room, outcome)
+                await book.mark(stored, "waiting", stored.message)
+                return 0.0
+            case OSError():
+                log.info("room %s: a message may not have arrived: %s", self._room, outcome)
                 await self._is_unknown(stored)
-                return None
-            await book.mark(stored, "waiting", stored.message)
-            return 0.0
-        await book.mark(stored, "sent", message)
+            case _:  # tried again it would fail again, and end the gateway each time
+                log.error("room %s: a message cannot be sent", self._room, exc_info=outcome)
+                await book.mark(stored, "refused")
         return None
+
+    async def _pass_on(self, stored: Stored) -> str:
+        """Send a message, or change the one that it takes the place of; return its id."""
+        sent = stored.letter.outgoing
+        if stored.message and self._platform.limits.can_edit:
+            await self._platform.change(self._room, stored.message, sent)
+            return stored.message
+        return await self._platform.send(sent)
 
     async def _is_unknown(self, stored: Stored) -> None:
         """Say that it is not known whether a message arrived; it is not said twice unasked."""

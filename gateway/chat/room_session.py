@@ -10,11 +10,12 @@ from typing import Never
 
 from ...machines.errors import SteersmanError, UsageError
 from ...machines.people import Person
+from ..event_feed import Event
 from ..library import Home, SessionHandle
-from .book import Book
+from .book import Book, Letter
 from .letter_writer import LetterWriter
 from .live_answer import LiveAnswer
-from .narrator import Narrator, client_id
+from .narrator import Narrator, client_id, event_key
 from .platform import Platform
 from .platform_parts import pauses
 from .room_options import RoomOptions
@@ -115,10 +116,21 @@ class RoomSession:
                 live.hear(event.data)
                 if event.seq is None and event.get("parent") is None:
                     continue
-                if letters := await narrator.letters(event):
+                if letters := await self._letters(narrator, event):
                     # the entry may have more events: they are looked at again, and known by their keys
                     told = room if event.seq is not None else ""
                     await book.write(*letters, room=told, seq=(event.seq or 1) - 1)
                     self.posted.set()
         finally:
             await live.aclose()
+
+    async def _letters(self, narrator: Narrator, event: Event) -> list[Letter]:
+        """Return what is to be said of an event; a mistake here does not come again at each start."""
+        [letters] = await asyncio.gather(narrator.letters(event), return_exceptions=True)
+        if isinstance(letters, list):
+            return letters
+        if isinstance(letters, SteersmanError):
+            raise letters
+        log.error("room %s: %s cannot be told", self._room, event, exc_info=letters)
+        text = f"There is something that I cannot show (`{event.type}`); my log says more."
+        return self._writer.write(event_key(event), text)

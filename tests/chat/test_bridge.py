@@ -306,6 +306,22 @@ def test_no_room_runs_a_command_of_ones_own(desk: Desk) -> None:
     assert not list(desk.place.folder.rglob("stolen"))
 
 
+def test_a_message_that_cannot_be_sent_does_not_hold_up_the_next(desk: Desk) -> None:
+    """A mistake of the platform with one message is logged, and does not end the gateway."""
+    desk.answers(Text("The first."), Text("The second."))
+
+    async def story() -> None:
+        server = Server()
+        server.faults = [(ValueError("planted"), False)]
+        async with desk.gateway(server, is_idempotent=True):
+            await server.say("@ann", "one")
+            await server.say("@ann", "two")
+            await server.seen("The second.")
+            assert server.faults == []
+
+    play(story())
+
+
 def test_a_gap_is_said(desk: Desk) -> None:
     """Where the platform keeps nothing, people learn since when they were not heard."""
     desk.answers(Text("x"))
