@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import pykka
 from pykka import ActorRef, ActorRegistry, ThreadingFuture
 
-from ..machines.internal_messages import Down, Kill
+from ..machines.internal_messages import Down, Kill, Mailed, mailed
 from ..machines.value import Value
 from .mailbox import Mailbox, tell
 
@@ -126,7 +126,7 @@ class Actor(pykka.Actor):
         return limit
 
     def _handle(self, envelope: Envelope[Any]) -> None:
-        message, future = envelope.message, envelope.reply_to
+        message, future = _opened(envelope)[0], envelope.reply_to
         kind = type(message).__name__
         self.last_message = self.last_message if kind == "Inspect" else kind
         self.envelope = envelope
@@ -204,11 +204,23 @@ class Actor(pykka.Actor):
         tell(self.supervisor, down)
 
 
+def posted_of(actor: Actor) -> int:
+    """Return the id of the message that an actor handles, if it came from a mailbox; else 0."""
+    return _opened(actor.envelope)[1] if actor.envelope is not None else 0
+
+
+def _opened(envelope: Envelope[Any]) -> tuple[Any, int]:
+    """Return the message in an envelope, and its id if it came from the session's mailbox, else 0."""
+    message = envelope.message
+    return (message.message, message.posted) if isinstance(message, Mailed) else (message, 0)
+
+
 def _answer(envelope: Envelope[Any], response: Any) -> None:
     """Reply to the sender with what a handler has returned, or have another actor do that."""
     if isinstance(response, Forward):
         if response.message is not None:
-            envelope = type(envelope)(response.message, envelope.reply_to)
+            instead = mailed(response.message, _opened(envelope)[1])
+            envelope = type(envelope)(instead, envelope.reply_to)
         response.ref.actor_inbox.put(envelope)
     elif envelope.reply_to is not None and response is not LATER:
         envelope.reply_to.set(response)

@@ -26,13 +26,18 @@ Of a session with children it is taken when as many entries have come as there a
 
 
 class Owned(Struct, kw_only=True, eq=False):
-    """A session that this process owns, and what of it is not with the writer yet."""
+    """A session that this process owns, and what of it is not with the writer yet.
+
+    `unread` are the messages of its mailbox that are being decided, `consumed` those that have been.
+    """
 
     lease: Lease
     tell: Callable[[Any], None]
     record: SessionRecord | None = None
     entries: list[StoredEntry] = field(default_factory=list[StoredEntry])
     snapshot_seq: int = 0
+    unread: set[int] = field(default_factory=set[int])
+    consumed: list[int] = field(default_factory=list[int])
 
 
 Token = tuple[Owned, int]
@@ -48,36 +53,79 @@ class Submit(Protocol):
 
 
 class Commits:
-    """The journal as the session actors see it; `flush` belongs after each pass."""
+    """The journal as the session actors see it; `flush` belongs after each pass.
+
+    `claimed` are the leases of sessions that are owned, and not open yet.
+    """
 
     def __init__(self, submit: Submit) -> None:
         self._submit = submit
         self._owned: dict[str, Owned] = {}
         self._dirty: dict[str, Owned] = {}
+        self.claimed: dict[str, Lease] = {}
+        self._is_fenced = False
 
     def own(self, lease: Lease, tell: Callable[[Any], None], seq: int) -> None:
         """Begin to journal a session, whose newest entry is `seq`; `tell` reaches its actor."""
-        self._owned[lease.session] = Owned(lease=lease, tell=tell, snapshot_seq=seq)
+        before = self._owned.get(lease.session)
+        unread = before.unread if before is not None else set[int]()
+        self._owned[lease.session] = Owned(lease=lease, tell=tell, snapshot_seq=seq, unread=unread)
 
     def disown(self, session: str) -> Lease | None:
         """Stop journalling a session and return its lease."""
         owned = self._owned.pop(session, None)
         return owned.lease if owned else None
 
-    def append(self, entry: StoredEntry, record: SessionRecord) -> None:
-        """Take the newest entry of a session; it is submitted at the end of the pass."""
+    def fence(self, reason: str, hint: str) -> None:
+        """Submit nothing more, and send every session the news: another process may own it by now."""
+        self._is_fenced = True
+        broke = StoreBroke(reason=reason, hint=hint, is_lease_lost=True)
+        for owned in list(self._owned.values()):
+            owned.tell(broke)
+
+    def unfence(self) -> None:
+        """Submit again what is decided from now on, in sessions that were claimed again."""
+        self._is_fenced = False
+
+    def hand_out(self, session: str, posted: int) -> Lease | None:
+        """Note that a message of a session's mailbox is decided from now on, under the lease returned.
+
+        None if the session is not owned.
+        """
+        owned = self._owned.get(session)
+        if owned is None:
+            return None
+        owned.unread.add(posted)
+        return owned.lease
+
+    def take_back(self, session: str, posted: int) -> None:
+        """Note that no later decision is about a message of a session's mailbox. Idempotent."""
+        if (owned := self._owned.get(session)) is not None:
+            owned.unread.discard(posted)
+
+    def append(self, entry: StoredEntry, record: SessionRecord, posted: int = 0) -> None:
+        """Take the newest entry of a session; it is submitted at the end of the pass.
+
+        The first one about a message of the mailbox consumes that in the same transaction.
+        """
         owned = self._owned[record.id]
         owned.record = record
         owned.entries.append(entry)
+        if posted in owned.unread:
+            owned.unread.remove(posted)
+            owned.consumed.append(posted)
         self._dirty[record.id] = owned
 
     def flush(self) -> None:
         """Submit what has gathered, one commit a session."""
         dirty, self._dirty = self._dirty, {}
+        if self._is_fenced:
+            return
         for owned in dirty.values():
             record = owned.record
             assert record is not None
             entries, owned.entries = owned.entries, []
+            consumed, owned.consumed = owned.consumed, []
             is_due = record.seq - owned.snapshot_seq >= _span(record)
             if is_due:
                 owned.snapshot_seq = record.seq
@@ -85,6 +133,7 @@ class Commits:
                 lease=owned.lease,
                 entries=entries,
                 row=row_of(record),
+                consumed=consumed,
                 snapshot=snapshot(record) if is_due else None,
             )
             self._submit(commit, (owned, record.seq))

@@ -38,8 +38,11 @@ from .gate import ROOT, Ancestors
 class Journal(Protocol):
     """Takes entries that are folded already; a `Committed` comes back when they are durable."""
 
-    def append(self, entry: StoredEntry, record: SessionRecord) -> None:
-        """Add the newest entry of a session; `record` is its state with the entry applied."""
+    def append(self, entry: StoredEntry, record: SessionRecord, posted: int = 0) -> None:
+        """Add the newest entry of a session; `record` is its state with the entry applied.
+
+        `posted` is the message of the session's mailbox that the entry is about, 0 if none is.
+        """
         ...
 
 

@@ -30,12 +30,12 @@ from ..machines.internal_messages import StoreBroke, Wake
 from ..machines.machine import Refusal
 from ..machines.transient_events import Fact, MessageRejected, StoreLost
 from ..machines.value import Value
+from .actor import Actor, posted_of
 from .decisions.decision import Decision, Role, refused_with
 from .gate import admits
 from .mailbox import tell
 
 if TYPE_CHECKING:
-    from .actor import Actor
     from .environment import Environment, Publication
 
 
@@ -242,9 +242,10 @@ class Ledger:
 
     # Decisions ------------------------------------------------------------------------------------
 
-    def decide(self, role: Role, decision: Decision) -> Refusal | None:
+    def decide(self, role: Role, decision: Decision, posted: int = 0) -> Refusal | None:
         """Fold a decision of the actor `role`, and carry it out.
 
+        It consumes the message `posted` of the session's mailbox, if that is what it is about.
         Returns the refusal if a machine does not accept one of its entries: then nothing of it is
         done, but for what only stops something.
         """
@@ -274,7 +275,7 @@ class Ledger:
             publications = tuple(publish for publish in observed if publish is not None)
             self._outbox.hold(OutboxItem(seq=record.seq, entry=entry, publications=publications))
             self.environment.journal.append(
-                StoredEntry(seq=record.seq, time=time, data=encode_entry(entry)), record
+                StoredEntry(seq=record.seq, time=time, data=encode_entry(entry)), record, posted
             )
         if decision.effects or decision.facts:
             held = OutboxItem(
@@ -418,7 +419,7 @@ class LedgerHandle:
                 break
 
     def _fold(self, decision: Decision) -> Refusal | None:
-        refused = self._ledger.decide(self.role, decision)
+        refused = self._ledger.decide(self.role, decision, posted_of(self._actor))
         if refused is not None and not self._ledger.broken:
             self._actor.system.note_refusal(self._actor, refused)
         return refused

@@ -13,6 +13,7 @@ import secrets
 import time
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import ExitStack
+from contextvars import ContextVar
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -29,7 +30,14 @@ from ..journal.recovery import load_record
 from ..journal.store import Lease, SessionRow, Store
 from ..journal.writer import Result, Writer
 from ..machines.errors import StoreBusy, StoreError, UnknownSession, UsageError
-from ..machines.internal_messages import Describe, Inspect, OpenSession, RecoverRecord
+from ..machines.internal_messages import (
+    Describe,
+    Inspect,
+    OpenSession,
+    RecoverRecord,
+    Retire,
+    mailed,
+)
 from ..machines.messages import Finalize, Suspend
 from ..machines.routes import Routes
 from ..ports.process.host import ProcessHost
@@ -63,6 +71,8 @@ PATIENCE = 60.0
 needs far less, and a second Ctrl-C does not wait."""
 _SAID = itertools.count(1)
 """Numbers the messages of this program."""
+POSTED = ContextVar("posted", default=0)
+"""The message of a session's mailbox that this thread or task carries out; 0 if it does none."""
 
 
 def _no_profile(agent: str, folder: Path) -> AgentProfile:
@@ -180,6 +190,7 @@ class Runtime:
         `is_offline`: only its queue is changed; it is not taken up at all. Returns a copy of the
         record. Raises `UnknownSession`, or `StoreBusy` when another live process owns it.
         """
+        refuse_elsewhere(self.store.row(session), self.shared.place)
         lease = self.lease(session)
         with ExitStack() as undoing:
             undoing.callback(self.store.release, lease)
@@ -195,7 +206,7 @@ class Runtime:
         """Claim a session for this process. Raises `UnknownSession` or `StoreBusy`."""
         if session in self.sessions:
             raise StoreBusy(f"session `{session}` is open in this program already")
-        lease = self.store.claim(session, self.node)
+        lease = self.commits.claimed.pop(session, None) or self.store.claim(session, self.node)
         if lease is None:
             raise StoreBusy(
                 f"another program has session `{session}` open",
@@ -279,7 +290,7 @@ class Runtime:
         """Send a message and return the actor's reply; not for the loop's own thread."""
         ref = self._ref(session)
         try:
-            return ref.ask(message, timeout=timeout)
+            return ref.ask(mailed(message, POSTED.get()), timeout=timeout)
         except ActorDeadError as error:
             raise _not_open(session) from error
 
@@ -287,7 +298,7 @@ class Runtime:
         """Send a message. Raises `AdmissionRefused` when its mailbox is full."""
         ref = self._ref(session)
         try:
-            ref.tell(message)
+            ref.tell(mailed(message, POSTED.get()))
         except ActorDeadError as error:
             raise _not_open(session) from error
 
@@ -453,6 +464,7 @@ class Runtime:
             if self.sessions.pop(member.id, None) is not None:
                 await member.executor.aclose()
                 await asyncio.to_thread(self._part_with, member)
+                retire(self, member)
 
     def _part_with(self, live: LiveSession) -> None:
         self.writer.flush()  # the pass that answered last is over now: all it decided is here
@@ -487,6 +499,22 @@ class Runtime:
 
         if not self.loop.is_closed():
             self.loop.call_soon_threadsafe(answer)
+
+
+def retire(runtime: Runtime, live: LiveSession) -> None:
+    """Let the actors of a session that is not owned any more go; a child's go with its parent's."""
+    if not live.parent and live.ref is not None:
+        runtime.root.tell(Retire(name=live.id, urn=live.ref.actor_urn))
+
+
+def refuse_elsewhere(row: SessionRow, place: str) -> None:
+    """Raise `UsageError` for a session whose files are at another place than this one."""
+    if row.place not in ("", place):
+        raise UsageError(
+            f"session `{row.session}` has its files at `{row.place}`, and this is `{place}`",
+            f"`steersman send {row.session} TEXT` has it run there, `steersman sessions show "
+            f"{row.session}` reads it; it is resumed and its files are given back only there",
+        )
 
 
 def _not_open(session: str) -> UnknownSession:

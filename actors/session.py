@@ -25,11 +25,13 @@ from ..machines.internal_messages import (
     Describe,
     Down,
     Inspect,
+    Mailed,
     NoteEntry,
     OpenSession,
     RecoverRecord,
     StoreBroke,
     Wake,
+    mailed,
 )
 from ..machines.messages import (
     Allow,
@@ -55,7 +57,7 @@ from ..machines.people import FromPerson
 from ..machines.port_results import RestoreCounted, RestoreEnded
 from ..machines.transient_events import NOT_OPEN
 from ..machines.workflow_messages import Reopen, TryAgain
-from .actor import Forward
+from .actor import Forward, posted_of
 from .children import ChildSupervisor
 from .decisions import (
     compacting,
@@ -253,7 +255,7 @@ class Session(Supervisor):
             later: Message = replace(message, type="normal")  # behind what came before it
             if may is not None:
                 later = FromPerson(message=later, user=message.user, may=may)
-            tell(self.actor_ref, later)
+            tell(self.actor_ref, mailed(later, posted_of(self)))
             return None
         return self._take_in(decision)
 
@@ -403,6 +405,7 @@ class Session(Supervisor):
     ) -> None:
         """Give back the message that cannot be taken; what the turn started ends with its actors."""
         letter = self.envelope.message if self.envelope else None
+        letter = letter.message if isinstance(letter, Mailed) else letter
         if isinstance(letter, UserMessage):
             self.ledger.decide(routing.rejection("fault", letter.content, letter.client_id))
 

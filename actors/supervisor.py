@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from msgspec import Struct
 from pykka import ActorRef
 
-from ..machines.internal_messages import Down, Kill
+from ..machines.internal_messages import Down, Kill, Retire
 from ..machines.lifecycles import CHILD
 from ..machines.machine import Refusal, step
 from ..machines.value import Value
@@ -199,6 +199,11 @@ class Root(Supervisor):
         match message:
             case ChildSpec():
                 return self.start_child(message)
+            case Retire(name=name, urn=urn):
+                child = self.children.get(name)
+                if child is not None and child.ref.actor_urn == urn:
+                    self._retire(self.children.pop(name))
+                return None
             case _:
                 self.handle_down(message)
                 return None

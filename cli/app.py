@@ -22,6 +22,7 @@ from .apps.hooks import hooks
 from .apps.inspect import attach, inspect, why
 from .apps.machines import machines
 from .apps.models import models
+from .apps.node import node
 from .apps.permissions import permissions
 from .apps.plugins import gateway, people, plugins
 from .apps.queue import queue, send, stop
@@ -66,6 +67,7 @@ app.add_typer(gateway, name="gateway")
 app.add_typer(people, name="people")
 app.add_typer(workflow, name="workflow")
 app.add_typer(serve, name="serve")
+app.add_typer(node, name="node")
 app.add_typer(devices, name="devices")
 app.add_typer(home, name="home")
 app.add_typer(schedule, name="schedule")

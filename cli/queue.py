@@ -25,6 +25,7 @@ TAKEN = {
     "interrupt": "Interrupting",
     "queue": "Queued",
     "side_talk": "Side talk started",
+    "posted": "Posted",
     "steer": "Steering",
     "turn": "Started",
 }
@@ -97,7 +98,9 @@ def send_to(
         receipt = client.say(text, explicit)
         is_open = store.is_owned(row.session)
     code = _print(receipt, as_json=as_json)
-    if receipt["type"] == "accepted" and not is_open:
+    if client.waits_because:
+        warn(client.waits_because)
+    elif receipt["type"] == "accepted" and not is_open:
         warn(waiting_text(row.session, is_run=bool(row.workflow)))
     return code
 

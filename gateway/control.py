@@ -54,6 +54,15 @@ OPEN_REQUESTS = 100
 """Requests of one client that are answered at a time; further ones are not read until then."""
 
 Params = dict[str, Any]
+FAULTS = (
+    SteersmanError,
+    TimeoutError,
+    pykka.Timeout,
+    pykka.ActorDeadError,
+    ValueError,
+    KeyError,
+)
+"""What a method that is carried out may raise, and `error_of` explains."""
 
 
 class ControlServer:
@@ -67,6 +76,7 @@ class ControlServer:
         self._name = f"{host.runtime.node}.sock"
         self._server: asyncio.Server | None = None
         self._clients: set[asyncio.Task[None]] = set()
+        self._present: set[Client] = set()
 
     async def start(self) -> None:
         """Begin to listen; sockets that dead processes left are removed. Raises `OSError`."""
@@ -89,26 +99,33 @@ class ControlServer:
         self._folder.remove(self._name)
         self._folder.close()
 
+    def is_followed(self, session: str) -> bool:
+        """Whether a client gets the events of a session; any thread."""
+        return any(session in client.family for client in tuple(self._present))
+
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None
         self._clients.add(task)
         client = Client(self._host, writer)
+        self._present.add(client)
         try:  # a client that is gone, or a stop of ours, needs no reply
             with contextlib.suppress(ConnectionError, asyncio.CancelledError):
                 if _is_same_user(writer):
                     await client.serve(reader)
         finally:
             client.close()
+            self._present.discard(client)
             self._clients.discard(task)
 
 
 class Client:
-    """One connection."""
+    """One connection; `family` are the sessions whose events it gets."""
 
     def __init__(self, host: Host, writer: asyncio.StreamWriter) -> None:
         self._host = host
         self._writer = writer
+        self.family: set[str] = set()
         self._leave: Callable[[], None] | None = None
         self._answering: set[asyncio.Task[None]] = set()
         self._requests = Requests(host)
@@ -151,14 +168,8 @@ class Client:
             else:
                 result = await self._requests.call(method, params)
             self._send({"jsonrpc": "2.0", "id": request.get("id"), "result": result})
-        except UnknownSession as error:
-            self._fail(request, NOT_HERE, error.message, error.hint)
-        except SteersmanError as error:
-            self._fail(request, REFUSED, str(error), error.hint)
-        except (TimeoutError, pykka.Timeout, pykka.ActorDeadError):
-            self._fail(request, NO_ANSWER, "the session did not answer in time", "try again")
-        except (ValueError, KeyError) as error:
-            self._fail(request, INVALID, f"not a request: {error}", "see docs/control.md")
+        except FAULTS as error:
+            self._send({"jsonrpc": "2.0", "id": request.get("id"), "error": error_of(error)})
 
     def _answered(self, line: bytes, task: asyncio.Task[None]) -> None:
         """Answer also where this program is wrong; the traceback is in its log."""
@@ -169,12 +180,12 @@ class Client:
         request: Params = {}
         with contextlib.suppress(ValueError):
             request = _object(_parsed(line))
-        self._fail(request, MISTAKE, "a mistake in steersman", "its log says more")
+        self._send({"jsonrpc": "2.0", "id": request.get("id"), "error": error_of(error)})
 
     def _subscribe(self, session: str) -> None:
         loop = asyncio.get_running_loop()
 
-        family = {session}
+        family = self.family = {session}
 
         def hear(event: Event) -> None:
             """Send an event of the session, or of a descendant of it; any thread."""
@@ -189,7 +200,7 @@ class Client:
         self._leave = self._host.event_bus.subscribe(hear)
 
     def _fail(self, request: Params, code: int, text: str, hint: str) -> None:
-        error = {"code": code, "message": text, "data": {"hint": hint}}
+        error = _error(code, text, hint)
         self._send({"jsonrpc": "2.0", "id": request.get("id"), "error": error})
 
     def _send(self, message: dict[str, Any]) -> None:
@@ -252,6 +263,9 @@ class Requests:
                 return {"ok": True}
             case "begin" if self._host.opening is not None:
                 return await asyncio.to_thread(self._host.opening, params)
+            case "evict" if self._host.evicting is not None:
+                await asyncio.to_thread(self._host.evicting, self._conversation(params).session)
+                return {"ok": True}
             case "sessions":
                 return sorted(self._host.conversations)
             case "resumable":
@@ -337,6 +351,25 @@ class Requests:
 
     def _conversation(self, params: Params) -> Conversation:
         return self._host.conversation(str(params["session"]))
+
+
+def error_of(fault: BaseException) -> Params:
+    """Return the `error` of an answer: about one of `FAULTS`, or a mistake of this program."""
+    match fault:
+        case UnknownSession():
+            return _error(NOT_HERE, fault.message, fault.hint)
+        case SteersmanError():
+            return _error(REFUSED, str(fault), fault.hint)
+        case ValueError() | KeyError():
+            return _error(INVALID, f"not a request: {fault}", "see docs/control.md")
+        case TimeoutError() | pykka.Timeout() | pykka.ActorDeadError():
+            return _error(NO_ANSWER, "the session did not answer in time", "try again")
+        case _:
+            return _error(MISTAKE, "a mistake in steersman", "its log says more")
+
+
+def _error(code: int, text: str, hint: str) -> Params:
+    return {"code": code, "message": text, "data": {"hint": hint}}
 
 
 def _parsed(line: bytes) -> Any:

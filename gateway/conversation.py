@@ -172,6 +172,15 @@ class Conversation(SessionClient):
         """Return the sessions that `/resume` can take up in this one's place; may block."""
         return resumable(self.store, self.redactor, self.session)
 
+    def is_urgent(self, text: str) -> bool:
+        """Whether a text stops something, so that it does not wait for what was said before it."""
+        found = self.classify(text)
+        if found.intent is Intent.COMMAND:
+            from .commands.registry import NAMES
+
+            return NAMES[found.command].is_urgent
+        return TYPES.get(found.intent) == "interrupt"
+
     def would_stop(self, text: str) -> bool:
         """Whether a text is a command, or says to stop, rather than something to talk about."""
         intent = self.classify(text).intent

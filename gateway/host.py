@@ -5,18 +5,20 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import wait
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
+from ..actors.abandonment import abandon
 from ..actors.agent_profile import AgentProfile
 from ..actors.environment import Observer
-from ..actors.runtime import Runtime
+from ..actors.runtime import PATIENCE, Runtime
 from ..journal.memory import MemoryStore
 from ..journal.record import SessionRecord
-from ..journal.store import Store
+from ..journal.store import Lease, Store
 from ..machines.errors import PlugInError, UnknownSession
 from ..machines.messages import PolicyChange
 from ..machines.permission_mode import mode_named
@@ -45,6 +47,7 @@ from .first_run import greeting
 from .home import open_store
 from .hook_runner import HookObserver, HookRunner, QuestionObserver
 from .launch_options import LaunchOptions
+from .mail_reader import MailReader
 from .offline_writer import Logbook, QueueMirror
 from .profile_factory import (
     Opening,
@@ -70,12 +73,17 @@ def _unwatched(session: str) -> tuple[Observer, ...]:
     return ()
 
 
+def _unwoken() -> None:
+    return
+
+
 class Host:
     """One process's sessions, models and event bus.
 
     `store` is that of a home elsewhere. `watching` returns what else observes a session that is opened
     from now on. `opening` opens a session for another program, where this one does that; it gets the
-    parameters of `begin`.
+    parameters of `begin`. `evicting` gives a session back, in a node. `woken` is called when
+    mail has come, also for sessions that no process owns.
     """
 
     def __init__(
@@ -108,6 +116,8 @@ class Host:
         self.conversations: dict[str, Conversation] = {}
         self.watching: Callable[[str], tuple[Observer, ...]] = _unwatched
         self.opening: Callable[[dict[str, Any]], dict[str, Any]] | None = None
+        self.evicting: Callable[[str], None] | None = None
+        self.woken: Callable[[], None] = _unwoken
         if store is None:
             is_kept = config.auto_queue.persistence.enabled
             store = open_store(paths) if is_kept else MemoryStore()
@@ -120,6 +130,7 @@ class Host:
             sandbox=self._sandbox,
             declared=config.tool,
             skills=paths.config / "skills",
+            place=config.node.place,
         )
         specs = [HookSpec(on=hook.on, run=hook.run, timeout=hook.timeout) for hook in config.hooks]
         self._hooking = HookRunner(
@@ -151,6 +162,7 @@ class Host:
             note=self._note,
             installed=self._installed_agent,
         )
+        self._mail = MailReader(self)
         self._servers = ServerFactory(self.runtime, config, environ, self._sandbox, self._report)
         self.runtime.child_setup.profile_of = self._child_profile
         self.runtime.child_setup.workflow_of = self._casting.included
@@ -238,9 +250,16 @@ class Host:
             return ""
         return skills_text(skills_in(self._markdown(folder)), folder)
 
-    def resume(self, session: str, servers: Sequence[McpServer] = ()) -> Conversation:
-        """Take up a session; nothing in it runs until a command starts it. `servers` as for `begin`."""
+    def resume(
+        self, session: str, servers: Sequence[McpServer] = (), *, hears_mail: bool = False
+    ) -> Conversation:
+        """Take up a session; nothing in it runs until a command starts it. `servers` as for `begin`.
+
+        Messages that wait in its mailbox are queued before that, or with `hears_mail` said after it.
+        """
         self._welcome()
+        if not hears_mail and self.store.unconsumed(session):
+            self.take_in(session)
         running: list[SessionServers] = []
         broken: list[str] = []
 
@@ -300,7 +319,19 @@ class Host:
             conversation.ask(PolicyChange(mode=mode_named(self.launch.mode)))
         if self.is_kept:
             self._budget.keep()
+            self._mail.read(session)
         return conversation
+
+    def is_followed(self, session: str) -> bool:
+        """Whether another program follows a session of this one."""
+        return self._control is not None and self._control.is_followed(session)
+
+    def abandon(self, reason: str, hint: str) -> list[Lease]:
+        """Give all sessions up, since another process may own them, and return their leases."""
+        leases = abandon(self.runtime, reason, hint)
+        self.conversations.clear()
+        self._mail.forget()
+        return leases
 
     def greet(self, session: str) -> None:
         """Tell a person what they are talking to: a screen the first time, then a line."""
@@ -320,6 +351,18 @@ class Host:
             session, self._casting.idle, lambda name: (self.publisher(name),), is_offline=True
         )
         return self._conversation(session, Path(record.folder))
+
+    def take_in(self, session: str) -> None:
+        """Decide about the messages in the mailbox of a session that no process has open.
+
+        They are queued, and nothing runs. Raises `UnknownSession`, or `StoreBusy` if it is open.
+        """
+        conversation = self.tend(session)
+        try:
+            wait(self._mail.read(session), PATIENCE)
+        finally:
+            conversation.leave()
+            self.conversations.pop(session, None)
 
     def conversation(self, session: str) -> Conversation:
         """Return the conversation about a session that is open here. Raises `UnknownSession`."""
@@ -353,6 +396,7 @@ class Host:
         if self._control is not None:
             control, self._control = self._control, None
             self.runtime.run(control.aclose())
+        self._mail.close()
         self.runtime.leave_all()
         self._budget.close()
         self._hooking.drain()
@@ -410,6 +454,7 @@ class Host:
         except OSError as error:
             self.notices.append(f"other terminals cannot reach this session: {error}")
         self._control = control
+        self._mail.start()
 
     def _copy(self, event: Event) -> None:
         """Have the queue's readable copy written; loop's thread."""

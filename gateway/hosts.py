@@ -32,11 +32,15 @@ ENDING = 0.1
 """Seconds between two looks at a run that has ended, whose subagents may still be closing."""
 
 
+def _accepted(host: Host) -> None:
+    return
+
+
 class Hosts:
     """The hosts of one program, by configuration; `hear` gets the events of all their sessions.
 
-    `launch` is how its sessions are opened where nothing else is asked for. May be used by several
-    threads.
+    `launch` is how its sessions are opened where nothing else is asked for. `on_host` gets each host that
+    is made. May be used by several threads.
     """
 
     def __init__(
@@ -52,6 +56,7 @@ class Hosts:
         self._launch = launch
         self._hear = hear
         self._overrides = dict(overrides or {})
+        self.on_host: Callable[[Host], None] = _accepted
         self._hosts: list[Host] = []
         self._mutex = threading.Lock()
         self._is_closed = False
@@ -72,6 +77,7 @@ class Hosts:
             host = Host(self.paths, config, self._environ, wanted)
             host.event_bus.subscribe(partial(self._hear, host))
             host.opening = self.open_for
+            self.on_host(host)
             self._hosts.append(host)
             return host
 
@@ -119,13 +125,17 @@ class Hosts:
         found = self.find(session)
         if found is not None:
             return found
+        host = self.of_run(session, launch)
+        return self._until_over(host, host.resume(session))
+
+    def of_run(self, session: str, launch: LaunchOptions | None = None) -> Host:
+        """Return the host for a run by its whole id. Raises `SteersmanError`."""
         record = load_record(self.store, session)
         if record.run is None:
             raise UsageError(f"session `{session}` is no run", "`steersman sessions list`")
         folder = Path(record.folder)
         config = config_of_run(record.run.workflow, folder, self.paths, self._environ)
-        host = self._with(config, launch or self._launch)
-        return self._until_over(host, host.resume(session))
+        return self._with(config, launch or self._launch)
 
     def _until_over(self, host: Host, run: Conversation) -> Conversation:
         """Return a run that is left when it has ended."""
@@ -152,6 +162,10 @@ class Hosts:
         if host is not None:
             conversation.leave()
             host.conversations.pop(conversation.session, None)
+
+    def hosts(self) -> tuple[Host, ...]:
+        """Return those that there are now."""
+        return tuple(self._hosts)
 
     def resume(self, session: str, launch: LaunchOptions | None = None) -> Conversation:
         """Take up a session, or return it if it is open here. Raises `SteersmanError`."""
@@ -231,6 +245,13 @@ class Hosts:
             return self.store.load(session).row
         except SteersmanError:
             return find_session(self.rows(), session)
+
+    def suspend(self) -> None:
+        """Suspend every session, and open none any more. Idempotent."""
+        with self._mutex:
+            self._is_closed = True
+        for host in self.hosts():
+            host.runtime.leave_all()
 
     def close(self) -> None:
         """Suspend every session, and end every host. Idempotent."""

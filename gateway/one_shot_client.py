@@ -1,39 +1,49 @@
 """One message to a session from another process, whether or not a process has the session open.
 
-A live owner receives the message through its control socket. Without an owner, this process owns the
-session's queue for the message, without resuming the session. The owner may change meanwhile: a message
-that was not accepted is sent again under the same client id, so that no message is delivered twice.
-A message waits its turn, however many come at once: only an owner that cannot answer ends that.
+The message is posted to the session's mailbox, where it is durable, and the session's owner answers it.
+If no process owns the session, a node of its place takes it; where there is none and its files are on
+this machine, this process owns its queue for the message, without resuming the session. A message that
+nobody can answer now stays in the mailbox for the session's next owner, and its sender learns that.
 """
 
 from __future__ import annotations
 
 import secrets
-import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
-from ..journal.lock import Owner
-from ..journal.store import Store
-from ..machines.errors import StoreBusy, UnknownSession
+from ..journal.lock import Owner, host_name
+from ..journal.store import SessionRow, Store
+from ..machines.errors import StoreBusy
+from ..machines.messages import Lane
 from ..ports.process.ancestry import is_stopped
 from ..workflows.paths import Paths
-from .events.contract import Event, ReceiptEvent, is_receipt
-from .remote import Remote
+from .acknowledgement import accepted
+from .events.contract import Event, ReceiptEvent, Stamp, is_receipt
+from .formats import iso
+from .home import open_store
+from .remote import result_of
 
 if TYPE_CHECKING:
     from .commands.command import CommandCall
-    from .conversation import Conversation
 
 
 PATIENCE = 30.0
-"""Seconds that one owner may take to open its socket, or to release the session."""
+"""Seconds that one owner may take to answer, or to release the session."""
+TAKING = 5.0
+"""Seconds within which a node takes a session to which something was said."""
 LIMIT = 180.0
-"""Seconds for all attempts, while owners answer, or follow one another."""
-PAUSE = 0.02
+"""Seconds for the answer, while owners follow one another."""
+LOOK = 0.2
+"""Seconds between two looks at who owns the session."""
+KEPT = "The message is kept, and is read then."
+
+
+class Unanswered(StoreBusy):
+    """A message that stays in the mailbox for now; its text says why, its hint what gets it read."""
 
 
 class OneShotClient:
@@ -46,110 +56,156 @@ class OneShotClient:
         store: Store,
         session: str,
         user: str = "",
+        key: str = "",
     ) -> None:
         self._paths = paths
         self._environ = environ
         self._store = store
         self._session = session
         self._user = user
-        self._key = f"k-{secrets.token_hex(8)}"
+        self._key = key or f"k-{secrets.token_hex(8)}"
+        self.waits_because = ""
 
     def say(self, text: str, explicit: str = "auto", *, is_plain: bool = False) -> ReceiptEvent:
         """Send a message; return the `accepted`, `rejected` or `result` event.
 
-        `is_plain`: a slash at its beginning has no meaning. Raises `StoreBusy` if a live owner does not
-        answer.
+        `is_plain`: a slash at its beginning has no meaning. A message that stays in the mailbox is
+        accepted as `posted`, and `waits_because` says why.
         """
-        params = {"text": text, "as": explicit, "plain": is_plain}
-
-        def say(here: Conversation) -> None:
-            method = here.send_message if is_plain else here.say
-            method(text, explicit, self._key, self._user)
-
-        return self._do("say", params, say)
+        lane = Lane.CONTROL if explicit == "interrupt" else Lane.DATA
+        try:
+            receipt: ReceiptEvent = self._do(
+                "say", {"text": text, "as": explicit, "plain": is_plain}, lane
+            )
+        except Unanswered as waiting:
+            self.waits_because = f"{waiting.message}. {waiting.hint}"
+            at = Stamp(seq=None, time=iso(time.time()), session=self._session)
+            key = self._key
+            return accepted(at, id=key, said_as="posted", text=text, client_id=key, user=self._user)
+        return receipt
 
     def run(self, call: CommandCall) -> ReceiptEvent:
-        """Carry out a command; return its `result` event. Raises as `say` does."""
-        params = {"name": call.command.name, "arguments": dict(call.arguments)}
-        return self._do("command", params, lambda here: here.run(call, self._key, self._user))
+        """Carry out a command; return its `result` event.
 
-    def _do(
-        self, method: str, params: dict[str, Any], do: Callable[[Conversation], object]
-    ) -> ReceiptEvent:
-        """Call a method of the live owner's socket, or without an owner do the same here."""
+        Raises `Unanswered` if it stays in the mailbox.
+        """
+        params = {"name": call.command.name, "arguments": dict(call.arguments)}
+        lane = Lane.CONTROL if call.command.is_urgent else Lane.DATA
+        receipt: ReceiptEvent = self._do("command", params, lane)
+        return receipt
+
+    def request(self, method: str, **params: Any) -> Any:
+        """Carry out another method of the control socket at once; return its result. Raises as `run`."""
+        return self._do(method, params, Lane.CONTROL)
+
+    def _do(self, method: str, params: dict[str, Any], lane: Lane) -> Any:
+        """Post a request, and return the answer to it."""
+        request = {"method": method, "params": params, "user": self._user}
+        with closing(open_store(self._paths)) as store:  # the other one may only read
+            row = store.row(self._session)
+            posted = store.post(self._session, lane, request, self._key)
+            answer = self._answer(store, row, posted)
+            return self._journalled(store, row.seq) if answer is None else result_of(answer)
+
+    def _answer(self, store: Store, row: SessionRow, posted: int) -> dict[str, Any] | None:
+        """Wait for the answer to a message, and take it in where no process does.
+
+        None if a process decided about the message, and ended before it could answer.
+        """
         node, limit = "", time.monotonic() + LIMIT
         deadline = limit
         while True:
             owner = self._store.owner(self._session)
+            now = time.monotonic()
             if owner is None:  # the next owner gets its full time
                 node, deadline = "", limit
+                if now > limit - LIMIT + TAKING or not _has_node(store, row):
+                    if not self._is_here(row):
+                        raise _nobody(row)
+                    self._take_in(row)
             elif owner.node != node:
-                node, deadline = owner.node, min(limit, time.monotonic() + PATIENCE)
-            try:
-                if owner is not None:
-                    return self._call_owner(owner, method, params)
-                if not self._store.is_owned(self._session):
-                    return self._do_here(do)
-            except (_Unreachable, UnknownSession) as fault:
-                is_gone = owner is None and isinstance(fault, UnknownSession)
-                if is_gone or time.monotonic() > deadline:
-                    raise fault.__cause__ or fault from None
-            time.sleep(PAUSE)
+                node, deadline = owner.node, min(limit, now + PATIENCE)
+            is_late = now > deadline or (owner is not None and _is_stopped(owner))
+            answer = store.reply(posted, 0.0 if is_late else LOOK)
+            if answer is not None:
+                return answer
+            if owner is None and posted not in _unread(store, self._session):
+                return store.reply(posted, 0.0)
+            if is_late:
+                raise _unanswered(row, owner)
 
-    def _call_owner(self, owner: Owner, method: str, params: dict[str, Any]) -> ReceiptEvent:
-        if owner.is_here and is_stopped(owner.pid):
-            raise StoreBusy(
-                f"{owner.process} has session `{self._session}` open and was stopped by a signal",
-                f"`kill -CONT {owner.pid}` lets it go on; `kill {owner.pid}` ends it",
-            )
-        try:
-            with closing(Remote.connect(self._paths.state, self._session, owner, LIMIT)) as remote:
-                sender = {"client_id": self._key, "user": self._user}
-                receipt: ReceiptEvent = remote.call(method, **params, **sender)
-                return receipt
-        except StoreBusy as busy:
-            raise _Unreachable from busy
+    def _journalled(self, store: Store, after: int) -> ReceiptEvent:
+        """Return the receipt from the journal after an entry. Raises `StoreBusy` if there is none."""
+        from .event_feed import Pages
 
-    def _do_here(self, do: Callable[[Conversation], object]) -> ReceiptEvent:
-        """Own the session's queue until the receipt arrives."""
+        pages = Pages(store, self._session, after)
+        while page := pages.next():
+            for event in page:
+                if is_receipt(found := cast("Event", event.data), self._key):
+                    return found
+        raise StoreBusy(
+            f"session `{self._session}` has decided, and its process ended before it answered",
+            "`steersman queue list` and `steersman inspect` show what became of it",
+        )
+
+    def _is_here(self, row: SessionRow) -> bool:
+        """Whether the files of a session are on this machine."""
+        if row.place in ("", host_name()):
+            return True
+        from ..workflows.config import load
+
+        return row.place == load(self._paths, Path.home(), self._environ).node.place
+
+    def _take_in(self, row: SessionRow) -> None:
+        """Own the session's queue until what is in its mailbox is decided; another may be faster."""
         from ..workflows.config import load
         from .host import Host
         from .launch_options import LaunchOptions
 
-        folder = Path(self._store.load(self._session).row.folder)
-        config = load(self._paths, folder, self._environ)
-        host = Host(self._paths, config, self._environ, LaunchOptions())
-        with closing(host):
-            receipt = _Receipt(self._key)
-            host.event_bus.subscribe(receipt.hear)
+        config = load(self._paths, Path(row.folder), self._environ)
+        with closing(Host(self._paths, config, self._environ, LaunchOptions())) as host:
             try:
-                conversation = host.tend(self._session)
-            except StoreBusy as busy:
-                raise _Unreachable from busy  # another process was faster
-            do(conversation)
-            return receipt.wait()
+                host.take_in(row.session)
+            except StoreBusy:
+                return
 
 
-class _Unreachable(Exception):
-    """The owner is starting, or is closing: try again."""
+def _unanswered(row: SessionRow, owner: Owner | None) -> Unanswered:
+    """Say why a message stays in the mailbox, and what gets it read."""
+    if owner is None:
+        return Unanswered(f"session `{row.session}` changes its owner again and again", KEPT)
+    if _is_stopped(owner):
+        return Unanswered(
+            f"{owner.process} has session `{row.session}` open and was stopped by a signal",
+            f"`kill -CONT {owner.pid}` lets it go on, `kill {owner.pid}` ends it. {KEPT}",
+        )
+    return Unanswered(
+        f"{owner.process} has session `{row.session}` open and does not answer",
+        f"It may be very busy. {KEPT}",
+    )
 
 
-class _Receipt:
-    """Waits for the receipt of one client id."""
+def _nobody(row: SessionRow) -> Unanswered:
+    """Say that a session belongs to another machine, on which no program takes it."""
+    return Unanswered(
+        f"session `{row.session}` has its files at `{row.place}`, where no node runs",
+        f"`steersman node --place {row.place}` there takes it. {KEPT}",
+    )
 
-    def __init__(self, key: str) -> None:
-        self._key = key
-        self._has_arrived = threading.Event()
-        self._event: ReceiptEvent | None = None
 
-    def hear(self, event: Event) -> None:
-        """Receive an event; must not block."""
-        if is_receipt(event, self._key):
-            self._event = event
-            self._has_arrived.set()
+def _has_node(store: Store, row: SessionRow) -> bool:
+    """Whether a node is there that takes a session of this place."""
+    return any(
+        node.is_alive and node.capacity and node.state == "active" and node.place == row.place
+        for node in store.nodes.rows()
+    )
 
-    def wait(self, seconds: float = LIMIT) -> ReceiptEvent:
-        """Return the receipt. Raises `StoreBusy` if none arrives."""
-        if not self._has_arrived.wait(seconds) or self._event is None:
-            raise StoreBusy("the session did not answer", "try again")
-        return self._event
+
+def _unread(store: Store, session: str) -> set[int]:
+    """Return the ids of the messages in a session's mailbox."""
+    return {message.id for message in store.unconsumed(session)}
+
+
+def _is_stopped(owner: Owner) -> bool:
+    """Whether the owner is a process of this host that a signal has stopped."""
+    return owner.is_here and is_stopped(owner.pid)

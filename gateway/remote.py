@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,6 +23,15 @@ INVALID, REFUSED, NOT_HERE, NO_ANSWER, MISTAKE = -32600, -32000, -32001, -32002,
 """Error codes of the control socket (JSON-RPC 2.0)."""
 
 
+def result_of(answer: Mapping[str, Any]) -> Any:
+    """Return the `result` of an answer. Raises `SteersmanError` with the message of an `error`."""
+    if "error" in answer:
+        error = answer["error"]
+        kind = UnknownSession if error.get("code") == NOT_HERE else SteersmanError
+        raise kind(error["message"], error.get("data", {}).get("hint", ""))
+    return answer["result"]
+
+
 class Remote:
     """A connection to the process that owns a session; `timeout` in seconds for each answer."""
 
@@ -35,6 +44,12 @@ class Remote:
     @classmethod
     def connect(cls, state: Path, session: str, owner: Owner, timeout: float = 15.0) -> Remote:
         """Connect to a session's owner. Raises `StoreBusy` if the owner cannot be reached."""
+        if not owner.is_here:
+            raise StoreBusy(
+                f"{owner.process} has session `{session}` open",
+                f"attach to it there; from here `steersman send`, `stop` and `queue` reach it, and "
+                f"`steersman sessions show {session}` reads it",
+            )
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         connection.settimeout(timeout)
         try:
@@ -66,11 +81,7 @@ class Remote:
             answer = self._read()
             if answer.get("id") == self._made:
                 break
-        if "error" in answer:
-            error = answer["error"]
-            kind = UnknownSession if error.get("code") == NOT_HERE else SteersmanError
-            raise kind(error["message"], error.get("data", {}).get("hint", ""))
-        return answer["result"]
+        return result_of(answer)
 
     def events(self) -> Iterator[Event]:
         """Subscribe, and return the session's events from now on, until the owner closes."""

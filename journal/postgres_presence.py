@@ -153,8 +153,8 @@ class PostgresPresence:
     def wait(self, node: str, timeout: float) -> bool:
         """Block until the node is woken, for `timeout` seconds at most; whether it was."""
         with self._changed:
-            known = self._nodes[node]
-            self._changed.wait_for(lambda: known.is_woken or self.is_closed, timeout)
+            self._changed.wait_for(lambda: self._nodes[node].is_woken or self.is_closed, timeout)
+            known = self._nodes[node]  # a node that joins again has a new one
             was_woken, known.is_woken = known.is_woken, False
             return was_woken
 

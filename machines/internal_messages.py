@@ -76,6 +76,36 @@ class Kill(Message):
     incarnation: int = 0
 
 
+class Mailed(Message):
+    """A message from the session's mailbox: the decision about it consumes the one with id `posted`."""
+
+    message: Message
+    posted: int
+
+    @property
+    def lane(self) -> Lane:  # type: ignore[override]
+        """That of the message."""
+        return self.message.lane
+
+    @property
+    def is_external(self) -> bool:  # type: ignore[override]
+        """As the message is."""
+        return self.message.is_external
+
+
+def mailed(message: Any, posted: int) -> Any:
+    """Return a message as one from the mailbox; unchanged with id 0, which no posted one has."""
+    return Mailed(message=message, posted=posted) if posted else message
+
+
+class Retire(Message):
+    """Forget the session `name`, which this program does not own any more."""
+
+    lane: ClassVar[Lane] = Lane.SYSTEM
+    name: str
+    urn: str
+
+
 class TimerFired(Message):
     """A timer that the receiver set has run out."""
 

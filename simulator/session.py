@@ -166,13 +166,13 @@ class WatchedLedger(Ledger):
         self._decided: dict[int, tuple[Effect, int]] = {}
         self._note = note
 
-    def decide(self, role: Role, decision: Decision) -> Refusal | None:
+    def decide(self, role: Role, decision: Decision, posted: int = 0) -> Refusal | None:
         """Note after which entry the decision's effects may begin; it is not read off the outbox."""
         self._count()
         last = self.record.seq + len(decision.entries)
         for effect in decision.effects:
             self._decided[id(effect)] = effect, last
-        return super().decide(role, decision)
+        return super().decide(role, decision, posted)
 
     def decided(self, effect: Effect) -> int | None:
         """Return the newest entry of the decision that asks for an effect."""

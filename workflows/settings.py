@@ -413,6 +413,13 @@ class HomeSettings(SettingsTable):
             raise ValueError("`fence` must be less than `lease`")
 
 
+class NodeSettings(SettingsTable):
+    """What `steersman node` takes."""
+
+    capacity: Annotated[int, Meta(ge=1, le=100_000)]
+    place: str
+
+
 class ServeSettings(SettingsTable):
     """Where `steersman serve` is reached."""
 
@@ -601,6 +608,7 @@ class Settings(SettingsTable):
     restore: RestoreSettings
     checkpoints: CheckpointSettings
     home: HomeSettings
+    node: NodeSettings
     serve: ServeSettings
     telemetry: TelemetrySettings
     hooks: tuple[HookSettings, ...]

@@ -461,7 +461,8 @@ SessionEvent = (
 # Messages -----------------------------------------------------------------------------------------
 
 _TakenAs = TypedDict("_TakenAs", {"as": str})  # `as` is no name in Python
-"""what it was accepted as: turn, queue, steer, interrupt, side_talk or command"""
+"""what it was accepted as: turn, queue, steer, interrupt, side_talk, command, or posted: it is in the
+mailbox, and the session's next owner decides"""
 
 
 class AcceptedEvent(_TakenAs, Stamp):

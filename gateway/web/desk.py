@@ -29,6 +29,7 @@ from ..event_feed import Pages
 from ..events.contract import Event
 from ..events.translation import queue_view
 from ..hosts import Hosts
+from ..one_shot_client import OneShotClient
 from ..redaction import Redactor
 from ..remote import Remote
 from ..schedule_view import views
@@ -149,8 +150,14 @@ class Desk:
 
     def _call_there(self, owner: Owner, method: str, params: dict[str, Any]) -> Any:
         state, session = self._hosts.paths.state, params["session"]
+        rest = {key: params[key] for key in params if key != "session"}
+        if not owner.is_here:
+            user, key = str(rest.pop("user", "")), str(rest.pop("client_id", ""))
+            store = self._hosts.store
+            client = OneShotClient(self._hosts.paths, os.environ, store, session, user, key)
+            return client.request(method, **rest)
         with closing(Remote.connect(state, session, owner, PATIENCE)) as remote:
-            return remote.call(method, **{key: params[key] for key in params if key != "session"})
+            return remote.call(method, **rest)
 
     async def begin_edit(self, session: str, number: int, editor: str) -> dict[str, Any]:
         """Keep a waiting message from starting for some seconds; see `Edits.begin`."""

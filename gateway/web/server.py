@@ -13,6 +13,7 @@ import typing
 from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -24,11 +25,13 @@ from uvicorn.server import ServerState
 
 from ...journal.lock import this_process
 from ...machines.errors import UsageError
+from ...workflows.home_place import home_place
 from ...workflows.paths import Paths
 from ...workflows.plugins import GATEWAYS
 from ..chat.keeper import GatewayKeeper
 from ..hosts import Hosts
 from ..launch_options import LaunchOptions
+from ..node import Node, node_of
 from ..scheduling import Scheduler
 from ..serving import Serving, write_address
 from .access import LARGEST_HEADER, Access, DeviceFile
@@ -37,6 +40,7 @@ from .desk import Desk
 from .page import page_routes
 from .stream import Broadcast
 
+LOGGER = logging.getLogger("steersman")
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 REQUEST_SECONDS = 10.0
 """Seconds in which a request has to come whole."""
@@ -288,6 +292,7 @@ async def serve(
     broadcast = Broadcast()
     hosts = Hosts(paths, environ, LaunchOptions(can_ask=True), broadcast.hear)
     serving = Serving(paths.state)
+    node: Node | None = None
     try:
         main = await asyncio.to_thread(hosts.of_folder, Path.home())
         serving.take(this_process(main.runtime.node, time.time()))
@@ -321,6 +326,9 @@ async def serve(
             loop.add_signal_handler(number, _end, server)
         write_address(paths.state, address)
         on_ready(address)
+        if home_place(paths, environ).url:
+            node = node_of(hosts, main, partial(_end_soon, loop, server), LOGGER.warning)
+            await asyncio.to_thread(node.start)
         gateways = [name for name in main.config.gateways if name in GATEWAYS.by_name]
         async with (
             Scheduler(hosts, main, desk.call, environ),
@@ -329,6 +337,8 @@ async def serve(
             await server.serve(sockets=[listener])
         await desk.aclose()
     finally:
+        if node is not None:
+            await asyncio.to_thread(node.end)
         await asyncio.to_thread(hosts.close)
         serving.close()
 
@@ -354,6 +364,11 @@ def _allow_files() -> None:
     wanted = FILES if hard == resource.RLIM_INFINITY else min(FILES, hard)
     if soft != resource.RLIM_INFINITY and soft < wanted:
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
+
+def _end_soon(loop: asyncio.AbstractEventLoop, server: uvicorn.Server) -> None:
+    """End the server from another thread: its node was drained."""
+    loop.call_soon_threadsafe(_end, server)
 
 
 def _end(server: uvicorn.Server) -> None:

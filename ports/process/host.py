@@ -43,6 +43,7 @@ class ProcessHost:
         self._live: set[RunningProcess] = set()
         self._free: list[SupervisorLink] = []
         self._thinning: asyncio.TimerHandle | None = None
+        self._deadline: float | None = None
         self._tokens = itertools.count(1)
         self._is_closed = False
 
@@ -54,6 +55,15 @@ class ProcessHost:
     async def start(self) -> None:
         """Start the spawner now, so that the first command does not wait for it."""
         self._living_link()
+
+    def set_deadline(self, deadline: float | None) -> None:
+        """Have every command killed, and none started, from that second of `deadline_clock` on.
+
+        The spawner sees to it, also when this process is stopped. None: at no time.
+        """
+        self._deadline = deadline
+        if self._link is not None and self._link.is_alive:
+            self._link.set_deadline(deadline)
 
     async def spawn(
         self, spec: ProcessSpec, on_output: Callable[[bytes], None] | None = None
@@ -105,6 +115,7 @@ class ProcessHost:
             self._link = None
         if self._link is None:
             self._link = SpawnerLink()
+            self._link.set_deadline(self._deadline)
         return self._link
 
     async def _hand_over(

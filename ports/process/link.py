@@ -6,11 +6,11 @@ import socket
 import subprocess
 import sys
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from .wire import TOKEN, Frames
+from .wire import TOKEN, Frames, deadline_token
 
 _PROGRAM = Path(__file__).with_name("__main__.py")
 _LIBRARY_PATHS = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")  # some interpreters need them to start
@@ -56,6 +56,14 @@ class SpawnerLink:
                     return
                 except BlockingIOError:
                     await self._writable()
+
+    def set_deadline(self, deadline: float | None) -> None:
+        """Have every command killed at that second of `deadline_clock`; none: at no time.
+
+        One that cannot be sent is not: then the one before it holds.
+        """
+        with suppress(OSError):
+            self._socket.send(TOKEN.pack(deadline_token(deadline)))
 
     async def loss(self, token: int) -> SupervisorLoss:
         """Wait until the orphans of a dead supervisor are dead."""

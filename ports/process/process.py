@@ -80,6 +80,10 @@ class Processes(Protocol):
         """Start a command on the running asyncio loop."""
         ...
 
+    def set_deadline(self, deadline: float | None) -> None:
+        """Have every command killed, and none started, from that second of `deadline_clock` on."""
+        ...
+
     async def aclose(self) -> None:
         """Kill everything that still runs and end the helper. Idempotent."""
         ...

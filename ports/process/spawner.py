@@ -6,6 +6,10 @@ in about a millisecond, and can be started again when it dies. Signals of the te
 It is a subreaper too: when a supervisor is killed, the orphans come here and are killed, and the
 runtime is informed. When the runtime is gone, also by kill -9, every supervisor notices it; the
 spawner waits for them, kills what is stuck, and exits.
+
+A runtime that may be cut off from those who would take over its sessions sets a deadline, and moves it on
+as long as it is not. When the deadline passes, every command is killed and none starts: also where the
+runtime itself was stopped by a signal, or hangs.
 Only the standard library is imported here.
 """
 
@@ -21,7 +25,7 @@ import time
 
 from . import tree
 from .supervisor import ProcessSupervisor, wake_on_child
-from .wire import TOKEN, frame, receive_fds
+from .wire import TOKEN, deadline_clock, deadline_of, frame, is_deadline, receive_fds
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -52,6 +56,7 @@ class Spawner:
         self._runtime = runtime
         self._supervisors: dict[int, int] = {}  # token by pid
         self._losses: list[_Loss] = []
+        self._deadline: float | None = None
         self._wake = wake_on_child()
         self._poll = select.poll()
 
@@ -63,7 +68,9 @@ class Spawner:
         if watch is not None:
             self._poll.register(watch, select.POLLIN)
         while True:
-            ready = self._ready(_LOOK_AGAIN if self._losses else None)
+            ready = self._ready(_LOOK_AGAIN if self._losses else self._left())
+            if self._supervisors and self._is_late():
+                self._end_pass(frozenset())  # their ends are losses
             if watch in ready or (self._link.fileno() in ready and not self._serve()):
                 break
             if self._losses or self._wake in ready:
@@ -77,6 +84,15 @@ class Spawner:
     def _ready(self, timeout: float | None) -> set[int]:
         """Wait for events, so many seconds."""
         return {fd for fd, _ in self._poll.poll(None if timeout is None else timeout * 1000)}
+
+    def _left(self) -> float | None:
+        """Return the seconds until commands are to be killed; none if there is nothing to wait for."""
+        if self._deadline is None or not self._supervisors:
+            return None
+        return max(_LOOK_AGAIN, self._deadline - deadline_clock())
+
+    def _is_late(self) -> bool:
+        return self._deadline is not None and deadline_clock() >= self._deadline
 
     def _watch_runtime(self) -> int | None:
         """Return a descriptor that becomes readable at the runtime's end, where the system has pidfds.
@@ -92,7 +108,7 @@ class Spawner:
         return watch if os.getppid() == self._runtime else None
 
     def _serve(self) -> bool:
-        """Fork one supervisor; False when the runtime has ended."""
+        """Fork one supervisor, or move the deadline; False when the runtime has ended."""
         try:
             data, fds = receive_fds(self._link, TOKEN.size)
         except ConnectionError:
@@ -100,8 +116,14 @@ class Spawner:
         if not data:
             return False
         (token,) = TOKEN.unpack(data)
+        if is_deadline(token):
+            self._deadline = deadline_of(token)
+            return True
         try:
-            self._fork(token, fds[0])
+            if self._is_late():
+                self._losses.append(_Loss(token))
+            else:
+                self._fork(token, fds[0])
         except OSError:
             self._losses.append(_Loss(token))
         os.close(fds[0])

@@ -1,6 +1,7 @@
 """The messages between runtime, spawner and supervisors: length-prefixed tuples.
 
     runtime    -> spawner      8 bytes: the token of a new supervisor; with them its control socket
+                               or, with the highest bit set, the deadline (see `deadline_of`)
     spawner    -> runtime      ("lost", token, killed, survivors)   a supervisor died
     runtime    -> supervisor   ("run", streams, argv, cwd, environment, timeout, grace)   all texts
                                as bytes; with its first byte comes a file descriptor for each letter
@@ -21,6 +22,7 @@ import array
 import marshal
 import os
 import struct
+import time
 
 TYPE_CHECKING = False  # `typing` itself would cost the spawner 5 ms
 if TYPE_CHECKING:
@@ -28,8 +30,30 @@ if TYPE_CHECKING:
 
 
 TOKEN = struct.Struct("!Q")
+_DEADLINE = 1 << 63
+_CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 _LENGTH = struct.Struct("!I")
 _MOST_FDS = 3
+
+
+def deadline_clock() -> float:
+    """Return the time in seconds of a clock that all processes share, and that goes on in a suspend."""
+    return time.clock_gettime(_CLOCK)
+
+
+def deadline_token(deadline: float | None) -> int:
+    """Encode a deadline, in seconds of `deadline_clock`; none: there is no deadline."""
+    return _DEADLINE | (0 if deadline is None else max(1, int(deadline * 1000)))
+
+
+def deadline_of(token: int) -> float | None:
+    """Decode a deadline; see `deadline_token`."""
+    return (token ^ _DEADLINE) / 1000 or None
+
+
+def is_deadline(token: int) -> bool:
+    """Whether a token is a deadline, and no supervisor's."""
+    return bool(token & _DEADLINE)
 
 
 def frame(*message: Any) -> bytes:

@@ -8,13 +8,17 @@ from pathlib import Path
 
 from steersman.ports.process.host import ProcessHost
 from steersman.ports.process.process import ProcessSpec
+from steersman.ports.process.wire import deadline_clock
 
 
 async def main() -> None:
     """Spawn, pass the output on, and wait for ever."""
     wanted = json.loads(sys.stdin.readline())
     spec = ProcessSpec(argv=tuple(wanted["argv"]), cwd=Path("/"), environment=wanted["environment"])
-    process = await ProcessHost().spawn(spec, lambda data: print(data.decode(), flush=True))
+    host = ProcessHost()
+    if wanted.get("seconds"):
+        host.set_deadline(deadline_clock() + wanted["seconds"])
+    process = await host.spawn(spec, lambda data: print(data.decode(), flush=True))
     await process.wait()
 
 

@@ -1,0 +1,131 @@
+"""`steersman node`: a program that runs the sessions of a home that need an owner."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from ..gateway.formats import age, iso
+from ..gateway.home import named_session, open_store
+from ..gateway.hosts import Hosts
+from ..gateway.launch_options import LaunchOptions
+from ..gateway.node import Node, node_of
+from ..gateway.one_shot_client import OneShotClient
+from ..journal.store import NodeRow
+from ..machines.errors import SteersmanError, UsageError
+from ..workflows.paths import Paths
+from .output import show, show_document, show_table, warn
+from .stored import stored
+
+_HEAD = ("NODE", "STATE", "PLACE", "HOST", "PID", "SESSIONS", "CAPACITY", "LAST BEAT")
+
+
+def run_node(capacity: int, place: str) -> int:
+    """Take sessions until a signal, or until the node was drained. Raises `SteersmanError`."""
+    paths, over = Paths.of(os.environ), threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda number, frame: over.set())
+    wanted = {"node.place": place, "node.capacity": capacity}
+    given = {key: value for key, value in wanted.items() if value}
+    launch = LaunchOptions(can_ask=True)
+    hosts = Hosts(paths, os.environ, launch, lambda host, event: None, given)
+    node: Node | None = None
+    try:
+        main = hosts.of_folder(Path.home())
+        node = node_of(hosts, main, over.set, warn)
+        node.start()
+        show(f"node {node.name} takes sessions of {node.place}")
+        over.wait()
+    finally:
+        if node is not None:
+            node.end()
+        hosts.close()
+    return 0
+
+
+def list_nodes(*, as_json: bool) -> int:
+    """Print the nodes of the home, those that are dead and still own sessions too."""
+    with stored(os.environ) as store:
+        rows = store.nodes.rows()
+    if as_json:
+        show_document({"nodes": [_about(row) for row in rows]})
+    elif rows:
+        now = time.time()
+        show_table(_HEAD, [_cells(row, now) for row in rows], os.environ)
+    else:
+        warn("This home has no node; `steersman node` starts one.")
+    return 0
+
+
+def drain_node(name: str) -> int:
+    """Ask a node to drain; it ends when its turns have. Raises `UsageError`."""
+    with closing(open_store(Paths.of(os.environ))) as store:
+        row = _find(store.nodes.rows(), name)
+        if not row.is_alive:
+            raise SteersmanError(
+                f"node `{row.node}` is dead", "other nodes of its place take its sessions over"
+            )
+        store.nodes.direct(row.node, "draining")
+    show(f"Node {row.node} takes no more sessions; it ends when its {row.sessions} are done.")
+    return 0
+
+
+def evict_session(name: str) -> int:
+    """Have the node that has a session give it back. Raises `SteersmanError`."""
+    paths = Paths.of(os.environ)
+    with stored(os.environ) as store:
+        row = named_session(store, name)
+        if store.owner(row.session) is None:
+            raise SteersmanError(f"no program has session `{row.session}` open")
+        OneShotClient(paths, os.environ, store, row.session).request("evict")
+    show(f"Session {row.session} was given back; a message to it has it taken again.")
+    return 0
+
+
+def _find(rows: list[NodeRow], name: str) -> NodeRow:
+    found = [row for row in rows if row.node.startswith(name)]
+    exact = [row for row in found if row.node == name] or found
+    if len(exact) == 1:
+        return exact[0]
+    if not exact:
+        raise UsageError(f"there is no node `{name}`", "`steersman node list` shows them")
+    raise UsageError(
+        f"`{name}` fits several nodes: {', '.join(row.node for row in exact)}", "type more of it"
+    )
+
+
+def _state(row: NodeRow) -> str:
+    return row.state if row.is_alive else "dead"
+
+
+def _about(row: NodeRow) -> dict[str, Any]:
+    """Return a node as data for programs; times are ISO 8601, UTC."""
+    return {
+        "node": row.node,
+        "state": _state(row),
+        "place": row.place,
+        "host": row.host,
+        "pid": row.pid,
+        "sessions": row.sessions,
+        "capacity": row.capacity,
+        "since": iso(row.since),
+        "last_beat": iso(row.beat),
+    }
+
+
+def _cells(row: NodeRow, now: float) -> tuple[str, ...]:
+    return (
+        row.node,
+        _state(row),
+        row.place,
+        row.host,
+        str(row.pid),
+        str(row.sessions),
+        str(row.capacity),
+        age(now - row.beat),
+    )

@@ -1,0 +1,172 @@
+"""The mailbox of a process: messages that other processes posted to the sessions that are open here.
+
+A message is a request of the control socket, `{method, params, user}`, durable before its sender goes on.
+It comes through the session's own door, like what a person types there. The decision about it consumes it
+in the same transaction, so that after a crash of this process it is delivered again exactly if nothing
+was decided about it. Then its sender gets the answer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from concurrent.futures import Future
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+from weakref import WeakValueDictionary
+
+from ..actors.runtime import POSTED
+from ..journal.store import Lease, Posted
+from ..machines.errors import StoreError, UnknownSession
+from ..machines.messages import Lane
+from .control import FAULTS, Requests, error_of
+from .remote import NO_ANSWER
+
+if TYPE_CHECKING:
+    from .host import Host
+
+
+LOGGER = logging.getLogger("steersman")
+LOOK = 60.0
+"""Seconds after which the mailboxes are read although nothing rang."""
+PAUSE = 1.0
+"""Seconds between two attempts to read them where the store fails."""
+KEPT = ("session_suspended", "store_failed")
+"""Reasons of a rejection after which a message stays for the session's next owner."""
+
+
+class MailReader:
+    """Delivers the messages to the sessions of one host, on its runtime's loop.
+
+    Messages of a session are carried out one after another, but those that stop something at once.
+    """
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+        self._taken: set[int] = set()
+        self._mutex = threading.Lock()
+        self._turns = WeakValueDictionary[str, asyncio.Lock]()
+        self._is_over = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def start(self) -> None:
+        """Begin to wait for messages, in a thread of its own. Idempotent."""
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name="mail-reader", daemon=True)
+            self._thread.start()
+
+    def close(self) -> None:
+        """Read nothing more; the thread ends when the store closes. Idempotent."""
+        self._is_over.set()
+
+    def forget(self) -> None:
+        """Read every message again that is unread: its session was given up."""
+        with self._mutex:
+            self._taken.clear()
+
+    def read(self, session: str) -> list[Future[None]]:
+        """Deliver what waits for a session that is open here; each future ends with its answer."""
+        runtime, deliveries = self._host.runtime, list[Future[None]]()
+        with self._mutex:
+            for posted in self._host.store.unconsumed(session):
+                if posted.id not in self._taken:
+                    self._taken.add(posted.id)
+                    work = self._deliver(posted)
+                    deliveries.append(asyncio.run_coroutine_threadsafe(work, runtime.loop))
+        return deliveries
+
+    def _run(self) -> None:
+        node = self._host.runtime.node
+        while not self._is_over.is_set():
+            try:
+                for session in self._host.store.wait(node, LOOK):
+                    self.read(session)
+                self._host.woken()
+            except StoreError as fault:
+                LOGGER.warning("the mailboxes cannot be read: %s", fault)
+                self._is_over.wait(PAUSE)
+
+    async def _deliver(self, posted: Posted) -> None:
+        """Carry a message out when those before it are, and answer it, or leave it unread."""
+        turn = asyncio.Lock()
+        if not self._is_urgent(posted):
+            turn = self._turns.setdefault(posted.session, turn)
+        async with turn:
+            await self._decide(posted)
+
+    async def _decide(self, posted: Posted) -> None:
+        commits = self._host.runtime.commits
+        lease = commits.hand_out(posted.session, posted.id)
+        if lease is None:
+            self._taken.discard(posted.id)
+            return
+        POSTED.set(posted.id)
+        work = asyncio.create_task(self._carried_out(posted))
+        POSTED.set(0)
+        await asyncio.wait((work,))
+        commits.take_back(posted.session, posted.id)
+        if (fault := work.exception()) is not None:  # answered as well: it would fail again
+            LOGGER.error("a message of a mailbox could not be carried out", exc_info=fault)
+            answer: dict[str, Any] | None = {"error": error_of(fault)}
+        else:
+            answer = work.result()
+        if answer is None or not await asyncio.to_thread(self._answer, lease, posted, answer):
+            self._taken.discard(posted.id)
+
+    async def _carried_out(self, posted: Posted) -> dict[str, Any] | None:
+        """Return the answer to a message; none where it stays for the session's next owner."""
+        request = posted.message
+        params = {
+            **_object(request.get("params")),
+            "session": posted.session,
+            "client_id": posted.client_id,
+            "user": request.get("user") or "",
+        }
+        try:
+            with closing(Requests(self._host)) as requests:
+                result = await requests.call(str(request.get("method")), params)
+        except FAULTS as fault:
+            error = error_of(fault)
+            if isinstance(fault, UnknownSession) and not self._is_child(posted.session):
+                return None
+            return None if error["code"] == NO_ANSWER else {"error": error}
+        is_kept = isinstance(result, dict) and result.get("reason") in KEPT  # pyright: ignore[reportUnknownMemberType]
+        return None if is_kept else {"result": result}
+
+    def _answer(self, lease: Lease, posted: Posted, answer: dict[str, Any]) -> bool:
+        """Answer a message once what was decided about it is durable; False if it could not be.
+
+        A session that was left because of the message is claimed again for the answer.
+        """
+        store = self._host.store
+        try:
+            self._host.runtime.settle()
+            if store.answer(lease, posted.id, answer):
+                return True
+            again = store.claim(posted.session, lease.node)
+            if again is None:
+                return False
+            try:
+                return store.answer(again, posted.id, answer)
+            finally:
+                store.release(again)
+        except StoreError as fault:
+            LOGGER.warning("message %d cannot be answered: %s", posted.id, fault)
+            return False
+
+    def _is_urgent(self, posted: Posted) -> bool:
+        """Whether a message stops something, by its lane or by the words of its session."""
+        found = self._host.conversations.get(posted.session)
+        if posted.lane <= Lane.CONTROL or found is None:
+            return True
+        text = str(_object(posted.message.get("params")).get("text") or "")
+        return posted.message.get("method") in ("say", "send") and found.is_urgent(text)
+
+    def _is_child(self, session: str) -> bool:
+        """Whether a session is open here as a subagent, to which its parent passes messages."""
+        return self._host.runtime.is_open(session) and session not in self._host.conversations
+
+
+def _object(data: Any) -> dict[str, Any]:
+    return data if isinstance(data, dict) else {}  # pyright: ignore[reportUnknownVariableType]

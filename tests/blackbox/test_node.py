@@ -1,0 +1,161 @@
+"""`steersman node`: sessions that need an owner are run, taken over, given back and fenced."""
+
+import signal
+from collections.abc import Callable, Iterator
+
+import pytest
+from support.driver import Gate, Place, wait_gone
+from support.fleet import FleetNode, listed, settings, states, until
+from support.model_server import Text, Tools
+
+from steersman.workflows.home_place import URL
+
+Start = Callable[..., FleetNode]
+
+
+@pytest.fixture(params=["sqlite", "postgres"], autouse=True)
+def kind(request: pytest.FixtureRequest, place: Place) -> str:
+    """The store of the home: SQLite in its folder, or PostgreSQL."""
+    if request.param == "postgres":
+        place.environ[URL] = request.getfixturevalue("postgres_url")
+    return str(request.param)
+
+
+@pytest.fixture
+def node(place: Place) -> Iterator[Start]:
+    """Start nodes of the place's home."""
+    nodes: list[FleetNode] = []
+
+    def start(*arguments: str) -> FleetNode:
+        nodes.append(FleetNode(place, *arguments))
+        return nodes[-1]
+
+    yield start
+    for running in nodes:
+        running.abandon()
+
+
+def shell(command: str) -> Tools:
+    """A model's wish to run a command."""
+    return Tools([{"tool": "shell", "arguments": {"command": command}}])
+
+
+def left(place: Place) -> str:
+    """A session whose first turn has ended, and that no process has open."""
+    chat = place.chat()
+    chat.send("first")
+    chat.wait("turn_ended")
+    assert chat.close() == 0
+    return chat.session
+
+
+@pytest.mark.checks_data("node list", "node evict")
+def test_a_message_has_a_session_run_on_a_node(place: Place, serve, node: Start) -> None:
+    """A node takes the session, runs the message, is listed, evicts, and ends in order."""
+    serve(Text("Done.", times=0), rest=settings())
+    session = left(place)
+    running = node("--capacity", "3")
+    sent = place.run("send", session, "second")
+    assert (sent.returncode, sent.stdout) == (0, f"Started as #1 ({session}).\n")
+    row = listed(place)[running.name]
+    assert (row["state"], row["capacity"], row["sessions"]) == ("active", 3, 1)
+    assert states(place) == {session: "running"}
+    assert place.run("node", "evict", session).returncode == 0
+    assert states(place) == {session: "suspended"}
+    again = place.run("node", "evict", session)
+    assert (again.returncode, "no program has session" in again.stderr) == (1, True)
+    assert place.run("send", session, "third").returncode == 0
+    until(lambda: place.stored(session)["turns_made"] == 3, "the third turn")
+    running.signal(signal.SIGTERM)
+    assert running.ended() == 0
+    assert states(place) == {session: "suspended"}
+    assert listed(place) == {}
+
+
+def test_another_node_takes_over_what_a_killed_one_had(
+    place: Place, serve, node: Start, gate: Gate
+) -> None:
+    """After kill -9 the session is recovered elsewhere, nothing runs, and a message runs there."""
+    serve(Text("Done."), shell(gate.command), Text("Done.", times=0), rest=settings())
+    session = left(place)
+    first = node()
+    assert place.run("send", session, "work").returncode == 0
+    tool = gate.wait()
+    queued = place.run("send", session, "later", "--as", "queue")
+    assert queued.returncode == 0
+    second = node()
+    first.signal(signal.SIGKILL)
+    assert wait_gone([tool]) == []
+    until(lambda: listed(place)[second.name]["sessions"] == 1, "the takeover")
+    until(lambda: place.stored(session)["queue"]["state"] == "held", "the recovery")
+    items = place.run("queue", "list", "--session", session).stdout
+    assert "[INTERRUPTED]: work" in items
+    assert "[PENDING]: later" in items
+    assert place.run("send", session, "go on").returncode == 0
+    until(lambda: place.stored(session)["turns_made"] == 3, "the turn of the message")
+
+
+@pytest.mark.checks_data("node drain")
+def test_a_drained_node_ends_when_its_turns_have(
+    place: Place, serve, node: Start, gate: Gate
+) -> None:
+    """`node drain` lets the turn end, takes nothing more, and has the node exit with 0."""
+    serve(Text("Done."), shell(gate.command), Text("Done.", times=0), rest=settings())
+    session = left(place)
+    running = node()
+    assert place.run("send", session, "work").returncode == 0
+    gate.wait()
+    assert place.run("node", "drain", running.name[:8]).returncode == 0
+    assert listed(place)[running.name]["state"] == "draining"
+    assert running.process.poll() is None
+    gate.open()
+    assert running.ended() == 0
+    assert states(place) == {session: "suspended"}
+    wrong = place.run("node", "drain", "nowhere")
+    assert (wrong.returncode, "there is no node `nowhere`" in wrong.stderr) == (2, True)
+
+
+@pytest.mark.slow
+def test_a_frozen_node_has_no_tools_past_its_fence(
+    place: Place, serve, node: Start, gate: Gate
+) -> None:
+    """Its tool is dead although the node cannot end it; on waking it gives all up, and joins again."""
+    serve(
+        Text("Done."),
+        shell(gate.command),
+        Text("Done.", times=0),
+        rest=settings(lease=3.0, fence=2.0),
+    )
+    session = left(place)
+    running = node()
+    assert place.run("send", session, "work").returncode == 0
+    tool = gate.wait()
+    running.signal(signal.SIGSTOP)
+    assert wait_gone([tool]) == []
+    running.signal(signal.SIGCONT)
+    until(lambda: place.stored(session)["queue"]["state"] == "held", "the recovery")
+    assert place.run("send", session, "go on").returncode == 0
+    until(lambda: place.stored(session)["turns_made"] == 3, "the turn of the message")
+    running.signal(signal.SIGTERM)
+    assert running.ended() == 0
+    assert "is fenced" in running.said
+
+
+def test_a_session_runs_only_where_its_files_are(place: Place, serve, node: Start) -> None:
+    """Elsewhere it is read, and not resumed; a message waits until a node of its place runs."""
+    serve(Text("Done.", times=0), rest=settings())
+    named = place.folder.parent / "place.toml"
+    place.environ["STEERSMAN_CONFIG"] = str(named)
+    named.write_text('[node]\nplace = "there"\n', "utf-8")
+    session = left(place)
+    named.write_text('[node]\nplace = "here"\n', "utf-8")
+    refused = place.run("chat", "--resume", session, "hello")
+    assert (refused.returncode, "has its files at `there`" in refused.stderr) == (2, True), refused
+    sent = place.run("send", session, "second")
+    assert (sent.returncode, sent.stdout) == (0, f"Posted ({session}).\n")
+    assert "its files at `there`, where no node runs" in sent.stderr
+    assert "first" in place.run("sessions", "show", session).stdout
+    node("--place", "here")
+    assert place.stored(session)["turns_made"] == 1
+    node("--place", "there")
+    until(lambda: place.stored(session)["turns_made"] == 2, "the turn at the other place")
