@@ -32,7 +32,9 @@ from ..machines.errors import StoreBusy, StoreError, UnknownSession, UsageError
 from ..machines.internal_messages import Describe, Inspect, OpenSession, RecoverRecord
 from ..machines.messages import Finalize, Suspend
 from ..machines.routes import Routes
+from ..ports.placement import Placement
 from ..ports.process.host import ProcessHost
+from ..ports.process.process import Processes
 from ..ports.tools.sandbox import OFF, SandboxPolicy
 from ..ports.tools.tool import Tool
 from ..ports.tools.toolbox import Toolbox
@@ -90,7 +92,10 @@ class ChildSetup(Struct, kw_only=True):
 
 
 class Runtime:
-    """Owns a home's sessions in this process; those that it begins have their files in `place`."""
+    """Owns a home's sessions in this process; those that it begins have their files in `place`.
+
+    `placing` makes the placement of remote steps, which run here without one.
+    """
 
     def __init__(
         self,
@@ -104,6 +109,7 @@ class Runtime:
         declared: Sequence[ToolDeclaration] = (),
         place: str = "",
         skills: Path | None = None,
+        placing: Callable[[Processes], Placement] | None = None,
     ) -> None:
         self.store = store
         self.node = f"n{os.getpid()}-{secrets.token_hex(4)}"
@@ -114,11 +120,13 @@ class Runtime:
         self.commits = Commits(self.writer.submit)
         self.sessions: dict[str, LiveSession] = {}
         processes = ProcessHost()
+        self._placement = placing(processes) if placing is not None else None
         toolbox = Toolbox(
             processes,
             grace=grace,
             output_limit=output_limit,
             declared=declared,
+            placement=self._placement,
         )
         self.shared = SharedResources(
             processes=processes,
@@ -475,6 +483,8 @@ class Runtime:
         if not self._thread.is_running:
             return
         self.leave_all()
+        if self._placement is not None:
+            self.run(self._placement.aclose())
         self.run(self.shared.processes.aclose())
         self.writer.close()
         self.store.close()

@@ -16,6 +16,8 @@ from . import queueing
 from .decision import Decision, answer, refusal
 
 if TYPE_CHECKING:
+    from ...journal.run_record import RunRecord
+    from ...workflows.flow.spec import WorkflowSpec
     from ..environment import Environment
 
 
@@ -28,6 +30,11 @@ def obstacle(record: SessionRecord, environment: Environment) -> str:
         return f"the run has {run.state} already"
     if run.state == "failed":
         return f"the run has failed; `steersman run --resume {record.id}` tries it again"
+    return undecided(run, spec)
+
+
+def undecided(run: RunRecord, spec: WorkflowSpec) -> str:
+    """Name the work that a person has to decide about before a run can go on; empty if there is none."""
     idempotent = {step.id for step in spec.steps if step.idempotent}
     unknown = [run.steps[step].name(at) for step, at in run.unknown() if step not in idempotent]
     return f"outcome unknown: {', '.join(unknown)}" if unknown else ""
@@ -52,6 +59,8 @@ def try_again(record: SessionRecord, environment: Environment) -> Decision:
     run, spec = record.run, environment.workflow
     if run is None or spec is None or run.state != "failed" or record.state != "idle":
         return refusal("only a run that has failed can be tried again")
+    if why := undecided(run, spec):
+        return refusal(why)
     plan = StepPlan(spec)
     reopened = tuple(plan.reopened(run))
     if not reopened and plan.is_over(run):

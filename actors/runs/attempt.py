@@ -18,7 +18,7 @@ from ...machines.delegation_messages import Delegate, ResumeChildren
 from ...machines.effects import Effect
 from ...machines.errors import TemplateError
 from ...machines.internal_messages import TakeSteers
-from ...machines.port_results import ToolFinished
+from ...machines.port_results import ToolFinished, ToolResult
 from ...machines.workflow_messages import ChildCame, SetRunTimer
 from ...workflows.flow.spec import AskAction, Kind, StepSpec, WorkflowSpec
 from ...workflows.flow.template import render
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from ..ledger import LedgerHandle
 
 
+MOST_LOSSES = 3
+"""How often the worker of an item may die before the item is not repeated any more: it may be the cause."""
 NO_PERSON = "no person can be asked, and it has no `default`"
 
 
@@ -127,7 +129,7 @@ class Attempts:
 
     `asked`: the queue was asked for steers, and has not answered. `concluded` counts the attempts that
     came to an end; `killed` and `survivors` are processes of those that were stopped. `_unsent` are the
-    items whose sessions are not started yet.
+    items whose sessions are not started yet, `_lost` counts the workers that died under an item.
     """
 
     def __init__(self, context: RunContext) -> None:
@@ -141,6 +143,7 @@ class Attempts:
         self._unsent: list[tuple[StepSpec, int]] = []
         self._given: set[str] = set()
         self._said = ""
+        self._lost: dict[tuple[str, int], int] = {}
 
     def count(self, step: StepSpec | None = None) -> int:
         """Return how many sessions wait to be started, of all steps or of one."""
@@ -371,11 +374,31 @@ class Attempts:
         if attempt is None:
             return
         ended = message.result
+        if ended.status == "unknown":
+            self._lose(attempt, ended)
+            return
         is_stopped = ended.status == "killed" and not self._context.is_late
         if self._context.run.state != "running" or is_stopped:
             self._interrupt(attempt, ended.killed, ended.survivors)
         else:
             self.conclude(attempt, _in_time(attempt, of_command(attempt.step, ended)))
+
+    def _lose(self, attempt: OpenAttempt, ended: ToolResult) -> None:
+        """Note that the outcome of a command is unknown; it may begin again if that does no harm."""
+        step, index = attempt.step, attempt.index
+        self.concluded += 1
+        self._context.note(
+            e.ItemEnded(
+                turn=self._context.id,
+                step=step.id,
+                index=index,
+                status="unknown",
+                result=e.WorkResult(errors=ended.errors, reason=ended.text),
+            )
+        )
+        lost = self._lost[step.id, index] = self._lost.get((step.id, index), 0) + 1
+        if step.idempotent and lost < MOST_LOSSES and not self._context.is_late:
+            self._context.note(e.ItemReopened(step=step.id, index=index))
 
     def follow_children(self) -> bool:
         """Take in the outcomes of sessions that work for steps; whether there was any."""
