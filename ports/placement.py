@@ -8,6 +8,7 @@ is there: so what a step changed is looked at and brought back as if the command
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -76,6 +77,7 @@ class LocalPlacement:
         self, command: RemoteCommand, on_output: Callable[[bytes], None] | None = None
     ) -> Process:
         """Start a command."""
+        await asyncio.to_thread(make_room, command)
         process = await self._processes.spawn(command.process, on_output)
         return _LocalProcess(process, command)
 
@@ -103,6 +105,18 @@ class _LocalProcess:
     def stop(self, grace: float | None = None) -> None:
         """Begin to stop everything it started."""
         self._process.stop(grace)
+
+
+def make_room(command: RemoteCommand) -> None:
+    """Make the folders in which declared files are to be made. Raises `ToolError`."""
+    for name in command.outputs:
+        place = find_place(name, command.folder)
+        if place.is_outside:
+            raise ToolError(f"the output `{name}` leads outside the folder, to `{place.path}`")
+        try:
+            place.path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise ToolError(f"the output `{name}` cannot be made: {error.strerror}") from error
 
 
 def missing_of(outputs: Iterable[str], folder: Path) -> Iterable[str]:

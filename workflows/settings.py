@@ -427,6 +427,12 @@ class ServeSettings(SettingsTable):
             raise ValueError("needs both `certificate` and `key`, or neither")
 
 
+class RaySettings(Table):
+    """How long (seconds) a command waits for a node of a Ray cluster that can hold it."""
+
+    patience: Annotated[float, Meta(ge=0)]
+
+
 def _check_collector(endpoint: str) -> str:
     if endpoint and not endpoint.startswith(("http://", "https://")):
         raise ValueError("must begin with http:// or https://")
@@ -602,6 +608,7 @@ class Settings(SettingsTable):
     checkpoints: CheckpointSettings
     home: HomeSettings
     serve: ServeSettings
+    ray: RaySettings
     telemetry: TelemetrySettings
     hooks: tuple[HookSettings, ...]
     tool: tuple[ToolDeclaration, ...]
