@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 OVERTIME: Final = "the run took longer than its `timeout`"
 PATIENCE: Final = 1.0
 """Seconds that commands have to end when a run is stopped."""
+UNDECIDED: Final = "outcome unknown: "
+"""How the reason begins for which a run ends when only work is left that a person decides about."""
 MOST_NAMES: Final = 10
 """Work that a reason names; of more it says how much."""
 INTERRUPTED: Final = "[Interrupted.]"
@@ -278,7 +280,7 @@ class Run(Actor):
         run = self.context.run
         names = [run.steps[step].name(at) for step, at in run.unknown()]
         more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
-        fault = f"outcome unknown: {', '.join(names[:MOST_NAMES])}{more}"
+        fault = f"{UNDECIDED}{', '.join(names[:MOST_NAMES])}{more}"
         said = (ChatMessage(role="assistant", text=fault),)
         self.context.note(
             e.TurnEnded(turn=self.context.id, status="failed", reason=fault, messages=said)

@@ -26,7 +26,7 @@ from ..tools.calling import call_command
 from ..tools.environment import clean_environment
 from .scratch import ScratchFolder
 
-FENCE = 30.0
+FENCE = 15.0
 """Seconds without a word of the owner after which a slot ends itself."""
 INLINE = 1 << 16
 """Bytes of output files that are returned with the result; more is fetched in pieces."""

@@ -27,7 +27,7 @@ pytestmark = [
     pytest.mark.timeout(600),
 ]
 
-WORKERS = 4
+WORKERS = 2
 SCRIPT = """\
 #!/bin/sh
 echo "$1 $$" >> "$SHARED/began"
@@ -101,6 +101,10 @@ class Bench:
     def pids(self) -> list[int]:
         """Return the process ids of all commands that have begun, and of what they left behind."""
         return [int(line.split()[1]) for line in self.traces("began")]
+
+    def pid(self, name: str) -> int:
+        """Return the process id of the first command for an item."""
+        return next(int(line.split()[1]) for line in self.traces("began") if line.startswith(name))
 
     def until_gone(self) -> None:
         """Wait until no process of a command is left."""
@@ -198,8 +202,7 @@ def a_worker_is_killed(bench: Bench) -> None:
     bench.write(*items)
     run = bench.start()
     until(lambda: any(line.startswith("held ") for line in bench.traces("began")))
-    (held,) = (line.split()[1] for line in bench.traces("began") if line.startswith("held "))
-    os.kill(slot_of(int(held)), signal.SIGKILL)
+    os.kill(slot_of(bench.pid("held")), signal.SIGKILL)
     last = ended(run)
     assert (run.returncode, last["status"], last["reason"]) == (1, "failed", "outcome unknown: held")
     bench.until_gone()
@@ -222,7 +225,7 @@ def idempotent_work_is_repeated(bench: Bench) -> None:
     bench.write("held", is_idempotent=True)
     run = bench.start()
     until(lambda: len(bench.pids()) >= 2)
-    os.kill(slot_of(bench.pids()[0]), signal.SIGKILL)
+    os.kill(slot_of(bench.pid("held")), signal.SIGKILL)
     until(lambda: len(bench.pids()) >= 4)
     (bench.shared / "go").touch()
     last = ended(run)
@@ -234,9 +237,9 @@ def idempotent_work_is_repeated(bench: Bench) -> None:
 def a_stop_leaves_no_process(bench: Bench) -> None:
     """A stop ends what runs on the workers, daemons too, and the run goes on from there."""
     items = ["held1", "held2", "held3", "i1", "i2"]
-    bench.write(*items, parallel=3)
+    bench.write(*items, parallel=2)
     run = bench.start()
-    until(lambda: len(bench.pids()) >= 6)
+    until(lambda: len(bench.pids()) >= 2 * WORKERS)
     run.send_signal(signal.SIGINT)
     last = ended(run)
     assert last["status"] == "interrupted"
@@ -277,7 +280,7 @@ def a_raylet_is_killed(bench: Bench, cluster: RayCluster) -> None:
     bench.write("held1", "i1", "i2", parallel=2)
     run = bench.start()
     until(lambda: {line.split()[0] for line in bench.traces("began")} >= {"held1", "i2"})
-    raylet = parent(slot_of(bench.pids()[0]))
+    raylet = parent(slot_of(bench.pid("held1")))
     assert raylet in cluster.raylets
     os.kill(raylet, signal.SIGKILL)
     last = ended(run)
