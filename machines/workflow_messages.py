@@ -23,6 +23,8 @@ from .value import Value
 # that followed from its end are reset, as if they had never begun.
 
 
+UNDECIDED: Final = "outcome unknown: "
+"""How the reason begins for which a run ends when only work is left that a person decides about."""
 ENDED = ("done", "failed", "skipped", "blocked")
 """The states of a step that has ended, as far as this attempt at the run goes."""
 

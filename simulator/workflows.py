@@ -15,7 +15,6 @@ from msgspec.structs import replace
 from pykka import ActorRef
 
 from ..actors.mailbox import reply
-from ..actors.runs.run import UNDECIDED
 from ..actors.runs.work import COMMAND
 from ..journal import entries as e
 from ..machines.delivery import Relation
@@ -35,7 +34,7 @@ from ..machines.messages import (
 from ..machines.policy import DelegationPolicy, GoalPolicy, Limits, Policy
 from ..machines.port_results import ToolFinished, ToolResult, ToolStatus
 from ..machines.value import Value
-from ..machines.workflow_messages import WORKFLOW, Reopen, TryAgain, given_in
+from ..machines.workflow_messages import UNDECIDED, WORKFLOW, Reopen, TryAgain, given_in
 from ..workflows.flow.graph import waits_for
 from ..workflows.flow.spec import (
     AgentAction,

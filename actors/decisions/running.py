@@ -11,7 +11,7 @@ from ...journal.record import SessionRecord
 from ...machines.internal_messages import Enqueue
 from ...machines.lifecycles import RUN
 from ...machines.messages import ResumeQueue
-from ...machines.workflow_messages import Reopen
+from ...machines.workflow_messages import UNDECIDED, Reopen
 from . import queueing
 from .decision import Decision, answer, refusal
 
@@ -37,7 +37,7 @@ def undecided(run: RunRecord, spec: WorkflowSpec) -> str:
     """Name the work that a person has to decide about before a run can go on; empty if there is none."""
     idempotent = {step.id for step in spec.steps if step.idempotent}
     unknown = [run.steps[step].name(at) for step, at in run.unknown() if step not in idempotent]
-    return f"outcome unknown: {', '.join(unknown)}" if unknown else ""
+    return f"{UNDECIDED}{', '.join(unknown)}" if unknown else ""
 
 
 def reopen(record: SessionRecord, message: Reopen) -> Decision:

@@ -22,7 +22,7 @@ from ...machines.internal_messages import SteerWaits, TimerFired, Wake
 from ...machines.messages import Answer
 from ...machines.port_results import ModelNoticed, ToolFinished
 from ...machines.transient_events import Notice
-from ...machines.workflow_messages import LookAfter, LookBefore, Looked, SetRunTimer
+from ...machines.workflow_messages import UNDECIDED, LookAfter, LookBefore, Looked, SetRunTimer
 from ...workflows.flow.spec import Kind, StepSpec
 from ...workflows.flow.template import holds, items_of, render
 from ..actor import Actor
@@ -40,8 +40,6 @@ if TYPE_CHECKING:
 OVERTIME: Final = "the run took longer than its `timeout`"
 PATIENCE: Final = 1.0
 """Seconds that commands have to end when a run is stopped."""
-UNDECIDED: Final = "outcome unknown: "
-"""How the reason begins for which a run ends when only work is left that a person decides about."""
 MOST_NAMES: Final = 10
 """Work that a reason names; of more it says how much."""
 INTERRUPTED: Final = "[Interrupted.]"
