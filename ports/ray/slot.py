@@ -17,6 +17,7 @@ import stat
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -127,13 +128,14 @@ class Slot:
 
     def __init__(self, version: str, allow: list[str]) -> None:
         self._version = version
-        self._allow = allow
+        self._environment = clean_environment(os.environ, allow)
         self._scratch = ScratchFolder("slot")
         objects = self._scratch.path / "objects"
         objects.mkdir(mode=0o700)
         self._contents = Contents(objects)
         self._host = ProcessHost()
         self._commands: dict[int, _Command] = {}
+        self._empty: list[Path] = []
         self._heard = time.monotonic()
         self._watch: asyncio.Task[None] | None = None
 
@@ -173,7 +175,8 @@ class Slot:
         `sent` are contents by their hash: bytes, or a list of references to pieces.
         """
         self._heard = time.monotonic()
-        command = self._commands[number] = _Command(self._scratch.path / f"c{number}")
+        folder = self._empty.pop() if self._empty else self._scratch.path / f"c{number}"
+        command = self._commands[number] = _Command(folder)
         try:
             wanted = dict.fromkeys(digest for _, _, digest in order["inputs"])
             lacking = await self._contents.receive(sent, wanted)
@@ -225,26 +228,31 @@ class Slot:
         self.forget_now(number)
 
     def forget_now(self, number: int) -> None:
-        """Remove the folder of a command."""
+        """Remove the folder of a command, soon; an empty one is kept for the next, since that takes long."""
         command = self._commands.pop(number, None)
-        if command is not None:
-            shutil.rmtree(command.folder, ignore_errors=True)
+        if command is None or not command.folder.exists():
+            return
+        if os.listdir(command.folder):
+            remove = partial(shutil.rmtree, command.folder, ignore_errors=True)
+            asyncio.get_running_loop().run_in_executor(None, remove)
+        else:
+            self._empty.append(command.folder)
 
     async def _lay_out(self, folder: Path, order: dict[str, Any]) -> None:
         """Make the command's folder, with what was sent."""
-        folder.mkdir(mode=0o700)
+        folder.mkdir(mode=0o700, exist_ok=True)
         for path, mode, digest in order["inputs"]:
             if self._contents.is_large(digest):
                 await asyncio.to_thread(self._contents.put, digest, folder / path, mode)
             else:
                 self._contents.put(digest, folder / path, mode)
         self._contents.thin()
-        for path in (order["cwd"], *map(os.path.dirname, order["outputs"])):
+        for path in {order["cwd"], *map(os.path.dirname, order["outputs"])} - {""}:
             (folder / path).mkdir(parents=True, exist_ok=True)
 
     def _spec(self, folder: Path, order: dict[str, Any]) -> ProcessSpec:
         argv, data = tuple(order["argv"]), order["stdin"]
-        environment = clean_environment(os.environ, self._allow)
+        environment = dict(self._environment)
         if order["call"] is not None:
             call = {**order["call"], "folder": str(folder / order["call"]["folder"])}
             argv, data = call_command(call)
