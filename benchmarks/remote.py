@@ -1,13 +1,12 @@
 """What a remote step's item costs on a Ray cluster, beside plain tasks of Ray and a run here.
 
-Run it as `python benchmarks/remote.py [ITEMS [WORKERS …]]`, after `.ci/ray`. The same empty command is run that
-often by tasks of Ray, none of which is ever repeated, and by a step of ours, on the same workers of one
-processor each; and by that step on this machine. They take turns, in some rounds. What is measured begins
-when the first item is done, so that no start of a program or a worker is in it.
+Run it as `python benchmarks/remote.py [ITEMS [WORKERS …]]`, after `.ci/ray`. The same empty command is
+run that often by tasks of Ray, none of which is ever repeated, and by a step of ours, on the same
+workers of one processor each; and by that step on this machine. They take turns, in some rounds. What is
+measured begins when the first item is done, so that no start of a program or a worker is in it.
 """
 
 import json
-import os
 import shutil
 import subprocess
 import sys

@@ -14,10 +14,10 @@ from .messages import Lane, Message
 from .value import Value
 
 # The machines of a step and of its work: one piece of work for each item --------------------------
-# A step without `for_each` has one piece. Work is tried once or, with `retry`, several times; each try
-# is durable before it begins. What the death of the program, or of the worker on another machine, cut off is
-# `unknown`: it may or may not have had its effect, and is only done again if the step says that it may be,
-# or a person does.
+# A step without `for_each` has one piece. Work is tried once or, with `retry`, several times; each try is
+# durable before it begins. What the death of the program, or of the worker on another machine, cut off
+# is `unknown`: it may or may not have had its effect, and is only done again if the step says that it
+# may be, or a person does.
 #
 # When a failed run is tried again, a step that failed is reopened: what is done of it stays done. Steps
 # that followed from its end are reset, as if they had never begun.

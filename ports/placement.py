@@ -1,9 +1,10 @@
 """The seam to other machines: where the command of a workflow's step runs, with what it needs there.
 
-A placement keeps to the rules of a tool: a command is handed over once and never repeated here; its result
-comes when nothing that it started is left, or it is `unknown` where that can't be known; `stop` may be called
-at any time. The files that it declares are written into the folder here, by this program, before the result
-is there: so what a step changed is looked at and brought back as if the command had run here.
+A placement keeps to the rules of a tool: a command is handed over once and never repeated here; its
+result comes when nothing that it started is left, or it is `unknown` where that can't be known; `stop`
+may be called at any time. The files that it declares are written into the folder here, by this program,
+before the result is there: so what a step changed is looked at and brought back as if the command had
+run here.
 """
 
 from __future__ import annotations
@@ -26,10 +27,10 @@ from .tools.place import find_place
 class RemoteCommand(Value):
     """A command that may run on another machine.
 
-    `process` is the command as it would run here; `added` is what the step adds to the environment of the
-    machine on which it runs. `folder` is the run's folder, and `cwd` the command's, relative to it; `inputs` and `outputs` are paths in it.
-    `call` is a function's call in place of a command (`calling.py`), its `folder` relative as well.
-    `memory` is bytes; 0 reserves none.
+    `process` is the command as it would run here; `added` is what the step adds to the environment of
+    the machine on which it runs. `folder` is the run's folder, and `cwd` the command's, relative to it;
+    `inputs` and `outputs` are paths in it. `call` is a function's call in place of a command
+    (`calling.py`), its `folder` relative as well. `memory` is bytes; 0 reserves none.
     """
 
     process: ProcessSpec

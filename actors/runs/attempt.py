@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 MOST_LOSSES = 3
-"""How often the worker of an item may die before the item is not repeated any more: it may be the cause."""
+"""How often a worker may die under an item that is repeated: the item may be the cause."""
 NO_PERSON = "no person can be asked, and it has no `default`"
 
 

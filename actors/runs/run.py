@@ -112,7 +112,7 @@ class Steps:
             )
 
     def is_stuck(self) -> bool:
-        """Whether nothing is left to do but work whose outcome is unknown, which a person decides about."""
+        """Whether only work of unknown outcome is left, which a person decides about."""
         run = self._context.run
         going = [record for _, record in self._context.plan.going(run)]
         return (

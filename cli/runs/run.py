@@ -269,7 +269,12 @@ def _show(
     launch = LaunchOptions(
         model=options.model, is_yes=options.is_yes, can_ask=can_ask, place=options.place
     )
-    if can_ask and not options.place and not options.is_json and config.auto_queue.persistence.enabled:
+    if (
+        can_ask
+        and not options.place
+        and not options.is_json
+        and config.auto_queue.persistence.enabled
+    ):
         server = server_of(paths.state)
         if server is not None:
             from ..attach import run_there

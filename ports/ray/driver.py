@@ -1,8 +1,8 @@
 """The program that is Ray's driver for a run, in a process of its own; `placement.py` starts it.
 
-Ray brings threads and signal handlers, and ends its process when it loses the head. None of that is for the
-program that owns the session. So that program has this one under a supervisor, like any command: with it
-ends a cluster that it started, too.
+Ray brings threads and signal handlers, and ends its process when it loses the head. None of that is for
+the program that owns the session. So that program has this one under a supervisor, like any command:
+with it ends a cluster that it started, too.
 
 It reads orders from standard input and writes what became of them to standard output, one JSON object a
 line; bytes are texts of Base64. At the end of its input it ends.
@@ -11,10 +11,10 @@ line; bytes are texts of Base64. At the end of its input it ends.
      "needs": [cpus, gpus, memory], "inputs": [[path, source], …], "outputs", "staging", "is_followed"}
     {"do": "stop", "id", "grace"}
 
-    {"is": "ready"}, {"is": "broken", "reason"}                        once, as the first
-    {"is": "given", "id"}                                              from now on its outcome may be unknown
+    {"is": "ready"}, {"is": "broken", "reason"}                     once, as the first
+    {"is": "given", "ids"}                                          from now on it may be unknown
     {"is": "output", "id", "data"}
-    {"is": "ended", "id", "status", "code", "head", "tail", …}         as a `ProcessResult`; with files
+    {"is": "ended", "id", "status", "code", "head", "tail", …}      as a `ProcessResult`; with files
     {"is": "notice", "text"}
 """
 
@@ -90,7 +90,7 @@ def connect(address: str, folder: Path) -> None:
     """Connect to a cluster; without an address start one, in a folder. Raises what Ray raises."""
     if address:
         probe(address)
-    import ray
+    from .library import ray
 
     common: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
     if address:
@@ -133,14 +133,16 @@ def main() -> None:
     try:
         connect(settings["address"], Path(settings["folder"]))
     except OSError as error:
-        answers.tell({"is": "broken", "reason": f"nothing answers there: {error.strerror or error}"})
+        answers.tell(
+            {"is": "broken", "reason": f"nothing answers there: {error.strerror or error}"}
+        )
         sys.exit(1)
     except Exception as error:  # whatever Ray raises: the owner reports it
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
         answers.tell({"is": "broken", "reason": (lines or [type(error).__name__])[0][:500]})
         sys.exit(1)
     asyncio.run(serve(answers, settings))
-    import ray
+    from .library import ray
 
     ray.shutdown()
 

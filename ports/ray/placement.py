@@ -1,4 +1,4 @@
-"""The owner's side of Ray: hands remote commands to the driver, and writes what they made into the folder."""
+"""The owner's side of Ray: hands commands to the driver, and writes what they made into the folder."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from msgspec import field
 
@@ -195,7 +195,8 @@ class RayDriver:
         while (message := await self._pipe.receive()) is not None:
             match message.get("is"):
                 case "given":
-                    self._commands[message["id"]].is_given = True
+                    for number in message["ids"]:
+                        self._commands[number].is_given = True
                 case "output":
                     self._commands[message["id"]].hear(base64.b64decode(message["data"]))
                 case "ended":
@@ -347,7 +348,7 @@ def decoded(message: dict[str, Any]) -> dict[str, Any]:
         if isinstance(value, str):
             message[name] = base64.b64decode(value)
         elif isinstance(value, list):
-            message[name] = [base64.b64decode(text) for text in value]
+            message[name] = [base64.b64decode(text) for text in cast("list[str]", value)]
     return message
 
 
@@ -361,7 +362,7 @@ def _environment(environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def _inputs_of(command: RemoteCommand) -> list[tuple[str, str]]:
-    """List the files of the declared inputs: path in the folder, and where each is. Raises `ToolError`."""
+    """List the files of the inputs: path in the folder, and where each is. Raises `ToolError`."""
     found: list[tuple[str, str]] = []
     for name in command.inputs:
         place = find_place(name, command.folder)
@@ -409,7 +410,9 @@ def _write(path: str, mode: int, data: bytes, staged: str | None, folder: Path) 
     draft = f".steersman-{os.urandom(8).hex()}"
     with open_folder(place.path.parent, create=True) as above:
         try:
-            fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600, dir_fd=above)
+            fd = os.open(
+                draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600, dir_fd=above
+            )
             with open(fd, "wb") as file:
                 _fill(file, data, staged)
                 os.fchmod(fd, mode)

@@ -1,8 +1,8 @@
 """The slots that a run has on a cluster: which command goes where, and what became of it.
 
-Ray places slots by the resources they ask for; a command goes to a slot that is free. So a slot is started
-only when commands wait, and no more than the cluster has room for, and ends when nothing waits for it any
-more. A command is handed to a slot once. What a slot does not answer is unknown.
+Ray places slots by the resources they ask for; a command goes to a slot that is free. So a slot is
+started only when commands wait, and no more than the cluster has room for, and ends when nothing waits
+for it any more. A command is handed to a slot once. What a slot does not answer is unknown.
 
 Runs in the driver (`driver.py`), on its asyncio loop.
 """
@@ -14,12 +14,11 @@ import time
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import Any
 
-import ray
-from ray import exceptions as faults
-
-from .sending import Sending
+from .job import Job, Needs, RunningSlot, awaited
+from .library import faults, ray
+from .sending import Contents, Sending
 from .slot import FENCE, PIECE, Slot
 
 _BEAT = FENCE / 6
@@ -29,50 +28,10 @@ _LOOK = 0.5  # seconds for which what the cluster has free is taken as known
 _UNBOUNDED = 64  # slots that need nothing
 _STARTS = 3  # attempts to start a slot for a command
 _PATIENCE = 20.0  # seconds for a stopped command to end, beyond its own grace
+_BATCH = 0.02  # seconds of work that are handed over at a time; as much may be unknown at once
+_MOST = 32  # commands that are handed over at a time
 _QUIET = 0.5  # seconds for which a command runs before its output is asked for
 _PARALLEL = 64  # calls of one slot at a time: one command, its stops, its output
-
-
-class Needs(NamedTuple):
-    """The resources of a slot; `memory` in bytes."""
-
-    cpus: float
-    gpus: float
-    memory: int
-
-    @property
-    def resources(self) -> dict[str, float]:
-        """As Ray names them, without what is not needed."""
-        found = {"CPU": self.cpus, "GPU": self.gpus, "memory": float(self.memory)}
-        return {name: value for name, value in found.items() if value}
-
-
-class Job:
-    """A command on its way: `order` is what the owner asks for. `slot` is set when it was handed over."""
-
-    def __init__(self, order: dict[str, Any]) -> None:
-        self.number: int = order["id"]
-        self.order = order
-        self.needs = Needs(*order["needs"])
-        self.slot: RunningSlot | None = None
-        self.is_over = False
-        self.stopping: asyncio.TimerHandle | None = None
-
-
-class RunningSlot:
-    """A slot that is alive; `known` are hashes of contents that it has."""
-
-    def __init__(self, actor: Any, needs: Needs, host: str) -> None:
-        self.actor = actor
-        self.needs = needs
-        self.host = host
-        self.known = set[str]()
-        self.idle_since = time.monotonic()
-
-
-async def awaited(reference: Any) -> Any:
-    """Wait for the value of a reference, of a driver as of a client. Raises what Ray raises."""
-    return await asyncio.wrap_future(reference.future())
 
 
 class Pool:
@@ -93,6 +52,7 @@ class Pool:
         self._starting: dict[Needs, int] = {}
         self._free: dict[Needs, list[RunningSlot]] = {}
         self._slots = set[RunningSlot]()
+        self._took: dict[Needs, float] = {}
         self._tasks = set[asyncio.Task[None]]()
         self._available: dict[str, float] = {}
         self._looked = 0.0
@@ -104,7 +64,7 @@ class Pool:
         """Take a command; how it ended is told."""
         job = self._jobs[order["id"]] = Job(order)
         self._waiting.setdefault(job.needs, deque()).append(job)
-        self._pump(job.needs)
+        self.pump(job.needs)
 
     def stop(self, number: int, grace: float | None) -> None:
         """Stop a command: one that waits does not begin."""
@@ -122,7 +82,7 @@ class Pool:
 
     async def close(self) -> None:
         """End all slots; nothing more is told."""
-        self._tell = lambda _: None
+        self._tell = _ignore
         for task in self._tasks:
             task.cancel()
         leaving = [asyncio.wrap_future(slot.actor.leave.remote().future()) for slot in self._slots]
@@ -138,11 +98,12 @@ class Pool:
 
     # Slots ----------------------------------------------------------------------------------------
 
-    def _pump(self, needs: Needs) -> None:
+    def pump(self, needs: Needs) -> None:
         """Hand over what can be handed over, and start slots for what waits."""
         waiting, free = self._waiting.setdefault(needs, deque()), self._free.setdefault(needs, [])
         while waiting and free:
-            self._hand_over(waiting.popleft(), free.pop())
+            count = min(len(waiting), self._batch(needs))
+            self._hand_over([waiting.popleft() for _ in range(count)], free.pop())
         wanted = len(waiting) - self._starting.get(needs, 0)
         if wanted > 0:
             for slot in [slot for other in self._free for slot in self._free[other]]:
@@ -151,6 +112,13 @@ class Pool:
             for _ in range(min(wanted, self._room(needs))):
                 self._starting[needs] = self._starting.get(needs, 0) + 1
                 self._task(self._start(needs))
+
+    def _batch(self, needs: Needs) -> int:
+        """Return how many commands to hand over at a time: few milliseconds of work, and a fair share."""
+        took = self._took.get(needs, _BATCH)
+        slots = sum(slot.needs == needs for slot in self._slots) + self._starting.get(needs, 0)
+        share = -(-len(self._waiting[needs]) // max(1, slots))
+        return max(1, min(int(_BATCH / max(took, 1e-4)), share, _MOST))
 
     def _room(self, needs: Needs) -> int:
         """Return how many slots to start: what the cluster has free; one, if it has nothing."""
@@ -194,7 +162,7 @@ class Pool:
         if self._waiting[needs]:
             job = self._waiting[needs].popleft()
             self._end(job, {"status": "failed", "reason": reason})
-            self._pump(needs)
+            self.pump(needs)
 
     def _made(self, needs: Needs) -> Any:
         """Ask Ray for a slot, which it starts when there is room. Nothing of it is ever repeated."""
@@ -214,11 +182,14 @@ class Pool:
         deadline = time.monotonic() + self._patience
         is_told = False
         while True:
-            nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
+            found: list[dict[str, Any]] = ray.nodes()
+            nodes: list[dict[str, float]] = [n["Resources"] for n in found if n["Alive"]]
             wanted = needs.resources
             if any(all(node.get(n, 0.0) >= wanted[n] for n in wanted) for node in nodes):
                 return ""
-            best = {name: max((node.get(name, 0.0) for node in nodes), default=0) for name in wanted}
+            best = {
+                name: max((node.get(name, 0.0) for node in nodes), default=0) for name in wanted
+            }
             reason = f"no node of the cluster has {_listed(wanted)}; the most is {_listed(best)}"
             if time.monotonic() >= deadline or not self._waiting[needs]:
                 return reason
@@ -233,7 +204,7 @@ class Pool:
         self._free.setdefault(slot.needs, []).append(slot)
         for needs in [slot.needs, *(other for other in self._waiting if other != slot.needs)]:
             if self._waiting.get(needs):
-                self._pump(needs)
+                self.pump(needs)
 
     def _drop(self, slot: RunningSlot) -> None:
         """End a slot that is free."""
@@ -259,63 +230,105 @@ class Pool:
                     slot.actor.beat.remote()
             for needs, waiting in self._waiting.items():
                 if waiting:
-                    self._pump(needs)
+                    self.pump(needs)
 
     # Commands -------------------------------------------------------------------------------------
 
-    def _hand_over(self, job: Job, slot: RunningSlot) -> None:
-        job.slot = slot
-        self._tell({"is": "given", "id": job.number})
-        self._task(self._run(job, slot))
+    def _hand_over(self, jobs: list[Job], slot: RunningSlot) -> None:
+        for job in jobs:
+            job.slot = slot
+        self._tell({"is": "given", "ids": [job.number for job in jobs]})
+        self._task(self._run(jobs, slot))
 
-    async def _run(self, job: Job, slot: RunningSlot) -> None:
-        """Run a command in a slot, to its end."""
-        tail = asyncio.get_running_loop().call_later(_QUIET, self._follow, job, slot)
+    async def _run(self, jobs: list[Job], slot: RunningSlot) -> None:
+        """Run commands in a slot, to their end."""
+        splitting = Split(self, slot, jobs)
         try:
-            result = await self._sent(job, slot)
-            if result.get("files") and not result["data"]:
-                await self._fetch(job, slot, result)
-        except OSError as error:
-            result = {"status": "failed", "reason": str(error)}
+            while jobs:
+                jobs = await self._sent(jobs, slot, splitting)
         except faults.RayError as error:
             self._kill(slot)
-            result = {"status": "unknown", "reason": f"its worker on {slot.host} was lost"}
+            reason = f"its worker on {slot.host} was lost"
             if not isinstance(error, faults.RayActorError):
-                result["reason"] += f": {_told(error)}"
+                reason += f": {_told(error)}"
+            self.lose([job for job in jobs if job.slot is slot], reason)
         finally:
-            tail.cancel()
-        self._end(job, result)
+            splitting.cancel()
         if slot in self._slots:
             self._release(slot)
         else:
-            self._pump(slot.needs)
+            self.pump(slot.needs)
 
-    async def _sent(self, job: Job, slot: RunningSlot) -> dict[str, Any]:
-        """Hand over a command with the contents that its slot lacks. Raises `OSError`, `RayError`."""
-        order = dict(job.order)
-        order["inputs"], contents = await self._sending.read(order["inputs"])
-        wanted = [digest for digest in contents if digest not in slot.known]
-        while True:
-            sent = {digest: contents[digest] for digest in wanted}
-            result = await awaited(slot.actor.run.remote(job.number, order, sent))
-            slot.known.update(wanted)
-            if "lacking" not in result:
-                return result
-            wanted = result["lacking"]
+    async def _sent(self, jobs: list[Job], slot: RunningSlot, splitting: Split) -> list[Job]:
+        """Hand over commands with the contents that their slot lacks, and take their results.
+
+        Returns those that found a content gone, which have not begun. Raises `RayError`.
+        """
+        calls: list[tuple[int, dict[str, Any], Contents]] = []
+        given: list[Job] = []
+        for job in jobs:
+            try:
+                inputs, contents = await self._sending.read(job.order["inputs"])
+            except OSError as error:
+                self._end(job, {"status": "failed", "reason": str(error)})
+                continue
+            sent = {name: contents[name] for name in contents if name not in slot.known}
+            slot.known.update(sent)
+            calls.append((job.number, {**job.order, "inputs": inputs}, sent))
+            given.append(job)
+        results: list[dict[str, Any]] = []
+        if calls:
+            results = await awaited(slot.actor.run.remote(calls))
+        await splitting.wait()
+        lacking: list[Job] = []
+        for job, result in zip(given, results, strict=True):
+            if "lacking" in result:
+                slot.known.difference_update(result["lacking"])
+                lacking.append(job)
+            elif "is_given" not in result:
+                await self.take(job, slot, result)
+            elif job.slot is slot:
+                self.lose([job], f"its result on {slot.host} was lost")
+        return lacking
+
+    def lose(self, jobs: list[Job], reason: str) -> None:
+        """Note that the outcome of commands is unknown."""
+        for job in jobs:
+            if not job.is_over:
+                self._end(job, {"status": "unknown", "reason": reason})
+
+    def recall(self, job: Job) -> None:
+        """Let a command that a slot was given, and has not begun, wait for the next one."""
+        job.slot = None
+        self._waiting[job.needs].appendleft(job)
+
+    async def take(self, job: Job, slot: RunningSlot, result: dict[str, Any]) -> None:
+        """Take the result of a command, with its files. Raises `RayError`."""
+        took = result.pop("took", _BATCH)
+        known = self._took.get(job.needs, took)
+        self._took[job.needs] = known + (took - known) / 4
+        try:
+            if result.get("files") and not result["data"]:
+                await self._fetch(job, slot, result)
+        except OSError as error:
+            result = {"status": "failed", "reason": f"its outputs cannot be kept: {error}"}
+        self._end(job, result)
 
     async def _fetch(self, job: Job, slot: RunningSlot, result: dict[str, Any]) -> None:
         """Fetch output files that are too large for a message. Raises `OSError`, `RayError`."""
-        result["staged"] = []
+        staged: list[str] = []
+        result["staged"] = staged
         for at, (path, _, size) in enumerate(result["files"]):
             target = f"{job.order['staging']}/{job.number}-{at}"
             with open(target, "wb") as file:
                 for offset in range(0, size, PIECE):
                     data = await awaited(slot.actor.piece.remote(job.number, path, offset))
                     await asyncio.to_thread(file.write, data)
-            result["staged"].append(target)
+            staged.append(target)
         await awaited(slot.actor.forget.remote(job.number))
 
-    def _follow(self, job: Job, slot: RunningSlot) -> None:
+    def follow(self, job: Job, slot: RunningSlot) -> None:
+        """Pass on the output of a command while it runs, if the owner wants it."""
         if job.order["is_followed"]:
             self._task(self._pass_on(job, slot))
 
@@ -340,6 +353,50 @@ class Pool:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
+
+
+class Split:
+    """Takes apart what was handed over at a time, if it takes long.
+
+    What has ended is taken, and what has not begun goes elsewhere; so a command that takes long holds up
+    no other, and a worker that dies takes little with it.
+    """
+
+    def __init__(self, pool: Pool, slot: RunningSlot, jobs: list[Job]) -> None:
+        self._pool, self._slot, self._jobs = pool, slot, {job.number: job for job in jobs}
+        self._task: asyncio.Task[None] | None = None
+        self._timer = asyncio.get_running_loop().call_later(_QUIET, self._begin)
+
+    def cancel(self) -> None:
+        """Begin no more."""
+        self._timer.cancel()
+
+    async def wait(self) -> None:
+        """Wait for its end, if it has begun."""
+        self._timer.cancel()
+        if self._task is not None:
+            await self._task
+
+    def _begin(self) -> None:
+        self._task = asyncio.get_running_loop().create_task(self._split())
+
+    async def _split(self) -> None:
+        with suppress(faults.RayError):  # the call that runs the commands raises it, too
+            if len(self._jobs) > 1:
+                ended: dict[int, dict[str, Any]]
+                recalled: list[int]
+                ended, recalled = await awaited(self._slot.actor.split.remote())
+                for number, result in ended.items():
+                    await self._pool.take(self._jobs.pop(number), self._slot, result)
+                for number in reversed(recalled):
+                    self._pool.recall(self._jobs.pop(number))
+            for job in self._jobs.values():
+                self._pool.follow(job, self._slot)
+            self._pool.pump(self._slot.needs)
+
+
+def _ignore(_: dict[str, Any]) -> None:
+    """Tell the owner nothing: it has gone."""
 
 
 def _listed(resources: dict[str, float]) -> str:

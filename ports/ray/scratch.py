@@ -1,4 +1,4 @@
-"""Folders for what lasts as long as a process: the next one of its kind removes what a killed one left."""
+"""Folders that last as long as a process: the next one of its kind removes what a killed one left."""
 
 from __future__ import annotations
 

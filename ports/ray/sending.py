@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterable
 from typing import Any
 
-import ray
+from .library import ray
 
 _SMALL = 1 << 18
 """Bytes of a content that is sent with the command; a larger one goes through the object store."""

@@ -1,9 +1,9 @@
-"""One slot of a worker: an actor of Ray that has the resources of a step, and runs its commands one by one.
+"""One slot of a worker: an actor of Ray with the resources of a step, which runs its commands one by one.
 
-Each command runs below the same supervisor as on the owner's machine (`ports/process`), in a scratch folder
-that holds what was sent and nothing else. If this process ends, whatever the reason, so does everything that
-its command started: the supervisor notices. And the process ends when its owner has been silent for `FENCE`
-seconds, since a network may be cut where no process dies.
+Each command runs below the same supervisor as on the owner's machine (`ports/process`), in a scratch
+folder that holds what was sent and nothing else. If this process ends, whatever the reason, so does
+everything that its command started: the supervisor notices. And the process ends when its owner has been
+silent for `FENCE` seconds, since a network may be cut where no process dies.
 
 What is sent and returned is plain data. Contents of files go by their hash; see `sending.py`.
 """
@@ -100,10 +100,17 @@ class Contents:
 
 
 class _Command:
-    """A command of this slot: its process, once it runs, and its output that waits to be sent."""
+    """A command of this slot: its process, once it runs, and its output that waits to be sent.
 
-    def __init__(self, folder: Path) -> None:
+    `result` is how it ended, until that `is_given` to the driver. It `is_recalled` if another slot is
+    given it, since it has not begun here.
+    """
+
+    def __init__(self, number: int, folder: Path) -> None:
+        self.number = number
         self.folder = folder
+        self.has_begun = self.is_given = self.is_recalled = False
+        self.result: dict[str, Any] | None = None
         self.process: Process | None = None
         self.is_stopped = False
         self.has_ended = False
@@ -124,7 +131,7 @@ class _Command:
 
 
 class Slot:
-    """The actor. Its methods run on one asyncio loop; `version` is the owner's, `allow` names variables."""
+    """The actor, on one asyncio loop. `version` is the owner's, `allow` names variables."""
 
     def __init__(self, version: str, allow: list[str]) -> None:
         self._version = version
@@ -136,6 +143,7 @@ class Slot:
         self._host = ProcessHost()
         self._commands: dict[int, _Command] = {}
         self._empty: list[Path] = []
+        self._batch: list[_Command] = []
         self._heard = time.monotonic()
         self._watch: asyncio.Task[None] | None = None
 
@@ -169,22 +177,52 @@ class Slot:
 
     # A command ------------------------------------------------------------------------------------
 
-    async def run(self, number: int, order: dict[str, Any], sent: dict[str, Any]) -> dict[str, Any]:
-        """Run a command and return how it ended; a fault before it begins is a result, too.
+    async def run(self, orders: list[tuple[int, dict[str, Any], dict[str, Any]]]) -> list[Any]:
+        """Run commands one after the other and return how each ended.
 
-        `sent` are contents by their hash: bytes, or a list of references to pieces.
+        With each goes what was sent for it: contents by their hash, bytes or references to pieces. A
+        fault before a command begins is its result, too; `lacking` are hashes that were not sent.
         """
         self._heard = time.monotonic()
+        self._batch = [self._command(number) for number, _, _ in orders]
+        for command, (_, order, sent) in zip(self._batch, orders, strict=True):
+            if not command.is_recalled:
+                command.result = await self._run(command, order, sent)
+        batch, self._batch = self._batch, []
+        return [{"is_given": True} if command.is_given else command.result for command in batch]
+
+    async def split(self) -> tuple[dict[int, Any], list[int]]:
+        """Return the results that are there, by number, and which commands have not begun and do not."""
+        ended: dict[int, Any] = {}
+        recalled: list[int] = []
+        for command in self._batch:
+            if command.result is not None and not command.is_given:
+                command.is_given = True
+                ended[command.number] = command.result
+            elif not command.has_begun:
+                command.is_given = command.is_recalled = True
+                recalled.append(command.number)
+                self.forget_now(command.number)
+        return ended, recalled
+
+    def _command(self, number: int) -> _Command:
         folder = self._empty.pop() if self._empty else self._scratch.path / f"c{number}"
-        command = self._commands[number] = _Command(folder)
+        command = self._commands[number] = _Command(number, folder)
+        return command
+
+    async def _run(
+        self, command: _Command, order: dict[str, Any], sent: dict[str, Any]
+    ) -> dict[str, Any]:
+        began, number = time.monotonic(), command.number
+        command.has_begun = True
         try:
             wanted = dict.fromkeys(digest for _, _, digest in order["inputs"])
             lacking = await self._contents.receive(sent, wanted)
             if lacking:
                 return {"lacking": lacking}
-            await self._lay_out(command.folder, order)
             if command.is_stopped:
                 return {"status": "killed", "reason": "stopped before it started"}
+            await self._lay_out(command.folder, order)
             spec = self._spec(command.folder, order)
             command.process = await self._host.spawn(spec, command.hear)
             if command.is_stopped:
@@ -196,7 +234,8 @@ class Slot:
             command.end()
             if command.process is None:
                 self.forget_now(number)
-        return await self._ended(number, command, result, order["outputs"])
+        ended = await self._ended(number, command, result, order["outputs"])
+        return {**ended, "took": time.monotonic() - began}
 
     async def stop(self, number: int, grace: float | None) -> None:
         """Begin to stop a command."""
@@ -228,7 +267,7 @@ class Slot:
         self.forget_now(number)
 
     def forget_now(self, number: int) -> None:
-        """Remove the folder of a command, soon; an empty one is kept for the next, since that takes long."""
+        """Remove the folder of a command, soon; an empty one is kept, since removing takes long."""
         command = self._commands.pop(number, None)
         if command is None or not command.folder.exists():
             return

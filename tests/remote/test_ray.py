@@ -55,7 +55,7 @@ remote = {{ cpus = {cpus}, inputs = ["work.sh", "in/{{{{ item }}}}"], outputs = 
 
 
 class Bench:
-    """One project folder whose remote steps run on the cluster; `shared` is where commands leave traces."""
+    """A project folder whose remote steps run on the cluster; `shared` is where commands leave traces."""
 
     def __init__(self, root: Path, cluster: RayCluster) -> None:
         self.place = Place(root)
@@ -204,7 +204,11 @@ def a_worker_is_killed(bench: Bench) -> None:
     until(lambda: any(line.startswith("held ") for line in bench.traces("began")))
     os.kill(slot_of(bench.pid("held")), signal.SIGKILL)
     last = ended(run)
-    assert (run.returncode, last["status"], last["reason"]) == (1, "failed", "outcome unknown: held")
+    assert (run.returncode, last["status"], last["reason"]) == (
+        1,
+        "failed",
+        "outcome unknown: held",
+    )
     bench.until_gone()
     assert bench.outputs() == {*items} - {"held"}
     refused = bench.place.run("run", "--resume", "last")

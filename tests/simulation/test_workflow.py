@@ -26,8 +26,8 @@ from steersman.simulator.program import ROOT, SimulatedProgram
 from steersman.simulator.schedule import PriorityChooser, UniformChooser
 from steersman.simulator.session import SimulatedRun, SimulationPlan
 from steersman.simulator.workflows import Workflow, WorkflowScenario
-from steersman.workflows.flow.spec import StepSpec
 from steersman.workflows.flow.reading import load_workflow, parse_workflow
+from steersman.workflows.flow.spec import StepSpec
 from steersman.workflows.flow.workflow_file import SHIPPED_WORKFLOWS
 
 _LOSE, _IS_THROUGH = Attempts._lose, Steps._is_through
@@ -306,6 +306,8 @@ finally = true
 call = "work:done"
 remote = { inputs = ["work.py"] }
 """
+
+
 @cache
 def played_here(name: str) -> Workflow:
     """Return a workflow of the library, or one above: with a goal, or with remote steps."""
@@ -362,6 +364,10 @@ def _through_without(steps: Steps, step: StepSpec, record: StepRecord) -> bool:
 )
 def test_a_fault_about_lost_work_is_found(plant: tuple[object, str, object], found: str) -> None:
     """The rules about workers that die are proved without one: breaking each is noticed."""
-    with planted_all(plant), pytest.raises(AssertionError, match=found):
+
+    def play() -> None:
         for seed in range(FEW):
             WorkflowScenario(seed, played_here("remote")).run()
+
+    with planted_all(plant), pytest.raises(AssertionError, match=found):
+        play()

@@ -1,8 +1,9 @@
 """A Ray cluster of several raylets on this machine, as a program of its own, and its client.
 
-`.ci/ray` installs Ray into an environment of its own; `STEERSMAN_TEST_RAY` names the Python of another one.
-The program takes a folder and the number of workers, each a raylet with one processor, prints one JSON object
-with the address and the process ids, and ends with everything that it started when its input does.
+`.ci/ray` installs Ray into an environment of its own; `STEERSMAN_TEST_RAY` names the Python of another
+one. The program takes a folder and the number of workers, each a raylet with one processor, prints one
+JSON object with the address and the process ids, and ends with everything that it started when its input
+does.
 """
 
 from __future__ import annotations

@@ -275,7 +275,8 @@ class RemoteLine(Declaration, frozen=True):
     cpus: Annotated[float, Field(ge=0, description="Processors; a fraction is possible.")] = 1.0
     gpus: Annotated[float, Field(ge=0, description="GPUs; a fraction is possible.")] = 0.0
     memory: Annotated[
-        Size | None, Field(description='Memory, such as `"1 GiB"`; if left out, it is not reserved.')
+        Size | None,
+        Field(description='Memory, such as `"1 GiB"`; if left out, it is not reserved.'),
     ] = None
     inputs: Annotated[
         Several[_Inner],
@@ -374,7 +375,9 @@ class StepLine(Declaration, frozen=True):
     ] = None
     remote: Annotated[
         RemoteLine | None,
-        Field(description="What the command needs on another machine; see [Remote steps](#remote-steps)."),
+        Field(
+            description="What the command needs where it runs; see [Remote steps](#remote-steps)."
+        ),
     ] = None
     env: Annotated[
         dict[str, str] | None, Field(description="Environment variables. Templates.")
