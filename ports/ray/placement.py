@@ -331,7 +331,8 @@ def _order(
 def _last_line(errors: str) -> str:
     """Return what Ray said last, without where and when it did."""
     line = errors.strip().splitlines()[-1:] or ["its driver ended"]
-    return re.sub(r"^\[[^]]*\] (\S+:\d+: )?", "", line[0])[:500]
+    said = re.sub(r"^\[[^]]*\] (\S+:\d+: )?", "", line[0])
+    return said.partition(". ")[0].rstrip(".")[:500]
 
 
 def json_text(data: Mapping[str, Any]) -> str:
