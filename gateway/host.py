@@ -122,7 +122,7 @@ class Host:
             sandbox=self._sandbox,
             declared=config.tool,
             skills=paths.config / "skills",
-            placing=self._placement if launch.place else None,
+            placing=self._placement if launch.cluster else None,
         )
         specs = [HookSpec(on=hook.on, run=hook.run, timeout=hook.timeout) for hook in config.hooks]
         self._hooking = HookRunner(
@@ -178,7 +178,7 @@ class Host:
         from ..ports.ray.placement import RayOptions, RayPlacement, address_of
 
         options = RayOptions(
-            address=address_of(self.launch.place),
+            address=address_of(self.launch.cluster),
             patience=self.config.ray.patience,
             visible=self.config.tools.environment,
             environ=self._environ,

@@ -427,7 +427,7 @@ class ServeSettings(SettingsTable):
             raise ValueError("needs both `certificate` and `key`, or neither")
 
 
-class RaySettings(Table):
+class RaySettings(SettingsTable):
     """How long (seconds) a command waits for a node of a Ray cluster that can hold it."""
 
     patience: Annotated[float, Meta(ge=0)]

@@ -35,7 +35,7 @@ def run_file(
     on: Annotated[
         str,
         typer.Option(
-            metavar="PLACE",
+            metavar="CLUSTER",
             help="Where remote steps run: `ray`, `ray:HOST:PORT` or `ray://HOST:PORT`.",
         ),
     ] = "",
@@ -57,7 +57,7 @@ def run_file(
         resume=resume,
         again=tuple(again or ()),
         done=tuple(done or ()),
-        place=on,
+        cluster=on,
         folder=cwd or Path.cwd(),
         model=model,
         is_json=as_json,

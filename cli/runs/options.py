@@ -13,7 +13,7 @@ from ...machines.value import Value
 class RunOptions(Value):
     """The command line of `steersman run`; `again` and `done` name work of unknown outcome.
 
-    `place` is where remote steps run; empty: here.
+    `cluster` is where remote steps run; empty: here.
     """
 
     file: str = ""
@@ -21,7 +21,7 @@ class RunOptions(Value):
     resume: str = ""
     again: tuple[str, ...] = ()
     done: tuple[str, ...] = ()
-    place: str = ""
+    cluster: str = ""
     folder: Path = Path()
     model: str = ""
     is_json: bool = False

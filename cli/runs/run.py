@@ -100,8 +100,8 @@ def _name(run: RunRecord, work: Work) -> str:
 def run_workflow(options: RunOptions, environ: Mapping[str, str]) -> int:
     """Start, resume or plan a run; return the exit code."""
     _require_sense(options)
-    if options.place:
-        _require_place(options.place)
+    if options.cluster:
+        _require_cluster(options.cluster)
     folder = work_folder(options.folder)
     paths = Paths.of(environ)
     if options.resume:
@@ -111,7 +111,7 @@ def run_workflow(options: RunOptions, environ: Mapping[str, str]) -> int:
         return show_plan(plan, as_json=options.is_json)
 
     def begin(host: Host) -> Conversation:
-        if options.place and not any(step.remote for step in plan.spec.steps):
+        if options.cluster and not any(step.remote for step in plan.spec.steps):
             host.notices.append(f"no step of {plan.spec.file} has `remote`: all of it runs here")
         conversation = host.begin(folder, plan)
         go_on(conversation)
@@ -142,11 +142,11 @@ def _require_sense(options: RunOptions) -> None:
         )
 
 
-def _require_place(place: str) -> None:
-    """Refuse a place where nothing can run."""
+def _require_cluster(cluster: str) -> None:
+    """Refuse a cluster that cannot be meant."""
     from ...ports.ray.placement import address_of, require_ray
 
-    address_of(place)
+    address_of(cluster)
     require_ray()
 
 
@@ -267,11 +267,11 @@ def _show(
     """
     interface, can_ask = _interface(options, environ)
     launch = LaunchOptions(
-        model=options.model, is_yes=options.is_yes, can_ask=can_ask, place=options.place
+        model=options.model, is_yes=options.is_yes, can_ask=can_ask, cluster=options.cluster
     )
     if (
         can_ask
-        and not options.place
+        and not options.cluster
         and not options.is_json
         and config.auto_queue.persistence.enabled
     ):

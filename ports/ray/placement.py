@@ -47,7 +47,7 @@ def address_of(place: str) -> str:
     if kind == "ray" and address and not address.startswith("/"):
         return address
     raise UsageError(
-        f"`--on {place}` names no place",
+        f"`--on {place}` names no cluster",
         "give `ray` for a cluster on this machine, `ray:HOST:PORT` for one that this machine belongs "
         "to, or `ray://HOST:PORT` for Ray's client",
     )

@@ -41,7 +41,7 @@ _TAIL = 0.25  # seconds between two pieces of the output
 _STREAMED = 16_384  # bytes of the output that wait to be sent; older ones are left out
 
 
-class Contents:
+class ReceivedContents:
     """Contents of files by their hash: small ones in memory, large ones on disk, the oldest dropped."""
 
     def __init__(self, folder: Path) -> None:
@@ -139,7 +139,7 @@ class Slot:
         self._scratch = ScratchFolder("slot")
         objects = self._scratch.path / "objects"
         objects.mkdir(mode=0o700)
-        self._contents = Contents(objects)
+        self._contents = ReceivedContents(objects)
         self._host = ProcessHost()
         self._commands: dict[int, _Command] = {}
         self._empty: list[Path] = []
