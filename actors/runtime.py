@@ -120,13 +120,12 @@ class Runtime:
         self.commits = Commits(self.writer.submit)
         self.sessions: dict[str, LiveSession] = {}
         processes = ProcessHost()
-        self._placement = placing(processes) if placing is not None else None
         toolbox = Toolbox(
             processes,
             grace=grace,
             output_limit=output_limit,
             declared=declared,
-            placement=self._placement,
+            placement=placing(processes) if placing is not None else None,
         )
         self.shared = SharedResources(
             processes=processes,
@@ -483,8 +482,8 @@ class Runtime:
         if not self._thread.is_running:
             return
         self.leave_all()
-        if self._placement is not None:
-            self.run(self._placement.aclose())
+        if self.shared.toolbox.placement is not None:
+            self.run(self.shared.toolbox.placement.aclose())
         self.run(self.shared.processes.aclose())
         self.writer.close()
         self.store.close()

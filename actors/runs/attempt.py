@@ -63,7 +63,8 @@ class OpenAttempt(Struct, kw_only=True):
 class RunContext:
     """The context that the parts of a run share: its plan and values, and the effects of one message.
 
-    `is_late`: the whole run took too long, and only its final steps may still begin.
+    `is_late`: the whole run took too long, and only its final steps may still begin. `lost` counts the
+    workers that died under an item.
     """
 
     def __init__(self, ledger: LedgerHandle, turn: str) -> None:
@@ -75,6 +76,7 @@ class RunContext:
         self.plan = StepPlan(workflow)
         self.values = Values(workflow, lambda: self.run, record.id, record.folder)
         self.is_late = False
+        self.lost: dict[tuple[str, int], int] = {}
         self._effects: list[Effect] = []
         self._urgent: list[Effect] = []
 
@@ -129,7 +131,7 @@ class Attempts:
 
     `asked`: the queue was asked for steers, and has not answered. `concluded` counts the attempts that
     came to an end; `killed` and `survivors` are processes of those that were stopped. `_unsent` are the
-    items whose sessions are not started yet, `_lost` counts the workers that died under an item.
+    items whose sessions are not started yet.
     """
 
     def __init__(self, context: RunContext) -> None:
@@ -143,7 +145,6 @@ class Attempts:
         self._unsent: list[tuple[StepSpec, int]] = []
         self._given: set[str] = set()
         self._said = ""
-        self._lost: dict[tuple[str, int], int] = {}
 
     def count(self, step: StepSpec | None = None) -> int:
         """Return how many sessions wait to be started, of all steps or of one."""
@@ -396,7 +397,7 @@ class Attempts:
                 result=e.WorkResult(errors=ended.errors, reason=ended.text),
             )
         )
-        lost = self._lost[step.id, index] = self._lost.get((step.id, index), 0) + 1
+        lost = self._context.lost[step.id, index] = self._context.lost.get((step.id, index), 0) + 1
         if step.idempotent and lost < MOST_LOSSES and not self._context.is_late:
             self._context.note(e.ItemReopened(step=step.id, index=index))
 

@@ -137,7 +137,7 @@ def main() -> None:
             {"is": "broken", "reason": f"nothing answers there: {error.strerror or error}"}
         )
         sys.exit(1)
-    except Exception as error:  # whatever Ray raises: the owner reports it
+    except (RuntimeError, ValueError) as error:  # of any other, the owner reports the last line
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
         answers.tell({"is": "broken", "reason": (lines or [type(error).__name__])[0][:500]})
         sys.exit(1)

@@ -37,6 +37,7 @@ class Toolbox:
         self._made: dict[str, Tool] = {
             declaration.name: DeclaredTool(declaration, self.resources) for declaration in declared
         }
+        self.placement = placement
         self._command = CommandTool(self.resources, output_limit, placement)
 
     def including(self, *tools: Tool) -> Toolbox:
