@@ -40,7 +40,9 @@ from ..machines.internal_messages import (
 )
 from ..machines.messages import Finalize, Suspend
 from ..machines.routes import Routes
+from ..ports.placement import Placement
 from ..ports.process.host import ProcessHost
+from ..ports.process.process import Processes
 from ..ports.tools.sandbox import OFF, SandboxPolicy
 from ..ports.tools.tool import Tool
 from ..ports.tools.toolbox import Toolbox
@@ -100,7 +102,10 @@ class ChildSetup(Struct, kw_only=True):
 
 
 class Runtime:
-    """Owns a home's sessions in this process; those that it begins have their files in `place`."""
+    """Owns a home's sessions in this process; those that it begins have their files in `place`.
+
+    `placing` makes the placement of remote steps, which run here without one.
+    """
 
     def __init__(
         self,
@@ -114,6 +119,7 @@ class Runtime:
         declared: Sequence[ToolDeclaration] = (),
         place: str = "",
         skills: Path | None = None,
+        placing: Callable[[Processes], Placement] | None = None,
     ) -> None:
         self.store = store
         self.node = f"n{os.getpid()}-{secrets.token_hex(4)}"
@@ -129,6 +135,7 @@ class Runtime:
             grace=grace,
             output_limit=output_limit,
             declared=declared,
+            placement=placing(processes) if placing is not None else None,
         )
         self.shared = SharedResources(
             processes=processes,
@@ -487,6 +494,8 @@ class Runtime:
         if not self._thread.is_running:
             return
         self.leave_all()
+        if self.shared.toolbox.placement is not None:
+            self.run(self.shared.toolbox.placement.aclose())
         self.run(self.shared.processes.aclose())
         self.writer.close()
         self.store.close()

@@ -167,6 +167,7 @@ _FLOW_TABLES = (
     ("`[workflow]`", "WorkflowLine"),
     ("`[[step]]`", "StepLine"),
     ("`retry`", "RetryLine"),
+    ("`remote`", "RemoteLine"),
     ("`goal`", "GoalLine"),
     ("`judge`", "JudgeLine"),
     ("`ask`", "AskLine"),

@@ -27,7 +27,9 @@ from ..ports.hooks import HookSpec
 from ..ports.instructions import CHANGED
 from ..ports.models.choice import Choice
 from ..ports.models.provider import takes_pictures
+from ..ports.placement import Placement
 from ..ports.process.leftover import orphaned_commands
+from ..ports.process.process import Processes
 from ..ports.templates import folders_of, skills_in, skills_text, templates_in
 from ..ports.tools.mcp_offer import McpServer
 from ..ports.tools.sandbox import SandboxPolicy
@@ -131,6 +133,7 @@ class Host:
             declared=config.tool,
             skills=paths.config / "skills",
             place=config.node.place,
+            placing=self._placement if launch.cluster else None,
         )
         specs = [HookSpec(on=hook.on, run=hook.run, timeout=hook.timeout) for hook in config.hooks]
         self._hooking = HookRunner(
@@ -181,6 +184,18 @@ class Host:
     def choice(self) -> Choice | None:
         """The model that was chosen last, and why; none before a session was opened."""
         return self._casting.choice
+
+    def _placement(self, processes: Processes) -> Placement:
+        """Return where remote steps run. Raises `UsageError`."""
+        from ..ports.ray.placement import RayOptions, RayPlacement, address_of
+
+        options = RayOptions(
+            address=address_of(self.launch.cluster),
+            patience=self.config.ray.patience,
+            visible=self.config.tools.environment,
+            environ=self._environ,
+        )
+        return RayPlacement(processes, options, self._complain)
 
     def introduce(self, name: str, agent: OwnAgent) -> None:
         """Let a name mean an agent that this program brings, from now on."""

@@ -8,7 +8,8 @@ class LaunchOptions(Value):
 
     `is_yes`: calls that would be asked about are allowed. `can_ask`: a person can answer questions.
     `is_one_shot`: the program ends after one message. `mode` is the permission mode that sessions get
-    when they are opened; empty for none.
+    when they are opened; empty for none. `cluster` is where remote steps of a workflow run, as
+    `ray://HOST:PORT`; empty: here.
     """
 
     agent: str = ""
@@ -18,3 +19,4 @@ class LaunchOptions(Value):
     is_debug: bool = False
     is_one_shot: bool = False
     mode: str = ""
+    cluster: str = ""

@@ -114,6 +114,7 @@ def go_on(client: SessionClient, again: Works = (), done: Works = ()) -> None:
     if record.run is None:
         raise UsageError(f"session `{record.id}` is no run", "`steersman sessions list`")
     if record.run.state == "failed":
+        _decide(client.ask, again, done)
         _try_again(client.ask)
     elif record.queue.items:
         _resume(client.ask, again, done)
@@ -140,12 +141,22 @@ def was_taken_back(record: SessionRecord) -> bool:
 
 def _resume(ask: Callable[[Message], dict[str, Any]], again: Works, done: Works) -> None:
     """Continue an interrupted run. Raises `SteersmanError`."""
-    messages: list[Message] = [Reopen(work=again)] if again else []
-    messages += [Reopen(work=done, is_done=True)] if done else []
-    answer: dict[str, Any] = {}
-    for message in (*messages, ResumeQueue()):
-        answer = ask(message)
-        if not answer.get("ok"):
-            raise SteersmanError(f"the run cannot continue: {answer.get('reason')}")
+    _decide(ask, again, done)
+    answer = _ask(ask, ResumeQueue())
     if not answer.get("restored"):
         raise SteersmanError("the run cannot continue: nothing of it was interrupted")
+
+
+def _decide(ask: Callable[[Message], dict[str, Any]], again: Works, done: Works) -> None:
+    """Say what becomes of work of unknown outcome. Raises `SteersmanError`."""
+    if again:
+        _ask(ask, Reopen(work=again))
+    if done:
+        _ask(ask, Reopen(work=done, is_done=True))
+
+
+def _ask(ask: Callable[[Message], dict[str, Any]], message: Message) -> dict[str, Any]:
+    answer = ask(message)
+    if not answer.get("ok"):
+        raise SteersmanError(f"the run cannot continue: {answer.get('reason')}")
+    return answer

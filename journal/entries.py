@@ -902,7 +902,7 @@ class ItemStarted(RunEntry):
 
 
 class ItemEnded(RunEntry):
-    """How an attempt ended: `status` is ok, failed, retry (another follows) or interrupted."""
+    """How an attempt ended: `status` is ok, failed, retry (another follows), interrupted or unknown."""
 
     turn: str
     step: str

@@ -40,6 +40,7 @@ _EVENT_OF_WORK: Final = {
     "failed": "fail",
     "retry": "retry",
     "interrupted": "interrupt",
+    "unknown": "lose",
 }
 _EVENT_OF_STEP: Final = {"done": "finish", "failed": "fail", "skipped": "skip", "blocked": "block"}
 

@@ -85,7 +85,7 @@ class Summarised(Message):
     usage: Usage = field(default_factory=Usage)
 
 
-ToolStatus = Literal["ok", "failed", "timed_out", "killed"]
+ToolStatus = Literal["ok", "failed", "timed_out", "killed", "unknown"]
 
 
 class ToolResult(Value):
@@ -95,7 +95,8 @@ class ToolResult(Value):
     `bytes` is the size of all output before capping. `killed` and `survivors` are process ids.
     `progress` is (done, total, unit, note) for the tool `progress`, else none. For a workflow's
     command `text` is its standard output alone; `errors` is its standard error, `is_cut` says
-    that something is missing in the middle of `text`.
+    that something is missing in the middle of `text`, and `missing` names declared files that it did not
+    make. `unknown`: contact was lost to the machine on which it ran, and it may have had its effect.
     """
 
     status: ToolStatus
@@ -108,6 +109,7 @@ class ToolResult(Value):
     progress: tuple[int, int, str, str] | None = None
     errors: str = ""
     is_cut: bool = False
+    missing: tuple[str, ...] = ()
 
 
 class ToolProgressed(Message):

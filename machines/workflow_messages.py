@@ -14,14 +14,17 @@ from .messages import Lane, Message
 from .value import Value
 
 # The machines of a step and of its work: one piece of work for each item --------------------------
-# A step without `for_each` has one piece. Work is tried once or, with `retry`, several times; each try
-# is durable before it begins. What the program's death cut off is `unknown`: it may or may not have had
-# its effect, and is only done again if the step says that it may be, or a person does.
+# A step without `for_each` has one piece. Work is tried once or, with `retry`, several times; each try is
+# durable before it begins. What the death of the program, or of the worker on another machine, cut off
+# is `unknown`: it may or may not have had its effect, and is only done again if the step says that it
+# may be, or a person does.
 #
 # When a failed run is tried again, a step that failed is reopened: what is done of it stays done. Steps
 # that followed from its end are reset, as if they had never begun.
 
 
+UNDECIDED: Final = "outcome unknown: "
+"""How the reason begins for which a run ends when only work is left that a person decides about."""
 ENDED = ("done", "failed", "skipped", "blocked")
 """The states of a step that has ended, as far as this attempt at the run goes."""
 
@@ -65,7 +68,7 @@ WORK = Machine(
         State(
             name="interrupted", doc="It was stopped; it starts again, or its session is resumed."
         ),
-        State(name="unknown", doc="The program died while it ran: its outcome is unknown."),
+        State(name="unknown", doc="The program or its worker died while it ran."),
         State(name="done", doc="It succeeded.", is_final=True),
         State(name="failed", doc="Its last attempt failed."),
     ),

@@ -14,6 +14,7 @@ from typing import Any
 from msgspec.structs import replace
 from pykka import ActorRef
 
+from ..actors.mailbox import reply
 from ..actors.runs.work import COMMAND
 from ..journal import entries as e
 from ..machines.delivery import Relation
@@ -31,9 +32,9 @@ from ..machines.messages import (
     UserMessage,
 )
 from ..machines.policy import DelegationPolicy, GoalPolicy, Limits, Policy
-from ..machines.port_results import ToolResult, ToolStatus
+from ..machines.port_results import ToolFinished, ToolResult, ToolStatus
 from ..machines.value import Value
-from ..machines.workflow_messages import WORKFLOW, Reopen, TryAgain, given_in
+from ..machines.workflow_messages import UNDECIDED, WORKFLOW, Reopen, TryAgain, given_in
 from ..workflows.flow.graph import waits_for
 from ..workflows.flow.spec import (
     AgentAction,
@@ -90,6 +91,11 @@ class Workflow:
         self.words = tuple(dict.fromkeys(_words_of(spec)))
         self._find = included
 
+    @property
+    def is_remote(self) -> bool:
+        """Whether a step of it may run on another machine."""
+        return any(step.remote is not None for step in self.spec.steps)
+
     def run(self, samples: Samples) -> SimulatedRun:
         """Return a run of it."""
         required = {name: samples.text() or "x" for name in self.spec.required}
@@ -127,11 +133,15 @@ def _agents_of(spec: WorkflowSpec) -> Iterator[str]:
 
 
 class Luck(Value):
-    """How often a command fails or takes too long, and an answer has not the declared form."""
+    """How often a command fails or takes too long, and an answer has not the declared form.
+
+    `loses`: how often the worker of a remote step is lost, before or after the command's effect.
+    """
 
     fails: float = 0.15
     hangs: float = 0.1
     rambles: float = 0.05
+    loses: float = 0.1
 
 
 # What comes back ----------------------------------------------------------------------------------
@@ -160,6 +170,8 @@ class WorkflowPorts(SimulatedPorts):
         """Return how a command or function of a step ended."""
         if at.tool != COMMAND:
             return super().result(at, status)
+        if status == "unknown":
+            return ToolResult(status=status, text="its worker was lost")
         if status in ("killed", "timed_out"):
             killed = (4711,) if status == "killed" else ()
             return ToolResult(status=status, text="part of it", exit_code=-15, killed=killed)
@@ -187,6 +199,23 @@ class WorkflowPorts(SimulatedPorts):
         if limit and self.dice.random() < self._luck.hangs:
             call = self.tools[effect.call]
             self._later(limit, lambda: self._end(call, "timed_out"))
+        if "remote" in effect.arguments and self.dice.random() < self._luck.loses:
+            self._later(self._delay(), lambda: self._lose(effect, reply_to))
+
+    def _lose(self, effect: RunTool, reply_to: ActorRef[Any] | None) -> None:
+        """Lose the worker of a command; what it had done may be reported late, when nobody waits."""
+        call = self.tools.get(effect.call)
+        if call is None:
+            return
+        self._end(call, "unknown")
+        if self.dice.random() < 0.3:
+            late = ToolFinished(
+                turn=effect.turn,
+                epoch=effect.epoch,
+                call=effect.call,
+                result=ToolResult(status="ok", text="late", exit_code=0),
+            )
+            self._later(self._delay(), lambda: reply(reply_to, late))
 
     def _output(self, output: Output) -> str:
         match output.form:
@@ -302,6 +331,7 @@ class WorkflowScenario:
             fails=dice.choice((0.0, 0.05, 0.3)),
             hangs=dice.choice((0.0, 0.2)),
             rambles=dice.choice((0.0, 0.0, 0.1)),
+            loses=dice.choice((0.0, 0.2)) if workflow.is_remote else 0.0,
         )
         longest = dice.choice((1.0, 4.0, 10.0))
         plan = SimulationPlan(
@@ -412,13 +442,15 @@ class WorkflowScenario:
             return False
         if run is not None and run.state == "failed":
             self.tries -= 1
-            if self.tries >= 0:
-                program.say(TryAgain())
-            return self.tries >= 0
+            if self.tries < 0:
+                return False
         if run is not None and (unknown := tuple(run.unknown())):
             if self.dice.random() < 0.3:
                 program.say(ResumeQueue())  # refused, unless all of it may be repeated
             program.say(Reopen(work=unknown, is_done=self.dice.random() < 0.3))
+        if run is not None and run.state == "failed":
+            program.say(TryAgain())
+            return True
         if record.queue.items:
             program.say(ResumeQueue())
         else:
@@ -446,6 +478,7 @@ def check_run(run: SimulatedRun, history: list[Happening]) -> None:
     journal = durable_entries(history)
     steps_wait_for_their_needs(run.spec, journal)
     done_work_is_done_once(journal)
+    lost_work_is_a_persons_to_repeat(run.spec, journal)
     attempts_keep_their_bounds(run.spec, journal)
     a_step_is_done_with_all_its_work(journal)
     the_end_fits_the_steps(run.spec, journal)
@@ -513,11 +546,15 @@ def done_work_is_done_once(journal: list[e.Entry]) -> None:
             case e.ItemEnded(step=name, index=index, status=status):
                 running.pop((name, index), None)
                 done |= {(name, index)} if status == "ok" else set()
+                lost |= {(name, index)} if status == "unknown" else set()
             case e.StepAsked(step=name, index=index):
                 running.pop((name, index), None)
             case e.ItemReopened(step=name, index=index, is_done=is_done):
                 lost.discard((name, index))
                 done |= {(name, index)} if is_done else set()
+            case e.StepEnded(step=name, status="done"):
+                left = [index for step, index in lost if step == name]
+                assert not left, f"step `{name}` is done without item {left[0] + 1}, which was lost"
             case e.StepReopened(step=name, is_anew=True):
                 done = {work for work in done if work[0] != name}
                 lost = {work for work in lost if work[0] != name}
@@ -528,6 +565,25 @@ def done_work_is_done_once(journal: list[e.Entry]) -> None:
                 running.clear()
             case e.TurnEnded():
                 running.clear()
+            case _:
+                pass
+
+
+def lost_work_is_a_persons_to_repeat(spec: WorkflowSpec, journal: list[e.Entry]) -> None:
+    """While a run goes on, only idempotent steps do work of unknown outcome again."""
+    is_going = False
+    for entry in journal:
+        match entry:
+            case e.TurnStarted():
+                is_going = True
+            case e.TurnEnded() | e.Recovered():
+                is_going = False
+            case e.Stopped(turn=turn) if turn:
+                is_going = False
+            case e.ItemReopened(step=name, index=index) if is_going:
+                assert spec.step(name).idempotent, (
+                    f"step `{name}` repeats item {index + 1} of unknown outcome by itself"
+                )
             case _:
                 pass
 
@@ -587,6 +643,8 @@ def the_end_fits_the_steps(spec: WorkflowSpec, journal: list[e.Entry]) -> None:
                 ended.pop(name, None)
             case e.TurnEnded(status=status, reason=reason) if "fault in the program" not in reason:
                 left = [step.id for step in spec.steps if step.id not in ended]
+                is_undecided = status == "failed" and reason.startswith(UNDECIDED)
+                left = [] if is_undecided else left
                 assert not left, f"the run ended though step `{left[0]}` had not"
                 bad = list(_failures(spec, ended)) if status == "completed" else []
                 assert not bad, f"the run succeeded though step `{bad[0]}` failed"

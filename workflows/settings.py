@@ -434,6 +434,12 @@ class ServeSettings(SettingsTable):
             raise ValueError("needs both `certificate` and `key`, or neither")
 
 
+class RaySettings(SettingsTable):
+    """How long (seconds) a command waits for a node of a Ray cluster that can hold it."""
+
+    patience: Annotated[float, Meta(ge=0)]
+
+
 def _check_collector(endpoint: str) -> str:
     if endpoint and not endpoint.startswith(("http://", "https://")):
         raise ValueError("must begin with http:// or https://")
@@ -610,6 +616,7 @@ class Settings(SettingsTable):
     home: HomeSettings
     node: NodeSettings
     serve: ServeSettings
+    ray: RaySettings
     telemetry: TelemetrySettings
     hooks: tuple[HookSettings, ...]
     tool: tuple[ToolDeclaration, ...]

@@ -11,11 +11,13 @@ from ...journal.record import SessionRecord
 from ...machines.internal_messages import Enqueue
 from ...machines.lifecycles import RUN
 from ...machines.messages import ResumeQueue
-from ...machines.workflow_messages import Reopen
+from ...machines.workflow_messages import UNDECIDED, Reopen
 from . import queueing
 from .decision import Decision, answer, refusal
 
 if TYPE_CHECKING:
+    from ...journal.run_record import RunRecord
+    from ...workflows.flow.spec import WorkflowSpec
     from ..environment import Environment
 
 
@@ -28,9 +30,14 @@ def obstacle(record: SessionRecord, environment: Environment) -> str:
         return f"the run has {run.state} already"
     if run.state == "failed":
         return f"the run has failed; `steersman run --resume {record.id}` tries it again"
+    return undecided(run, spec)
+
+
+def undecided(run: RunRecord, spec: WorkflowSpec) -> str:
+    """Name the work that a person has to decide about before a run can go on; empty if there is none."""
     idempotent = {step.id for step in spec.steps if step.idempotent}
     unknown = [run.steps[step].name(at) for step, at in run.unknown() if step not in idempotent]
-    return f"outcome unknown: {', '.join(unknown)}" if unknown else ""
+    return f"{UNDECIDED}{', '.join(unknown)}" if unknown else ""
 
 
 def reopen(record: SessionRecord, message: Reopen) -> Decision:
@@ -52,6 +59,8 @@ def try_again(record: SessionRecord, environment: Environment) -> Decision:
     run, spec = record.run, environment.workflow
     if run is None or spec is None or run.state != "failed" or record.state != "idle":
         return refusal("only a run that has failed can be tried again")
+    if why := undecided(run, spec):
+        return refusal(why)
     plan = StepPlan(spec)
     reopened = tuple(plan.reopened(run))
     if not reopened and plan.is_over(run):

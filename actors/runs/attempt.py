@@ -18,7 +18,7 @@ from ...machines.delegation_messages import Delegate, ResumeChildren
 from ...machines.effects import Effect
 from ...machines.errors import TemplateError
 from ...machines.internal_messages import TakeSteers
-from ...machines.port_results import ToolFinished
+from ...machines.port_results import ToolFinished, ToolResult
 from ...machines.workflow_messages import ChildCame, SetRunTimer
 from ...workflows.flow.spec import AskAction, Kind, StepSpec, WorkflowSpec
 from ...workflows.flow.template import render
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from ..ledger import LedgerHandle
 
 
+MOST_LOSSES = 3
+"""How often a worker may die under an item that is repeated: the item may be the cause."""
 NO_PERSON = "no person can be asked, and it has no `default`"
 
 
@@ -61,7 +63,8 @@ class OpenAttempt(Struct, kw_only=True):
 class RunContext:
     """The context that the parts of a run share: its plan and values, and the effects of one message.
 
-    `is_late`: the whole run took too long, and only its final steps may still begin.
+    `is_late`: the whole run took too long, and only its final steps may still begin. `lost` counts the
+    workers that died under an item.
     """
 
     def __init__(self, ledger: LedgerHandle, turn: str) -> None:
@@ -73,6 +76,7 @@ class RunContext:
         self.plan = StepPlan(workflow)
         self.values = Values(workflow, lambda: self.run, record.id, record.folder)
         self.is_late = False
+        self.lost: dict[tuple[str, int], int] = {}
         self._effects: list[Effect] = []
         self._urgent: list[Effect] = []
 
@@ -371,11 +375,31 @@ class Attempts:
         if attempt is None:
             return
         ended = message.result
+        if ended.status == "unknown":
+            self._lose(attempt, ended)
+            return
         is_stopped = ended.status == "killed" and not self._context.is_late
         if self._context.run.state != "running" or is_stopped:
             self._interrupt(attempt, ended.killed, ended.survivors)
         else:
             self.conclude(attempt, _in_time(attempt, of_command(attempt.step, ended)))
+
+    def _lose(self, attempt: OpenAttempt, ended: ToolResult) -> None:
+        """Note that the outcome of a command is unknown; it may begin again if that does no harm."""
+        step, index = attempt.step, attempt.index
+        self.concluded += 1
+        self._context.note(
+            e.ItemEnded(
+                turn=self._context.id,
+                step=step.id,
+                index=index,
+                status="unknown",
+                result=e.WorkResult(errors=ended.errors, reason=ended.text),
+            )
+        )
+        lost = self._context.lost[step.id, index] = self._context.lost.get((step.id, index), 0) + 1
+        if step.idempotent and lost < MOST_LOSSES and not self._context.is_late:
+            self._context.note(e.ItemReopened(step=step.id, index=index))
 
     def follow_children(self) -> bool:
         """Take in the outcomes of sessions that work for steps; whether there was any."""

@@ -22,7 +22,7 @@ from ...machines.internal_messages import SteerWaits, TimerFired, Wake
 from ...machines.messages import Answer
 from ...machines.port_results import ModelNoticed, ToolFinished
 from ...machines.transient_events import Notice
-from ...machines.workflow_messages import LookAfter, LookBefore, Looked, SetRunTimer
+from ...machines.workflow_messages import UNDECIDED, LookAfter, LookBefore, Looked, SetRunTimer
 from ...workflows.flow.spec import Kind, StepSpec
 from ...workflows.flow.template import holds, items_of, render
 from ..actor import Actor
@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 OVERTIME: Final = "the run took longer than its `timeout`"
 PATIENCE: Final = 1.0
 """Seconds that commands have to end when a run is stopped."""
+MOST_NAMES: Final = 10
+"""Work that a reason names; of more it says how much."""
 INTERRUPTED: Final = "[Interrupted.]"
 NO_ANSWER: Final = "there was no answer in time"
 LATE: Final = "it took longer than {:g} s"
@@ -109,19 +111,30 @@ class Steps:
                 LookBefore(turn=self._context.id, epoch=self._context.epoch, step=step.id)
             )
 
+    def is_stuck(self) -> bool:
+        """Whether only work of unknown outcome is left, which a person decides about."""
+        run = self._context.run
+        going = [record for _, record in self._context.plan.going(run)]
+        return (
+            bool(run.unknown())
+            and not self._attempts.open
+            and not self._attempts.count()
+            and all(self.looked.get(record.id, True) for record in going)
+            and all(record.first("waiting", "interrupted", "resting") is None for record in going)
+        )
+
     def _is_through(self, step: StepSpec, record: StepRecord) -> bool:
         """Whether a step has nothing left to do: all is done, or something failed and that counts."""
         if record.first("running") is not None or self._attempts.count(step):
             return False
         is_stopped = self._context.is_late and not step.is_final
         is_stopped |= record.count("failed") > 0 and not step.continue_on_error
-        return is_stopped or record.first("waiting", "interrupted", "resting") is None
+        return is_stopped or record.first("waiting", "interrupted", "resting", "unknown") is None
 
     def _end_step(self, step: StepSpec, record: StepRecord) -> None:
         failed = list(record.those("failed"))
-        is_cut = (
-            self._context.is_late and record.first("waiting", "interrupted", "resting") is not None
-        )
+        left = record.first("waiting", "interrupted", "resting", "unknown")
+        is_cut = self._context.is_late and left is not None
         status = "failed" if failed or is_cut else "done"
         reason = OVERTIME if is_cut else ""
         if failed:
@@ -230,6 +243,8 @@ class Run(Actor):
             self.attempts.begin_sessions()
             if self.context.plan.is_over(self.context.run) and not self.attempts.open:
                 self._finish()
+            elif self.steps.is_stuck():
+                self._give_up()
         self.context.flush()
         if self.context.run.state == "interrupting":
             self._end_stopped()
@@ -252,6 +267,21 @@ class Run(Actor):
         )
         self.context.note(
             e.TurnEnded(turn=self.context.id, status=status, reason=fault, messages=said)
+        )
+        self.context.flush()
+        self.stop()
+
+    def _give_up(self) -> None:
+        """End the run here, since a person has to say what became of some of its work."""
+        for name in self.steps.looked:
+            self.context.at_once(LookAfter(turn=self.context.id, step=name))
+        run = self.context.run
+        names = [run.steps[step].name(at) for step, at in run.unknown()]
+        more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
+        fault = f"{UNDECIDED}{', '.join(names[:MOST_NAMES])}{more}"
+        said = (ChatMessage(role="assistant", text=fault),)
+        self.context.note(
+            e.TurnEnded(turn=self.context.id, status="failed", reason=fault, messages=said)
         )
         self.context.flush()
         self.stop()

@@ -24,11 +24,13 @@ from ...workflows.flow.spec import (
     JudgeAction,
     Kind,
     Output,
+    Remote,
     RunAction,
     ShellAction,
     StepSpec,
     WorkflowAction,
     WorkflowSpec,
+    inner_path,
 )
 from ...workflows.flow.template import render, render_value, render_words
 
@@ -170,7 +172,25 @@ def command(step: StepSpec, values: Mapping[str, Any], turn: str, epoch: int, ca
         arguments["cwd"] = render(step.cwd, values)
     if step.timeout:
         arguments["timeout"] = step.timeout
+    if step.remote is not None:
+        arguments["remote"] = _remote(step.remote, values)
     return RunTool(turn=turn, epoch=epoch, call=call, tool=COMMAND, arguments=arguments)
+
+
+def _remote(remote: Remote, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a command needs where it runs, its paths filled in. Raises `TemplateError`."""
+    filled: dict[str, Any] = {
+        "cpus": remote.cpus,
+        "gpus": remote.gpus,
+        "memory": remote.memory,
+    }
+    for name, texts in (("inputs", remote.inputs), ("outputs", remote.outputs)):
+        try:
+            paths = [inner_path(path) for path in render_words(texts, values)]
+        except ValueError as error:
+            raise TemplateError(f"`remote.{name}` {error}") from error
+        filled[name] = list(dict.fromkeys(paths))
+    return filled
 
 
 def delegation(
@@ -233,24 +253,31 @@ def of_command(step: StepSpec, ended: ToolResult) -> Outcome:
         said = (ended.errors.strip() or ended.text.strip()).splitlines()[-1:]
         signal = f", ended by signal {-code}" if code < 0 else ""
         return "failed", _because(result, ": ".join([f"exit code {code}{signal}", *said]))
-    return _checked(step, result, ended.is_cut)
+    return _checked(step, result, ended)
 
 
 def _of_call(step: StepSpec, ended: ToolResult) -> Outcome:
     """Return the outcome of a function: its result, or the reason why there is none."""
     if ended.exit_code == 0 and ended.text:
-        return _checked(step, WorkResult(output=ended.text, errors=ended.errors), ended.is_cut)
+        return _checked(step, WorkResult(output=ended.text, errors=ended.errors), ended)
     code = ended.exit_code or 0
     how = f"by signal {-code}" if code < 0 else f"with exit code {code}"
     reason = ended.text or f"its process ended {how} before the function returned"
     return "failed", WorkResult(errors=ended.errors, reason=reason)
 
 
-def _checked(step: StepSpec, result: WorkResult, is_cut: bool) -> Outcome:
-    """Fail where the output cannot be read as the step declares it."""
-    if is_cut and step.output.form != "text":
+def _checked(step: StepSpec, result: WorkResult, ended: ToolResult) -> Outcome:
+    """Fail where a file is missing, or the output cannot be read as the step declares it."""
+    if ended.missing:
+        names = ", ".join(f"`{name}`" for name in ended.missing)
+        return "failed", _because(result, f"it did not make {names}, of its `outputs`")
+    if ended.is_cut and step.output.form != "text":
         reason = "its output exceeds `tools.output_limit`, which is too long to be read"
         return "failed", _because(result, reason)
+    return _readable(step, result)
+
+
+def _readable(step: StepSpec, result: WorkResult) -> Outcome:
     try:
         found = read_output(step.output, result.output)
     except ValueError as error:
@@ -280,7 +307,7 @@ def of_child(step: StepSpec, came: ChildCame) -> Outcome:
         case WorkflowAction():
             return "ok", WorkResult(output=came.text, more={"run": came.session})
         case _:
-            return _checked(step, WorkResult(output=came.text, more=dict(came.more)), is_cut=False)
+            return _readable(step, WorkResult(output=came.text, more=dict(came.more)))
 
 
 def _judged(came: ChildCame) -> Outcome:

@@ -32,6 +32,13 @@ def run_file(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only show what would be done.")
     ] = False,
+    on: Annotated[
+        str,
+        typer.Option(
+            metavar="CLUSTER",
+            help="Where remote steps run: `ray`, `ray:HOST:PORT` or `ray://HOST:PORT`.",
+        ),
+    ] = "",
     cwd: Annotated[Path | None, typer.Option(metavar="DIR", help="The folder to work in.")] = None,
     model: Annotated[str, typer.Option(metavar="NAME", help="A model for all agents.")] = "",
     as_json: Annotated[bool, typer.Option("--json", help="JSON lines in and out.")] = False,
@@ -50,6 +57,7 @@ def run_file(
         resume=resume,
         again=tuple(again or ()),
         done=tuple(done or ()),
+        cluster=on,
         folder=cwd or Path.cwd(),
         model=model,
         is_json=as_json,

@@ -11,13 +11,17 @@ from ...machines.value import Value
 
 
 class RunOptions(Value):
-    """The command line of `steersman run`; `again` and `done` name work of unknown outcome."""
+    """The command line of `steersman run`; `again` and `done` name work of unknown outcome.
+
+    `cluster` is where remote steps run; empty: here.
+    """
 
     file: str = ""
     variables: tuple[str, ...] = ()
     resume: str = ""
     again: tuple[str, ...] = ()
     done: tuple[str, ...] = ()
+    cluster: str = ""
     folder: Path = Path()
     model: str = ""
     is_json: bool = False

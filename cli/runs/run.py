@@ -100,6 +100,8 @@ def _name(run: RunRecord, work: Work) -> str:
 def run_workflow(options: RunOptions, environ: Mapping[str, str]) -> int:
     """Start, resume or plan a run; return the exit code."""
     _require_sense(options)
+    if options.cluster:
+        _require_cluster(options.cluster)
     folder = work_folder(options.folder)
     paths = Paths.of(environ)
     if options.resume:
@@ -109,6 +111,8 @@ def run_workflow(options: RunOptions, environ: Mapping[str, str]) -> int:
         return show_plan(plan, as_json=options.is_json)
 
     def begin(host: Host) -> Conversation:
+        if options.cluster and not any(step.remote for step in plan.spec.steps):
+            host.notices.append(f"no step of {plan.spec.file} has `remote`: all of it runs here")
         conversation = host.begin(folder, plan)
         go_on(conversation)
         return conversation
@@ -136,6 +140,14 @@ def _require_sense(options: RunOptions) -> None:
         raise UsageError(
             "`--again` and `--done` go with `--resume`", "`--resume last --again ITEM`"
         )
+
+
+def _require_cluster(cluster: str) -> None:
+    """Refuse a cluster that cannot be meant."""
+    from ...ports.ray.placement import address_of, require_ray
+
+    address_of(cluster)
+    require_ray()
 
 
 def _read(
@@ -254,8 +266,15 @@ def _show(
     `wanted` is the request that opens it at the server, `work` the one that continues it.
     """
     interface, can_ask = _interface(options, environ)
-    launch = LaunchOptions(agent="", model=options.model, is_yes=options.is_yes, can_ask=can_ask)
-    if can_ask and not options.is_json and config.auto_queue.persistence.enabled:
+    launch = LaunchOptions(
+        model=options.model, is_yes=options.is_yes, can_ask=can_ask, cluster=options.cluster
+    )
+    if (
+        can_ask
+        and not options.cluster
+        and not options.is_json
+        and config.auto_queue.persistence.enabled
+    ):
         server = server_of(paths.state)
         if server is not None:
             from ..attach import run_there

@@ -93,7 +93,7 @@ class RunScreen:
 
     def _step(self, event: StepEvent) -> list[str]:
         name, state = event["step"], event["state"]
-        if state not in ("running", "retrying"):
+        if state not in ("running", "retrying", "unknown"):
             self.questions.drop_those_of(name)
         now = time.monotonic()
         if "item" in event:
@@ -104,7 +104,7 @@ class RunScreen:
             shown = self._steps.setdefault(name, _Shown(name=name, began=now))
             shown.done, shown.total = event.get("done", 0), event.get("total")
             return []
-        if state == "retrying":
+        if state in ("retrying", "unknown"):
             return [failure_line(event)]
         shown = self._steps.get(name) or _Shown(name=name, began=now)
         self._steps.pop(name, None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ...gateway.events.contract import RunEndedEvent, StepEvent, StepView
 from ...gateway.terminal import clean
+from ...machines.workflow_messages import UNDECIDED
 
 MOST_FILES = 8
 
@@ -24,12 +25,14 @@ def item_text(event: StepEvent) -> str:
 
 
 def failure_line(event: StepEvent) -> str:
-    """Return a line for a failed, repeated or blocked step; empty for other events."""
+    """Return a line for a failed, repeated, lost or blocked step; empty for other events."""
     reason = event.get("reason", "").splitlines()[:1]
     why = f": {clean(reason[0])}" if reason else ""
     match event["state"]:
         case "failed":
             return f"failed: {item_text(event)}{why}"
+        case "unknown":
+            return f"unknown: {item_text(event)}{why}"
         case "retrying":
             return f"again: {item_text(event)}{why}"
         case "blocked":
@@ -54,6 +57,8 @@ def summary(ended: RunEndedEvent, changed: list[str], seconds: float) -> list[st
         lines.append(f"`steersman sessions revert {run}` brings everything back.")
     if status == "interrupted":
         lines.append(f"`steersman run --resume {run}` continues where it stopped.")
+    elif ended.get("reason", "").startswith(UNDECIDED):
+        lines.append(f"`steersman run --resume {run}` says how it goes on.")
     elif status == "failed":
         lines.append(
             f"When the cause is repaired, `steersman run --resume {run}` repeats the failed work."

@@ -246,7 +246,7 @@ class StepView(TypedDict):
     step: str
     """the step's id"""
     state: str
-    """running, done, failed, skipped, blocked or interrupted; of an item also retrying"""
+    """running, done, failed, skipped, blocked or interrupted; of an item also retrying or unknown"""
     done: NotRequired[int]
     """with `for_each`: items that are done"""
     failed: NotRequired[int]

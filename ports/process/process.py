@@ -38,11 +38,12 @@ class ProcessResult(Value):
     """How a command ended; `killed` are the pids that had to be killed or asked to end.
 
     `status`: `exited` without a stop, `timed_out`, `killed` by `stop`, `failed` to start (`reason` says
-    why), `lost` if the supervisor died. Processes that the command left running in the background when
-    it exited are killed, too, and listed in `killed`.
+    why), `lost` if the supervisor died, `unknown` if contact was lost to the machine on which it ran.
+    Processes that the command left running in the background when it exited are killed, too, and listed
+    in `killed`.
     """
 
-    status: Literal["exited", "timed_out", "killed", "failed", "lost"]
+    status: Literal["exited", "timed_out", "killed", "failed", "lost", "unknown"]
     exit_code: int | None
     head: bytes
     tail: bytes

@@ -11,6 +11,7 @@ from typing import Any
 
 from ...machines.errors import ToolError
 from ...machines.port_results import ToolResult, ToolStatus
+from ..placement import LocalPlacement, PlacedProcesses, PlacedResult, Placement, RemoteCommand
 from ..process.process import Process, Processes, ProcessResult, ProcessSpec
 from .arguments import declare, fault_of
 from .calling import call_command
@@ -74,7 +75,7 @@ class ProcessRun:
         if self._is_stopped:  # while it was being started
             self._process.stop()
         result = await self._process.wait()
-        if result.status in ("failed", "lost"):
+        if result.status in ("failed", "lost", "unknown"):
             return _lost(result, is_stopped=self._is_stopped)
         return self._translate(result)
 
@@ -87,17 +88,21 @@ class CommandTool:
     """Runs a workflow's command, or its call of a function, as a supervised process; see `Tool`.
 
     No model has this tool. `env` is added to the environment; a function has the interpreter's own search
-    path for modules, too. `output_limit` is in bytes. The tool counts as changing nothing, because the
-    folder is scanned once for all commands of a step, not for each.
+    path for modules, too. `output_limit` is in bytes. With `remote` among its arguments it runs where
+    `placement` says. The tool counts as changing nothing, because the folder is scanned once for all
+    commands of a step, not for each.
     """
 
     schema = declare("command", "Run a command of a workflow.", ("argv",), argv={"type": "string"})
     is_mutating = False
     is_idempotent = False
 
-    def __init__(self, resources: ToolResources, output_limit: int) -> None:
+    def __init__(
+        self, resources: ToolResources, output_limit: int, placement: Placement | None = None
+    ) -> None:
         self._resources = resources
         self._limit = output_limit
+        self._placement = placement
 
     def fault(self, arguments: dict[str, Any]) -> str:
         """Return nothing: a run made the arguments."""
@@ -124,11 +129,41 @@ class CommandTool:
         async def prepare() -> ProcessSpec:
             return spec
 
-        return ProcessRun(self._resources.processes, prepare, _command_result)
+        if "remote" not in arguments:
+            return ProcessRun(self._resources.processes, prepare, _command_result)
+        placement, on_output = self._placement, context.on_output
+        if placement is None:
+            placement, on_output = LocalPlacement(self._resources.processes), None
+        command = _remote_command(spec, arguments, context.folder)
+        processes = PlacedProcesses(placement, command)
+        return ProcessRun(processes, prepare, _command_result, on_output)
+
+
+def _remote_command(spec: ProcessSpec, arguments: dict[str, Any], folder: Path) -> RemoteCommand:
+    remote, call = arguments["remote"], None
+    if "call" in arguments:
+        beside = os.path.relpath(arguments["folder"], folder)
+        is_inside = beside.split("/")[0] != ".."
+        call = {**arguments, "folder": beside if is_inside else "."}
+        call = {name: call[name] for name in ("call", "with", "folder")}
+    return RemoteCommand(
+        process=spec,
+        added=arguments.get("env", {}),
+        folder=folder,
+        cwd=arguments.get("cwd", ""),
+        call=call,
+        cpus=remote["cpus"],
+        gpus=remote["gpus"],
+        memory=remote["memory"],
+        inputs=tuple(remote["inputs"]),
+        outputs=tuple(remote["outputs"]),
+    )
 
 
 def _lost(result: ProcessResult, *, is_stopped: bool) -> ToolResult:
-    """Return the result of a command that never ran, or whose supervisor was killed."""
+    """Return the result of a command that never ran, or whose supervisor or machine was lost."""
+    if result.status == "unknown":
+        return ToolResult(status="unknown", text=result.reason)
     text = f"Error: {result.reason}"
     for what, pids in (("ended", result.killed), ("still running", result.survivors)):
         if pids:
@@ -153,6 +188,7 @@ def _command_result(result: ProcessResult) -> ToolResult:
         survivors=result.survivors,
         errors=readable(result.errors),
         is_cut=result.total > len(result.head) + len(result.tail),
+        missing=result.missing if isinstance(result, PlacedResult) else (),
     )
 
 

@@ -9,6 +9,7 @@ from ...machines.conversation import ToolSchema
 from ...machines.errors import ToolError
 from ...workflows.settings import ToolDeclaration
 from ...workflows.tools import TOOLS
+from ..placement import Placement
 from ..process.process import Processes
 from .declared import DeclaredTool
 from .shell import CommandTool
@@ -19,7 +20,7 @@ class Toolbox:
     """Holds one of each built-in tool (`workflows/tools.py`), and of those that are declared.
 
     `grace` is seconds between asking a tool's processes to end and killing them; `output_limit` is the
-    number of bytes that a workflow reads of one command.
+    number of bytes that a workflow reads of one command, `placement` where remote steps run.
     """
 
     def __init__(
@@ -29,13 +30,15 @@ class Toolbox:
         grace: float,
         output_limit: int,
         declared: Sequence[ToolDeclaration] = (),
+        placement: Placement | None = None,
     ) -> None:
         self.processes = processes
         self.resources = ToolResources(processes=processes, grace=grace)
         self._made: dict[str, Tool] = {
             declaration.name: DeclaredTool(declaration, self.resources) for declaration in declared
         }
-        self._command = CommandTool(self.resources, output_limit)
+        self.placement = placement
+        self._command = CommandTool(self.resources, output_limit, placement)
 
     def including(self, *tools: Tool) -> Toolbox:
         """Return a toolbox with more tools."""

@@ -61,6 +61,7 @@ vars = { search = "x", rewrite = "y" }
 id = "six"
 finally = true
 shell = "true"
+remote = { cpus = 0.5, gpus = 1, memory = "1 GiB", inputs = ["a"], outputs = ["b/{{ run.id }}"] }
 [[step]]
 id = "seven"
 call = "package.module:function"

@@ -8,10 +8,13 @@ import pytest
 from simulation.goal_faults import RUN_FAULTS
 from simulation.planting import planted_all
 
+from steersman.actors.runs.attempt import Attempts, OpenAttempt
+from steersman.actors.runs.run import Steps
 from steersman.actors.runs.work import COMMAND
 from steersman.journal import entries as e
 from steersman.journal.codec import decode_entry
 from steersman.journal.entries import ItemEnded, ItemStarted, StepReopened
+from steersman.journal.run_record import StepRecord
 from steersman.machines.disposition import Intent
 from steersman.machines.effects import RunTool
 from steersman.machines.lifecycles import RUN
@@ -24,8 +27,10 @@ from steersman.simulator.schedule import PriorityChooser, UniformChooser
 from steersman.simulator.session import SimulatedRun, SimulationPlan
 from steersman.simulator.workflows import Workflow, WorkflowScenario
 from steersman.workflows.flow.reading import load_workflow, parse_workflow
+from steersman.workflows.flow.spec import StepSpec
 from steersman.workflows.flow.workflow_file import SHIPPED_WORKFLOWS
 
+_LOSE, _IS_THROUGH = Attempts._lose, Steps._is_through
 FEW, SEEDS, CHUNK = 40, 1_000, 120
 MOST_STEPS = 60_000
 SOURCE = """
@@ -270,15 +275,50 @@ def test_a_graph_comes_to_one_end_in_many_schedules(first: int) -> None:
     check(range(first, min(first + CHUNK, SEEDS)))
 
 
+REMOTE = """
+[workflow]
+name = "remote"
+[[step]]
+id = "many"
+for_each = ["a", "b", "c", "d"]
+parallel = 2
+run = ["work", "{{ item }}"]
+remote = { outputs = ["{{ item }}"] }
+[[step]]
+id = "safe"
+needs = ["many"]
+for_each = ["a", "b", "c"]
+parallel = 3
+idempotent = true
+retry = { max = 1, backoff = 1.0 }
+shell = "work"
+remote = { cpus = 2 }
+[[step]]
+id = "tolerant"
+continue_on_error = true
+for_each = ["a", "b"]
+run = ["work"]
+timeout = 3.0
+remote = {}
+[[step]]
+id = "last"
+finally = true
+call = "work:done"
+remote = { inputs = ["work.py"] }
+"""
+
+
 @cache
 def played_here(name: str) -> Workflow:
-    """Return a workflow of the library, or the one above whose agent has a goal."""
+    """Return a workflow of the library, or one above: with a goal, or with remote steps."""
+    if name == "remote":
+        return Workflow(parse_workflow("remote.toml", REMOTE))
     if name == "goal":
         return Workflow(parse_workflow("goal.toml", GOAL))
     return Workflow(load_workflow(SHIPPED_WORKFLOWS / f"{name}.toml"))
 
 
-@pytest.mark.parametrize("name", ["codemod", "fix-tests", "research", "review"])
+@pytest.mark.parametrize("name", ["codemod", "fix-tests", "research", "review", "remote"])
 def test_the_shipped_workflows_keep_every_promise(name: str) -> None:
     """Whatever their commands and agents do, and whoever stops them, they end as they should."""
     for seed in range(FEW):
@@ -300,3 +340,34 @@ def test_a_child_whose_step_goes_on_without_it_is_ended(name: str, seed: int) ->
 def test_promises_hold_in_runs_that_once_broke_them(name: str, seed: int) -> None:
     """Each of these runs has found a fault in the product: see what it comes upon."""
     WorkflowScenario(seed, played_here(name)).run()
+
+
+def _lose_and_repeat(attempts: Attempts, attempt: OpenAttempt, ended: ToolResult) -> None:
+    _LOSE(attempts, attempt, ended)
+    if not attempt.step.idempotent:
+        attempts._context.note(e.ItemReopened(step=attempt.step.id, index=attempt.index))
+
+
+def _through_without(steps: Steps, step: StepSpec, record: StepRecord) -> bool:
+    is_lost = record.first("waiting", "running", "interrupted", "resting") is None
+    return is_lost or _IS_THROUGH(steps, step, record)
+
+
+@pytest.mark.parametrize(
+    ("plant", "found"),
+    [
+        ((Attempts, "_lose", _lose_and_repeat), "of unknown outcome by itself"),
+        ((Steps, "_is_through", _through_without), "which was lost"),
+        ((Steps, "is_stuck", lambda _: False), "never|still|is busy|runs"),
+    ],
+    ids=["repeats lost work", "takes lost work for done", "waits for lost work"],
+)
+def test_a_fault_about_lost_work_is_found(plant: tuple[object, str, object], found: str) -> None:
+    """The rules about workers that die are proved without one: breaking each is noticed."""
+
+    def play() -> None:
+        for seed in range(FEW):
+            WorkflowScenario(seed, played_here("remote")).run()
+
+    with planted_all(plant), pytest.raises(AssertionError, match=found):
+        play()

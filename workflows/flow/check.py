@@ -90,6 +90,24 @@ def doubts(spec: WorkflowSpec, uses: Sequence[TemplateUse]) -> Iterator[Problem]
     yield from _unreachable(spec.steps, uses)
 
 
+def sending_doubts(spec: WorkflowSpec) -> Iterator[Problem]:
+    """Find programs in the run's folder that a remote step needs and does not send."""
+    for step in spec.steps:
+        action, remote = step.action, step.remote
+        if remote is None or step.cwd or not isinstance(action, RunAction):
+            continue
+        program = action.words[0]
+        if "/" not in program or program.startswith("/") or is_template(program):
+            continue
+        path = os.path.normpath(program)
+        sent = [os.path.normpath(name) for name in remote.inputs]
+        is_sent = any(name == "." or f"{path}/".startswith(f"{name}/") for name in sent)
+        if not (is_sent or any(map(is_template, sent))):
+            message = f"step `{step.id}` runs `{program}`, which is not among its `inputs`"
+            hint = f'add "{path}": on another machine the step has only what is sent'
+            yield Problem(where=("step", step.number, "run"), message=message, hint=hint)
+
+
 def crowd_doubts(spec: WorkflowSpec, most: int) -> Iterator[Problem]:
     """Find steps that would have more sessions work at a time than `delegation.max_children` allows."""
     for step in spec.steps:
@@ -154,6 +172,7 @@ def check_file(path: Path, around: Surroundings) -> Checked:
     problems = [*_agent_problems(spec, config), *inclusion_problems(spec, around.paths)]
     diagnostics += diagnose(document, problems)
     warnings = [*program_doubts(spec, around.folder, around.environ)]
+    warnings += sending_doubts(spec)
     warnings += crowd_doubts(spec, config.delegation.max_children) if config is not None else ()
     if not diagnostics:  # otherwise what is not used may well be what is misspelt
         warnings += doubts(spec, reading.uses)

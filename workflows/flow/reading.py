@@ -49,6 +49,7 @@ from .spec import (
     JudgeAction,
     Kind,
     Output,
+    Remote,
     Retry,
     RunAction,
     ShellAction,
@@ -57,7 +58,7 @@ from .spec import (
     WorkflowSpec,
 )
 from .template import is_template, parse_expression
-from .workflow_file import ACTION_KEYS, GoalLine, StepLine, WorkflowFile, WorkflowLine
+from .workflow_file import ACTION_KEYS, GoalLine, RemoteLine, StepLine, WorkflowFile, WorkflowLine
 
 # What is sound in a file that has problems, so that the rest of it can be checked as well -----------
 
@@ -113,6 +114,7 @@ _OWN_KEYS: Final = {
     "env": (Kind.RUN, Kind.SHELL, Kind.CALL),
     "exit_codes": (Kind.RUN, Kind.SHELL),
     "output": (Kind.RUN, Kind.SHELL, Kind.AGENT),
+    "remote": (Kind.RUN, Kind.SHELL, Kind.CALL),
     "vars": (Kind.WORKFLOW,),
     "with": (Kind.CALL,),
 }
@@ -145,6 +147,19 @@ def step_spec(line: StepLine, number: int) -> StepSpec:
         continue_on_error=line.continue_on_error,
         idempotent=line.idempotent,
         is_final=line.is_final,
+        remote=_remote(line.remote),
+    )
+
+
+def _remote(line: RemoteLine | None) -> Remote | None:
+    if line is None:
+        return None
+    return Remote(
+        cpus=line.cpus,
+        gpus=line.gpus,
+        memory=line.memory or 0,
+        inputs=line.inputs,
+        outputs=line.outputs,
     )
 
 
@@ -302,7 +317,9 @@ _KEYS: Final = {
     "loop": "for_each",
     "matrix": "for_each",
     "name": "id",
+    "ray": "remote",
     "requires": "needs",
+    "resources": "remote",
     "retries": "retry",
     "script": "shell",
     "uses": "workflow",
@@ -316,6 +333,7 @@ _WAYS: Final = {
     "ask": 'write a table, as in `ask = { text = "Go on?" }`',
     "goal": 'write a table, as in `goal = { text = "the tests pass" }`',
     "judge": 'write a table, as in `judge = { text = "it is right", of = "…" }`',
+    "remote": 'write a table, as in `remote = { cpus = 1, inputs = ["a.txt"] }`',
     "retry": "write a table, as in `retry = { max = 3 }`",
     "call": 'write `call = "package.module:function"`',
     "run": 'write a list, as in `run = ["ls", "-l"]`, or `shell = "ls -l"`',

@@ -174,6 +174,10 @@ def slots_of(step: StepSpec) -> Iterator[TemplatePlace]:
     has_item = step.for_each is not None
     for place, text in [*_action_texts(step, where), *_texts(dict(step.env), (*where, "env"))]:
         yield TemplatePlace(where=place, text=text, step=step, has_item=has_item)
+    if step.remote is not None:
+        paths = {"inputs": list(step.remote.inputs), "outputs": list(step.remote.outputs)}
+        for place, text in _texts(paths, (*where, "remote")):
+            yield TemplatePlace(where=place, text=text, step=step, has_item=has_item)
     if step.cwd:
         yield TemplatePlace(where=(*where, "cwd"), text=step.cwd, step=step, has_item=has_item)
 

@@ -165,14 +165,40 @@ class Output(Value):
     schema: Mapping[str, Any] | None = None
 
 
+class Remote(Value):
+    """What a step's command needs where it runs, which may be another machine.
+
+    `memory` is bytes, 0: as much as there is. `inputs` and `outputs` are templates of paths in the run's
+    folder (`inner_path`): the files that the command reads, and those that it makes.
+    """
+
+    cpus: float = 1.0
+    gpus: float = 0.0
+    memory: int = 0
+    inputs: tuple[str, ...] = ()
+    outputs: tuple[str, ...] = ()
+
+
+def inner_path(text: str) -> str:
+    """Return a path in the run's folder in its shortest form. Raises `ValueError` for any other."""
+    if not text or "\0" in text:
+        raise ValueError("is no path")
+    if text.startswith(("/", "~")):
+        raise ValueError(f"must be relative to the run's folder, not `{text}`")
+    parts = [part for part in text.split("/") if part not in ("", ".")]
+    if ".." in parts:
+        raise ValueError(f"must stay inside the run's folder, and `{text}` may leave it")
+    return "/".join(parts) or "."
+
+
 class StepSpec(Value):
     """One step.
 
     `when` and a `for_each` that is a text are expressions; a tuple of items is taken as it stands.
     `timeout` bounds each attempt, `exit_codes` are those that count as success. `handles` are the
     needs whose outcome `when` looks at: it is asked also when these have failed. `is_final`
-    (`finally` in the file): it runs at the end, however that came. `number` is its place in the
-    file, from 0.
+    (`finally` in the file): it runs at the end, however that came. `remote`: its command may run on
+    another machine. `number` is its place in the file, from 0.
     """
 
     id: str
@@ -192,6 +218,7 @@ class StepSpec(Value):
     continue_on_error: bool = False
     idempotent: bool = False
     is_final: bool = False
+    remote: Remote | None = None
     handles: frozenset[str] = frozenset()
 
     @property

@@ -20,7 +20,10 @@ from ..declaration import Declaration, Several
 from ..document import Document, is_list, is_table, parse_document
 from ..paths import Paths
 from ..problem import shown
+from ..settings import Size
 from ..suggestions import UserName
+from .spec import inner_path
+from .template import is_template
 
 # Which workflows have a name: those of a person, those that are shipped, those of a folder --------
 # A name is looked up in this order, so that a folder from somewhere else can't put its own file in the
@@ -160,6 +163,15 @@ def _check_code(code: int) -> int:
     raise ValueError(f"must be from 0 to 255, not {code}")
 
 
+def _check_inner(text: str) -> str:
+    """Look at a path that is written out; one that is filled in is looked at by the run."""
+    if not is_template(text):
+        inner_path(text)
+    elif text.startswith(("/", "~")):
+        raise ValueError(f"must be relative to the run's folder, not {shown(text)}")
+    return text
+
+
 _Name = Annotated[str, AfterValidator(_check_name)]
 _Any = Annotated[Any, BeforeValidator(_check_variable)]
 _Items = Annotated[
@@ -176,6 +188,9 @@ _Code = Annotated[
     WithJsonSchema({"type": "integer", "minimum": 0, "maximum": 255}),
 ]
 _Seconds = Annotated[float, Field(ge=0)]
+_Inner = Annotated[
+    str, AfterValidator(_check_inner), WithJsonSchema({"type": "string", "minLength": 1})
+]
 
 
 class WorkflowLine(Declaration, frozen=True):
@@ -252,6 +267,31 @@ class AskLine(Declaration, frozen=True):
     timeout: Annotated[
         _Seconds, Field(description="Seconds to wait for an answer; 0: no limit.")
     ] = 0.0
+
+
+class RemoteLine(Declaration, frozen=True):
+    """What a command needs where it runs; with `steersman run --on` that is another machine."""
+
+    cpus: Annotated[float, Field(ge=0, description="Processors; a fraction is possible.")] = 1.0
+    gpus: Annotated[float, Field(ge=0, description="GPUs; a fraction is possible.")] = 0.0
+    memory: Annotated[
+        Size | None,
+        Field(description='Memory, such as `"1 GiB"`; if left out, it is not reserved.'),
+    ] = None
+    inputs: Annotated[
+        Several[_Inner],
+        Field(
+            description="Files and folders that the command reads, relative to the run's folder. "
+            "Templates."
+        ),
+    ] = ()
+    outputs: Annotated[
+        Several[_Inner],
+        Field(
+            description="Files and folders that the command makes, relative to the run's folder. "
+            "Templates. If one is not there afterwards, the step fails."
+        ),
+    ] = ()
 
 
 class StepLine(Declaration, frozen=True):
@@ -332,6 +372,12 @@ class StepLine(Declaration, frozen=True):
     json_schema: Annotated[
         dict[str, Any] | None,
         Field(alias="schema", description="JSON Schema that the output must match."),
+    ] = None
+    remote: Annotated[
+        RemoteLine | None,
+        Field(
+            description="What the command needs where it runs; see [Remote steps](#remote-steps)."
+        ),
     ] = None
     env: Annotated[
         dict[str, str] | None, Field(description="Environment variables. Templates.")

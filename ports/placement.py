@@ -1,0 +1,148 @@
+"""The seam to other machines: where the command of a workflow's step runs, with what it needs there.
+
+A placement keeps to the rules of a tool: a command is handed over once and never repeated here; its
+result comes when nothing that it started is left, or it is `unknown` where that can't be known; `stop`
+may be called at any time. The files that it declares are written into the folder here, by this program,
+before the result is there: so what a step changed is looked at and brought back as if the command had
+run here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, Protocol
+
+from msgspec import field
+from msgspec.structs import asdict
+
+from ..machines.errors import ToolError
+from ..machines.value import Value
+from .process.process import Process, Processes, ProcessResult, ProcessSpec
+from .tools.place import find_place
+
+
+class RemoteCommand(Value):
+    """A command that may run on another machine.
+
+    `process` is the command as it would run here; `added` is what the step adds to the environment of
+    the machine on which it runs. `folder` is the run's folder, and `cwd` the command's, relative to it;
+    `inputs` and `outputs` are paths in it. `call` is a function's call in place of a command
+    (`calling.py`), its `folder` relative as well. `memory` is bytes; 0 reserves none.
+    """
+
+    process: ProcessSpec
+    folder: Path
+    added: Mapping[str, str] = field(default_factory=dict[str, str])
+    cwd: str = ""
+    call: Mapping[str, Any] | None = None
+    cpus: float = 1.0
+    gpus: float = 0.0
+    memory: int = 0
+    inputs: tuple[str, ...] = ()
+    outputs: tuple[str, ...] = ()
+
+
+class PlacedResult(ProcessResult):
+    """How a command ended; `missing` are declared files that it did not make."""
+
+    missing: tuple[str, ...] = ()
+
+
+class Placement(Protocol):
+    """Where the remote steps of a run are executed; one for the whole program."""
+
+    async def start(
+        self, command: RemoteCommand, on_output: Callable[[bytes], None] | None = None
+    ) -> Process:
+        """Hand over a command on the running asyncio loop; its result is a `PlacedResult`.
+
+        `on_output` is called with pieces of at most 16 KiB. Raises `ToolError` if it cannot begin.
+        """
+        ...
+
+    async def aclose(self) -> None:
+        """End everything that still runs. Idempotent."""
+        ...
+
+
+class LocalPlacement:
+    """Runs commands on this machine, in the folder itself; see `Placement`."""
+
+    def __init__(self, processes: Processes) -> None:
+        self._processes = processes
+
+    async def start(
+        self, command: RemoteCommand, on_output: Callable[[bytes], None] | None = None
+    ) -> Process:
+        """Start a command."""
+        await asyncio.to_thread(make_room, command)
+        process = await self._processes.spawn(command.process, on_output)
+        return _LocalProcess(process, command)
+
+    async def aclose(self) -> None:
+        """Do nothing: the processes are ended by their host."""
+
+
+class _LocalProcess:
+    """A command that runs here, after which its files are looked for."""
+
+    def __init__(self, process: Process, command: RemoteCommand) -> None:
+        self._process, self._command = process, command
+
+    @property
+    def pid(self) -> int:
+        """Process id of the command itself."""
+        return self._process.pid
+
+    async def wait(self) -> PlacedResult:
+        """Return when every process that it started has exited."""
+        result = await self._process.wait()
+        missing = tuple(missing_of(self._command.outputs, self._command.folder))
+        return PlacedResult(**asdict(result), missing=missing)
+
+    def stop(self, grace: float | None = None) -> None:
+        """Begin to stop everything it started."""
+        self._process.stop(grace)
+
+
+def make_room(command: RemoteCommand) -> None:
+    """Make the folders in which declared files are to be made. Raises `ToolError`."""
+    for name in command.outputs:
+        place = find_place(name, command.folder)
+        if place.is_outside:
+            raise ToolError(f"the output `{name}` leads outside the folder, to `{place.path}`")
+        try:
+            place.path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise ToolError(f"the output `{name}` cannot be made: {error.strerror}") from error
+
+
+def missing_of(outputs: Iterable[str], folder: Path) -> Iterable[str]:
+    """Name the declared files and folders that are not in the run's folder."""
+    for name in outputs:
+        try:
+            place = find_place(name, folder)
+        except ToolError:
+            yield name
+            continue
+        if place.is_outside or not os.path.exists(place.path):
+            yield name
+
+
+class PlacedProcesses:
+    """Spawns one command where it is placed; see `Processes`."""
+
+    def __init__(self, placement: Placement, command: RemoteCommand) -> None:
+        self._placement, self._command = placement, command
+
+    async def spawn(
+        self, spec: ProcessSpec, on_output: Callable[[bytes], None] | None = None
+    ) -> Process:
+        """Start the command."""
+        return await self._placement.start(self._command, on_output)
+
+    async def aclose(self) -> None:
+        """Do nothing: the placement is closed by the program."""

@@ -1,0 +1,151 @@
+"""The program that is Ray's driver for a run, in a process of its own; `placement.py` starts it.
+
+Ray brings threads and signal handlers, and ends its process when it loses the head. None of that is for
+the program that owns the session. So that program has this one under a supervisor, like any command:
+with it ends a cluster that it started, too.
+
+It reads orders from standard input and writes what became of them to standard output, one JSON object a
+line; bytes are texts of Base64. At the end of its input it ends.
+
+    {"do": "run", "id", "argv", "call", "env", "stdin", "cwd", "timeout", "grace", "keep", "keep_errors",
+     "needs": [cpus, gpus, memory], "inputs": [[path, source], …], "outputs", "staging", "is_followed"}
+    {"do": "stop", "id", "grace"}
+
+    {"is": "ready"}, {"is": "broken", "reason"}                     once, as the first
+    {"is": "given", "ids"}                                          from now on it may be unknown
+    {"is": "output", "id", "data"}
+    {"is": "ended", "id", "status", "code", "head", "tail", …}      as a `ProcessResult`; with files
+    {"is": "notice", "text"}
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import logging
+import os
+import socket
+import sys
+from pathlib import Path
+from typing import Any
+
+BYTES = ("data", "head", "tail", "errors", "stdin")
+"""The fields of messages that are bytes, or lists of them."""
+_OBJECTS = 256 << 20  # bytes of the object store of a cluster that is started here
+_LONGEST = 64 << 20
+_PROBE = 10.0  # seconds for a connection
+_LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
+
+class Answers:
+    """Standard output, which nothing else in this process writes to."""
+
+    def __init__(self) -> None:
+        self._fd = os.dup(1)
+        os.dup2(2, 1)
+
+    def tell(self, message: dict[str, Any]) -> None:
+        """Write a message; the owner reads as fast as this writes."""
+        data = json.dumps(message, default=_encoded).encode() + b"\n"
+        while data:
+            data = data[os.write(self._fd, data) :]
+
+
+def _encoded(value: object) -> str:
+    assert isinstance(value, bytes)
+    return base64.b64encode(value).decode()
+
+
+def endpoint_of(address: str) -> tuple[str, int] | None:
+    """Return host and port of an address, none where Ray finds it out. Raises `ValueError`."""
+    host, _, port = address.rpartition("://")[2].rpartition(":")
+    if not host and port in ("auto", "local"):
+        return None
+    if not host or not port.isdigit():
+        raise ValueError(f"`{address}` has no port")
+    return host.strip("[]"), int(port)
+
+
+def probe(address: str) -> None:
+    """Look whether anything listens, which takes Ray long to find out. Raises `OSError`, `ValueError`."""
+    endpoint = endpoint_of(address)
+    if endpoint is None:
+        return
+    with socket.create_connection(endpoint, _PROBE):
+        pass
+    host, port = endpoint
+    if host in _LOOPBACK and "://" not in address:
+        # Ray takes loopback for the address that others see; a cluster on loopback alone is not there.
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as looking:
+            try:
+                looking.connect(("192.0.2.1", 1))  # nothing is sent
+                with socket.create_connection((looking.getsockname()[0], port), _PROBE):
+                    return
+            except OSError:
+                os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"
+
+
+def connect(address: str, folder: Path) -> None:
+    """Connect to a cluster; without an address start one, in a folder. Raises what Ray raises."""
+    if address:
+        probe(address)
+    from .library import ray
+
+    common: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
+    if address:
+        ray.init(address, **common)
+        return
+    ray.init(
+        include_dashboard=False,
+        object_store_memory=_OBJECTS,
+        _node_ip_address="127.0.0.1",
+        _temp_dir=str(folder),
+        **common,
+    )
+
+
+async def serve(answers: Answers, settings: dict[str, Any]) -> None:
+    """Carry out orders until the end of the input."""
+    from ... import __version__
+    from .pool import Pool
+
+    pool = Pool(answers.tell, __version__, settings["allow"], settings["patience"])
+    reader = asyncio.StreamReader(limit=_LONGEST)
+    loop = asyncio.get_running_loop()
+    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
+    answers.tell({"is": "ready"})
+    while line := await reader.readline():
+        order = json.loads(line)
+        match order.pop("do"):
+            case "run":
+                order["stdin"] = base64.b64decode(order["stdin"])
+                pool.run(order)
+            case _:
+                pool.stop(order["id"], order["grace"])
+    await pool.close()
+
+
+def main() -> None:
+    """Connect, serve, disconnect. The only argument are the settings, as JSON."""
+    settings = json.loads(sys.argv[1])
+    answers = Answers()
+    try:
+        connect(settings["address"], Path(settings["folder"]))
+    except OSError as error:
+        answers.tell(
+            {"is": "broken", "reason": f"nothing answers there: {error.strerror or error}"}
+        )
+        sys.exit(1)
+    except (RuntimeError, ValueError) as error:  # of any other, the owner reports the last line
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+        answers.tell({"is": "broken", "reason": (lines or [type(error).__name__])[0][:500]})
+        sys.exit(1)
+    asyncio.run(serve(answers, settings))
+    from .library import ray
+
+    ray.shutdown()
+
+
+if __name__ == "__main__":
+    main()
