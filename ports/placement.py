@@ -144,5 +144,8 @@ class PlacedProcesses:
         """Start the command."""
         return await self._placement.start(self._command, on_output)
 
+    def set_deadline(self, deadline: float | None) -> None:
+        """Do nothing: the program's own processes have the deadline, and workers have their fence."""
+
     async def aclose(self) -> None:
         """Do nothing: the placement is closed by the program."""
