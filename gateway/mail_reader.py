@@ -66,8 +66,13 @@ class MailReader:
             self._taken.clear()
 
     def read(self, session: str) -> list[Future[None]]:
-        """Deliver what waits for a session that is open here; each future ends with its answer."""
+        """Deliver what waits for a session that is open here; each future ends with its answer.
+
+        A session that is just being opened is read when it is.
+        """
         runtime, deliveries = self._host.runtime, list[Future[None]]()
+        if session not in self._host.conversations and not self._is_child(session):
+            return deliveries
         with self._mutex:
             for posted in self._host.store.unconsumed(session):
                 if posted.id not in self._taken:
@@ -128,11 +133,18 @@ class MailReader:
                 result = await requests.call(str(request.get("method")), params)
         except FAULTS as fault:
             error = error_of(fault)
-            if isinstance(fault, UnknownSession) and not self._is_child(posted.session):
+            is_child = await asyncio.to_thread(self._is_child, posted.session)
+            if isinstance(fault, UnknownSession) and not is_child:
                 return None
             return None if error["code"] == NO_ANSWER else {"error": error}
-        is_kept = isinstance(result, dict) and result.get("reason") in KEPT  # pyright: ignore[reportUnknownMemberType]
+        is_kept = _object(result).get("type") == "rejected" and self._may_yet(posted, result)
         return None if is_kept else {"result": result}
+
+    def _may_yet(self, posted: Posted, rejected: dict[str, Any]) -> bool:
+        """Whether a message was rejected only because its session ends, or cannot be written, here."""
+        runtime = self._host.runtime
+        is_usable = runtime.is_open(posted.session) and not runtime.is_broken(posted.session)
+        return rejected["reason"] in KEPT or not is_usable
 
     def _answer(self, lease: Lease, posted: Posted, answer: dict[str, Any]) -> bool:
         """Answer a message once what was decided about it is durable; False if it could not be.
@@ -164,8 +176,8 @@ class MailReader:
         return posted.message.get("method") in ("say", "send") and found.is_urgent(text)
 
     def _is_child(self, session: str) -> bool:
-        """Whether a session is open here as a subagent, to which its parent passes messages."""
-        return self._host.runtime.is_open(session) and session not in self._host.conversations
+        """Whether a session is a subagent's, to which its parent passes messages."""
+        return bool(self._host.store.row(session).parent)
 
 
 def _object(data: Any) -> dict[str, Any]:

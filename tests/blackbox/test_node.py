@@ -1,13 +1,19 @@
 """`steersman node`: sessions that need an owner are run, taken over, given back and fenced."""
 
 import signal
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
 
 import pytest
 from support.driver import Gate, Place, wait_gone
 from support.fleet import FleetNode, listed, settings, states, until
 from support.model_server import Text, Tools
+from support.postgres_server import PostgresServer
 
+from steersman.journal.postgres import PostgresStore
 from steersman.workflows.home_place import URL
 
 Start = Callable[..., FleetNode]
@@ -159,3 +165,52 @@ def test_a_session_runs_only_where_its_files_are(place: Place, serve, node: Star
     assert place.stored(session)["turns_made"] == 1
     node("--place", "there")
     until(lambda: place.stored(session)["turns_made"] == 2, "the turn at the other place")
+
+
+@pytest.mark.slow
+def test_a_node_that_is_cut_off_ends_its_tools_before_another_has_the_session(
+    place: Place, serve, gate: Gate, postgres_server: PostgresServer, kind: str
+) -> None:
+    """Its network swallows everything: at no moment has another node the session and its tool lives."""
+    if kind != "postgres":
+        pytest.skip("an SQLite home has no network")
+    serve(Text("Done."), shell(gate.command), Text("Done.", times=0), rest=settings(5.0, 3.0))
+    session = left(place)
+    direct = place.environ[URL]
+    program = (
+        "import signal, sys; from pathlib import Path; sys.path.insert(0, sys.argv[1]);"
+        "from support.cut_wire import CutWire;"
+        "print(CutWire(Path(sys.argv[2])).port, flush=True); signal.pause()"
+    )
+    socket = str(postgres_server.folder / ".s.PGSQL.5432")
+    tests = str(Path(__file__).parents[1])
+    command = [sys.executable, "-c", program, tests, socket]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as wire:
+        assert wire.stdout is not None
+        port = wire.stdout.readline().strip()
+        schema = direct.partition("schema=")[2]
+        place.environ[URL] = postgres_server.url(schema, host="127.0.0.1", port=port)
+        first = FleetNode(place)
+        place.environ[URL] = direct
+        assert place.run("send", session, "work").returncode == 0
+        tool = gate.wait()
+        second = FleetNode(place)
+        try:
+            wire.send_signal(signal.SIGSTOP)
+            with closing(PostgresStore.open(direct, lease=5.0, fence=3.0)) as store:
+
+                def is_taken_over() -> bool:
+                    is_alive = Path(f"/proc/{tool}").exists()
+                    owner = store.owner(session)
+                    has_moved = owner is not None and owner.node == second.name
+                    assert not (has_moved and is_alive)
+                    return has_moved
+
+                until(is_taken_over, "the takeover")
+            assert place.run("send", session, "go on").returncode == 0
+            until(lambda: place.stored(session)["turns_made"] == 3, "the turn of the message")
+            wire.send_signal(signal.SIGCONT)
+        finally:
+            for running in (first, second):
+                running.abandon()
+            wire.kill()
