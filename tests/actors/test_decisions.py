@@ -20,8 +20,10 @@ from steersman.actors.decisions import (
 )
 from steersman.actors.ledger import Outbox, OutboxItem
 from steersman.journal import entries as e
+from steersman.journal.queue_record import ItemRecord, QueueRecord
 from steersman.journal.record import CancelRecord
 from steersman.journal.turn_record import CallRecord
+from steersman.machines.context import Fill
 from steersman.machines.conversation import ChatMessage, ToolRequest
 from steersman.machines.delivery import Relation
 from steersman.machines.disposition import Intent
@@ -103,13 +105,13 @@ def test_a_steer_is_neither_sent_again_nor_edited_elsewhere(op: Any) -> None:
         assert rearrangement.begin_edit(queue, change).reply["ok"] is True
 
 
-def test_a_wish_to_sum_up_is_not_edited() -> None:
+@pytest.mark.parametrize(("purpose", "is_ok"), [("", True), (compacting.COMPACTION, False)])
+def test_a_wish_to_sum_up_is_not_edited(purpose: str, *, is_ok: bool) -> None:
     """It waits like a message, and says nothing to the model that a person could change."""
-    made = asking()
-    made.say(Compact(wish=""))
-    run(made, lambda: len(made.record.queue.items) == 2)
-    change = QueueChange(op="begin_edit", number=2, editor="e1")
-    assert rearrangement.begin_edit(made.record.queue, change).reply["ok"] is False
+    item = ItemRecord(id="m1", number=1, text="x", said_as="turn", purpose=purpose)
+    queue = QueueRecord(made=1, number=1, items={"m1": item}, order=("m1",))
+    change = QueueChange(op="begin_edit", number=1, editor="e1")
+    assert rearrangement.begin_edit(queue, change).reply["ok"] is is_ok
 
 
 def test_nothing_begins_in_a_session_that_is_open_nowhere() -> None:
@@ -336,6 +338,17 @@ def test_only_a_restore_that_had_begun_goes_on_after_a_crash() -> None:
     assert not reverting.take_up(made.record)
     run(made, has(made, e.RevertStarted))
     assert len(reverting.take_up(made.record).effects) == 1
+
+
+def test_a_server_has_counted_none_of_what_replaced_its_messages() -> None:
+    """The count of messages is that of those which are still there, and never less than none."""
+    made = asking()
+    record = copy(made.record)
+    record.fill, record.spoken = Fill(tokens=50, messages=3), 20
+    assert turning.fill_of(record) == Fill(tokens=50, messages=0)
+    record.spoken = len(record.conversation) + 1
+    record.fill = Fill(tokens=50, messages=2)
+    assert turning.fill_of(record) == Fill(tokens=50, messages=1)
 
 
 # The outbox ---------------------------------------------------------------------------------------

@@ -9,11 +9,13 @@ import pytest
 from msgspec.structs import replace
 from simulation.single import asking, entries, has, kinds, program, run
 
-from steersman.actors.decisions import goals
+from steersman.actors.decisions import goals, queueing
 from steersman.journal import entries as e
 from steersman.journal.goal_record import GoalRecord
+from steersman.journal.queue_record import ItemRecord, QueueRecord
 from steersman.journal.turn_record import CallRecord
 from steersman.machines.goal_messages import ChangeGoal, SetGoal
+from steersman.machines.internal_messages import GoalMessage
 from steersman.machines.lifecycles import REASONS
 from steersman.machines.messages import Interrupt
 from steersman.machines.policy import GoalPolicy
@@ -125,6 +127,26 @@ def test_a_goals_message_that_comes_after_its_interrupted_one_takes_its_number()
     queued = [entry for entry in entries(made, e.Queued) if entry.goal]
     assert gone.item == queued[0].item
     assert queued[1].number == 1
+
+
+def test_the_first_message_of_a_goal_waits_behind_what_waits() -> None:
+    """It has the next number and the last place; alone it has the first of both."""
+    made = program()
+    run(made)
+    made.say(SetGoal(text="all is done"))
+    run(made, has(made, e.GoalSet))
+    record = copy(made.record)
+    first = GoalMessage(goal="g1", text="go", is_first=True)
+    record.queue = QueueRecord(made=4)
+    (alone,) = queueing.enqueue_goal(record, first, made.environment).entries
+    expected = e.Queued(
+        item="m5", number=1, text="go", said_as="goal", rule="goal", position=1, goal="g1"
+    )
+    assert alone == expected
+    waiting = ItemRecord(id="m4", number=6, text="x", said_as="turn")
+    record.queue = QueueRecord(made=4, number=6, items={"m4": waiting}, order=("m4",))
+    (behind,) = queueing.enqueue_goal(record, first, made.environment).entries
+    assert behind == replace(expected, number=7, position=2)
 
 
 def test_a_turn_that_delegated_may_have_changed_something() -> None:

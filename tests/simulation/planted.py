@@ -1,7 +1,8 @@
 """The faults that the simulator has to find: in tables, machines, decisions, the ledger and the store.
 
 Run as a program, it plays fresh runs with each until a promise breaks, and prints which seed and how long
-it took: `python tests/simulation/planted.py [WORDS OF A NAME]`. It fails if one is not found.
+it took: `python tests/simulation/planted.py [WORDS OF A NAME] [--keep]`. It fails if one is not found.
+With `--keep` the table goes into docs/proof.json, of which docs/promises.md shows it.
 """
 
 import logging
@@ -19,6 +20,7 @@ from simulation.faults import FAULTS
 from simulation.goal_faults import GOAL_FAULTS, RUN_FAULTS
 from simulation.mutants import MUTANTS, _refused, _row
 from simulation.planting import Plant, planted_all
+from simulation.rules import keep
 from simulation.test_workflow import played_here
 
 from steersman.journal import memory
@@ -179,9 +181,11 @@ def find(name: str, most: int = WITHIN, seconds: float = 60.0) -> Found | None:
     return None
 
 
-def main(words: str) -> int:
+def main(arguments: list[str]) -> int:
     """Find each fault, print a line for it, and the sum; return 1 if one was not found."""
     logging.disable(logging.CRITICAL)
+    words = " ".join(word for word in arguments if word != "--keep")
+    rows: list[dict[str, Any]] = []
     missed, names = 0, [name for name in PLANTED if words in name]
     print(f"{'where':9}{'seed':>6}{'seeds':>7}{'seconds':>9}  fault: the promise that breaks")
     for name in names:
@@ -190,11 +194,16 @@ def main(words: str) -> int:
             missed += 1
             print(f"{PLANTED[name].where:9}{'-':>6}{'-':>7}{'-':>9}  {name}: NOT FOUND", flush=True)
             continue
+        row = {"fault": name, "where": PLANTED[name].where, "seed": found.broken.seed}
+        more = {"seeds": found.seeds, "seconds": round(found.seconds, 1)}
+        rows.append({**row, **more, "promise": found.broken.promise})
         figures = f"{found.broken.seed:6}{found.seeds:7}{found.seconds:9.1f}"
         print(f"{PLANTED[name].where:9}{figures}  {name}: {found.broken.promise}", flush=True)
     print(f"{len(names) - missed} of {len(names)} found")
+    if "--keep" in arguments:
+        keep("faults", rows)
     return 1 if missed else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(" ".join(sys.argv[1:])))
+    sys.exit(main(sys.argv[1:]))

@@ -1,9 +1,11 @@
 """The rules that nothing may break: each is broken in a copy of the checkout, where a test has to fail.
 
 `rules.toml` has the rules. Run as a program, it breaks each one and prints which test failed and how long
-it took: `python tests/simulation/rules.py [WORDS OF A RULE]`. It fails if a test passes all the same.
+it took: `python tests/simulation/rules.py [WORDS OF A RULE] [--keep]`. It fails if a test passes all the
+same. With `--keep` the seconds go into docs/proof.json, of which docs/promises.md shows them.
 """
 
+import json
 import os
 import shutil
 import subprocess
@@ -15,15 +17,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from support.patience import seconds
 
-__all__ = ["RULES", "Break", "Rule", "broken", "copy_of_checkout", "failure"]
+__all__ = ["RULES", "Break", "Rule", "broken", "copy_of_checkout", "failure", "keep"]
 
 ROOT = Path(__file__).resolve().parents[2]
+_KEPT = ROOT / "docs" / "proof.json"
 _LEFT_OUT = shutil.ignore_patterns(
     *(".git", ".venv", "__pycache__", ".*_cache", "node_modules", "build", "dist", "*.egg-info")
 )
@@ -107,13 +111,22 @@ def failure(copy: Path, *tests: str) -> str:
     return errors[0]
 
 
-def main(words: str) -> int:
+def keep(what: str, found: Any) -> None:
+    """Keep what was found of something, beside the rest, for the page of promises."""
+    kept: dict[str, Any] = json.loads(_KEPT.read_text("utf-8")) if _KEPT.exists() else {}
+    kept[what] = found
+    _KEPT.write_text(json.dumps(dict(sorted(kept.items())), indent=2) + "\n", encoding="utf-8")
+
+
+def main(arguments: list[str]) -> int:
     """Break each rule, print a line for each way, and the sum; return 1 if a test noticed nothing."""
+    words = " ".join(word for word in arguments if word != "--keep")
     rules = [rule for rule in RULES if words in rule.text]
     if not rules:
         return 0
     tests = {at.test: None for rule in rules for at in rule.breaks}
     count = missed = 0
+    noticed: dict[str, float] = {}
     with copy_of_checkout() as copy:
         if error := failure(copy, *tests):
             print(f"a test fails though nothing is broken: {error}")
@@ -125,11 +138,14 @@ def main(words: str) -> int:
                 with broken(copy, at):
                     error = failure(copy, at.test)
                 count, missed = count + 1, missed + (not error)
-                took = f"{time.monotonic() - began:8.1f} s  {at.file}"
+                noticed[f"{at.file}: {at.test}"] = round(time.monotonic() - began, 1)
+                took = f"{noticed[f'{at.file}: {at.test}']:8.1f} s  {at.file}"
                 print(f"{took}: {at.test}\n{'':12}{error[:100] or 'PASSES'}", flush=True)
     print(f"{len(rules)} rules, broken in {count} ways: {count - missed} noticed")
+    if "--keep" in arguments:
+        keep("rules", noticed)
     return 1 if missed else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(" ".join(sys.argv[1:])))
+    sys.exit(main(sys.argv[1:]))

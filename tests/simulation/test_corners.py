@@ -834,3 +834,4 @@ def test_a_session_whose_journal_breaks_as_it_is_left_comes_to_rest() -> None:
         made.writer.failures[made.root.id] = "lost"
         made.say(Suspend())
         assert not all(made.step() for _ in range(1_000)), "no quiet after 1,000 steps"
+        assert not made.system.refusals, "what a broken journal refuses is no fault of an actor"
