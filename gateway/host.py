@@ -376,8 +376,9 @@ class Host:
         try:
             wait(self._mail.read(session), PATIENCE)
         finally:
-            conversation.leave()
-            self.conversations.pop(session, None)
+            with self._mail.ending(session):
+                conversation.leave()
+                self.conversations.pop(session, None)
 
     def conversation(self, session: str) -> Conversation:
         """Return the conversation about a session that is open here. Raises `UnknownSession`."""

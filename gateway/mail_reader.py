@@ -11,8 +11,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-from concurrent.futures import Future
-from contextlib import closing
+from collections.abc import Generator
+from concurrent.futures import Future, wait
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 LOGGER = logging.getLogger("steersman")
 LOOK = 60.0
 """Seconds after which the mailboxes are read although nothing rang."""
+PATIENCE = 10.0
+"""Seconds that the answers to messages may take when their session is left."""
 PAUSE = 1.0
 """Seconds between two attempts to read them where the store fails."""
 KEPT = ("session_suspended", "store_failed")
@@ -45,6 +48,8 @@ class MailReader:
     def __init__(self, host: Host) -> None:
         self._host = host
         self._taken: set[int] = set()
+        self._going: dict[Future[None], str] = {}
+        self._ending: set[str] = set()
         self._mutex = threading.Lock()
         self._turns = WeakValueDictionary[str, asyncio.Lock]()
         self._is_over = threading.Event()
@@ -57,8 +62,27 @@ class MailReader:
             self._thread.start()
 
     def close(self) -> None:
-        """Read nothing more; the thread ends when the store closes. Idempotent."""
+        """Read nothing more, and wait for the answers to what was read. Idempotent.
+
+        The thread ends when the store closes.
+        """
         self._is_over.set()
+        with self._mutex:
+            going = tuple(self._going)
+        wait(going, PATIENCE)
+
+    @contextmanager
+    def ending(self, session: str) -> Generator[None]:
+        """Read nothing more for a session that is left inside, once what was read is answered."""
+        with self._mutex:
+            self._ending.add(session)
+            going = [delivery for delivery, about in self._going.items() if about == session]
+        try:
+            wait(going, PATIENCE)
+            yield
+        finally:
+            with self._mutex:
+                self._ending.discard(session)
 
     def forget(self) -> None:
         """Read every message again that is unread: its session was given up."""
@@ -74,11 +98,17 @@ class MailReader:
         if session not in self._host.conversations and not self._is_child(session):
             return deliveries
         with self._mutex:
+            if self._is_over.is_set() or session in self._ending:
+                return deliveries
             for posted in self._host.store.unconsumed(session):
                 if posted.id not in self._taken:
                     self._taken.add(posted.id)
                     work = self._deliver(posted)
-                    deliveries.append(asyncio.run_coroutine_threadsafe(work, runtime.loop))
+                    delivery = asyncio.run_coroutine_threadsafe(work, runtime.loop)
+                    self._going[delivery] = session
+                    deliveries.append(delivery)
+        for delivery in deliveries:
+            delivery.add_done_callback(lambda ended: self._going.pop(ended, None))
         return deliveries
 
     def _run(self) -> None:
