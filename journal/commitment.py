@@ -5,11 +5,15 @@ group's last entry, the group was written; where it ends before its first one, i
 transaction: what holds of one session holds of all.
 """
 
+import time
 from collections.abc import Sequence
 from typing import Protocol
 
 from ..machines.errors import ConnectionLost, MachineError, StoreDamaged, UnknownSession
 from .store import Commit, Lease, Position, Posted
+
+PATIENCE = 15.0
+"""Seconds for which a group is repeated: a primary that waits for a replica in vain answers none."""
 
 
 class AskableStore(Protocol):
@@ -28,13 +32,20 @@ class AskableStore(Protocol):
         ...
 
 
-def commit_surely(store: AskableStore, commits: Sequence[Commit]) -> Sequence[bool]:
-    """Commit as `Store.commit` does, and never twice. Raises `StoreError` if the store stays away."""
-    was_repeated = False
+def commit_surely(
+    store: AskableStore, commits: Sequence[Commit], patience: float = PATIENCE
+) -> Sequence[bool]:
+    """Commit as `Store.commit` does, and never twice. Raises `StoreError` if the store stays away.
+
+    After `patience` seconds the next loss of an answer is final, and raises `ConnectionLost`.
+    """
+    was_repeated, until = False, time.monotonic() + patience
     while True:
         try:
             return store.commit(commits)
         except ConnectionLost:
+            if time.monotonic() > until:
+                raise
             results = outcome(store, commits)
         except MachineError:
             # The first attempt may have been slow: it was not there yet when the store was asked.

@@ -200,6 +200,8 @@ class PostgresConnection:
                     raise self._unreachable(fault) from None
                 time.sleep(_PAUSES[min(attempt, len(_PAUSES) - 1)])
                 attempt += 1
+            except psycopg.Error as fault:
+                raise self._translated(fault) from fault
         self._was_there = True
         return self._raw
 
