@@ -234,6 +234,22 @@ def test_the_extensions_steer_and_command(place: Place, serve: Serve) -> None:
     door.close()
 
 
+def test_what_is_no_folder_is_refused_in_words(place: Place, serve: Serve) -> None:
+    """A null byte, a name that is too long, a relative path: to begin a session, and to list them."""
+    serve()
+
+    async def scene() -> None:
+        async with editing(place) as editor:
+            for cwd in ("\0", "/" + "x" * 5_000, "relative", "/nowhere/at/all"):
+                with pytest.raises(RequestError, match="no folder with an absolute path"):
+                    await editor.agent.list_sessions(cwd=cwd)
+                with pytest.raises(RequestError, match="no folder with an absolute path"):
+                    await editor.agent.new_session(cwd=cwd, mcp_servers=[])
+            assert (await editor.agent.list_sessions(cwd=str(place.folder))).sessions == []
+
+    asyncio.run(scene())
+
+
 @pytest.mark.slow
 def test_after_a_kill_a_session_is_listed_loaded_told_again_and_closed(
     place: Place, serve: Serve, gate: Gate
