@@ -16,6 +16,9 @@ from support.driver import Gate, Place, wait_gone
 from support.model_server import Door, Hang, Stall, Status, Text, Tools
 from support.patience import seconds
 
+from steersman.gateway.acp.wire import LineTransport
+from steersman.gateway.terminal import audited
+
 Story = Callable[[], Coroutine[Any, Any, None]]
 
 
@@ -232,6 +235,14 @@ def test_the_extensions_steer_and_command(place: Place, serve: Serve) -> None:
     play(story)
     assert "gently" in json.dumps(server.requests[1].body["messages"][-1])
     door.close()
+
+
+def test_what_acts_on_a_terminal_is_sent_as_json() -> None:
+    """A line is JSON whatever is in it, also where standard output is a terminal."""
+    lines: list[str] = []
+    message = {"jsonrpc": "2.0", "id": 1, "error": {"data": "session/\x8dew \x1b[31m \u202e ü"}}
+    asyncio.run(LineTransport(lines.append).send(message))
+    assert json.loads(audited(lines[0])) == message
 
 
 def test_what_is_no_folder_is_refused_in_words(place: Place, serve: Serve) -> None:
