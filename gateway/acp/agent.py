@@ -8,6 +8,7 @@ configuration. Extensions: `_session/steering` and `_session/goal`, as other age
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -179,7 +180,7 @@ class AcpAgent:
         self, cwd: str | None = None, cursor: str | None = None, **_: Any
     ) -> ListSessionsResponse:
         """List the sessions that can be loaded, newest activity first."""
-        host = await self._host(Path(cwd or Path.cwd()))
+        host = await self._host(_folder(cwd) if cwd else Path.cwd())
         rows = await asyncio.to_thread(host.store.sessions)
         rows = [
             row
@@ -379,7 +380,7 @@ async def _refusing(work: Callable[[], T]) -> T:
 
 def _folder(cwd: str) -> Path:
     folder = Path(cwd)
-    if "\0" in cwd or not folder.is_absolute() or not folder.is_dir():
+    if not (folder.is_absolute() and os.path.isdir(cwd)):  # false, too, for what can be no path
         raise RequestError(-32602, f"`{cwd}` is no folder with an absolute path")
     return folder.resolve()
 

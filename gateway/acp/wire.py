@@ -53,7 +53,8 @@ class LineTransport:
         """Send a message."""
         if "method" not in message:
             self._unanswered -= 1
-        self._write(json.dumps(message, ensure_ascii=False, default=str) + "\n")
+        # ASCII, of which nothing has to be escaped for a terminal: that would be no JSON any more
+        self._write(json.dumps(message, default=str) + "\n")
         self._look()
 
     async def settle(self, seconds: float) -> None:

@@ -16,6 +16,9 @@ from support.driver import Gate, Place, wait_gone
 from support.model_server import Door, Hang, Stall, Status, Text, Tools
 from support.patience import seconds
 
+from steersman.gateway.acp.wire import LineTransport
+from steersman.gateway.terminal import audited
+
 Story = Callable[[], Coroutine[Any, Any, None]]
 
 
@@ -232,6 +235,30 @@ def test_the_extensions_steer_and_command(place: Place, serve: Serve) -> None:
     play(story)
     assert "gently" in json.dumps(server.requests[1].body["messages"][-1])
     door.close()
+
+
+def test_what_acts_on_a_terminal_is_sent_as_json() -> None:
+    """A line is JSON whatever is in it, also where standard output is a terminal."""
+    lines: list[str] = []
+    message = {"jsonrpc": "2.0", "id": 1, "error": {"data": "session/\x8dew \x1b[31m \u202e ü"}}
+    asyncio.run(LineTransport(lines.append).send(message))
+    assert json.loads(audited(lines[0])) == message
+
+
+def test_what_is_no_folder_is_refused_in_words(place: Place, serve: Serve) -> None:
+    """A null byte, a name that is too long, a relative path: to begin a session, and to list them."""
+    serve()
+
+    async def scene() -> None:
+        async with editing(place) as editor:
+            for cwd in ("\0", "/" + "x" * 5_000, "relative", "/nowhere/at/all"):
+                with pytest.raises(RequestError, match="no folder with an absolute path"):
+                    await editor.agent.list_sessions(cwd=cwd)
+                with pytest.raises(RequestError, match="no folder with an absolute path"):
+                    await editor.agent.new_session(cwd=cwd, mcp_servers=[])
+            assert (await editor.agent.list_sessions(cwd=str(place.folder))).sessions == []
+
+    asyncio.run(scene())
 
 
 @pytest.mark.slow
