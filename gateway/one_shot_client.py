@@ -129,8 +129,8 @@ class OneShotClient:
             answer = store.reply(posted, 0.0 if is_late else LOOK)
             if answer is not None:
                 return answer
-            if owner is None and posted not in _unread(store, self._session):
-                return store.reply(posted, 0.0)
+            if posted not in _unread(store, self._session) and not store.is_owned(self._session):
+                return store.reply(posted, 0.0)  # decided by a process that has ended since
             if is_late:
                 raise _unanswered(row, owner)
 

@@ -54,7 +54,7 @@ _HINT = "`steersman config check` shows where"
 def _table(file: Path) -> dict[str, Any]:
     try:
         text = file.read_text(encoding="utf-8")
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return {}
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"cannot be read: {error}", file=str(file)) from error
