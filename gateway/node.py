@@ -247,7 +247,7 @@ class Node:
             self._take(leases)
 
     def _take_orders(self) -> None:
-        """Drain where somebody has asked for it; end when nothing is open any more."""
+        """Drain if a person has asked for it; end when nothing is open any more."""
         rows = {row.node: row for row in self._main.store.nodes.rows()}
         mine = rows.get(self.name)
         self._is_draining = mine is not None and mine.state == "draining"
@@ -307,7 +307,7 @@ class Node:
             self._main.store.nodes.release_many(left)
 
     def _release_idle(self) -> None:
-        """Give back the sessions in which nothing has happened for a while, and nobody looks on."""
+        """Give back the sessions without work and without a follower for a while."""
         now = time.monotonic()
         for host in self._hosts.hosts():
             for session, conversation in tuple(host.conversations.items()):

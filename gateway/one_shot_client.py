@@ -3,7 +3,7 @@
 The message is posted to the session's mailbox, where it is durable, and the session's owner answers it.
 If no process owns the session, a node of its place takes it; where there is none and its files are on
 this machine, this process owns its queue for the message, without resuming the session. A message that
-nobody can answer now stays in the mailbox for the session's next owner, and its sender learns that.
+no process can answer now stays in the mailbox for the session's next owner, and its sender learns that.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from ..machines.errors import ConnectionLost, StoreError
 from . import postgres_tables as tables
 from .encoding import encode, encode_commit, encode_reply
 from .lock import Owner
-from .postgres_connection import Address, PostgresConnection, check_about
+from .postgres_connection import PostgresAddress, PostgresConnection, check_about
 from .postgres_nodes import PostgresNodes
 from .postgres_presence import GRACE, LIVE, POLL, SEEN, PostgresPresence
 from .postgres_tables import Group, GroupError
@@ -73,7 +73,7 @@ class PostgresStore:
         `fence`: seconds for which a lost connection is tried again. Raises `UsageError` for an address
         that is none, `StoreFailed` for a server that cannot be reached, and `StoreTooNew`.
         """
-        line = PostgresConnection(Address.parse(url), fence)
+        line = PostgresConnection(PostgresAddress.parse(url), fence)
         with ExitStack() as undo:
             undo.callback(line.close)
             check_about(line.address, line.rows("SELECT version, oldest, number FROM home.about"))

@@ -56,7 +56,7 @@ _TRANSIENT = (
 _CONFLICTS = (errors.SerializationFailure, errors.DeadlockDetected)
 
 
-class Address(Value):
+class PostgresAddress(Value):
     """Where a home is: what libpq connects to, and the schema. `shown` is for people: no password."""
 
     conninfo: str
@@ -64,7 +64,7 @@ class Address(Value):
     shown: str
 
     @classmethod
-    def parse(cls, url: str) -> "Address":
+    def parse(cls, url: str) -> "PostgresAddress":
         """Read `postgresql://USER@HOST/DATABASE?schema=NAME`. Raises `UsageError`."""
         try:
             parts = urlsplit(url)
@@ -112,7 +112,7 @@ class PostgresConnection:
 
     def __init__(
         self,
-        address: Address,
+        address: PostgresAddress,
         fence: float,
         prepare: Callable[[Any], None] = lambda raw: None,
     ) -> None:
@@ -264,7 +264,8 @@ class PostgresConnection:
                 )
             case errors.InsufficientPrivilege():
                 return StoreFailed(
-                    f"`{shown}` refuses: {why}", "Ask its owner for the role `owner`."
+                    f"`{shown}` refuses: {why}",
+                    "Ask the owner of the schema for `GRANT` on its tables.",
                 )
             case _:
                 return StoreFailed(
@@ -302,7 +303,7 @@ def execute(raw: Raw, statement: str, *values: Any) -> Rows:
     return raw.rows(statement, *values)
 
 
-def check_about(address: Address, found: Sequence[tuple[Any, ...]]) -> int:
+def check_about(address: PostgresAddress, found: Sequence[tuple[Any, ...]]) -> int:
     """Return the home's number, from the row (version, oldest reader, number). Raises `StoreError`."""
     if not found:
         raise no_home(address)
@@ -320,7 +321,7 @@ def check_about(address: Address, found: Sequence[tuple[Any, ...]]) -> int:
     return int(number)
 
 
-def no_home(address: Address) -> StoreError:
+def no_home(address: PostgresAddress) -> StoreError:
     """Make the error for a database without our tables."""
     return StoreError(
         f"there is no home in `{address.shown}` (schema `{address.schema}`)",

@@ -6,14 +6,14 @@ import time
 from ..machines.errors import UsageError
 from ..machines.value import Value
 from .postgres import PostgresStore
-from .postgres_connection import Address, PostgresConnection, Raw, check_about
+from .postgres_connection import PostgresAddress, PostgresConnection, Raw, check_about
 from .postgres_tables import create_tables
 from .store import NodeRow
 
 
 def make_home(url: str) -> bool:
     """Make the tables of a home in its schema; False if they are there. Raises `SteersmanError`."""
-    address = Address.parse(url)
+    address = PostgresAddress.parse(url)
     line = PostgresConnection(address, fence=0.0)
 
     def make(raw: Raw) -> bool:

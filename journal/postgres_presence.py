@@ -22,7 +22,7 @@ from msgspec.structs import replace
 
 from ..machines.errors import StoreBusy, StoreError
 from .lock import this_process
-from .postgres_connection import Address, PostgresConnection, Raw
+from .postgres_connection import PostgresAddress, PostgresConnection, Raw
 
 GRACE = 0.5
 """Seconds for which a lock has to be free before its node counts as dead."""
@@ -260,7 +260,7 @@ def channel(schema: str, lock: int) -> str:
     return f'"{schema}-{lock}"'
 
 
-def is_lasting(raw: Any, address: Address) -> bool:
+def is_lasting(raw: Any, address: PostgresAddress) -> bool:
     """Whether a connection keeps its server process between transactions; a transaction pooler does not.
 
     A second connection begins a transaction meanwhile: such a pooler either gives it the process of the

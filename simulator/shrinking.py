@@ -2,8 +2,8 @@
 
 After Zeller and Hildebrandt, "Simplifying and Isolating Failure-Inducing Input" (2002): choices are left
 out in ever smaller groups, first those of one place in the program, and what breaks the promise without
-them is kept. A choice that is left out comes to the plainest that there is: nobody says anything, nothing
-fails, whoever waits longest is next.
+them is kept. A choice that is left out comes to the plainest that there is: no message is sent, nothing
+fails, the one that waits longest is next.
 """
 
 from __future__ import annotations

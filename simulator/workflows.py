@@ -203,7 +203,7 @@ class WorkflowPorts(SimulatedPorts):
             self._later(self._delay(), lambda: self._lose(effect, reply_to))
 
     def _lose(self, effect: RunTool, reply_to: ActorRef[Any] | None) -> None:
-        """Lose the worker of a command; what it had done may be reported late, when nobody waits."""
+        """Lose the worker of a command; what it had done may be reported late, without a waiter."""
         call = self.tools.get(effect.call)
         if call is None:
             return
@@ -582,7 +582,7 @@ def lost_work_is_a_persons_to_repeat(spec: WorkflowSpec, journal: list[e.Entry])
                 is_going = False
             case e.ItemReopened(step=name, index=index) if is_going:
                 assert spec.step(name).idempotent, (
-                    f"step `{name}` repeats item {index + 1} of unknown outcome by itself"
+                    f"step `{name}` repeats item {index + 1} of unknown outcome unasked"
                 )
             case _:
                 pass

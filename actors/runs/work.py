@@ -24,7 +24,7 @@ from ...workflows.flow.spec import (
     JudgeAction,
     Kind,
     Output,
-    Remote,
+    RemoteNeeds,
     RunAction,
     ShellAction,
     StepSpec,
@@ -177,7 +177,7 @@ def command(step: StepSpec, values: Mapping[str, Any], turn: str, epoch: int, ca
     return RunTool(turn=turn, epoch=epoch, call=call, tool=COMMAND, arguments=arguments)
 
 
-def _remote(remote: Remote, values: Mapping[str, Any]) -> dict[str, Any]:
+def _remote(remote: RemoteNeeds, values: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a command needs where it runs, its paths filled in. Raises `TemplateError`."""
     filled: dict[str, Any] = {
         "cpus": remote.cpus,

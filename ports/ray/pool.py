@@ -61,7 +61,7 @@ class Pool:
     # Orders ---------------------------------------------------------------------------------------
 
     def run(self, order: dict[str, Any]) -> None:
-        """Take a command; how it ended is told."""
+        """Take a command; the owner gets a message when it has ended."""
         job = self._jobs[order["id"]] = Job(order)
         self._waiting.setdefault(job.needs, deque()).append(job)
         self.pump(job.needs)
@@ -81,7 +81,7 @@ class Pool:
             job.stopping = loop.call_later((grace or 0.0) + _PATIENCE, self._abandon, job)
 
     async def close(self) -> None:
-        """End all slots; nothing more is told."""
+        """End all slots; the owner gets no more messages."""
         self._tell = _ignore
         for task in self._tasks:
             task.cancel()

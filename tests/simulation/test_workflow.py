@@ -356,7 +356,7 @@ def _through_without(steps: Steps, step: StepSpec, record: StepRecord) -> bool:
 @pytest.mark.parametrize(
     ("plant", "found"),
     [
-        ((Attempts, "_lose", _lose_and_repeat), "of unknown outcome by itself"),
+        ((Attempts, "_lose", _lose_and_repeat), "of unknown outcome unasked"),
         ((Steps, "_is_through", _through_without), "which was lost"),
         ((Steps, "is_stuck", lambda _: False), "never|still|is busy|runs"),
     ],

@@ -49,7 +49,7 @@ from .spec import (
     JudgeAction,
     Kind,
     Output,
-    Remote,
+    RemoteNeeds,
     Retry,
     RunAction,
     ShellAction,
@@ -151,10 +151,10 @@ def step_spec(line: StepLine, number: int) -> StepSpec:
     )
 
 
-def _remote(line: RemoteLine | None) -> Remote | None:
+def _remote(line: RemoteLine | None) -> RemoteNeeds | None:
     if line is None:
         return None
-    return Remote(
+    return RemoteNeeds(
         cpus=line.cpus,
         gpus=line.gpus,
         memory=line.memory or 0,

@@ -165,7 +165,7 @@ class Output(Value):
     schema: Mapping[str, Any] | None = None
 
 
-class Remote(Value):
+class RemoteNeeds(Value):
     """What a step's command needs where it runs, which may be another machine.
 
     `memory` is bytes, 0: as much as there is. `inputs` and `outputs` are templates of paths in the run's
@@ -218,7 +218,7 @@ class StepSpec(Value):
     continue_on_error: bool = False
     idempotent: bool = False
     is_final: bool = False
-    remote: Remote | None = None
+    remote: RemoteNeeds | None = None
     handles: frozenset[str] = frozenset()
 
     @property
