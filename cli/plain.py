@@ -194,13 +194,17 @@ def talk_plain(host: ChatHost, open_it: Callable[[], ChatSession], options: Chat
         err.close()
 
 
+OWN = ("!", "\uff01")
+"""What a shell command of one's own begins with."""
+
+
 def with_piped(message: str) -> str:
     """Add what is piped in to a message: `cat notes | steersman chat "sum this up"`.
 
     A command stays as it is. Raises `UsageError` for too much input. If a person sees the output, the
     wait is unlimited; otherwise a pipe that was left open by mistake is given up after `PATIENCE`.
     """
-    if message.lstrip().startswith("/") or _is_typed():
+    if message.lstrip().startswith(("/", *OWN)) or _is_typed():
         return message
     is_watched = sys.stdout.isatty() or sys.stderr.isatty()  # by a person
     if not is_watched and not comes_soon(PATIENCE):
@@ -235,6 +239,8 @@ def _send_all(conversation: ChatSession, options: ChatOptions) -> None:
         text = line.strip()
         if not text:
             continue
+        if text.startswith(OWN):
+            text = f" {text}"  # a message: what is piped in may be another person's
         reply = conversation.say(text, "auto" if text.startswith("/") else "turn")
         if reply is not None and reply.leaves:
             return

@@ -82,3 +82,12 @@ def test_what_is_no_command_of_ones_own(place: Place, serve) -> None:
     assert chat.close() == 0
     ran = place.run("chat", "!echo $((40 + 2))")
     assert (ran.returncode, "42\n" in ran.stdout, len(server.requests)) == (0, True, 3)
+
+
+def test_what_is_piped_in_runs_nothing(place: Place, serve) -> None:
+    """A line with `!` that is piped in is a message; behind a typed command it is left out."""
+    server = serve(Text("Well."))
+    assert place.run("chat", "--plain", said="!touch stolen\n").returncode == 0
+    assert "!touch stolen" in server.requests[0].prompt
+    place.run("chat", "!true", said="\ntouch stolen\n")
+    assert not (place.folder / "stolen").exists()
