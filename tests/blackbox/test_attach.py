@@ -83,7 +83,9 @@ for method, params in {CALLS!r}:
     )
     answers = [json.loads(line) for line in ran.stdout.splitlines()]
     results = [one.get("result", one) for one in answers]
-    assert results[0]["sessions"] == [{"id": chat.session, "name": "", "state": "busy"}]
+    assert results[0]["sessions"] == [
+        {"id": chat.session, "name": "", "title": "count the stars", "state": "busy"}
+    ]
     assert [one.get("as") for one in results[1:4]] == ["queue", "steer", "queue"]
     assert [one["text"] for one in results[4]["items"]][1:] == ["later", "brighter", "sent"]
     assert (results[5]["name"], results[5]["ok"]) == ("agents", True)
