@@ -258,37 +258,30 @@ class ModelWork:
 
     async def _answered(self, request: ModelRequest, listener: AnswerListener) -> ModelAnswer:
         """Ask the model; an answer that only repeats itself ends there, with a notice."""
-        guard, said, loops = RepetitionGuard(), list[str](), asyncio.Event()
+        guard, said = RepetitionGuard(), list[str]()
+        now = asyncio.get_running_loop().time
 
         def hear(piece: str) -> None:
-            if loops.is_set():
+            if limit.expired() or limit.when() is not None:
                 return
             said.append(piece)
             listener.on_text(piece)
             if guard.feed(piece):
-                loops.set()
+                limit.reschedule(now())
 
-        asked = asyncio.ensure_future(
-            self._resources.model.answer(request, replace(listener, on_text=hear))
-        )
-        looped = asyncio.ensure_future(loops.wait())
         try:
-            await asyncio.wait((asked, looped), return_when=asyncio.FIRST_COMPLETED)
-            if asked.done():
-                return asked.result()
-            listener.on_notice(NOTICE)
-            text = "".join(said)
-            used = Usage(
-                input=tokens_of(request.messages) + len(request.system) // CHARACTERS,
-                output=len(text) // CHARACTERS,
-            )
-            return ModelAnswer(text=text, usage=used, stop_reason="length", is_estimated=True)
-        finally:
-            looped.cancel()
-            if not asked.done():
-                asked.cancel()
-                with suppress(asyncio.CancelledError, ModelError):
-                    await asked
+            async with asyncio.timeout(None) as limit:
+                return await self._resources.model.answer(request, replace(listener, on_text=hear))
+        except TimeoutError:
+            if not limit.expired():
+                raise
+        listener.on_notice(NOTICE)
+        text = "".join(said)
+        used = Usage(
+            input=tokens_of(request.messages) + len(request.system) // CHARACTERS,
+            output=len(text) // CHARACTERS,
+        )
+        return ModelAnswer(text=text, usage=used, stop_reason="length", is_estimated=True)
 
     def _forget(self, turn: str) -> None:
         """Forget the call that has ended, but not the turn's next one."""
