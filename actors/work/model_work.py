@@ -259,7 +259,7 @@ class ModelWork:
     async def _answered(self, request: ModelRequest, listener: AnswerListener) -> ModelAnswer:
         """Ask the model; an answer that only repeats itself ends there, with a notice."""
         guard, said = RepetitionGuard(), list[str]()
-        now = asyncio.get_running_loop().time
+        now, limit = asyncio.get_running_loop().time, asyncio.timeout(None)
 
         def hear(piece: str) -> None:
             if limit.expired() or limit.when() is not None:
@@ -270,7 +270,7 @@ class ModelWork:
                 limit.reschedule(now())
 
         try:
-            async with asyncio.timeout(None) as limit:
+            async with limit:
                 return await self._resources.model.answer(request, replace(listener, on_text=hear))
         except TimeoutError:
             if not limit.expired():
