@@ -103,6 +103,9 @@ class Host:
         self.event_bus = EventBus()
         self._opening = Opening()
         self.event_bus.subscribe(self._opening.hear)
+        if store is None:
+            is_kept = config.auto_queue.persistence.enabled
+            store = open_store(paths) if is_kept else MemoryStore()
         is_debug = launch.is_debug or bool(environ.get("STEERSMAN_DEBUG"))
         self.log = Logbook(paths, environ, config.key_variables, self._complain, is_debug=is_debug)
         self.event_bus.subscribe(self.log.hear)
@@ -120,9 +123,6 @@ class Host:
         self.opening: Callable[[dict[str, Any]], dict[str, Any]] | None = None
         self.evicting: Callable[[str], None] | None = None
         self.woken: Callable[[], None] = _unwoken
-        if store is None:
-            is_kept = config.auto_queue.persistence.enabled
-            store = open_store(paths) if is_kept else MemoryStore()
         self.runtime = Runtime(
             store,
             grace=config.tools.grace,
