@@ -591,7 +591,7 @@ def test_a_home_is_opened_by_an_installed_store(place: Place, attach: Attach) ->
         "opened acme://there/home",
         "Hello. 1",
         "PlugInError store `wrong` of acme 1.0 (`wrong = acme:wrong`) cannot be used: "
-        "it made a `str`, which has no `create`",
+        "it made a `str`, which has no `nodes`",
         "UsageError no store is installed for `none:`",
     ]
     assert json.loads(place.run("sessions", "list", "--json").stdout)["sessions"] == []

@@ -200,7 +200,7 @@ FAULTS: dict[str, Fault] = {
         "was performed twice", ((ledger.Ledger, "_perform", _perform_tools_twice),)
     ),
     "loses what is taken back": Fault(
-        "though nobody asked for it", ((queueing, "taken_back", _withdraw_what_is_taken_back),)
+        "without a request for it", ((queueing, "taken_back", _withdraw_what_is_taken_back),)
     ),
     "runs what is held": Fault(
         "was held, and runs", ((QueueRecord, "next_item", _run_what_is_held),)
