@@ -437,6 +437,16 @@ class Runtime:
         live = self.sessions.get(session)
         if live is None or live.ref is None:
             return
+        try:
+            self._end_live(live, order, states, timeout)
+        except UnknownSession:
+            if self.sessions.get(session) is live:
+                raise  # else another thread has left it meanwhile
+
+    def _end_live(
+        self, live: LiveSession, order: Any, states: tuple[str, ...], timeout: float
+    ) -> None:
+        session = live.id
         if live.kind is OfflineSession:
             self.inspect(session, is_last=True)
             self.settle()

@@ -209,15 +209,25 @@ class PostgresNodes:
             return [(session, epoch) for session, epoch in owned if session not in self._held]
 
     def suspects(self, session: str = "") -> bool:
-        """Note whose locks are free; whether any of these owns something, or the session."""
-        found = self._line.rows(
-            "WITH suspects AS (UPDATE home.nodes SET suspected = coalesce(suspected,"
-            f" clock_timestamp()) WHERE {UNLOCKED} RETURNING node)"
-            " SELECT 1 FROM suspects JOIN home.sessions USING (node)"
-            " WHERE session = %s OR %s = '' LIMIT 1",
-            session,
-            session,
-        )
+        """Note whose locks are free; whether any of these owns something, or the session.
+
+        The rows are locked before the locks are looked at: a node that takes its lock again meanwhile
+        clears what is noted here after that, and not before.
+        """
+
+        def note(raw: Raw) -> list[tuple[object, ...]]:
+            with raw.transaction():
+                raw.rows("SELECT 1 FROM home.nodes ORDER BY node FOR UPDATE")
+                return raw.rows(
+                    "WITH suspects AS (UPDATE home.nodes SET suspected = coalesce(suspected,"
+                    f" clock_timestamp()) WHERE {UNLOCKED} RETURNING node)"
+                    " SELECT 1 FROM suspects JOIN home.sessions USING (node)"
+                    " WHERE session = %s OR %s = '' LIMIT 1",
+                    session,
+                    session,
+                )
+
+        found = self._line.run(note)
         return bool(found)
 
     def _kept(self, leases: list[Lease]) -> list[Lease]:
