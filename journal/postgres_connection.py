@@ -28,7 +28,7 @@ from ..machines.value import Value
 
 try:
     import psycopg
-    from psycopg import errors
+    from psycopg import errors as errors  # the tables take it from here, where it may be missing
     from psycopg.conninfo import conninfo_to_dict
 except ModuleNotFoundError as missing:
     raise UsageError(

@@ -10,11 +10,9 @@ import secrets
 from collections.abc import Sequence
 from typing import Any
 
-from psycopg import errors
-
 from ..machines.errors import StoreDamaged
 from .encoding import EncodedCommit, decode, decode_row, encode_row
-from .postgres_connection import VERSION, Raw
+from .postgres_connection import VERSION, Raw, errors
 from .store import (
     REMEMBERED,
     Lease,

@@ -1,6 +1,8 @@
 """A home on PostgreSQL, and the way there and back, with the installed command."""
 
 import json
+import subprocess
+import sys
 
 import pytest
 from support.driver import Place
@@ -117,3 +119,17 @@ def test_the_doctor_looks_at_the_home(place: Place, serve, postgres_url: str) ->
     assert ran.returncode == 1
     assert "cannot be reached" in ran.stdout
     assert "geheim" not in ran.stdout + ran.stderr
+
+
+def test_a_home_without_its_package_says_what_to_install(place: Place) -> None:
+    """A command on a machine that lacks the extra says so, and ends with exit code 2."""
+    code = (
+        "import sys; sys.modules['psycopg'] = None; from steersman.cli.main import main;"
+        " sys.argv = ['steersman', 'sessions', 'list']; sys.exit(main())"
+    )
+    environ = {**place.environ, "STEERSMAN_HOME_URL": "postgresql://me@127.0.0.1:1/x"}
+    command = [sys.executable, "-c", code]
+    ran = subprocess.run(command, env=environ, capture_output=True, text=True, check=False)
+    assert ran.returncode == 2
+    assert "pip install 'steersman[postgres]'" in ran.stderr
+    assert "Traceback" not in ran.stderr
