@@ -63,10 +63,14 @@ class Event:
 
 
 class Pages:
-    """Reads a session's journal as events, page by page; `after` is the last entry that was read."""
+    """Reads a session's journal as events, page by page; `after` is the last entry that was read.
 
-    def __init__(self, store: Store, session: str, after: int) -> None:
+    `until` is the last entry that is read; none: all that there are.
+    """
+
+    def __init__(self, store: Store, session: str, after: int, until: int | None = None) -> None:
         self.after = after
+        self._until = until
         self._store = store
         self._session = session
         self._record: SessionRecord | None = None
@@ -79,7 +83,8 @@ class Pages:
         found: list[Event] = []
         while not found:
             before = self.after
-            for stored in self._store.entries(self._session, before, before + _PAGE):
+            upto = before + _PAGE if self._until is None else min(before + _PAGE, self._until)
+            for stored in self._store.entries(self._session, before, upto):
                 entry = decode_entry(stored.data)
                 apply(record, entry, stored.seq, stored.time)
                 at = Stamp(seq=stored.seq, time=iso(stored.time), session=self._session)

@@ -470,7 +470,8 @@ class SessionHandle:
         """Yield the session's events: those of the journal after entry `after`, then live ones.
 
         Ends when the session is left. Events that are not journalled (pieces of text, output) come
-        only live, and so do the questions of subagents, with `parent`.
+        only live, and so do the questions of subagents, with `parent`. What happens after the first
+        event was yielded is live.
         """
         if self._link.is_home_closed:
             raise UsageError(
@@ -480,8 +481,10 @@ class SessionHandle:
         link.feeds = (*link.feeds, feed)
         try:
             while True:
+                was_over = bool(link.over)
                 feed.begin()
-                pages = Pages(self._client.store, self.id, after)
+                until = None if was_over else await asyncio.to_thread(self._newest_entry)
+                pages = Pages(self._client.store, self.id, after, until)
                 while page := await asyncio.to_thread(pages.next):
                     for event in page:
                         yield event
@@ -496,6 +499,9 @@ class SessionHandle:
                     return
         finally:
             link.feeds = tuple(known for known in link.feeds if known is not feed)
+
+    def _newest_entry(self) -> int:
+        return self._client.store.position(self.id).seq
 
     def queue(self) -> dict[str, Any]:
         """Return the queue: `state`, and `items` in their order, each a dictionary."""

@@ -18,7 +18,9 @@ from .route import Address, ConnectTimeout, ResponseHead
 _HEADER = 100 * 1024  # bytes of a response's header, or of the line before a chunk
 _MOST_UNREAD = 256 * 1024  # bytes after which the server has to wait until they are read
 _QUICK: int | None = getattr(socket, "TCP_QUICKACK", None)
-_EYEBALLS = 0.25  # seconds until a name's next address is tried beside the first (RFC 8305)
+# Seconds until a name's next address is tried beside the first (RFC 8305). Where there is one only,
+# asyncio's race is left out: cancelled as it ends, it forgets the socket that it has won.
+_EYEBALLS = 0.25
 
 
 class ModelConnection(asyncio.Protocol):
@@ -116,7 +118,7 @@ class ModelConnection(asyncio.Protocol):
                 to.host,
                 to.port,
                 ssl=trusted if to.is_encrypted else None,
-                happy_eyeballs_delay=_EYEBALLS,
+                happy_eyeballs_delay=None if to.is_literal else _EYEBALLS,
             )
         except OSError as error:
             # If a name has several addresses, asyncio keeps only the texts of the errors.

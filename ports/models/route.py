@@ -52,6 +52,15 @@ class Address(Value):
         return self.scheme == "https"
 
     @property
+    def is_literal(self) -> bool:
+        """Whether the host is an address itself, and no name that may have several."""
+        try:
+            ipaddress.ip_address(self.host)
+        except ValueError:
+            return False
+        return True
+
+    @property
     def place(self) -> str:
         """Host and port, as the request for a tunnel names them."""
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"

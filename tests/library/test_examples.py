@@ -6,8 +6,8 @@ import json
 import signal
 import subprocess
 import sys
-from collections.abc import Generator
-from contextlib import closing
+from collections.abc import Generator, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -37,13 +37,19 @@ def script(place: Place, text: str) -> None:
     )
 
 
-def start(place: Place, name: str, *arguments: str) -> "subprocess.Popen[str]":
-    """Start an example."""
+@contextmanager
+def start(place: Place, name: str, *arguments: str) -> Iterator["subprocess.Popen[str]"]:
+    """Start an example; a test that fails does not wait for its end."""
     command = (sys.executable, str(EXAMPLES / name), *arguments)
     environ = {**place.environ, "PYTHONFAULTHANDLER": "1"}
-    return subprocess.Popen(
+    with subprocess.Popen(
         command, cwd=place.folder, env=environ, text=True, stdin=PIPE, stdout=PIPE
-    )
+    ) as process:
+        try:
+            yield process
+        except BaseException:
+            process.kill()
+            raise
 
 
 def test_examples_import_the_library_and_nothing_else() -> None:
@@ -170,6 +176,7 @@ def test_the_web_application_serves_a_page_messages_and_events(place: Place) -> 
         events.request("GET", "/events?after=0")
         stream = events.getresponse()
         assert stream.getheader("content-type") == "text/event-stream"
+        assert stream.readline() == b"id: 1\n"  # it reads, so that nothing escapes it from now on
         status, told = request(port, "POST", "/messages", '{"text": "Open on Sunday?"}')
         assert (status, json.loads(told)["as"]) == (200, "turn")
         text, kind = "", ""

@@ -577,6 +577,24 @@ def test_a_reader_that_falls_behind_misses_nothing() -> None:
     run(scene())
 
 
+def test_a_reader_misses_no_text_of_a_turn_that_runs_while_it_reads_the_journal() -> None:
+    """What comes after its first event is live, whatever the journal holds meanwhile."""
+
+    async def scene() -> None:
+        async with memory_home() as runtime:
+            session = await runtime.start(echo("Good day."))
+            events = session.events()
+            assert (await anext(events)).type == "session_started"
+            await session.ask("go")
+            await session.close()
+            rest = [event async for event in events]
+            kinds = [event.type for event in rest]
+            assert "".join(event.delta for event in rest if event.type == "text") == "Good day."
+            assert kinds.index("accepted") < kinds.index("text") < kinds.index("turn_ended")
+
+    run(scene())
+
+
 def test_questions_of_subagents_outlast_a_reader_that_falls_behind() -> None:
     """They are in no page of the session's journal; what comes late and was read is left out."""
 
