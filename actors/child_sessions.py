@@ -26,6 +26,7 @@ from ..workflows.tools import TOOLS, kind_of
 from .child_report import ChildReporter, last_report
 from .decisions.queries import DELEGATE, DISMISS
 from .gate import Ancestors
+from .leaving import let_go
 from .mailbox import tell
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ class ChildSessions:
         """Let go of a child's session; one that is gone already is no matter."""
         live = self._runtime.sessions.get(session)
         if live is not None:
-            await self._runtime.let_go(live)
+            await let_go(self._runtime, live)
 
     def _claim(self, order: OpenChild, parent: LiveSession, profile: AgentProfile) -> LiveSession:
         runtime = self._runtime

@@ -29,13 +29,12 @@ from ..journal.record import SessionRecord
 from ..journal.recovery import load_record
 from ..journal.store import Lease, SessionRow, Store
 from ..journal.writer import Result, Writer
-from ..machines.errors import StoreBusy, StoreError, UnknownSession, UsageError
+from ..machines.errors import StoreBusy, UnknownSession, UsageError
 from ..machines.internal_messages import (
     Describe,
     Inspect,
     OpenSession,
     RecoverRecord,
-    Retire,
     mailed,
 )
 from ..machines.messages import Finalize, Suspend
@@ -54,6 +53,7 @@ from .commits import Commits, Token
 from .dispatcher import LoopDispatcher, LoopThread
 from .environment import Observer
 from .inspection import SessionDescription
+from .leaving import end_session
 from .ledger import Ledger
 from .live_session import LiveSession, SharedResources, environment_of
 from .mailbox import reply
@@ -409,11 +409,11 @@ class Runtime:
 
     def leave(self, session: str, cause: str = "exit", timeout: float = PATIENCE) -> None:
         """Suspend a session: stop what runs, keep everything, give the lease back."""
-        self._end(session, Suspend(cause=cause), ("suspended", "finalized"), timeout)
+        end_session(self, session, Suspend(cause=cause), ("suspended", "finalized"), timeout)
 
     def finalize(self, session: str, cause: str = "user", timeout: float = PATIENCE) -> None:
         """End a session permanently."""
-        self._end(session, Finalize(cause=cause), ("finalized",), timeout)
+        end_session(self, session, Finalize(cause=cause), ("finalized",), timeout)
 
     def settle(self) -> None:
         """Block until everything decided so far is durable; not for the loop's own thread."""
@@ -432,61 +432,6 @@ class Runtime:
         for live in found:
             found += [other for other in list(self.sessions.values()) if other.parent == live.id]
         return found
-
-    def _end(self, session: str, order: Any, states: tuple[str, ...], timeout: float) -> None:
-        live = self.sessions.get(session)
-        if live is None or live.ref is None:
-            return
-        try:
-            self._end_live(live, order, states, timeout)
-        except UnknownSession:
-            if self.sessions.get(session) is live:
-                raise  # else another thread has left it meanwhile
-
-    def _end_live(
-        self, live: LiveSession, order: Any, states: tuple[str, ...], timeout: float
-    ) -> None:
-        session = live.id
-        if live.kind is OfflineSession:
-            self.inspect(session, is_last=True)
-            self.settle()
-            self.inspect(
-                session
-            )  # behind the news of what is durable, so that all of it is published
-            self.release(live)
-            return
-        is_over = self.inspect(session).get("state", "idle") in states
-        if not is_over:
-            self.ask(session, order, timeout)
-            is_over = live.termination.wait(timeout)
-        self.inspect(session, is_last=True)  # earlier senders have their answers
-        self.writer.flush()
-        self.release(live)
-        if not is_over:
-            raise StoreError(
-                f"session `{session}` did not end within {timeout:g} seconds",
-                "nothing acknowledged is lost; the next start treats it as after a crash",
-            )
-
-    def release(self, live: LiveSession) -> None:
-        """Release a session and all its descendants; not for the loop's own thread. Idempotent."""
-        self.run(self.let_go(live))
-
-    async def let_go(self, live: LiveSession) -> None:
-        """Do that on the loop.
-
-        No thread waits for the loop meanwhile: many that end at once would need all there are.
-        """
-        for member in reversed(self.family(live.id)):
-            if self.sessions.pop(member.id, None) is not None:
-                await member.executor.aclose()
-                await asyncio.to_thread(self._part_with, member)
-                retire(self, member)
-
-    def _part_with(self, live: LiveSession) -> None:
-        self.writer.flush()  # the pass that answered last is over now: all it decided is here
-        self.commits.disown(live.id)
-        self.store.release(live.lease)
 
     # The loop -------------------------------------------------------------------------------------
 
@@ -518,12 +463,6 @@ class Runtime:
 
         if not self.loop.is_closed():
             self.loop.call_soon_threadsafe(answer)
-
-
-def retire(runtime: Runtime, live: LiveSession) -> None:
-    """Let the actors of a session that is not owned any more go; a child's go with its parent's."""
-    if not live.parent and live.ref is not None:
-        runtime.root.tell(Retire(name=live.id, urn=live.ref.actor_urn))
 
 
 def refuse_elsewhere(row: SessionRow, place: str) -> None:

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from ..actors.abandonment import abandon
 from ..actors.agent_profile import AgentProfile
 from ..actors.environment import Observer
+from ..actors.leaving import abandon
 from ..actors.runtime import PATIENCE, Runtime
 from ..journal.memory import MemoryStore
 from ..journal.record import SessionRecord

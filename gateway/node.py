@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from ..actors.abandonment import own_again
+from ..actors.leaving import own_again
 from ..actors.runtime import Runtime
 from ..journal.lock import host_name
 from ..journal.store import Lease, SessionRow

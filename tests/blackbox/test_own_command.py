@@ -7,11 +7,9 @@ from support.driver import Chat, Event, Gate, Place, wait_gone
 from support.model_server import Hang, Text
 
 
-def ended(chat: Chat) -> Event:
-    """Wait for the end of an own command."""
-    while (event := chat.wait("own_command"))["state"] == "running":
-        continue
-    return event
+def ended(chat: Chat, name: str) -> Event:
+    """Wait for the end of an own command; it may come before the result of what began or ended it."""
+    return chat.wait_any("own_command", id=name, state=lambda state: state != "running")
 
 
 @pytest.mark.checks_data("/shell", "/share")
@@ -27,7 +25,7 @@ def test_the_output_is_the_persons_until_it_is_shared(place: Place, serve) -> No
         "id": "!1",
         "command": "cat notes.txt; printf '\\033[31mred'; exit 3",
     }
-    end = ended(chat)
+    end = ended(chat, "!1")
     assert (end["state"], end["exit_code"], end["survivors"]) == ("exited", 3, [])
     printed = "".join(event["output"] for event in chat.seen("own_command"))
     assert printed.startswith("twelve\n")
@@ -57,7 +55,7 @@ def test_it_is_stopped_and_stops_nothing(place: Place, serve, gate: Gate) -> Non
     chat.wait("turn_ended", status="interrupted")
     assert daemon in place.processes()
     assert chat.ask("/kill")["data"] == {"stopped": ["!1"]}
-    end = ended(chat)
+    end = ended(chat, "!1")
     assert (end["state"], end["survivors"]) == ("killed", [])
     assert wait_gone([daemon]) == []
     assert chat.ask("/kill")["ok"] is False
@@ -76,8 +74,8 @@ def test_what_is_no_command_of_ones_own(place: Place, serve) -> None:
         chat.wait("turn_ended", status="completed")
     assert server.requests[-1].body["messages"][-1]["content"].endswith("!!! no")
     chat.send({"text": "!echo one", "as": "queue"}, {"text": "!!echo two", "as": "steer"})
-    for _ in range(2):
-        assert ended(chat)["exit_code"] == 0
+    for name in ("!1", "!2"):
+        assert ended(chat, name)["exit_code"] == 0
     assert len(server.requests) == 3
     assert chat.close() == 0
     ran = place.run("chat", "!echo $((40 + 2))")

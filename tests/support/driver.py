@@ -261,6 +261,16 @@ class Chat:
             self._mark = position + 1
             return self.events[position]
 
+    def wait_any(self, kind: str, timeout: float = WAIT, **fields: Any) -> Event:
+        """Wait for an event of a kind whose fields are these, which may have come; the mark stays."""
+        with self._change:
+            self._change.wait_for(
+                lambda: bool(self.seen(kind, **fields)) or self._is_over, seconds(timeout)
+            )
+            found = self.seen(kind, **fields)
+            assert found, f"no `{kind}` {fields} came.\n{self.story()}"
+            return found[0]
+
     def wait_text(self, text: str, timeout: float = WAIT) -> None:
         """Wait until a command's result, a notice or the model's own words hold `text`."""
         with self._change:
