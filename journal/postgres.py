@@ -18,7 +18,7 @@ from .encoding import encode, encode_commit, encode_reply
 from .lock import Owner
 from .postgres_connection import PostgresAddress, PostgresConnection, check_about
 from .postgres_nodes import PostgresNodes
-from .postgres_presence import GRACE, LIVE, POLL, SEEN, PostgresPresence
+from .postgres_presence import LIVE, POLL, SEEN, PostgresPresence
 from .postgres_tables import Group, GroupError
 from .store import (
     ANSWERS_KEPT,
@@ -337,8 +337,8 @@ class PostgresStore:
             f" JOIN home.nodes USING (node) WHERE {condition} AND node IN ({LIVE})"
         )
         found = self._line.rows(query, *values)
-        if not all(is_seen for *_, is_seen in found) and self._nodes.suspects():
-            time.sleep(GRACE)
+        if not all(is_seen for *_, is_seen in found) and (grace := self._nodes.suspects()):
+            time.sleep(grace)
             found = self._line.rows(query, *values)
         return {
             session: Owner(pid=pid, node=node, started=since, host=host)

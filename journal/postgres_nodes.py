@@ -115,8 +115,7 @@ class PostgresNodes:
         self._presence.enter(node)
         if limit <= 0:
             return []
-        if self.suspects():
-            time.sleep(GRACE)
+        time.sleep(self.suspects())
         with self._claiming:
             found = self._many(node, place, limit)
             leases = [Lease(session=session, node=node, epoch=epoch) for session, epoch in found]
@@ -146,8 +145,8 @@ class PostgresNodes:
         self._presence.enter(node)
         with self._claiming:
             lease = self._claimed(session, node)
-            if lease is None and self.suspects(session):
-                time.sleep(GRACE)
+            if lease is None and (grace := self.suspects(session)):
+                time.sleep(grace)
                 lease = self._claimed(session, node)
         return lease
 
@@ -208,8 +207,10 @@ class PostgresNodes:
         with self._mutex:
             return [(session, epoch) for session, epoch in owned if session not in self._held]
 
-    def suspects(self, session: str = "") -> bool:
-        """Note whose locks are free; whether any of these owns something, or the session.
+    def suspects(self, session: str = "") -> float:
+        """Note whose locks are free; return the longest grace of those that own something.
+
+        `session`: only of its owner. The grace is in seconds, 0 if there is nobody to wait for.
 
         The rows are locked before the locks are looked at: a node that takes its lock again meanwhile
         clears what is noted here after that, and not before.
@@ -220,15 +221,15 @@ class PostgresNodes:
                 raw.rows("SELECT 1 FROM home.nodes ORDER BY node FOR UPDATE")
                 return raw.rows(
                     "WITH suspects AS (UPDATE home.nodes SET suspected = coalesce(suspected,"
-                    f" clock_timestamp()) WHERE {UNLOCKED} RETURNING node)"
-                    " SELECT 1 FROM suspects JOIN home.sessions USING (node)"
-                    " WHERE session = %s OR %s = '' LIMIT 1",
+                    f" clock_timestamp()) WHERE {UNLOCKED} RETURNING node, {GRACE} AS grace)"
+                    " SELECT coalesce(max(grace), 0)::float8 FROM suspects"
+                    " WHERE node IN (SELECT node FROM home.sessions WHERE session = %s OR %s = '')",
                     session,
                     session,
                 )
 
-        found = self._line.run(note)
-        return bool(found)
+        ((grace,),) = self._line.run(note)
+        return float(str(grace))
 
     def _kept(self, leases: list[Lease]) -> list[Lease]:
         with self._mutex:

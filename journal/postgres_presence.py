@@ -3,9 +3,10 @@
 The connection holds one advisory lock, (the home's number, a number of the process), and listens. The
 thread renews the rows of the process's nodes a few times in each lease. A node is dead when its row was
 not renewed for the lease that stands in it; or when its lock is free and was taken in this run of the
-server, and still is so `GRACE` seconds after another process found it free. The run counts because after
-a restart or a promotion no lock is held by anybody. The grace lets a process whose connection was reset
-take its lock again. All times are the server's: the clocks of the hosts do not matter.
+server, and still is so a 20th of the lease after another process found it free. The run counts because
+after a restart or a promotion no lock is held by anybody. The 20th, the grace, lets a process whose
+connection was reset take its lock again. All times are the server's: the clocks of the hosts do not
+matter.
 
 Behind a transaction pooler there are neither locks nor notifications: then the row alone tells who
 lives, and `wait` looks into the inbox several times a second.
@@ -24,8 +25,8 @@ from ..machines.errors import StoreBusy, StoreError
 from .lock import this_process
 from .postgres_connection import PostgresAddress, PostgresConnection, Raw
 
-GRACE = 0.5
-"""Seconds for which a lock has to be free before its node counts as dead."""
+GRACE = "(lease / 20)"
+"""Seconds for which the lock of a row's node has to be free before the node counts as dead."""
 POLL = 0.2
 """Seconds between two looks into the inbox where nothing can be listened to."""
 _BEATS = 4  # in each lease
@@ -38,8 +39,11 @@ _LOCKED = (
 _RUN = "pg_postmaster_start_time()::text"
 LATE = "beat < clock_timestamp() - lease * interval '1 second'"
 UNLOCKED = f"(incarnation = {_RUN} AND lock::bigint NOT IN ({_LOCKED}))"
-DEAD = f"({LATE} OR (suspected < clock_timestamp() - {GRACE} * interval '1 second' AND {UNLOCKED}))"
-"""Holds for the row of a node whose sessions others may take."""
+DEAD = (
+    f"({LATE} OR ({UNLOCKED} AND"
+    f" coalesce(suspected < clock_timestamp() - {GRACE} * interval '1 second', false)))"
+)
+"""Holds for the row of a node whose sessions others may take; one that nobody suspected is not dead."""
 LIVE = f"SELECT node FROM home.nodes WHERE NOT {DEAD}"
 """The nodes whose sessions they may not take."""
 SEEN = f"SELECT node FROM home.nodes WHERE NOT ({LATE} OR {UNLOCKED})"

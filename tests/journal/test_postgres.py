@@ -116,7 +116,8 @@ def test_a_connection_may_be_lost_at_any_message(postgres_url, wire, opened, mak
 
 def test_terminated_connections_are_made_again(postgres_server, postgres_url, opened, make):
     """The server ends both connections: the next commit is durable, and the session is still owned."""
-    store, other = opened(postgres_url), opened(postgres_url)
+    lasting = {"lease": seconds(60)}  # connections are made again within a 20th of it
+    store, other = opened(postgres_url, **lasting), opened(postgres_url, **lasting)
     store.create(make.row("s1"))
     lease = store.claim("s1", "n1")
     writing = Writing(store)
@@ -129,6 +130,19 @@ def test_terminated_connections_are_made_again(postgres_server, postgres_url, op
         assert other.claim("s1", "n2") is None
     writing.writer.close()
     assert store.epoch("s1") == 1
+
+
+def test_a_lock_that_is_found_free_has_its_grace(postgres_server, postgres_url, opened, make):
+    """Its node is not dead before somebody has suspected it for a 20th of the lease."""
+    lease = seconds(20)
+    store, other = opened(postgres_url, lease=lease), opened(postgres_url, lease=lease)
+    store.create(make.row("s1"))
+    assert store.claim("s1", "n1") is not None
+    schema = postgres_url.partition("schema=")[2]
+    postgres_server.execute(f"UPDATE \"{schema}\".nodes SET lock = 999999 WHERE node = 'n1'")
+    began = time.monotonic()
+    assert other.claim("s1", "n2") is not None
+    assert time.monotonic() - began >= lease / 20
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
