@@ -19,10 +19,12 @@ from .gateway.chat.platform import (
     Said,
     SentFile,
 )
+from .gateway.chat.platform_parts import Contact
 
 __all__ = [
     "ChatGateway",
     "Chosen",
+    "Contact",
     "Gap",
     "Inbound",
     "Memory",

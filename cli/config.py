@@ -14,6 +14,7 @@ from ..workflows.paths import Paths
 from ..workflows.positions import folder_file
 from ..workflows.problem import dotted
 from ..workflows.trust import PROJECT_FILE, is_trusted
+from .gateways import mistakes_of_gateways
 from .output import show, show_document, warn, without_nulls
 
 _WIDTH = 80  # columns of a list that stays on one line
@@ -65,6 +66,10 @@ def check_config(environ: Mapping[str, str]) -> int:
         return error.exit_code
     for notice in config.notices:
         warn(notice)
+    if wrong := mistakes_of_gateways(config):
+        for line in wrong:
+            warn(line)
+        return ConfigError.exit_code
     show("ok")
     return 0
 

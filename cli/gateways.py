@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import signal
 from collections.abc import Mapping
 from difflib import get_close_matches
@@ -18,6 +19,18 @@ from ..workflows.paths import Paths
 from ..workflows.plugins import GATEWAYS
 from .output import show, show_document, show_table, warn
 from .signals import SIGNALS
+
+
+class _Told(logging.Handler):
+    """Tells the person who runs a gateway what it logs: connections, and what goes wrong."""
+
+    def __init__(self, redactor: Redactor) -> None:
+        super().__init__(logging.INFO)
+        self._redactor = redactor
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Print a line."""
+        warn(self._redactor.line(record.getMessage()))
 
 
 def list_gateways(environ: Mapping[str, str], *, as_json: bool) -> int:
@@ -56,7 +69,16 @@ def run_gateway(environ: Mapping[str, str], name: str) -> int:
     gateway = _gateway(name)
     for notice in config.notices:
         warn(notice)
-    return asyncio.run(_run(gateway, name, config.gateways.get(name, {})))
+    told = _Told(Redactor(environ))
+    chat = logging.getLogger("steersman.chat")
+    before = chat.level
+    chat.setLevel(logging.INFO)
+    chat.addHandler(told)
+    try:
+        return asyncio.run(_run(gateway, name, config.gateways.get(name, {})))
+    finally:
+        chat.removeHandler(told)
+        chat.setLevel(before)
 
 
 def check_gateway(environ: Mapping[str, str], name: str) -> int:
@@ -72,6 +94,19 @@ def check_gateway(environ: Mapping[str, str], name: str) -> int:
     for line in lines:
         show(redactor.line(str(line)))
     return 0
+
+
+def mistakes_of_gateways(config: Config) -> list[str]:
+    """Say what is wrong in the tables of the gateways that are installed; nothing is connected to."""
+    found: list[str] = []
+    for name in sorted(set(config.gateways) & set(GATEWAYS.by_name)):
+        try:
+            validate = getattr(GATEWAYS.load(name), "validate", None)
+            if validate is not None:
+                asyncio.run(validate(config.gateways[name]))
+        except SteersmanError as error:
+            found += [error.message, *([f"  {error.hint}"] if error.hint else [])]
+    return found
 
 
 def _gateway(name: str) -> Any:

@@ -167,14 +167,28 @@ def read_saved(store: Store, row: SessionRow) -> Saved:
 # Announcements ------------------------------------------------------------------------------------
 
 
-def announce(event: RecoveredEvent | SavedQueueView, now: float, *, can_utf8: bool = True) -> str:
-    """Return the lines that announce the queue of a session that was resumed, or can be."""
+def announce(
+    event: RecoveredEvent | SavedQueueView,
+    now: float,
+    *,
+    can_utf8: bool = True,
+    sign: str = "/",
+    is_resumed: bool = False,
+) -> str:
+    """Return the lines that announce the queue of a session that was resumed, or can be.
+
+    `sign` stands before a command. `is_resumed`: the queue runs on without a person's word.
+    """
     items, count = event["items"], len(event["items"])
+    what = "resuming" if is_resumed else "not auto-resuming"
     found = (
-        f"Found saved queue from crashed session ({item_count(count)}, not auto-resuming)"
+        f"Found saved queue from crashed session ({item_count(count)}, {what})"
         if event["cause"] == "crash"
-        else f"Found {count} queued item{'s' if count != 1 else ''} from previous session"
-        " (not auto-resuming)"
+        else f"Found {count} queued item{'s' if count != 1 else ''} from previous session ({what})"
+    )
+    how = (
+        f"Use `{sign}queue restore` to list, `{sign}queue resume` to continue, "
+        f"or `{sign}queue discard` to delete"
     )
     return "\n".join(
         (
@@ -182,7 +196,7 @@ def announce(event: RecoveredEvent | SavedQueueView, now: float, *, can_utf8: bo
             f"Last active: {_since(event['last_active'], now)}",
             "Saved items:",
             *(item_line(item) for item in items),
-            "Use `/queue restore` to list, `/queue resume` to continue, or `/queue discard` to delete",
+            *(() if is_resumed else (how,)),
             *(_unknown(call) for call in event["unknown"]),
         )
     )

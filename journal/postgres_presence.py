@@ -100,6 +100,7 @@ class PostgresPresence:
         self._line = PostgresConnection(data.address, fence, self._prepare)
         self._nodes: dict[str, _Node] = {}
         self._changed = threading.Condition()
+        self._beating = threading.Lock()
         self._thread: threading.Thread | None = None
         self._lock = 0
         self.is_closed = False
@@ -222,7 +223,19 @@ class PostgresPresence:
             self._changed.wait_for(lambda: self.is_closed, seconds)
 
     def _beat(self, line: PostgresConnection) -> set[str]:
-        """Write all rows, and return whose are ours; notice which could have been taken to be dead."""
+        """Write all rows, and return whose are ours; notice which could have been taken to be dead.
+
+        A second thread waits, lest older rows are written over newer ones; but not long for a connection
+        that is stuck.
+        """
+        is_alone = self._beating.acquire(timeout=self._fence / 2)
+        try:
+            return self._write(line)
+        finally:
+            if is_alone:
+                self._beating.release()
+
+    def _write(self, line: PostgresConnection) -> set[str]:
         with self._changed:
             rows = [
                 (node, known.place, known.capacity, known.is_joined)

@@ -141,9 +141,12 @@ def answered(record: SessionRecord, message: Answer, environment: Environment) -
     """Carry out a person's answer to a question."""
     turn = record.running
     calls = turn.calls.values() if turn is not None else ()
-    found = [call for call in calls if call.question == message.question and call.state == "asking"]
+    asking = [call for call in calls if call.state == "asking"]
+    found = [call for call in asking if call.question == message.question]
     if turn is None or not found:
-        return refusal(f"no question `{message.question}` is open")
+        others = ", ".join(f"`{call.question}`" for call in asking)
+        open_now = f"; open: {others}" if others else ""
+        return refusal(f"no question `{message.question}` is open{open_now}")
     if record.state != "busy" or any(
         stop.state == "planned" for stop in record.interrupts.values()
     ):

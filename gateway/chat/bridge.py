@@ -21,6 +21,7 @@ from pydantic import ValidationError
 from ...journal.folder import PrivateFolder
 from ...journal.lock import Lock, this_process
 from ...machines.errors import ConfigError, SteersmanError, UsageError
+from ...machines.people import Person
 from ...workflows.paths import make_private
 from ..library import Home
 from .book import FIRST_PAUSE, LONGEST_PAUSE, Book, Unwritten
@@ -61,11 +62,18 @@ class ChatGateway:
 
     async def check(self, settings: dict[str, Any]) -> list[str]:
         """Connect once, and return what was found, in lines. Raises `SteersmanError`."""
-        _, platform = self._read(settings)
+        options, platform = self._read(settings)
         try:
+            for room, chosen in options.items():
+                _check_folder(self.name, room, chosen)
             return await platform.check()
         finally:
             await platform.aclose()
+
+    async def validate(self, settings: dict[str, Any]) -> None:
+        """Look at the table, and connect to nothing. Raises `SteersmanError` for what is wrong in it."""
+        _, platform = self._read(settings)
+        await platform.aclose()
 
     def _read(self, settings: dict[str, Any]) -> tuple[dict[str, RoomOptions], Platform]:
         own = dict(settings)
@@ -73,7 +81,7 @@ class ChatGateway:
         try:
             return options, self._make(own, tuple(options))
         except ValidationError as error:
-            raise mistake(f"gateway `{self.name}`", error, "docs/gateways.md") from error
+            raise mistake(f"gateway `{self.name}`", error) from error
         except ModuleNotFoundError as error:
             raise UsageError(
                 f"gateway `{self.name}` needs the package `{error.name}`",
@@ -90,12 +98,15 @@ async def _join(
             f"gateway `{gateway}`: no person may talk here",
             f'add who may: [people] ann = {{ {gateway} = "NAME" }}',
         )
+    _check_names(gateway, people, platform)
     book = Book(home.state / "gateways" / f"{gateway}.sqlite")
     with _alone(home.state, gateway):
         await book.open()
         try:
             for name, chosen in options.items():
-                await _check_folder(book, gateway, name, chosen)
+                session, _ = await book.room(name)
+                if not session:  # else it was lost: people learn that when they say something
+                    _check_folder(gateway, name, chosen)
             context = GatewayContext(gateway, home, platform, book, people)
             rooms = {name: Room(context, name, chosen) for name, chosen in options.items()}
             async with asyncio.TaskGroup() as tasks:
@@ -133,13 +144,21 @@ def _first(faults: BaseExceptionGroup[BaseException]) -> BaseException:
     return fault
 
 
-async def _check_folder(book: Book, gateway: str, room: str, options: RoomOptions) -> None:
-    """Raise `ConfigError` if a room's folder is not there, and never was.
+def _check_names(gateway: str, people: dict[str, Person], platform: Platform) -> None:
+    """Raise `ConfigError` for a name in `[people]` that no person on the platform can have."""
+    for name in people:
+        try:
+            platform.sender_of(name)
+        except ValueError as error:
+            raise ConfigError(
+                f"[people]: `{name}` is no name on `{gateway}`: {error}",
+                f"correct it: NAME = {{ {gateway} = … }}",
+            ) from error
 
-    Of a room that has a session it was lost: people learn that when they say something.
-    """
-    session, _ = await book.room(room)
-    if not session and not Path(options.folder).expanduser().is_dir():
+
+def _check_folder(gateway: str, room: str, options: RoomOptions) -> None:
+    """Raise `ConfigError` if a room's folder is not there."""
+    if not Path(options.folder).expanduser().is_dir():
         raise ConfigError(
             f"gateway `{gateway}`: room `{room}`: no folder `{options.folder}`",
             "make it first, or give another one",

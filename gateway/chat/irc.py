@@ -24,7 +24,7 @@ from .irc_room import NEVER_JOINED, NOT_JOINED, IrcRooms
 from .irc_sender import CONFIRM_SECONDS, PREFIX_BYTES, IrcPace, IrcSender
 from .irc_settings import IrcSettings
 from .platform import Inbound, Memory, NotSent, Outgoing, PlatformLimits
-from .platform_parts import BackgroundTasks, pauses
+from .platform_parts import BackgroundTasks, Contact, pauses
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 60.0  # seconds between two connections
 SETTLED_SECONDS = 20.0  # a server answers each JOIN by then, or is taken not to
@@ -34,7 +34,8 @@ NAME_BYTES = 34  # of a nick that is mentioned, with ": "
 class IrcLink:
     """The connection of this moment, if there is one, and why there will be none."""
 
-    def __init__(self) -> None:
+    def __init__(self, server: str) -> None:
+        self.contact = Contact(server)
         self.is_ready = asyncio.Event()
         self.is_closed = False
         self.connection: IrcConnection | None = None
@@ -43,6 +44,7 @@ class IrcLink:
     def begin(self, connection: IrcConnection) -> None:
         """Use a connection; it is ready when its rooms are joined."""
         self.connection = connection
+        self.contact.made()
 
     def end(self) -> None:
         """Note that there is none."""
@@ -101,7 +103,7 @@ class Irc:
         self._reader = IrcReader(settings.nick, self._rooms, ids)
         self._inbox = IrcInbox(self._rooms)
         self._sender = IrcSender(self._reader, ids, IrcPace(settings.interval, settings.burst))
-        self._link = IrcLink()
+        self._link = IrcLink(settings.server)
         self._turn = asyncio.Lock()
         self._tasks = BackgroundTasks()
 
@@ -150,8 +152,8 @@ class Irc:
             began = time.monotonic()
             try:
                 await self._stay()
-            except OSError:
-                pass
+            except OSError as fault:
+                self._link.contact.lost(washed(str(fault)) or type(fault).__name__)
             if time.monotonic() - began > LONGEST_PAUSE:
                 waits = pauses(FIRST_PAUSE, LONGEST_PAUSE)
             await asyncio.sleep(next(waits) * random.uniform(0.75, 1.25))

@@ -91,6 +91,7 @@ class Matrix:
         while not self._link.closing.is_set():
             try:
                 batch = await self._listen(memory)
+                self._link.contact.made()
                 waits = pauses(FIRST_PAUSE, LONGEST_PAUSE)
             except (OSError, NotSent, MatrixRefusal) as error:
                 if self._link.closing.is_set():
@@ -98,6 +99,7 @@ class Matrix:
                 if isinstance(error, MatrixRefusal) and not error.is_logged_out:
                     raise _config_error(error) from error
                 self._link.connected.clear()
+                self._link.contact.lost(error)
                 wait = max(next(waits), error.seconds if isinstance(error, NotSent) else 0.0)
                 with suppress(TimeoutError):
                     await asyncio.wait_for(

@@ -14,7 +14,7 @@ from .matrix_content import message_content
 from .matrix_events import one_line
 from .matrix_settings import MatrixSettings
 from .platform import NotSent, Outgoing
-from .platform_parts import BackgroundTasks, pauses, secret
+from .platform_parts import BackgroundTasks, Contact, pauses, secret
 
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0  # seconds between two attempts
 _ENCRYPTED = (
@@ -30,6 +30,7 @@ class MatrixLink:
         self.closing = asyncio.Event()
         self.tasks = BackgroundTasks()
         self.client: AsyncClient | None = None
+        self.contact = Contact(settings.server)
         self._settings = settings
         self._secrets = [
             secret(name, "the secret") for name in (settings.token_env, settings.password_env)

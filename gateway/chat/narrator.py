@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from collections.abc import Mapping
 from contextlib import suppress
@@ -12,6 +13,7 @@ from msgspec.structs import replace
 
 from ...machines.errors import SteersmanError
 from ..acknowledgement import acknowledgement, reverted_text
+from ..commands.registry import NAMES
 from ..event_feed import Event
 from ..events.contract import Event as EventFields
 from ..events.contract import RecoveredEvent
@@ -25,6 +27,7 @@ from .platform import Outgoing
 
 SHOWN = 1_500
 """Characters of a tool call that a question shows: what is left out is said."""
+_COMMAND = re.compile(rf"(?<![\w/.])/({'|'.join(sorted(NAMES))})(?![\w/.-])")
 _GOAL_ENDS = ("achieved", "paused", "impossible", "cleared")
 
 
@@ -39,14 +42,26 @@ def stream_key(session: str, turn: str) -> str:
 
 
 class Narrator:
-    """Tells one room about its session: `ours` is how the client ids of its messages begin."""
+    """Tells one room about its session: `ours` is how the client ids of its messages begin.
 
-    def __init__(self, book: Book, ours: str, session: SessionHandle, writer: LetterWriter) -> None:
+    `is_resumed`: what waited when the gateway ended runs on.
+    """
+
+    def __init__(
+        self,
+        book: Book,
+        ours: str,
+        session: SessionHandle,
+        writer: LetterWriter,
+        *,
+        is_resumed: bool = False,
+    ) -> None:
         self._book = book
         self._ours = ours
         self._room = writer.room
         self._session = session
         self._writer = writer
+        self._is_resumed = is_resumed
 
     async def letters(self, event: Event) -> list[Letter]:
         """Return what is to be said of an event of the journal."""
@@ -71,7 +86,7 @@ class Narrator:
             case "reverted":
                 return self._notes(event, reverted_text(event.data))
             case "recovered":
-                return self._notes(event, announce(cast("RecoveredEvent", event.data), time.time()))
+                return self._notes(event, self._recovered(cast("RecoveredEvent", event.data)))
             case "error":
                 return self._notes(event, f"error: {event['text']}\n{event['hint']}".strip())
             case "goal" if event["state"] in _GOAL_ENDS:
@@ -84,6 +99,9 @@ class Narrator:
 
     def _notes(self, event: Event, text: str, about: Subject | None = None) -> list[Letter]:
         return self._writer.write(event_key(event), text, about)
+
+    def _recovered(self, event: RecoveredEvent) -> str:
+        return announce(event, time.time(), sign="!", is_resumed=self._is_resumed)
 
     async def _accepted(self, event: Event) -> list[Letter]:
         """Acknowledge a message of the room; say what was said elsewhere."""
@@ -146,14 +164,19 @@ class Narrator:
 
 
 def _said(event: Event) -> str:
-    """Return the words of a terminal for an event."""
-    return acknowledgement(cast("EventFields", event.data))
+    """Return the words for an event."""
+    return for_a_room(acknowledgement(cast("EventFields", event.data)))
 
 
 def event_key(event: Event) -> str:
     """Return what tells an event of a session's journal from every other; a subagent's has no number."""
     number = event.seq if event.seq is not None else event["id"]
     return f"{event.data['session']}:{number}:{event.type}"
+
+
+def for_a_room(text: str) -> str:
+    """Write the commands in a text for a terminal as they are given in a room: `!queue resume`."""
+    return _COMMAND.sub(r"!\1", text)
 
 
 def _path_to(state: Mapping[str, Any], session: str) -> list[str]:

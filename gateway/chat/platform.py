@@ -160,7 +160,10 @@ class Platform(Protocol):
         ...
 
     def sender_of(self, name: str) -> str:
-        """Return a name as it stands in `[people]` in the form that `Said.sender` has."""
+        """Return a name as it stands in `[people]` in the form that `Said.sender` has.
+
+        Raises `ValueError` for one that no person there can have. It may be called before a connection.
+        """
         ...
 
     def inbound(self, memory: Memory) -> AsyncIterator[Inbound]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 from collections import OrderedDict
 from collections.abc import Callable, Coroutine, Iterator
@@ -11,6 +12,8 @@ from typing import Any, Generic, TypeVar
 from ...machines.errors import ConfigError
 
 V = TypeVar("V")
+
+log = logging.getLogger("steersman.chat")
 
 
 def secret(variable: str, what: str) -> str:
@@ -32,6 +35,26 @@ def pauses(first: float, longest: float) -> Iterator[float]:
     while True:
         yield pause
         pause = min(pause * 2, longest)
+
+
+class Contact:
+    """Logs when a server, named as people know it, can be reached, and when it cannot; each once."""
+
+    def __init__(self, server: str) -> None:
+        self._server = server
+        self._is_made: bool | None = None
+
+    def made(self) -> None:
+        """Note that the server answers."""
+        if self._is_made is not True:
+            log.info("connected to %s", self._server)
+        self._is_made = True
+
+    def lost(self, why: object) -> None:
+        """Note that it does not, and why."""
+        if self._is_made is not False:
+            log.warning("no connection to %s (%s); trying again", self._server, why)
+        self._is_made = False
 
 
 class Recent(Generic[V]):

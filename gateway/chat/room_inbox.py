@@ -15,6 +15,7 @@ from ..commands.registry import NAMES
 from ..library import Receipt, Rejected, SessionHandle
 from .book import CLOSED, Letter, Received, Subject
 from .letter_writer import MORE, LetterWriter
+from .narrator import for_a_room
 from .platform import Chosen, Gap, Removed, Said
 from .room_options import RoomOptions
 from .room_session import GatewayContext, RoomSession
@@ -175,12 +176,12 @@ class RoomInbox:
         """Carry a command out, and say what came of it."""
         name = line[1:].split(None, 1)[0].lower()
         if name in NOT_HERE:
-            text = f"/{name} is for a terminal, not for a room."
+            text = f"!{name} is for a terminal, not for a room."
         else:
             key = f"{self._session.ours}{about.message}"
             try:
                 done: Receipt | Reply = await session.enter(line, person, key=key)
-                text = done.text if isinstance(done, Reply) else ""
+                text = for_a_room(done.text) if isinstance(done, Reply) else ""
             except Rejected as refusal:
                 text = _in_words(refusal)
         await self._book.write(*self._note(received, text, about))
@@ -267,7 +268,7 @@ def _waits(session: SessionHandle, item: str) -> bool:
 def _in_words(refusal: Rejected) -> str:
     """Say why something was not accepted."""
     text = refusal.message[:1].upper() + refusal.message[1:]
-    return f"{text}. {refusal.hint}" if refusal.hint else f"{text}."
+    return for_a_room(f"{text}. {refusal.hint}" if refusal.hint else f"{text}.")
 
 
 def _file_text(file: Any) -> str:

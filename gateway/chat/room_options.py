@@ -40,13 +40,15 @@ def room_options(gateway: str, settings: dict[str, Any]) -> dict[str, RoomOption
         try:
             found[str(name)] = RoomOptions.model_validate(options)
         except ValidationError as error:
-            known = f"there are: {', '.join(RoomOptions.model_fields)}"
-            raise mistake(f"gateway `{gateway}`: room `{name}`", error, known) from error
+            raise mistake(f"gateway `{gateway}`: room `{name}`", error) from error
     return found
 
 
-def mistake(where: str, error: ValidationError, hint: str) -> ConfigError:
+def mistake(where: str, error: ValidationError) -> ConfigError:
     """Return the first mistake of a table in words."""
     first = error.errors(include_url=False)[0]
     key = ".".join(map(str, first["loc"]))
-    return ConfigError(f"{where}: {f'`{key}`: ' if key else ''}{first['msg']}", hint)
+    said = {"extra_forbidden": "there is no such key", "missing": "it is missing"}
+    what = said.get(first["type"], str(first["msg"]).removeprefix("Value error, "))
+    hint = "docs/gateways.md has the keys"
+    return ConfigError(f"{where}: {f'`{key}`: ' if key else ''}{what}", hint)

@@ -108,7 +108,13 @@ class RoomSession:
     async def _narrate(self, session: SessionHandle) -> None:
         """Write down what the room is to be told of a session, until that ends."""
         book, room = self._context.book, self._room
-        narrator = Narrator(book, self.ours, session, self._writer)
+        narrator = Narrator(
+            book,
+            self.ours,
+            session,
+            self._writer,
+            is_resumed=self._options.on_restart == "resume",
+        )
         _, seq = await book.room(room)
         live = LiveAnswer(self._context.platform, book, room, session.id, self.posted)
         try:

@@ -13,7 +13,7 @@ from telegram.error import Conflict, InvalidToken, TelegramError
 from ...machines.errors import ConfigError
 from ...ports.models.route import trusted_certificates
 from ..terminal import clean
-from .platform_parts import BackgroundTasks, pauses
+from .platform_parts import BackgroundTasks, Contact, pauses
 from .telegram_request import (
     UNREADABLE,
     Flooded,
@@ -76,6 +76,7 @@ class TelegramClient:
         )
         self.tasks = BackgroundTasks()
         self.is_closed = False
+        self._contact = Contact(settings.server)
         self._settings = settings
         self._files = f"{settings.server}/file/bot{token}/"
 
@@ -182,7 +183,9 @@ class TelegramClient:
         waits = pauses(FIRST_PAUSE, LONGEST_PAUSE)
         while True:
             try:
-                return await self.run(call())
+                found = await self.run(call())
+                self._contact.made()
+                return found
             except InvalidToken:
                 raise bad_token(self._settings.token_env) from None
             except Flooded as error:
@@ -190,6 +193,7 @@ class TelegramClient:
             except (TelegramError, *UNREADABLE) as error:
                 if isinstance(error, answers):
                     raise
+                self._contact.lost(said_by(error))
                 await self.run(asyncio.sleep(next(waits)))
 
     async def run(self, work: Awaitable[T]) -> T:

@@ -97,8 +97,30 @@ def test_a_check_connects_once(place: Place, telegram: TelegramServer) -> None:
     (place.home / "config.toml").write_text(table(telegram).replace("rooms", "romos = 1\nrooms"))
     ran = place.run("gateway", "check", "telegram")
     assert ran.returncode == 2
-    assert "`romos`" in ran.stderr
+    assert "`romos`: there is no such key" in ran.stderr
     assert TOKEN not in ran.stderr
+    ran = place.run("config", "check")
+    assert (ran.returncode, "`romos`: there is no such key" in ran.stderr) == (2, True)
+    (place.home / "config.toml").write_text(table(telegram).replace("{}", '{ folder = "gone" }'))
+    ran = place.run("gateway", "check", "telegram")
+    assert (ran.returncode, "no folder `gone`" in ran.stderr) == (2, True)
+
+
+def test_a_run_says_whether_it_is_connected(place: Place, telegram: TelegramServer) -> None:
+    """Who runs it sees the server that it waits for, and that it is there."""
+    place.environ["STEERSMAN_TELEGRAM_TOKEN"] = TOKEN
+    away = re.sub(r'server = ".*"', 'server = "http://127.0.0.1:9"', table(telegram))
+    for config, said in ((away, "no connection to"), (table(telegram), "connected to")):
+        (place.home / "config.toml").write_text(config)
+        gateway = place.start("gateway", "run", "telegram")
+        try:
+            assert gateway.stderr is not None
+            line = gateway.stderr.readline()
+            assert said in line
+            assert TOKEN not in line
+        finally:
+            end(gateway.pid)
+            gateway.communicate()
 
 
 @pytest.mark.slow

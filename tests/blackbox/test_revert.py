@@ -128,7 +128,7 @@ def test_what_a_person_saves_between_two_calls_is_kept(place: Place, serve) -> N
     result = chat.ask("/revert")
     assert result["text"].splitlines()[0] == "Reverted 45 files. Original state restored."
     assert result["data"]["kept"] == ["src/f45.txt"]
-    (event,) = chat.seen("reverted")
+    event = chat.wait_any("reverted")
     assert event["restored"] == result["data"]["restored"]
     mine = {"src/f45.txt": b"mine", "src/new.txt": b"mine, too"}
     assert content(place.folder) == before | mine

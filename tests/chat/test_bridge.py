@@ -9,7 +9,7 @@ import pytest
 from blackbox.conftest import Serve
 from support.chat_platform import Server, ServerPlatform
 from support.driver import Place
-from support.model_server import Door, Text, Tools
+from support.model_server import Door, Hang, Text, Tools
 from support.patience import seconds
 
 import steersman
@@ -362,7 +362,7 @@ def test_files_come_with_a_message(desk: Desk) -> None:
         ("!export x.md", "you do not have the right `approve`"),
         ("!goal x --gate 'rm -rf /'", "you do not have the right"),
         ("!busy interrupt", "you do not have the right `approve`"),
-        ("!help", "/queue"),
+        ("!help", "!queue"),
     ],
 )
 def test_commands_of_somebody_with_the_usual_rights(desk: Desk, line: str, said: str) -> None:
@@ -525,7 +525,7 @@ def test_a_mistake_in_a_platform_is_named(desk: Desk) -> None:
     ("settings", "said"),
     [
         ({}, "it has no rooms"),
-        ({"rooms": {"#dev": {"agnet": "x"}}}, "`agnet`"),
+        ({"rooms": {"#dev": {"agnet": "x"}}}, "`agnet`: there is no such key"),
         ({"rooms": {"#dev": {"folder": "/nowhere"}}}, "no folder `/nowhere`"),
     ],
 )
@@ -536,8 +536,56 @@ def test_mistakes_of_the_table(desk: Desk, settings: dict[str, Any], said: str) 
     async def story() -> None:
         gateway = ChatGateway("memory", lambda own, names: ServerPlatform(Server()))
         async with steersman.open(desk.place.home) as home:
-            with pytest.raises(ConfigError, match="gateway `memory`") as fault:
-                await gateway(home, settings)
-            assert said in fault.value.message
+            for use in (gateway(home, settings), gateway.check(settings)):
+                with pytest.raises(ConfigError, match="gateway `memory`") as fault:
+                    await use
+                assert said in fault.value.message
+
+    play(story())
+
+
+def test_a_name_that_nobody_can_have_is_a_mistake(desk: Desk) -> None:
+    """It is in no message: the person would never be heard, and nobody would know why."""
+    desk.answers(Text("x"))
+
+    class Strict(ServerPlatform):
+        """Its names begin with a mark."""
+
+        def sender_of(self, name: str) -> str:
+            """Refuse a name without it."""
+            raise ValueError(f"{name} has no mark")
+
+    async def story() -> None:
+        gateway = ChatGateway("memory", lambda own, names: Strict(Server()))
+        async with steersman.open(desk.place.home) as home:
+            with pytest.raises(
+                ConfigError, match="`@ann` is no name on `memory`: @ann has no mark"
+            ):
+                await gateway(home, {"rooms": ROOM})
+
+    play(story())
+
+
+@pytest.mark.parametrize("on_restart", ["wait", "resume"])
+def test_a_room_learns_what_becomes_of_its_queue(desk: Desk, on_restart: str) -> None:
+    """What waited is announced with the room's own commands, or it runs, and is announced so."""
+    model = desk.answers(Hang(), Text("Second."), Text("Third."))
+    rooms = {"#dev": {"on_restart": on_restart}}
+
+    async def story() -> None:
+        server = Server()
+        async with desk.gateway(server, rooms):
+            await server.say("@ann", "one")
+            await asyncio.to_thread(model.wait_requests, 1)
+            await server.say("@ann", "two")
+            await server.seen("#2")
+        async with desk.gateway(server, rooms):
+            if on_restart == "wait":
+                await server.seen("not auto-resuming")
+                await server.seen("`!queue resume` to continue")
+                await server.say("@ann", "!queue resume")
+            else:
+                await server.seen("from previous session (resuming)")
+            await server.seen("Third.")
 
     play(story())

@@ -43,7 +43,15 @@ def start(place: Place, name: str, *arguments: str) -> Iterator["subprocess.Pope
     command = (sys.executable, str(EXAMPLES / name), *arguments)
     environ = {**place.environ, "PYTHONFAULTHANDLER": "1"}
     with subprocess.Popen(
-        command, cwd=place.folder, env=environ, text=True, stdin=PIPE, stdout=PIPE
+        command,
+        cwd=place.folder,
+        env=environ,
+        text=True,
+        stdin=PIPE,
+        stdout=PIPE,
+        preexec_fn=lambda: signal.signal(
+            signal.SIGINT, signal.SIG_DFL
+        ),  # ignored in the background
     ) as process:
         try:
             yield process
