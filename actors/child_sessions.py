@@ -160,5 +160,4 @@ def _inherit(live: LiveSession, parent: LiveSession, order: OpenChild) -> None:
     own.returns = above.returns
     own.ancestors = Ancestors(lambda: parent.ledger, order.name, live.id, above.ancestors)
     own.amend(can_ask=above.policy.can_ask)
-    live.tool_policy.allowed.above = parent.tool_policy.allowed
-    live.tool_policy.mode.above = parent.tool_policy.mode
+    live.tool_policy.choices.above = parent.tool_policy.choices

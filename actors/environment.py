@@ -110,18 +110,6 @@ class ToolPolicy(Protocol):
         """Give tool and pattern that allow calls like this one, or say why `pattern` does not fit."""
         ...
 
-    def allow(self, tool: str, pattern: str) -> None:
-        """Allow what was answered with `always`, for this session."""
-        ...
-
-    def disallow(self, tool: str, pattern: str) -> None:
-        """Ask again about what was allowed for this session."""
-        ...
-
-    def change_mode(self, mode: str) -> None:
-        """Go by another permission mode from the next call on."""
-        ...
-
     def is_mutating(self, tool: str) -> bool:
         """Whether it may change something, so that it runs alone and in order."""
         ...

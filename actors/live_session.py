@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,7 @@ from .ledger import Ledger
 from .offline import OfflineSession
 from .session import Session
 from .termination import Termination
-from .tool_policy import Claims, SessionMode, SessionToolPolicy
+from .tool_policy import Claims, SessionChoices, SessionToolPolicy
 from .work.executor import EffectExecutor
 from .work.resources import SessionResources
 
@@ -89,11 +90,11 @@ class SharedResources(Value):
     def tool_policy(
         self,
         session: str,
-        record: SessionRecord,
+        record: Callable[[], SessionRecord],
         resources: SessionResources,
         profile: AgentProfile,
     ) -> SessionToolPolicy:
-        """Say what a session may do with its tools."""
+        """Say what a session may do with its tools; `record` gives its state of that moment."""
         return SessionToolPolicy(
             toolbox=resources.toolbox,
             names=profile.tools,
@@ -101,8 +102,7 @@ class SharedResources(Value):
             folder=resources.folder,
             outputs=resources.spill_folder.resolve(),
             claim=self.claims.of(session),
-            allowed=record.allowed,
-            mode=SessionMode(record.mode, profile.policy.mode),
+            choices=SessionChoices(record, profile.policy.mode),
             skills=self.skills.resolve() if self.skills is not None else None,
         )
 

@@ -235,7 +235,7 @@ class Runtime:
         executor = EffectExecutor(self.loop, resources, ChildSessions(self, session))
         termination = Termination()
         observing = (*observers(session), termination)
-        book = self.shared.tool_policy(session, record, resources, profile)
+        book = self.shared.tool_policy(session, lambda: live.record, resources, profile)
         environment = environment_of(profile, record, self.commits, executor, observing, book)
         ledger = Ledger(record, environment, time.time)
         live = LiveSession(

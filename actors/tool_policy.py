@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Protocol
@@ -14,7 +14,6 @@ from ..machines.delivery import Relation
 from ..machines.errors import ToolError
 from ..machines.permission_mode import REFUSAL, ModeAction, Reach, mode_row
 from ..ports.tools.permission import (
-    Allowances,
     Permissions,
     Rule,
     exact_rule,
@@ -100,30 +99,36 @@ class Claims:
         return f"subagent `{child.name}`" if child is not None else f"session `{session}`"
 
 
-class SessionMode:
-    """The permission mode of a session: what a person chose, else the `default` that is configured.
+class SessionChoices:
+    """What people chose for a session, as its `record` has it: the permission mode, and what is allowed.
 
-    A session that works for another one, `above`, goes by the mode of that one.
+    `default` is the configured mode. A session that works for another one, `above`, goes by the mode of
+    that one, and what is allowed there is allowed here, too.
     """
 
-    def __init__(self, own: str = "", default: str = "ask") -> None:
-        self.own = own
-        self.default = default
-        self.above: SessionMode | None = None
+    def __init__(self, record: Callable[[], SessionRecord], default: str = "ask") -> None:
+        self.above: SessionChoices | None = None
+        self._record = record
+        self._default = default
 
     @property
-    def now(self) -> str:
+    def mode(self) -> str:
         """The mode that holds."""
-        return self.above.now if self.above is not None else self.own or self.default
+        return self.above.mode if self.above is not None else self._record().mode or self._default
+
+    @property
+    def allowed(self) -> list[Rule]:
+        """What a person allowed for the rest of the session, oldest first."""
+        own = [wider_rule(*rule) for rule in self._record().allowed]
+        return own + (self.above.allowed if self.above is not None else [])
 
 
 class SessionToolPolicy:
     """One session's tools: those its agent has, in its folder, under its permissions.
 
     `outputs` is the resolved folder of its calls' long outputs, which it may read without a question.
-    `claim` claims a file for the running turn, or says who has it. `allowed` is what a person allowed
-    for the rest of the session: tools with patterns. `skills` is the resolved folder of the person's own
-    skills, which it may read, too.
+    `claim` claims a file for the running turn, or says who has it. `skills` is the resolved folder of
+    the person's own skills, which it may read, too.
     """
 
     def __init__(
@@ -134,12 +139,10 @@ class SessionToolPolicy:
         folder: Path,
         outputs: Path,
         claim: Callable[[Path], str],
-        allowed: Iterable[tuple[str, str]] = (),
-        mode: SessionMode | None = None,
+        choices: SessionChoices,
         skills: Path | None = None,
     ) -> None:
-        self.allowed = Allowances(wider_rule(*rule) for rule in allowed)
-        self.mode = mode or SessionMode()
+        self.choices = choices
         self._skills = skills
         self._toolbox = toolbox
         self._names = names
@@ -150,7 +153,7 @@ class SessionToolPolicy:
 
     def rules(self) -> tuple[Permissions, tuple[Rule, ...]]:
         """Return the configured rules, and those that a person added in this session, oldest first."""
-        return self._permissions, tuple(self.allowed)
+        return self._permissions, tuple(self.choices.allowed)
 
     def change_tools(self, toolbox: Toolbox, names: tuple[str, ...]) -> None:
         """Let the agent have other tools from now on."""
@@ -180,16 +183,16 @@ class SessionToolPolicy:
     def permit(self, request: ToolRequest) -> Permit:
         """Look the call up in the permission rules, then in the table of the modes."""
         decision = self._permissions.decide(
-            request.tool, request.arguments, self._folder, self.allowed
+            request.tool, request.arguments, self._folder, self.choices.allowed
         )
         if decision.do == "ask" and (whose := self._readable(request)):
             return Permit(do="allow", rule=whose, may_leave_folder=True)
-        row = mode_row(self.mode.now, self._reach(request, decision.is_outside), decision.do)
+        row = mode_row(self.choices.mode, self._reach(request, decision.is_outside), decision.do)
         do, rule, refusal = decision.do, decision.rule, ""
         if row.action == ModeAction.REFUSE:
-            do, rule, refusal = "deny", f"mode {self.mode.now}", REFUSAL
+            do, rule, refusal = "deny", f"mode {self.choices.mode}", REFUSAL
         elif row.action == ModeAction.ALLOW and do == "ask":
-            do, rule = "allow", f"mode {self.mode.now}"
+            do, rule = "allow", f"mode {self.choices.mode}"
         return Permit(
             do=do,
             rule=rule,
@@ -197,10 +200,6 @@ class SessionToolPolicy:
             source=decision.source,
             refusal=refusal,
         )
-
-    def change_mode(self, mode: str) -> None:
-        """Go by another permission mode from the next call on."""
-        self.mode.own = mode
 
     def _reach(self, request: ToolRequest, is_outside: bool) -> Reach:
         """Say what a call can do; the word of a tool's server does not count, nor a change of `.git`."""
@@ -232,14 +231,6 @@ class SessionToolPolicy:
         rule = wider_rule(request.tool, pattern) if pattern else exact_rule(*call)
         why = rule_mismatch(rule, *call)
         return f"`{pattern or 'always'}` {why}" if why else (rule.tool, rule.match)
-
-    def allow(self, tool: str, pattern: str) -> None:
-        """Allow what was answered with `always`, for this session."""
-        self.allowed.add(wider_rule(tool, pattern))
-
-    def disallow(self, tool: str, pattern: str) -> None:
-        """Ask again about what was allowed for this session."""
-        self.allowed.remove(wider_rule(tool, pattern))
 
     def is_mutating(self, tool: str) -> bool:
         """Whether it may change something, so that it runs alone and in order."""

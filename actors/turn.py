@@ -435,9 +435,8 @@ class Turn(Actor):
                 self._end_at_limit(_spent(environment), STEPS, said)
             return answer()
         decision = calls.answered(self.ledger.record, message, environment)
-        if decision and self.ledger.accepts(decision):
-            for tool, pattern in self.ledger.record.allowed:
-                environment.tool_policy.allow(tool, pattern)
+        if decision:
+            self.ledger.accepts(decision)
         return decision.reply
 
 

@@ -108,15 +108,15 @@ def retire(system: ActorSystem) -> None:
 
 def begin_session(system: ActorSystem, name: str) -> Any:
     """Start a session with its queue and child supervisor, and nothing around them."""
-    nowhere = Nowhere()
+    nowhere, record = Nowhere(), SessionRecord(id=name)
     environment = Environment(
         journal=nowhere,
         perform=nowhere,
         observers=(nowhere,),
-        tool_policy=SimulatedToolPolicy(),
+        tool_policy=SimulatedToolPolicy(record=lambda: record),
         policy=Policy(),
     )
-    return Session.start(system, Ledger(SessionRecord(id=name), environment, time.time))
+    return Session.start(system, Ledger(record, environment, time.time))
 
 
 def sessions(system: ActorSystem) -> None:

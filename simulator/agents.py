@@ -14,7 +14,8 @@ from typing import Any, cast
 
 from pykka import ActorRef
 
-from ..actors.tool_policy import SessionToolPolicy
+from ..actors.tool_policy import SessionChoices, SessionToolPolicy
+from ..journal.record import SessionRecord
 from ..machines.conversation import ToolRequest, ToolSchema
 from ..machines.effects import CallModel, RunTool
 from ..machines.errors import ToolError
@@ -168,15 +169,18 @@ class AgentScenario(Scenario):
         permissions = Permissions(
             [*agent.rules, *(Rule(tool.schema.name, "*", "allow") for tool in agent.tools)]
         )
-        policy = partial(
-            SessionToolPolicy,
-            cast("Toolbox", tools),
-            tools.names,
-            permissions,
-            Path(FOLDER),
-            Path(FOLDER),
-            lambda path: "",
-        )
+
+        def policy(record: Callable[[], SessionRecord]) -> SessionToolPolicy:
+            return SessionToolPolicy(
+                cast("Toolbox", tools),
+                tools.names,
+                permissions,
+                Path(FOLDER),
+                Path(FOLDER),
+                lambda path: "",
+                SessionChoices(record),
+            )
+
         super().__init__(
             seed,
             ports_type=partial(AgentPorts, agent, tools, calls),

@@ -84,10 +84,11 @@ if TYPE_CHECKING:
 class SimulatedToolPolicy(Struct, kw_only=True):
     """Tools by their names: `write…` change something, `ask…` need permission, `deny…` get none.
 
-    `only_looks`: whatever is not `read` gets none, as beside the work of a parent.
+    `record` gives the session's state. `only_looks`: whatever is not `read` gets none, as beside the work
+    of a parent.
     """
 
-    allowed: set[str] = field(default_factory=set[str])
+    record: Callable[[], SessionRecord]
     only_looks: bool = False
     may_delegate: bool = True
 
@@ -109,7 +110,7 @@ class SimulatedToolPolicy(Struct, kw_only=True):
         """Look at the name."""
         if self.only_looks:
             return Permit(do="allow" if request.tool == "read" else "deny")
-        if request.tool in self.allowed:
+        if any(request.tool == tool for tool, _ in self.record().allowed):
             return Permit(do="allow", rule="always")
         if request.tool.startswith("ask"):
             return Permit(do="ask", rule="ask first")
@@ -122,17 +123,6 @@ class SimulatedToolPolicy(Struct, kw_only=True):
     def allowance(self, request: ToolRequest, pattern: str = "") -> tuple[str, str] | str:
         """Allow the tool, whatever the pattern."""
         return request.tool, pattern or "*"
-
-    def change_mode(self, mode: str) -> None:
-        """Do nothing: what calls may do here does not depend on it."""
-
-    def allow(self, tool: str, pattern: str) -> None:
-        """Remember."""
-        self.allowed.add(tool)
-
-    def disallow(self, tool: str, pattern: str) -> None:
-        """Forget."""
-        self.allowed.discard(tool)
 
     def is_mutating(self, tool: str) -> bool:
         """Look at the name."""
@@ -240,7 +230,9 @@ class SimulationPlan(Value):
     watch: MailboxObserver | None = None
     tables: Callable[[Environment], None] | None = None
     ports_type: Callable[..., SimulatedPorts] = SimulatedPorts
-    tool_policy: Callable[[], ToolPolicy] = SimulatedToolPolicy
+    tool_policy: Callable[[Callable[[], SessionRecord]], ToolPolicy] = lambda record: (
+        SimulatedToolPolicy(record=record)
+    )
     losses: float = 0.0
     run: SimulatedRun | None = None
     included: Callable[[str, WorkflowSpec, str], SimulatedRun] | None = None
@@ -337,7 +329,7 @@ class SimulatedSession:
             journal=world.commits,
             perform=self.ports,
             observers=observers,
-            tool_policy=plan.tool_policy(),
+            tool_policy=plan.tool_policy(lambda: self.record),
             policy=plan.policy,
             max_steps=plan.max_steps,
             delegation=plan.delegation,

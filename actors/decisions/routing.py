@@ -244,8 +244,6 @@ def preference(
             environment.account.shares += 1
             entry: Entry = LimitsGranted(user=user)
         case PolicyChange():
-            if message.mode:
-                environment.tool_policy.change_mode(message.mode)
             entry = e.PolicyChanged(
                 busy_mode=message.busy_mode,
                 is_auto_queue=message.is_auto_queue,
@@ -256,8 +254,6 @@ def preference(
         case Rename():
             entry = e.SessionRenamed(name=message.name)
         case Allow(tool=tool, pattern=pattern, is_given=is_given):
-            book = environment.tool_policy
-            (book.allow if is_given else book.disallow)(tool, pattern)
             entry = (AllowanceGiven if is_given else AllowanceForgotten)(tool=tool, pattern=pattern)
     return Decision(entries=(entry,), reply=answer())
 

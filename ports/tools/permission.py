@@ -22,7 +22,7 @@ Rules keep an honest model from mistakes. They are no sandbox: an agent that may
 """
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -66,32 +66,6 @@ class PermissionDecision:
 
 
 _FALLBACK = Rule("*", "*", "ask", "built in")
-
-
-class Allowances:
-    """The rules that a person added for the rest of a session, oldest first.
-
-    `above` are the allowances of the parent session, which hold here, too.
-    """
-
-    def __init__(self, rules: Iterable[Rule] = (), above: "Allowances | None" = None) -> None:
-        self.own = list(rules)
-        self.above = above
-
-    def __iter__(self) -> Iterator[Rule]:
-        yield from self.own
-        if self.above is not None:
-            yield from self.above
-
-    def add(self, rule: Rule) -> None:
-        """Allow the calls that a rule covers from now on."""
-        if rule not in self.own:
-            self.own.append(rule)
-
-    def remove(self, rule: Rule) -> None:
-        """Ask about such calls again."""
-        if rule in self.own:
-            self.own.remove(rule)
 
 
 class _Subject(Value):

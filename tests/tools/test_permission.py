@@ -2,15 +2,15 @@
 
 import pytest
 
+from steersman.actors.tool_policy import SessionChoices
+from steersman.journal.record import SessionRecord
 from steersman.ports.tools.command_line import MAX_FORMS, MAX_LENGTH, command_forms
 from steersman.ports.tools.permission import (
-    Allowances,
     PermissionDecision,
     Permissions,
     Rule,
     exact_rule,
     rule_mismatch,
-    wider_rule,
 )
 from steersman.workflows.config import shipped
 
@@ -345,7 +345,7 @@ def test_default_yes(tmp_path):
 )
 def test_always(tmp_path, tool, arguments, others):
     """The answer `always` allows this very call again, and no other."""
-    allowed = Allowances([exact_rule(tool, arguments, tmp_path)])
+    allowed = [exact_rule(tool, arguments, tmp_path)]
 
     def decided(call):
         return Permissions().decide(tool, call, tmp_path, allowed).do
@@ -356,18 +356,18 @@ def test_always(tmp_path, tool, arguments, others):
 
 def test_always_by_a_pattern_turns_no_no_into_a_yes(tmp_path):
     """What was allowed for a session answers questions, never what a rule denies; it can go again."""
-    permissions, allowed = Permissions([NO_RM, ASK_PUSH]), Allowances()
-    wide = wider_rule("shell", "*")
-    allowed.add(wide)
-    below = Allowances(above=allowed)
+    permissions, record = Permissions([NO_RM, ASK_PUSH]), SessionRecord(id="s1")
+    record.allowed = (("shell", "*"),)
+    choices, below = SessionChoices(lambda: record), SessionChoices(lambda: SessionRecord(id="s2"))
+    below.above = choices
 
-    def decided(command, by=allowed):
-        return permissions.decide("shell", {"command": command}, tmp_path, by).do
+    def decided(command, by=choices):
+        return permissions.decide("shell", {"command": command}, tmp_path, by.allowed).do
 
     calls = ("ls", "git push", "rm x", "ls; rm x")
     assert [decided(one) for one in calls] == ["allow", "allow", "deny", "deny"]
     assert decided("ls", below) == "allow"
-    allowed.remove(wide)
+    record.allowed = ()
     assert [decided(one) for one in calls] == ["ask", "ask", "deny", "deny"]
     assert decided("ls", below) == "ask"
 
