@@ -108,7 +108,7 @@ class OfflineSession(Actor):
                 policy = self.ledger.environment.goals
                 return self.ledger.decide(goals.offline(self.ledger.record, message, policy))
             case PolicyChange() | Rename() | Allow():
-                return self.ledger.decide(routing.preference(message, self.ledger.environment))
+                return self.ledger.decide(routing.preference(message))
             case _:
                 return refusal(self._not_open).reply
 

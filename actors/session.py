@@ -242,7 +242,9 @@ class Session(Supervisor):
             case TryAgain():
                 return self._take_in(running.try_again(record, environment))
             case GrantLimits() | PolicyChange() | Rename() | Allow():
-                return self.ledger.decide(routing.preference(message, environment))
+                reply = self.ledger.decide(routing.preference(message))
+                environment.account.shares = 1 + self.ledger.record.grants
+                return reply
             case _:
                 return super().on_receive(message)
 

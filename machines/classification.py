@@ -188,7 +188,7 @@ def tokens(
         is_adjacent = not whole[end : found.start()].strip() and run[0] not in "-'.~"
         if found.lastgroup == "unspaced":
             parts = _cut(run, within)
-        elif _is_plain(run) or _PLAIN.fullmatch(run):
+        elif _is_plain(run):
             parts = iter((Token(run.casefold()),))
         else:
             parts = _split(run, listed)
@@ -206,7 +206,7 @@ def unspaced(text: str) -> list[str]:
 def _is_plain(run: str) -> bool:
     """Whether a run is an ASCII word, with apostrophes at most between its letters.
 
-    `_PLAIN` matches all of these, too, but takes a while to compile, and most words are such ones.
+    `_split` leaves such a word as it is, too, but takes longer, and most words are such ones.
     """
     return run.isascii() and all(part.isalnum() for part in run.split("'"))
 

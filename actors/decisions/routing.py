@@ -235,13 +235,10 @@ def _interrupt(
     return wish + replace(stopped, facts=(), reply=None) + _take_in(record, order, environment)
 
 
-def preference(
-    message: Allow | GrantLimits | PolicyChange | Rename, environment: Environment
-) -> Decision:
+def preference(message: Allow | GrantLimits | PolicyChange | Rename) -> Decision:
     """Note what a person chooses for the session."""
     match message:
         case GrantLimits(user=user):
-            environment.account.shares += 1
             entry: Entry = LimitsGranted(user=user)
         case PolicyChange():
             entry = e.PolicyChanged(

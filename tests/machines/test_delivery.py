@@ -1,7 +1,11 @@
 """Whom a cause reaches."""
 
+import ast
 import inspect
+import re
+from collections.abc import Iterator
 from importlib import import_module
+from pathlib import Path
 
 import pytest
 
@@ -70,6 +74,28 @@ def test_each_cell_is_asked_or_has_a_reason(cause: Cause, relation: Relation) ->
         module = import_module(f"steersman.{file.removesuffix('.py').replace('/', '.')}")
         source = inspect.getsource(getattr(module, function))
         assert any(word in source for word in ("reaches(", "deliver(", "_steered(")), place
+
+
+def asking() -> Iterator[tuple[Cause, str]]:
+    """Yield each cause that a function of the decisions names when it asks, with its place."""
+    folder = Path(inspect.getfile(stopping)).parent
+    for file in sorted(folder.glob("*.py")):
+        for function in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if not isinstance(function, ast.FunctionDef):
+                continue
+            calls = [node for node in ast.walk(function) if isinstance(node, ast.Call)]
+            for call in calls:
+                if ast.unparse(call.func).rpartition(".")[2] in {"deliver", "reaches", "_steered"}:
+                    causes = re.findall(r"Cause\.([A-Z_]+)", ast.unparse(call))
+                    place = f"actors/decisions/{file.name}:{function.name}"
+                    yield from ((Cause[name], place) for name in causes)
+
+
+def test_each_place_that_names_a_cause_when_it_asks_is_listed() -> None:
+    """What the page says about a cause leaves out no function that asks for it by name."""
+    found = list(asking())
+    assert {Cause.TIMEOUT, Cause.STEER_NAMED, Cause.STEER_THROUGH} <= {cause for cause, _ in found}
+    assert [(cause, place) for cause, place in found if place not in ASKED_BY[cause]] == []
 
 
 def test_what_the_session_asks_is_downward() -> None:

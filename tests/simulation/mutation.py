@@ -37,15 +37,21 @@ _ACTORS = (
 _RUNS = tuple(
     f"tests/simulation/test_{name}.py" for name in ("simulation", "goals", "workflow", "wakes")
 )
+_PAGES = "tests/house/test_package.py::test_generated_docs_are_current"
+"""The pages of tables and machines, which people read and change together with them."""
 _TABLES = ("tests/machines/test_disposition.py", "tests/machines/test_delivery.py")
+_ROUTES = "tests/machines/test_route_check.py"
 _MACHINES = ("tests/machines/test_machine.py", "tests/machines/test_machine_check.py")
+_OUTSIDE = ("tests/gateway/test_saved_queue.py", "tests/cli/test_restore.py")
 
 FILES: dict[str, tuple[str, ...]] = {
     "machines/classification.py": ("tests/machines/test_classification.py",),
-    "machines/delivery.py": (*_TABLES, "tests/machines/test_route_check.py", *_ACTORS, *_RUNS),
-    "machines/disposition.py": (*_TABLES, "tests/machines/test_route_check.py", *_ACTORS, *_RUNS),
-    "machines/lifecycles.py": (*_MACHINES, "tests/machines/test_goal.py", *_ACTORS, *_RUNS),
-    "machines/result_routing.py": ("tests/machines/test_route_check.py", *_ACTORS, *_RUNS),
+    "machines/delivery.py": (*_TABLES, _ROUTES, *_ACTORS, *_RUNS, _PAGES),
+    "machines/disposition.py": (*_TABLES, _ROUTES, *_ACTORS, *_RUNS, _PAGES),
+    "machines/lifecycles.py": (
+        *(*_MACHINES, "tests/machines/test_goal.py", *_OUTSIDE, *_ACTORS, *_RUNS, _PAGES),
+    ),
+    "machines/result_routing.py": (_ROUTES, *_ACTORS, *_RUNS, _PAGES),
     "machines/routing.py": ("tests/machines/test_routing.py", *_TABLES, *_ACTORS),
     "actors/ledger.py": (*_ACTORS, *_RUNS),
     "actors/supervisor.py": (*_ACTORS, *_RUNS),

@@ -13,6 +13,7 @@ from steersman.journal.entries import GoalCleared, GoalPaused
 from steersman.machines.delegation_messages import SideTalk
 from steersman.machines.delivery import (
     DEFAULT_DELIVERIES,
+    NEVER_ASKED,
     Cause,
     Delivery,
     DeliveryRow,
@@ -40,13 +41,9 @@ UNREACHABLE = {
     (Cause.MORE_WORD, Relation.FOREGROUND_CHILD): _NO_TALK_BETWEEN,
     (Cause.MESSAGE, Relation.FOREGROUND_CHILD): _NO_TALK_BETWEEN,
     (Cause.TIMEOUT, Relation.SIDE_TALK): "nobody asks a child something beside its work",
-    (Cause.TURN_END, Relation.SELF): "the turn has ended already",
     (Cause.TURN_END, Relation.FOREGROUND_CHILD): "a turn does not end before its children",
-    (Cause.STEER, Relation.GOAL): "a goal takes no text in",
-    (Cause.STEER_THROUGH, Relation.GOAL): "a goal takes no text in",
-    (Cause.STEER_NAMED, Relation.GOAL): "a goal takes no text in",
     (Cause.STEER_THROUGH, Relation.SELF): "the turn takes in what no child does, without a row",
-    (Cause.STEER_NAMED, Relation.SELF): "the agent itself is addressed as a plain steer",
+    **{cell: why for cell, why in NEVER_ASKED.items() if cell[1] in BELOW},
 }
 """The cells that no run can come to, and why. Parents and siblings are not asked about at all."""
 
