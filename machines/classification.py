@@ -163,11 +163,11 @@ _RUN: Final = lazy_pattern(
     rf"|(?P<run>(?:{_WORD}|[-'._/\\~@:$#={_SHOWN}])++"
     r"(?:(?<!\.)(?:\([^()\n]*\)|\[[^\[\]\n]*\]|[(\[]))?)"
 )
-_PLAIN: Final = lazy_pattern(rf"(?:{_WORD})++(?:'(?:{_WORD})++)*+")
+_PLAIN: Final = rf"(?:{_WORD})++(?:'(?:{_WORD})++)*+"
 # Between words a colon, a double hyphen or several dots are punctuation; a double hyphen before one
 # makes a flag.
 _SEPARATOR: Final = lazy_pattern(r"(?<=\w)--+|:|(?<=\w)\.{2,}(?=\w)")
-_DOTTED: Final = lazy_pattern(rf"{_PLAIN.pattern}(?:\.{_PLAIN.pattern})++")
+_DOTTED: Final = lazy_pattern(rf"{_PLAIN}(?:\.{_PLAIN})++")
 _OBJECTS: Final = frozenset({"this", "agents"})
 """Words of the lists that are also common names before a dot."""
 _HAS_UNSPACED: Final = lazy_pattern(rf"[{_UNSPACED}]+")
