@@ -21,6 +21,7 @@ from steersman.machines.lifecycles import RUN
 from steersman.machines.messages import Interrupt, ResumeQueue, UserMessage
 from steersman.machines.port_results import ToolResult, ToolStatus
 from steersman.machines.workflow_messages import TryAgain
+from steersman.simulator.person import POISON
 from steersman.simulator.ports import Chances, SimulatedPorts
 from steersman.simulator.program import ROOT, SimulatedProgram
 from steersman.simulator.schedule import PriorityChooser, UniformChooser
@@ -340,6 +341,43 @@ def test_a_child_whose_step_goes_on_without_it_is_ended(name: str, seed: int) ->
 def test_promises_hold_in_runs_that_once_broke_them(name: str, seed: int) -> None:
     """Each of these runs has found a fault in the product: see what it comes upon."""
     WorkflowScenario(seed, played_here(name)).run()
+
+
+def test_a_run_whose_actor_fails_while_it_stops_goes_on_where_it_was() -> None:
+    """It is interrupted, not failed: one message stays one queue item, and nothing done is repeated."""
+    plan = SimulationPlan(
+        chances=Chances(calls=0.0, model_fails=0.0),
+        haste=0.0,
+        longest_batch=1,
+        ports_type=Commands,
+        run=SimulatedRun(spec=SPEC),
+    )
+    program = SimulatedProgram(plan, random.Random(7), lambda names: 0)
+
+    def until(state: str) -> None:
+        while (program.record.run is None or program.record.run.state != state) and program.step():
+            pass
+        assert program.record.run is not None
+        assert program.record.run.state == state
+
+    program.say(BEGIN)
+    until("running")
+    while not program.ports.tools and program.step():
+        pass
+    program.say(Interrupt(cause="stop"))
+    until("interrupting")
+    turn = program.actor("turn")
+    assert turn is not None
+    turn.actor_ref.tell(POISON)
+    until("interrupted")
+    while program.step():
+        pass
+    items = list(program.record.queue.items)
+    program.say(ResumeQueue())
+    until("running")
+    assert list(program.record.queue.items) == items
+    assert not list(done_twice(decode_entry(one.data) for one in program.store.entries(ROOT)))
+    program.close()
 
 
 def _lose_and_repeat(attempts: Attempts, attempt: OpenAttempt, ended: ToolResult) -> None:
