@@ -237,10 +237,12 @@ def _columns(rows: Sequence[tuple[Any, ...]], width: int) -> tuple[list[Any], ..
     return tuple([row[at] for row in rows] for at in range(width))
 
 
+# Texts go as binary arrays (`%b`): psycopg escapes those that it sends as text element by element, which
+# takes four times the processor time of everything else that a commit costs here.
 _COMMIT = """
 WITH given AS (
-    SELECT * FROM unnest(%s::text[], %s::bigint[], %s::text[], %s::bigint[], %s::bigint[],
-        %s::float8[], %s::text[], %s::text[])
+    SELECT * FROM unnest(%b::text[], %s::bigint[], %b::text[], %s::bigint[], %s::bigint[],
+        %s::float8[], %b::text[], %b::text[])
     AS given (session, epoch, node, first, number, updated, state, row)
 ), kept AS (
     UPDATE home.sessions AS stored SET seq = stored.seq + given.number, updated = given.updated,
@@ -251,12 +253,12 @@ WITH given AS (
 ), added AS (
     INSERT INTO home.entries (session, seq, time, data)
     SELECT entry.session, entry.seq, entry.time, entry.data
-    FROM unnest(%s::text[], %s::bigint[], %s::bigint[], %s::float8[], %s::text[])
+    FROM unnest(%b::text[], %s::bigint[], %s::bigint[], %s::float8[], %b::text[])
         AS entry (session, epoch, seq, time, data)
     JOIN kept USING (session, epoch)
 ), read AS (
     SELECT read.session, read.id, read.reply
-    FROM unnest(%s::text[], %s::bigint[], %s::bigint[], %s::text[])
+    FROM unnest(%b::text[], %s::bigint[], %s::bigint[], %b::text[])
         AS read (session, epoch, id, reply)
     JOIN kept USING (session, epoch)
 ), emptied AS (

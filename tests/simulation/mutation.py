@@ -237,6 +237,11 @@ class _Finder(ast.NodeVisitor):
 
     # What is changed ------------------------------------------------------------------------------
 
+    def visit_keyword(self, node: ast.keyword) -> None:
+        """Leave `zip(…, strict=True)` alone: it asserts what the callers see to."""
+        if node.arg != "strict":
+            self.generic_visit(node)
+
     def visit_Compare(self, node: ast.Compare) -> None:
         """Turn a comparison around, or move its border."""
         if len(node.ops) == 1:
