@@ -2,6 +2,7 @@
 
 # ruff: noqa: RUF001 -- letters and marks that look alike are the point here
 
+import re
 import time
 import tomllib
 from pathlib import Path
@@ -639,3 +640,16 @@ def test_a_run_that_is_plain_at_a_glance_is_plain(run: str) -> None:
     if classification._is_plain(run):
         assert [*classification._split(run, ("stop",))] == [classification.Token(run.casefold())]
     assert classification._is_plain(run) == (run in ("stop", "Don't", "a1'b'c"))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("\u505c\u6b62\u5de5\u4f5c", ["\u505c\u6b62", "\u5de5\u4f5c"]),
+        ("\u5de5\u4f5c\u505c\u6b62", ["\u5de5\u4f5c", "\u505c\u6b62"]),
+        ("\u505c\u6b62\u505c\u6b62", ["\u505c\u6b62", "\u505c\u6b62"]),
+    ],
+)
+def test_a_run_without_spaces_is_cut_around_the_words(text: str, expected: list[str]) -> None:
+    """What is between them is a word of its own, and nothing is none."""
+    assert [token.text for token in tokens(text, re.compile("\u505c\u6b62"))] == expected

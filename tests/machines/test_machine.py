@@ -5,7 +5,16 @@ from itertools import product
 import pytest
 
 from steersman.machines.errors import MachineError
-from steersman.machines.lifecycles import CALL, CHILD, ITEM, QUEUE, SESSION, SUBAGENT, TURN
+from steersman.machines.lifecycles import (
+    CALL,
+    CHILD,
+    ITEM,
+    QUEUE,
+    SESSION,
+    SUBAGENT,
+    TURN,
+    meant,
+)
 from steersman.machines.machine import Machine, Refusal, State, Step, Transition, compiled, step
 
 DOOR = Machine(
@@ -168,3 +177,19 @@ def test_a_machine_that_contradicts_itself_is_not_built(initial: str, row: Trans
 def _holds(row: Transition, facts: frozenset[str]) -> bool:
     """Evaluate guards the plain way."""
     return all((guard.lstrip("!") in facts) is not guard.startswith("!") for guard in row.guards)
+
+
+@pytest.mark.parametrize(
+    ("at_work", "expected"),
+    [
+        (("kid-2", "kid-x", "kidder-2", "other", "kid-"), ("kid-2",)),
+        (("kid", "kid-2"), ("kid",)),
+        (("kid-2", "kid-3"), ("kid-2", "kid-3")),
+        ((), ()),
+    ],
+)
+def test_a_name_means_its_bearer_or_those_that_it_was_given_on_to(
+    at_work: tuple[str, ...], expected: tuple[str, ...]
+) -> None:
+    """A number behind the name tells them apart; any other word makes another name."""
+    assert meant(at_work, "kid") == expected

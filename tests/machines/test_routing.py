@@ -51,6 +51,16 @@ def test_an_override_is_asked_first() -> None:
     assert (changed.overrides, WEATHER.overrides) == (1, 0)
 
 
+def test_rows_that_never_decide_are_left_out() -> None:
+    """Of a settled table and of its overrides; every decision stays."""
+    calm = Outfit(name="calm", when=when(), action="swim")
+    dead = Outfit(name="dead", when=when(sky="sun"), action="sleep")
+    changed = WEATHER.override([calm, dead])
+    settled = changed.settled()
+    assert ([row.name for row in settled.rows], settled.overrides) == (["calm"], 1)
+    assert all(settled.decide(key) == changed.decide(key) for key in changed.keys())
+
+
 @pytest.mark.parametrize(
     ("row", "message", "hint"),
     [
