@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from ..gateway.attached import AttachedRun, AttachedSession
 from ..gateway.home import find_session
 from ..gateway.launch_options import LaunchOptions
+from ..gateway.mailbox_link import MailboxLink
 from ..gateway.redaction import redactor_of
+from ..gateway.remote import Remote, SessionLink
 from ..gateway.router import EventBus
 from ..gateway.serving import open_there
 from ..journal.lock import Owner
@@ -73,9 +75,8 @@ class AttachedHost:
         on_end: Callable[[], None],
     ) -> Attached:
         attached = kind(
-            state=self.paths.state,
+            connect=self._way_to(owner),
             session=session,
-            owner=owner,
             words=self.config.auto_queue.keywords,
             event_bus=self.event_bus,
             user=user,
@@ -84,6 +85,12 @@ class AttachedHost:
         self.attached = attached
         attached.start()
         return attached
+
+    def _way_to(self, owner: Owner) -> Callable[[str], SessionLink]:
+        """Return what connects to a session of a program: its socket, or the mailbox from afar."""
+        if owner.is_here:
+            return lambda session: Remote.connect(self.paths.state, session, owner)
+        return lambda session: MailboxLink(self.paths, os.environ, session)
 
     def close(self) -> None:
         """Close the connection. Idempotent."""
@@ -109,6 +116,11 @@ def attach(
                 f"`steersman chat --resume {row.session}` resumes it",
             )
         notices = [] if is_json else _last_words(store, row, environ)
+    if not owner.is_here:
+        notices.append(
+            "Its program is on another machine. Each answer comes here when it is whole; the output of "
+            "tools and what subagents do is not shown."
+        )
     paths = Paths.of(environ)
     config = load(paths, Path(row.folder), environ)
     notices.append(

@@ -13,13 +13,11 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import closing, suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from ..journal.codec import decode
 from ..journal.entries import QuestionAsked, ToolIntended
 from ..journal.goal_record import GoalsRecord
-from ..journal.lock import Owner
 from ..journal.queue_record import QueueRecord
 from ..journal.turn_record import CONTINUE
 from ..machines.classification import Classification, Keywords, classify
@@ -42,7 +40,8 @@ from .events.contract import (
 )
 from .events.goal import goal_status
 from .events.translation import EventPublisher, question_asked, tool_started, whole_queue
-from .remote import Remote
+from .one_shot_client import Unanswered
+from .remote import SessionLink
 from .router import EventBus
 from .running import Works
 from .session_choice import SessionChoice
@@ -125,7 +124,6 @@ def _calls(turn: dict[str, Any], at: Stamp) -> Iterator[Event]:
 
 PATIENCE = 5.0
 """Seconds that what was said last may take, on leaving."""
-OVER = ("session_suspended", "session_finalized")
 
 
 _Request = tuple[str, dict[str, Any], Future[Any]]
@@ -140,7 +138,7 @@ class RequestSender:
 
     def __init__(
         self,
-        remote: Remote,
+        remote: SessionLink,
         on_result: Callable[[Any], None],
         on_fault: Callable[[Exception], None],
     ) -> None:
@@ -187,14 +185,14 @@ class RequestSender:
 class AttachedSession:
     """One terminal's place at a session elsewhere; stands where a `Conversation` stands.
 
-    `on_end` is called, in a thread of its own, when the owner goes or the session is over.
+    `connect` opens a link to a session. `on_end` is called, in a thread of its own, when the owner goes
+    or the session is over.
     """
 
     def __init__(
         self,
-        state: Path,
+        connect: Callable[[str], SessionLink],
         session: str,
-        owner: Owner,
         words: Keywords,
         event_bus: EventBus,
         user: str,
@@ -204,10 +202,9 @@ class AttachedSession:
         self.user = user
         self._words, self._event_bus, self._on_end = words, event_bus, on_end
         self._is_closing = False
-        self._state, self._owner = state, owner
+        self._connect = connect
         self._next = self._told = ""
-        self._heard = Remote.connect(state, session, owner)
-        self._spoken = Remote.connect(state, session, owner)
+        self._heard, self._spoken = connect(session), connect(session)
         self._requests = RequestSender(self._spoken, self._answered, self._failed)
         self.publisher = EventPublisher(session, event_bus.publish, time.time)
 
@@ -219,7 +216,7 @@ class AttachedSession:
         ).start()
         self._requests.start()
 
-    def _look(self, asked: Remote) -> tuple[Iterator[Event], int]:
+    def _look(self, asked: SessionLink) -> tuple[Iterator[Event], int]:
         """Subscribe, tell how the session is, and return what follows entry so-and-so."""
         events = self._heard.events()  # first, so that nothing happens in between unheard
         data: dict[str, Any] = asked.call("inspect")
@@ -319,12 +316,17 @@ class AttachedSession:
     # Threads ----------------------------------------------------------------------------------------
 
     def _failed(self, error: Exception) -> None:
+        if isinstance(error, Unanswered):  # it is in the mailbox
+            self.publisher.notice(f"{error.message}. {error.hint}")
+            return
         self.publisher.error("not_said", str(error), getattr(error, "hint", ""))
 
     def _answered(self, result: Any) -> None:
         """Note the session that a command has begun or taken up in place of this one."""
         if isinstance(result, dict):
             receipt = cast("dict[str, Any]", result)
+            if not self._heard.is_live and receipt.get("type") in ("result", "rejected"):
+                self._event_bus.publish(cast("Event", receipt))
             data = cast("dict[str, Any]", receipt.get("data") or {})
             if receipt.get("type") == "result" and receipt.get("ok"):
                 self._next = str(data.get("session") or "")
@@ -351,7 +353,7 @@ class AttachedSession:
             is_known = event["session"] == self.session and (event["seq"] or told + 1) <= told
             if not is_known:
                 self._tell(event)
-            if event["type"] in OVER and event["session"] == self.session:
+            if event["type"] in self._heard.over and event["session"] == self.session:
                 return
 
     def _followed(self) -> tuple[Iterator[Event], int] | None:
@@ -364,17 +366,21 @@ class AttachedSession:
         self._heard.close()
         self.session = self._spoken.session = self._next
         self.publisher = EventPublisher(self.session, self._event_bus.publish, time.time)
-        self._heard = Remote.connect(self._state, self.session, self._owner)
+        self._heard = self._connect(self.session)
         self.publisher.notice(self._told)  # the owner's own word was still about the old one
-        with closing(Remote.connect(self._state, self.session, self._owner)) as asked:
+        with closing(self._connect(self.session)) as asked:
             return self._look(asked)
 
     def _tell(self, event: Event) -> None:
-        """Publish an event; messages of other clients come as notices, our own are known."""
-        if event["type"] == "notice" and event.get("client_id", "").startswith(self._requests.key):
+        """Publish an event; messages of other clients come as notices, our own are known.
+
+        A journal has no notices: there each message of another client is made one.
+        """
+        is_own = str(event.get("client_id") or "").startswith(self._requests.key)
+        if event["type"] == "notice" and is_own:
             return
         if event["type"] == "accepted" and event["as"] != "command":
-            if event["text"] and not event["client_id"]:
+            if event["text"] and not (is_own if not self._heard.is_live else event["client_id"]):
                 who = event.get("user") or "there"
                 self.publisher.notice(f"{who}: {event['text']}")
         self._event_bus.publish(event)

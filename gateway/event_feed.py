@@ -8,11 +8,12 @@ from collections.abc import AsyncIterator, Mapping
 from typing import Any, cast
 
 from ..journal.codec import decode_entry
+from ..journal.entries import AnswerCut, Answered
 from ..journal.history import record_at
-from ..journal.record import SessionRecord, apply, forget_conversation
-from ..journal.store import Store
+from ..journal.record import SessionRecord, apply, forget_conversation, messages_of
+from ..journal.store import Store, StoredEntry
+from .events.contract import AnswerEvent, Stamp
 from .events.contract import Event as EventFields
-from .events.contract import Stamp
 from .events.translation import translate
 from .formats import iso
 from .outcome import later
@@ -62,15 +63,41 @@ class Event:
         return f"Event({self.data!r})"
 
 
+def answer_of(stored: StoredEntry, session: str) -> AnswerEvent | None:
+    """Return the whole answer of the model that an entry has; none if it has none.
+
+    The pieces of it (`text`) are not in the journal.
+    """
+    if stored.data["kind"] not in ("answered", "answer_cut"):
+        return None
+    entry = decode_entry(stored.data)
+    assert isinstance(entry, Answered | AnswerCut)
+    text = "".join(said.text for said in messages_of(entry) if said.role == "assistant")
+    if not text:
+        return None
+    at = Stamp(seq=stored.seq, time=iso(stored.time), session=session)
+    return AnswerEvent(type="answer", **at, turn=entry.turn, step=entry.step, text=text)
+
+
 class Pages:
     """Reads a session's journal as events, page by page; `after` is the last entry that was read.
 
-    `until` is the last entry that is read; none: all that there are.
+    `until` is the last entry that is read; none: all that there are. `has_answers`: with an `answer`
+    before the other events of each answer of the model.
     """
 
-    def __init__(self, store: Store, session: str, after: int, until: int | None = None) -> None:
+    def __init__(
+        self,
+        store: Store,
+        session: str,
+        after: int,
+        until: int | None = None,
+        *,
+        has_answers: bool = False,
+    ) -> None:
         self.after = after
         self._until = until
+        self._has_answers = has_answers
         self._store = store
         self._session = session
         self._record: SessionRecord | None = None
@@ -88,6 +115,8 @@ class Pages:
                 entry = decode_entry(stored.data)
                 apply(record, entry, stored.seq, stored.time)
                 at = Stamp(seq=stored.seq, time=iso(stored.time), session=self._session)
+                if self._has_answers and (answer := answer_of(stored, self._session)):
+                    found.append(Event(answer))
                 found += map(Event, translate(entry, record, at))
                 self.after = stored.seq
             forget_conversation(record)  # no event needs it

@@ -94,9 +94,9 @@ class OneShotClient:
         receipt: ReceiptEvent = self._do("command", params, lane)
         return receipt
 
-    def request(self, method: str, **params: Any) -> Any:
-        """Carry out another method of the control socket at once; return its result. Raises as `run`."""
-        return self._do(method, params, Lane.CONTROL)
+    def request(self, method: str, lane: Lane = Lane.CONTROL, **params: Any) -> Any:
+        """Carry out another method of the control socket; return its result. Raises as `run`."""
+        return self._do(method, params, lane)
 
     def _do(self, method: str, params: dict[str, Any], lane: Lane) -> Any:
         """Post a request, and return the answer to it."""

@@ -7,7 +7,7 @@ import socket
 from collections.abc import Iterator, Mapping
 from contextlib import closing, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ..journal.folder import PrivateFolder
 from ..journal.lock import Owner
@@ -32,8 +32,42 @@ def result_of(answer: Mapping[str, Any]) -> Any:
     return answer["result"]
 
 
+class SessionLink(Protocol):
+    """The way to a session of another process. `over` are the events after which it leads nowhere.
+
+    `is_live`: its events are also those that are in no journal, such as text as it streams.
+    """
+
+    session: str
+
+    @property
+    def is_live(self) -> bool:
+        """Whether events come that are in no journal."""
+        ...
+
+    @property
+    def over(self) -> tuple[str, ...]:
+        """The types of the events after which no other comes."""
+        ...
+
+    def call(self, method: str, **params: Any) -> Any:
+        """Carry a method of the control socket out. Raises `SteersmanError`."""
+        ...
+
+    def events(self) -> Iterator[Event]:
+        """Return the session's events from now on."""
+        ...
+
+    def close(self) -> None:
+        """Close it; a reader in another thread returns."""
+        ...
+
+
 class Remote:
     """A connection to the process that owns a session; `timeout` in seconds for each answer."""
+
+    is_live = True
+    over = ("session_suspended", "session_finalized")
 
     def __init__(self, session: str, connection: socket.socket) -> None:
         self.session = session

@@ -12,7 +12,7 @@ import time
 from collections.abc import AsyncGenerator
 from contextlib import aclosing, closing
 from datetime import datetime
-from typing import Any, cast
+from typing import Any
 from weakref import WeakValueDictionary
 
 from ...journal.lock import Owner
@@ -26,7 +26,6 @@ from ..dumps.moment import seq_of
 from ..dumps.sequence import last_turn
 from ..dumps.story import story_of
 from ..event_feed import Pages
-from ..events.contract import Event
 from ..events.translation import queue_view
 from ..hosts import Hosts
 from ..one_shot_client import OneShotClient
@@ -34,7 +33,7 @@ from ..redaction import Redactor
 from ..remote import Remote
 from ..schedule_view import views
 from .edits import Edits, Holder
-from .stream import Batch, Broadcast, SessionStream, with_answers
+from .stream import Batch, Broadcast, SessionStream
 
 PATIENCE = 15.0
 """Seconds that another process may take to answer."""
@@ -243,10 +242,11 @@ class Desk:
 
         def read() -> list[dict[str, Any]]:
             row, store = self._row(session), self._hosts.store
-            pages, found = Pages(store, row.session, after), list[Event]()
-            while pages.after < min(upto, row.seq) and (page := pages.next()):
-                found += [cast("Event", event.data) for event in page if (event.seq or 0) <= upto]
-            return [dict(event) for event in with_answers(store, row.session, after, upto, found)]
+            pages = Pages(store, row.session, after, min(upto, row.seq), has_answers=True)
+            found = list[dict[str, Any]]()
+            while page := pages.next():
+                found += [dict(event.data) for event in page]
+            return found
 
         return await asyncio.to_thread(read)
 

@@ -15,15 +15,11 @@ from contextlib import aclosing, suppress
 from itertools import groupby
 from typing import Any, cast
 
-from ...journal import entries as e
-from ...journal.codec import decode_entry
 from ...journal.lock import Owner
-from ...journal.record import messages_of
 from ...journal.store import Store
 from ...machines.errors import SteersmanError
-from ..event_feed import Pages
+from ..event_feed import Pages, answer_of
 from ..events.contract import Event
-from ..formats import iso
 from ..host import Host
 from ..hosts import Hosts
 from ..remote import Remote
@@ -34,8 +30,6 @@ LOOK = 0.5
 """Seconds without an event after which it is looked who has the session open."""
 PAUSE = 0.05
 """Seconds before a client that lost its place finds a new one."""
-
-_ANSWERS = ("answered", "answer_cut")
 
 Batch = tuple[int, list[Event]]
 """Events, and the number of the newest journal entry all of whose events were sent with them."""
@@ -51,18 +45,12 @@ def with_answers(
     found: list[Event] = []
     rest = deque(events)
     for stored in store.entries(session, after, upto):
-        if stored.data["kind"] not in _ANSWERS:
-            continue
-        entry = decode_entry(stored.data)
-        assert isinstance(entry, e.Answered | e.AnswerCut)
-        text = "".join(said.text for said in messages_of(entry) if said.role == "assistant")
-        if not text:
+        answer = answer_of(stored, session)
+        if answer is None:
             continue
         while rest and (rest[0]["seq"] is None or rest[0]["seq"] < stored.seq):
             found.append(rest.popleft())
-        stamp = {"seq": stored.seq, "time": iso(stored.time), "session": session}
-        answer = {"type": "answer", **stamp, "turn": entry.turn, "step": entry.step, "text": text}
-        found.append(cast("Event", answer))
+        found.append(answer)
     return [*found, *rest]
 
 
@@ -190,11 +178,10 @@ class SessionStream:
 
     async def _written(self) -> AsyncGenerator[Batch]:
         """Yield what is in the journal."""
-        pages = Pages(self._hosts.store, self._session, self.after)
+        pages = Pages(self._hosts.store, self._session, self.after, has_answers=True)
         while page := await asyncio.to_thread(pages.next):
-            before, self.after = self.after, pages.after
-            events = [cast("Event", event.data) for event in page]
-            yield self.after, await asyncio.to_thread(self._with_answers, before, events)
+            self.after = pages.after
+            yield self.after, [cast("Event", event.data) for event in page]
         self.after = max(self.after, pages.after)
 
     def _with_answers(self, after: int, events: list[Event]) -> list[Event]:

@@ -1,5 +1,6 @@
 """A second person's terminal on a session that runs elsewhere: at the prompt, and in plain lines."""
 
+import sys
 from contextlib import closing
 from io import StringIO
 
@@ -19,11 +20,21 @@ from steersman.cli.screen.input_line import InputLine, MessageSender
 from steersman.cli.screen.screen import Screen
 from steersman.gateway.attached import AttachedSession
 from steersman.gateway.events.contract import QueueItem
+from steersman.gateway.remote import Remote
 from steersman.gateway.router import EventBus
 from steersman.journal.sqlite import SqliteStore
 from steersman.machines.classification import Keywords
+from steersman.workflows.home_place import URL
 
 WISH = "count the stars"
+ELSEWHERE = """
+import os, sys
+system = os.uname()
+os.uname = lambda: os.uname_result((system.sysname, "elsewhere", *system[2:]))
+from steersman.cli.main import main
+sys.exit(main())
+"""
+"""The program, in which everything else is on another machine."""
 
 
 @pytest.fixture
@@ -95,6 +106,44 @@ def test_attach_takes_part_and_leaves(stage: Stage, gate: Gate, face: str) -> No
     assert b"\x1b[?25l" not in bytes(eve.sent).rpartition(b"\x1b[?25h")[2]
 
 
+def test_attach_takes_part_from_another_machine(
+    stage: Stage, gate: Gate, postgres_url: str
+) -> None:
+    """It follows the journal and speaks through the mailbox, where it cannot reach the owner's socket.
+
+    When the owner dies, what is said waits in the mailbox, and the terminal says so and stays.
+    """
+    stage.place.environ[URL] = postgres_url
+    agent = stage.agent
+    agent.when(WISH, uses(call("shell", command=gate.command)))
+    agent.when("only the bright ones", says("There are **four**."))
+    agent.when("and the faint ones", says("Too many."))
+    chat = stage.place.chat("--yes")
+    chat.send(WISH)
+    gate.wait()
+    command = (sys.executable, "-c", ELSEWHERE, "attach", chat.session, "--user", "ann")
+    ann = Terminal(command, stage.place.folder, stage.place.environ, (80, 24))
+    stage.terminals.append(ann)
+    ann.shows("Each answer comes here when it is whole")
+    ann.has_bar("working")
+    ann.types("only the bright ones", end="\x1b\r")
+    accepted = chat.wait("accepted", **{"as": "steer"})
+    assert (accepted["text"], accepted["user"]) == ("only the bright ones", "ann")
+    chat.send({"text": "and the faint ones", "as": "queue"})
+    ann.shows("and the faint ones")
+    gate.open()
+    ann.shows("There are four.")
+    ann.shows("Too many.")
+    ann.has_bar("idle")
+    ann.types("/usage")
+    ann.shows("tokens in")
+    chat.kill()
+    ann.types("are you there?")
+    ann.shows("The message is kept, and is read then.")
+    ann.presses("/exit\r")
+    assert ann.ended() == 0
+
+
 @pytest.mark.parametrize("new", ["the new words", ""], ids=["reworded", "emptied"])
 def test_an_edit_that_is_refused_comes_back(stage: Stage, gate: Gate, new: str) -> None:
     """What was typed is in the input line again if the owner has no such message any more.
@@ -110,7 +159,8 @@ def test_an_edit_that_is_refused_comes_back(stage: Stage, gate: Gate, new: str) 
         owner = store.owner(chat.session)
     assert owner is not None
     session = AttachedSession(
-        stage.place.home / "state", chat.session, owner, Keywords(), events, "ann", lambda: None
+        lambda name: Remote.connect(stage.place.home / "state", name, owner),
+        *(chat.session, Keywords(), events, "ann", lambda: None),
     )
     session.start()
     canvas = Canvas(SteadyOutput(StringIO(), lambda: Size(24, 80), "xterm"), lambda: False)

@@ -1,0 +1,101 @@
+"""A session that a program of another machine runs, as the home has it: its journal and its mailbox."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, cast
+
+from ..journal.store import SessionRow, Store
+from ..machines.messages import Lane
+from ..workflows.paths import Paths
+from .event_feed import Pages
+from .events.contract import Stamp, TextEvent
+from .home import open_store
+from .one_shot_client import OneShotClient
+from .redaction import redactor_of
+
+if TYPE_CHECKING:
+    from .events.contract import Event
+
+LOOK = 0.3
+"""Seconds between two looks into the journal."""
+
+
+class MailboxLink:
+    """Stands where a `Remote` stands, for an owner whose control socket is on another machine.
+
+    Requests are posted to the session's mailbox, so they survive the owner. Events are read from the
+    journal: what is in none (text while it streams, output of tools, what subagents do) does not come.
+    """
+
+    is_live = False
+    over = ("session_finalized",)
+
+    def __init__(self, paths: Paths, environ: Mapping[str, str], session: str) -> None:
+        self.session = session
+        self._paths, self._environ = paths, environ
+        self._store: Store = open_store(paths, read_only=True)
+        self._is_closed = threading.Event()
+
+    def call(self, method: str, **params: Any) -> Any:
+        """Have the session's owner carry a method out. Raises as `OneShotClient.request`."""
+        match method:
+            case "inspect":
+                return self._stored()
+            case "edit":  # lasts as long as a connection, which is none here
+                return {"ok": True}
+            case "sessions" | "resumable":  # of another machine's files
+                return []
+            case _:
+                user, key = str(params.pop("user", "")), str(params.pop("client_id", ""))
+                client = OneShotClient(
+                    self._paths, self._environ, self._store, self.session, user, key
+                )
+                return client.request(method, _lane(method, params), **params)
+
+    def events(self) -> Iterator[Event]:
+        """Return the events of the journal from now on, until the link is closed."""
+        return self._events(self._store.position(self.session).seq)
+
+    def _events(self, after: int) -> Iterator[Event]:
+        pages = Pages(self._store, self.session, after, has_answers=True)
+        while not self._is_closed.is_set():
+            for event in pages.next():
+                yield _as_live(cast("Event", event.data))
+            self._is_closed.wait(LOOK)
+
+    def close(self) -> None:
+        """End the events, and close the store; a reader in another thread returns."""
+        self._is_closed.set()
+        self._store.close()
+
+    def _stored(self) -> dict[str, Any]:
+        from .dumps.dump import dump_session
+
+        row: SessionRow = self._store.row(self.session)
+        data: dict[str, Any] = redactor_of(self._environ, row.folder).data(
+            dump_session(self._store, row)
+        )
+        return data
+
+
+def _as_live(event: Event) -> Event:
+    """Return an event as the owner's terminal gets it: there an answer comes in pieces of text."""
+    if event["type"] != "answer":
+        return event
+    at = Stamp(seq=None, time=event["time"], session=event["session"])
+    return TextEvent(type="text", **at, turn=event["turn"], delta=event["text"])
+
+
+def _lane(method: str, params: Mapping[str, Any]) -> Lane:
+    """Return the lane of a request: talk, and what keeps the order of talk, waits its turn."""
+    from .commands.registry import NAMES
+
+    match method:
+        case "say":
+            return Lane.CONTROL if params.get("as") == "interrupt" else Lane.DATA
+        case "command":
+            return Lane.CONTROL if NAMES[str(params["name"])].is_urgent else Lane.DATA
+        case _:
+            return Lane.CONTROL
