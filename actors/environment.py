@@ -128,7 +128,8 @@ class Environment(Struct, kw_only=True):
     goes by, and `helpers` the agents that work, and judge, where a step names none. `ancestors` are the
     sessions above it, `turn_type` the class of the actor of its turns, none for the usual one.
     `result_limits` bound what its model receives of a result; `outputs` is the folder of those that are
-    longer, empty if none are kept. `is_offline`: only its queue is changed, and nothing begins.
+    longer, empty if none are kept, and `storage` names where copies of files are. `is_offline`: only its
+    queue is changed, and nothing begins.
     `soon` does what can wait for effects that were performed before: a request goes out first.
     """
 
@@ -156,6 +157,7 @@ class Environment(Struct, kw_only=True):
     helpers: tuple[str, str] = ("assistant", "judge")
     result_limits: ResultLimits = field(default_factory=ResultLimits)
     outputs: str = ""
+    storage: str = ""
     finalize_id: Callable[[str], str] = "finalize-{}".format
     soon: Callable[[Callable[[], None]], object] = at_once
 

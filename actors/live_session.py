@@ -23,6 +23,7 @@ from ..ports.tools.sandbox import Sandbox, SandboxPolicy
 from ..ports.tools.tool import Tool
 from ..ports.tools.toolbox import Toolbox
 from ..ports.workspace import Checkpoints
+from ..workflows.home_place import Storage
 from ..workflows.paths import login_name
 from .agent_profile import AgentProfile
 from .environment import Environment, Journal, Observer
@@ -49,7 +50,7 @@ def account_of(record: SessionRecord, limits: Limits) -> Account:
 
 
 class SharedResources(Value):
-    """The resources that all sessions share. Long output goes to folders in `spill`.
+    """The resources that all sessions share. Long output and copies of files go to `storage`.
 
     `visible` are the names of variables of the environment that commands see beside the usual ones.
     `place` is where their files are.
@@ -59,7 +60,7 @@ class SharedResources(Value):
     processes: Processes
     toolbox: Toolbox
     claims: Claims
-    spill: Path
+    storage: Storage
     visible: tuple[str, ...]
     sandbox: SandboxPolicy
     place: str
@@ -77,11 +78,14 @@ class SharedResources(Value):
             tools=toolbox.schemas(profile.tools),
             toolbox=toolbox,
             folder=folder,
-            spill_folder=self.spill / session,
+            spill_folder=self.storage.outputs / session,
             environment=clean_environment(os.environ, self.visible),
-            workspace=Checkpoints(self.spill.with_name("workspaces"), folder, session),
+            workspace=Checkpoints(self.storage.copies, folder, session),
+            storage=self.storage.name,
             hidden=profile.permissions.hidden(),
-            sandbox=Sandbox(self.sandbox, folder, self.spill / session / "tmp", os.environ),
+            sandbox=Sandbox(
+                self.sandbox, folder, self.storage.outputs / session / "tmp", os.environ
+            ),
             judge=profile.judge,
             servers=profile.servers,
             limits=profile.result_limits,
@@ -197,6 +201,7 @@ def environment_of(
         price=profile.price,
         result_limits=profile.result_limits,
         outputs=str(executor.resources.spill_folder),
+        storage=executor.resources.storage,
         goals=profile.goals,
         agent=profile.name,
         owner=login_name(),

@@ -62,7 +62,9 @@ class OfflineSession(Actor):
             case StoreBroke():
                 self.ledger.whole.break_off(message)
             case RestoreCounted() | RestoreEnded():
-                self.ledger.decide(reverting.restored(self.ledger.record, message))
+                self.ledger.decide(
+                    reverting.restored(self.ledger.record, message, self.ledger.environment)
+                )
                 self.waiters.answer(self.ledger.record)
             case NoteEntry(entry=entry):
                 self.ledger.decide(Decision(entries=(entry,)))

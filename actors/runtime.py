@@ -46,6 +46,7 @@ from ..ports.tools.sandbox import OFF, SandboxPolicy
 from ..ports.tools.tool import Tool
 from ..ports.tools.toolbox import Toolbox
 from ..ports.workspace import WorkspacePort
+from ..workflows.home_place import Storage
 from ..workflows.settings import ToolDeclaration
 from .agent_profile import AgentProfile
 from .child_sessions import ChildSessions
@@ -113,7 +114,7 @@ class Runtime:
         *,
         grace: float = 0.2,
         output_limit: int = 1 << 20,
-        spill: Path,
+        storage: Storage,
         visible: tuple[str, ...] = (),
         sandbox: SandboxPolicy = OFF,
         declared: Sequence[ToolDeclaration] = (),
@@ -141,7 +142,7 @@ class Runtime:
             processes=processes,
             toolbox=toolbox,
             claims=Claims(self.sessions),
-            spill=spill,
+            storage=storage,
             visible=visible,
             sandbox=sandbox,
             place=place or host_name(),

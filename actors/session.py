@@ -140,7 +140,9 @@ class Session(Supervisor):
             case ChildrenClosed():
                 self._close()
             case RestoreCounted() | RestoreEnded():
-                self.ledger.decide(reverting.restored(self.ledger.record, message))
+                self.ledger.decide(
+                    reverting.restored(self.ledger.record, message, self.ledger.environment)
+                )
                 self.waiters.answer(self.ledger.record)
             case Describe():
                 return describe_session(self.ledger.record, self.ledger.environment)

@@ -37,6 +37,7 @@ from steersman.machines.messages import Interrupt, UserMessage
 from steersman.machines.policy import DelegationPolicy
 from steersman.ports.models.model import ModelAnswer
 from steersman.ports.tools.permission import Permissions
+from steersman.workflows.home_place import Storage
 
 CHILDREN = 1_000
 COMMANDS = (100, 400, 1_000)
@@ -114,7 +115,7 @@ class Home:
 
     def __init__(self, folder: Path, command: str = "") -> None:
         self.model = Deaf(command)
-        self.runtime = Runtime(SqliteStore.open(folder), spill=folder / "spill")
+        self.runtime = Runtime(SqliteStore.open(folder), storage=Storage(folder=folder))
         self.profile = AgentProfile(
             name="assistant",
             model=self.model,

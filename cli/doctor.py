@@ -28,6 +28,7 @@ from ..machines.errors import SteersmanError
 from ..machines.value import Value
 from ..ports.models.provider import ModelConfig, ReachResult, provider_of
 from ..ports.process.leftover import Leftover, leftovers
+from ..workflows.home_place import storage_of
 from ..workflows.paths import Paths
 from .output import can_colour, show, show_document
 from .stored import disk_use, state_word, stored
@@ -92,7 +93,9 @@ def disk_finding(store: Store, paths: Paths) -> Finding:
         f"{name} {size_text(size_of(path) if path.exists() else 0)}"
         for name, path in folders.items()
     ]
-    sizes = sorted(disk_use(store, paths.state).items(), key=lambda entry: -entry[1])
+    sizes = sorted(
+        disk_use(store, storage_of(paths, os.environ)).items(), key=lambda entry: -entry[1]
+    )
     largest = [f"{session} {size_text(size)}" for session, size in sizes[:_LARGEST] if size]
     if largest:
         takes.append(f"the largest sessions: {', '.join(largest)}")

@@ -12,10 +12,11 @@ from ..gateway.formats import size_text
 from ..gateway.home import open_store
 from ..gateway.host import Host
 from ..gateway.launch_options import LaunchOptions
-from ..gateway.retention import delete, needs_copies, output_of
+from ..gateway.retention import delete, needs_copies
 from ..journal.store import SessionRow, Store
 from ..journal.workspace.prune import prune, size_of
 from ..workflows.config import load
+from ..workflows.home_place import Storage, storage_of
 from ..workflows.paths import Paths
 from .output import show, show_document
 
@@ -28,11 +29,11 @@ def prune_sessions(environ: Mapping[str, str], *, with_finalized: bool, as_json:
     paths = Paths.of(environ)
     config = load(paths, Path.cwd(), environ)
     hours = config.auto_queue.persistence.retention_hours
-    now = time.time()
+    now, storage = time.time(), storage_of(paths, environ)
     with closing(Host(paths, config, environ, LaunchOptions())) as host:
         queues = list(host.saved_queues.expire(now, hours))
         pruned = prune(
-            paths.state / "workspaces",
+            storage.copies,
             needs_copies(host.store),
             now,
             config.checkpoints.budget,
@@ -44,8 +45,8 @@ def prune_sessions(environ: Mapping[str, str], *, with_finalized: bool, as_json:
         gone: list[str] = []
         for row in old if with_finalized else ():
             if row.state == "finalized" and not row.parent:
-                gone += delete(store, paths.state, folder, row.session)[0]
-        outputs = _drop_outputs(paths.state, store, old)
+                gone += delete(store, storage, folder, row.session)[0]
+        outputs = _drop_outputs(storage, store, old)
         store.thin([row.session for row in old if row.session not in gone])
         journal = store.compact()
     data = {"sessions": list(pruned.sessions), "freed": pruned.freed, "left": pruned.left}
@@ -80,13 +81,13 @@ def _expired(store: Store, before: float) -> list[SessionRow]:
     return [row for row in store.sessions() if row.updated < before and row.session not in owners]
 
 
-def _drop_outputs(state: Path, store: Store, old: Sequence[SessionRow]) -> int:
+def _drop_outputs(storage: Storage, store: Store, old: Sequence[SessionRow]) -> int:
     """Delete the long outputs of these sessions, and of sessions that no longer exist."""
     kept = {row.session for row in store.sessions()} - {row.session for row in old}
     freed = 0
-    outputs = state / "output"
+    outputs = storage.outputs
     for folder in outputs.iterdir() if outputs.is_dir() else ():
         if folder.name not in kept:
             freed += size_of(folder)
-            shutil.rmtree(output_of(state, folder.name), ignore_errors=True)
+            shutil.rmtree(folder, ignore_errors=True)
     return freed

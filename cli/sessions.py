@@ -34,6 +34,7 @@ from ..journal.record import messages_of
 from ..journal.store import SessionRow, Store, StoredEntry
 from ..machines.errors import SteersmanError, UsageError
 from ..workflows.config import load
+from ..workflows.home_place import storage_of
 from ..workflows.paths import Paths
 from .output import escaped, show, show_document, show_lines, show_table, warn
 from .stored import disk_use, state_word, stored
@@ -203,7 +204,7 @@ def delete_session(
                 "nothing was deleted",
                 f"`steersman sessions delete {row.session} --yes` does not ask",
             )
-        ids, freed = delete(store, paths.state, queues, row.session)
+        ids, freed = delete(store, storage_of(paths, environ), queues, row.session)
         store.compact()
     text = f"Deleted: {', '.join(ids)}"
     _print({"deleted": ids, "freed": freed}, f"{text} ({size_text(freed)} of files).", as_json)
@@ -254,7 +255,7 @@ def list_sessions(environ: Mapping[str, str], *, with_size: bool, as_json: bool)
     with stored(environ) as store:
         owners = store.owners()
         rows = [row for row in store.sessions() if row.seq or row.session in owners]
-        sizes = disk_use(store, Paths.of(environ).state) if with_size else {}
+        sizes = disk_use(store, storage_of(Paths.of(environ), environ)) if with_size else {}
     if as_json:
         found = [_about(row, owners.get(row.session)) for row in rows]
         for session in found if with_size else ():

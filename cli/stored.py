@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 
 from ..gateway.home import open_store
 from ..journal.store import SessionRow, Store
 from ..journal.workspace.prune import size_of, sizes_of
+from ..workflows.home_place import Storage
 from ..workflows.paths import Paths
 
 
@@ -37,12 +37,12 @@ def state_word(row: SessionRow, *, is_owned: bool) -> str:
     return row.state if row.state in ("suspended", "finalized") else "crashed"
 
 
-def disk_use(store: Store, state: Path) -> dict[str, int]:
+def disk_use(store: Store, storage: Storage) -> dict[str, int]:
     """Return the bytes of each session by id: its journal, long outputs and copies of files."""
     sizes = store.sizes()
-    for session, size in sizes_of(state / "workspaces").items():
+    for session, size in sizes_of(storage.copies).items():
         sizes[session] = sizes.get(session, 0) + size
-    outputs = state / "output"
+    outputs = storage.outputs
     for folder in outputs.iterdir() if outputs.is_dir() else ():
         sizes[folder.name] = sizes.get(folder.name, 0) + size_of(folder)
     return sizes

@@ -420,6 +420,11 @@ class SessionClient:
         workspace = self._runtime.workspace(self.session)
         self._runtime.run(restore_files(workspace, order, hear), seconds)
 
+    @property
+    def storage(self) -> str:
+        """The name of the storage that has the copies of files of this program's turns."""
+        return self._runtime.shared.storage.name
+
     # What the program around it does --------------------------------------------------------------
 
     @property

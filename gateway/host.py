@@ -35,6 +35,7 @@ from ..ports.tools.mcp_offer import McpServer
 from ..ports.tools.sandbox import SandboxPolicy
 from ..ports.tools.tool import Tool
 from ..workflows.config import Config
+from ..workflows.home_place import storage_of
 from ..workflows.paths import Paths
 from ..workflows.plugins import AGENTS
 from ..workflows.providers import is_small
@@ -114,7 +115,8 @@ class Host:
         self._is_welcomed = False
         self._mirror: QueueMirror | None = None
         tools = config.tools
-        hidden = (paths.config, paths.state)
+        storage = storage_of(paths, environ)
+        hidden = tuple(dict.fromkeys((paths.config, paths.state, storage.folder)))
         self._sandbox = SandboxPolicy(
             mode=tools.sandbox, network=tools.network, writable=tools.writable, hidden=hidden
         )
@@ -127,7 +129,7 @@ class Host:
             store,
             grace=config.tools.grace,
             output_limit=config.tools.output_limit,
-            spill=paths.state / "output",
+            storage=storage,
             visible=config.tools.environment,
             sandbox=self._sandbox,
             declared=config.tool,
@@ -153,7 +155,7 @@ class Host:
             folder = Path(queue.persistence.path or paths.state / "queues").expanduser()
             self._mirror = QueueMirror(folder, self._complain)
             self.event_bus.subscribe(self._copy)
-        self._budget = StorageLimit(paths.state, store, config.checkpoints.budget, self._complain)
+        self._budget = StorageLimit(storage, store, config.checkpoints.budget, self._complain)
         self._router = Router(config, queue.keywords)
         self._casting = ProfileFactory(
             paths=paths,

@@ -18,6 +18,7 @@ from threading import Thread
 from ..journal.store import SessionRow, Store
 from ..journal.workspace.prune import Pruned, forget, prune, size_of
 from ..machines.errors import StoreError
+from ..workflows.home_place import Storage
 from .formats import size_text
 from .offline_writer import claimed
 
@@ -37,7 +38,7 @@ def family(rows: list[SessionRow], session: str) -> list[str]:
     return found
 
 
-def delete(store: Store, state: Path, queues: Path, session: str) -> tuple[list[str], int]:
+def delete(store: Store, storage: Storage, queues: Path, session: str) -> tuple[list[str], int]:
     """Delete a session and its descendants; returns their ids, and the bytes of the deleted files.
 
     Deletes the journals, the outputs, the copies of the queues and the copies of files. Raises
@@ -50,16 +51,11 @@ def delete(store: Store, state: Path, queues: Path, session: str) -> tuple[list[
             store.delete(lease)
     freed = 0
     for member in ids:
-        output = output_of(state, member)
+        output = storage.outputs / member
         freed += size_of(output)
         shutil.rmtree(output, ignore_errors=True)
         (queues / f"{member}.toml").unlink(missing_ok=True)
-    return ids, freed + forget(state / "workspaces", ids)
-
-
-def output_of(state: Path, session: str) -> Path:
-    """Return the folder of a session's long outputs."""
-    return state / "output" / session
+    return ids, freed + forget(storage.copies, ids)
 
 
 # Age of saved queues ------------------------------------------------------------------------------
@@ -99,10 +95,12 @@ def needs_copies(store: Store) -> Callable[[str], bool]:
 
 
 class StorageLimit:
-    """Keeps the copies of files of a home (`state`) under `limit` bytes; `say` informs the user."""
+    """Keeps the copies of files of a home under `limit` bytes; `say` informs the user."""
 
-    def __init__(self, state: Path, store: Store, limit: int, say: Callable[[str], None]) -> None:
-        self._state, self._store = state, store
+    def __init__(
+        self, storage: Storage, store: Store, limit: int, say: Callable[[str], None]
+    ) -> None:
+        self._storage, self._store = storage, store
         self._limit, self._say = limit, say
         self._thread: Thread | None = None
         self._is_closing = False
@@ -126,7 +124,7 @@ class StorageLimit:
         try:
             needed = needs_copies(self._store)
             done = prune(
-                self._state / "workspaces",
+                self._storage.copies,
                 lambda session: self._is_closing or needed(session),
                 time.time(),
                 self._limit,

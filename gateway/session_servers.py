@@ -96,7 +96,7 @@ class ServerFactory:
             return profile, None
         from ..ports.tools.mcp import McpServers  # most sessions have none
 
-        place = self._runtime.shared.spill / f"mcp-{secrets.token_hex(4)}"
+        place = self._runtime.shared.storage.outputs / f"mcp-{secrets.token_hex(4)}"
         servers = McpServers(
             [
                 *(mcp_server(name, of, self._environ) for name, of in configured.items()),

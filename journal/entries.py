@@ -445,7 +445,8 @@ class QueueReleased(QueueEntry):
 class TurnStarted(TurnEntry):
     """An item's turn began; `resumes` names the interrupted turn that it goes on from.
 
-    `ancestors` are the epochs of the session's ancestors under which it began, nearest first.
+    `ancestors` are the epochs of the session's ancestors under which it began, nearest first. `storage`
+    names where its copies of files are from now on, if that is elsewhere than before.
     """
 
     item: str
@@ -454,6 +455,7 @@ class TurnStarted(TurnEntry):
     resumes: str = ""
     messages: tuple[ChatMessage, ...] = ()
     ancestors: tuple[int, ...] = ()
+    storage: str = ""
 
 
 class ModelCalled(TurnEntry):

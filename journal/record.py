@@ -106,7 +106,8 @@ class SessionRecord(Struct, kw_only=True):
     session whose turn is a workflow. `agent_session` is the id that the agent has for it,
     where that is another program. `conversation` is what the model sees, and `origins` has for each of
     its messages the number of the entry that holds it; both are empty where only the rest was read.
-    `mode` is the permission mode that a person chose, empty for the configured one.
+    `mode` is the permission mode that a person chose, empty for the configured one. `storages` names
+    where its turns had their copies of files, the newest last; empty where only one place is possible.
     """
 
     id: str = ""
@@ -138,6 +139,7 @@ class SessionRecord(Struct, kw_only=True):
     routes: RoutesChoice | None = None
     chosen_model: str = ""
     mode: str = ""
+    storages: tuple[str, ...] = ()
     allowed: tuple[tuple[str, str], ...] = ()
     finalize_cause: str = ""
     agent_session: str = ""
@@ -391,6 +393,9 @@ def _start_turn(record: SessionRecord, entry: e.TurnStarted, time: float) -> Non
     record.state = moved(SESSION, record.state, "turn_started")
     record.epoch, record.turn = entry.epoch, entry.turn
     record.turns_made += 1
+    if entry.storage:
+        others = (name for name in record.storages if name != entry.storage)
+        record.storages = (*others, entry.storage)
     turns = {name: replace(turn, calls={}) for name, turn in record.turns.items() if turn.calls}
     turns = {**record.turns, **turns}
     turns[entry.turn] = TurnRecord(

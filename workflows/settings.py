@@ -401,9 +401,13 @@ class CheckpointSettings(SettingsTable):
 
 
 class HomeSettings(SettingsTable):
-    """Where the sessions are kept, and how long a process may be cut off from there, in seconds."""
+    """Where the sessions are kept, and how long a process may be cut off from there, in seconds.
+
+    `storage` is the folder of long outputs and copies of files; empty: the state folder.
+    """
 
     url: str
+    storage: str
     lease: Annotated[float, Meta(ge=1, le=3600)]
     fence: Annotated[float, Meta(ge=0.5, le=3600)]
 

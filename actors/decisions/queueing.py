@@ -504,6 +504,7 @@ def _next_turn(record: SessionRecord, environment: Environment) -> tuple[e.Entry
         if item.purpose
         else (ChatMessage(role="user", text=said, pictures=pictures_of((item, *steers))),),
         ancestors=environment.ancestors.mandate(),
+        storage=environment.storage if record.storages[-1:] != (environment.storage,) else "",
     )
     names = tuple(steer.id for steer in steers)
     entered = (e.Steered(items=names, turn=started.turn, step=1),) if steers else ()

@@ -48,10 +48,18 @@ def order_of(record: SessionRecord, asked: e.RevertAsked) -> RestoreFiles:
     )
 
 
-def ending_of(known: RevertRecord, message: RestoreEnded) -> e.Reverted | e.RevertRefused:
-    """Return what is journalled when a revert is over."""
+def elsewhere(record: SessionRecord, here: str) -> tuple[str, ...]:
+    """Name the storages, other than the one here, that have copies of files of the session's turns."""
+    return tuple(name for name in record.storages if name != here)
+
+
+def ending_of(
+    known: RevertRecord, message: RestoreEnded, others: tuple[str, ...]
+) -> e.Reverted | e.RevertRefused:
+    """Return what is journalled when a revert is over; `others` as of `elsewhere`."""
     if message.fault:
         return e.RevertRefused(id=message.id, reason=message.fault)
+    notes = tuple(f"turns whose copies of files are at {name}" for name in others)
     return e.Reverted(
         id=message.id,
         scope=known.asked.scope,
@@ -61,7 +69,7 @@ def ending_of(known: RevertRecord, message: RestoreEnded) -> e.Reverted | e.Reve
         shared=message.shared,
         yours=message.yours,
         turns=message.turns,
-        notes=message.notes,
+        notes=(*message.notes, *notes),
     )
 
 
@@ -179,7 +187,9 @@ def take_up(record: SessionRecord) -> Decision:
     return Decision(effects=tuple(order_of(record, revert.asked) for revert in begun))
 
 
-def restored(record: SessionRecord, message: RestoreCounted | RestoreEnded) -> Decision:
+def restored(
+    record: SessionRecord, message: RestoreCounted | RestoreEnded, environment: Environment
+) -> Decision:
     """Note what the ports say of a revert."""
     known = record.reverts.get(message.id)
     if known is None or not known.is_open:
@@ -187,5 +197,5 @@ def restored(record: SessionRecord, message: RestoreCounted | RestoreEnded) -> D
     if isinstance(message, RestoreCounted):
         entry: e.Entry = e.RevertBegun(id=message.id, files=message.files)
     else:
-        entry = ending_of(known, message)
+        entry = ending_of(known, message, elsewhere(record, environment.storage))
     return Decision(entries=(entry,))

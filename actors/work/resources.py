@@ -40,6 +40,7 @@ def fault_of(error: BaseException) -> str:
 class SessionResources(Struct, kw_only=True):
     """The resources of one session: its id, its model, its tools, its folder.
 
+    `storage` names where the copies of files of `workspace` are.
     `limits` bounds what the model receives of a result. A child's answer of more than
     `answer_limit` characters is written to `answer_file`, from where its parent can read it.
     """
@@ -53,6 +54,7 @@ class SessionResources(Struct, kw_only=True):
     spill_folder: Path
     environment: dict[str, str]
     workspace: WorkspacePort | None = None
+    storage: str = ""
     hidden: tuple[tuple[str, bool], ...] = ()
     sandbox: Sandbox | None = None
     servers: McpServers | None = None

@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from ...actors.decisions.reverting import answer_of, asking, ending_of, order_of
+from ...actors.decisions.reverting import answer_of, asking, elsewhere, ending_of, order_of
 from ...journal.entries import RevertBegun
 from ...journal.record import SessionRecord
 from ...journal.revert_record import RevertRecord, apply_to_reverts
@@ -106,6 +106,7 @@ def _revert_ended(client: SessionClient, record: SessionRecord, order: Revert) -
     """
     name = f"f{time.time_ns()}"  # the journal of a finalized session numbers no reverts
     known = RevertRecord(asked=asking(order, name), state="started")
+    others = elsewhere(record, client.storage)
     reverts: Mapping[str, RevertRecord] = {name: known}
 
     def hear(message: RestoreCounted | RestoreEnded) -> None:
@@ -114,7 +115,7 @@ def _revert_ended(client: SessionClient, record: SessionRecord, order: Revert) -
             case RestoreCounted():
                 reverts = apply_to_reverts(reverts, RevertBegun(id=name, files=message.files))
             case RestoreEnded():
-                reverts = apply_to_reverts(reverts, ending_of(known, message))
+                reverts = apply_to_reverts(reverts, ending_of(known, message, others))
 
     client.restore_files(order_of(record, known.asked), hear, PATIENCE)
     return answer_of(reverts[name])

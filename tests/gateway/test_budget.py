@@ -10,6 +10,7 @@ from support.patience import seconds
 from steersman.gateway.retention import StorageLimit
 from steersman.journal.memory import MemoryStore
 from steersman.journal.store import Commit, SessionRow, StoredEntry
+from steersman.workflows.home_place import Storage
 
 
 def home(tmp_path: Path, *sessions: SessionRow) -> MemoryStore:
@@ -55,7 +56,7 @@ def test_what_can_be_resumed_or_is_open_keeps_its_copies(tmp_path: Path) -> None
     store = home(tmp_path, row("cut", interrupted=1), row("live"), row("over"))
     assert store.claim("live", "node") is not None
     said: SimpleQueue[str] = SimpleQueue()
-    budget = StorageLimit(tmp_path, store, 1, said.put)
+    budget = StorageLimit(Storage(folder=tmp_path), store, 1, said.put)
     budget.keep()
     told = said.get(timeout=seconds(10.0))
     assert told.startswith("Copies of files took 3 kB")
@@ -68,7 +69,7 @@ def test_what_can_be_resumed_or_is_open_keeps_its_copies(tmp_path: Path) -> None
 def test_leaving_waits_for_no_further_deletion(tmp_path: Path) -> None:
     """From the close on nothing goes, and nothing is said of it."""
     said: SimpleQueue[str] = SimpleQueue()
-    budget = StorageLimit(tmp_path, home(tmp_path, row("over")), 1, said.put)
+    budget = StorageLimit(Storage(folder=tmp_path), home(tmp_path, row("over")), 1, said.put)
     budget.close()
     budget.keep()
     budget.close()
@@ -81,7 +82,7 @@ def test_an_unreadable_store_is_reported_and_ends_nothing(tmp_path: Path) -> Non
     store = home(tmp_path, row("over"))
     store.close()
     said: SimpleQueue[str] = SimpleQueue()
-    budget = StorageLimit(tmp_path, store, 1, said.put)
+    budget = StorageLimit(Storage(folder=tmp_path), store, 1, said.put)
     budget.keep()
     budget.close()
     assert said.get_nowait().startswith("copies of files cannot be kept within")
