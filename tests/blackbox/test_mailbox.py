@@ -7,11 +7,10 @@ from contextlib import closing, contextmanager
 
 import pytest
 from support.driver import Chat, Place
+from support.fleet import decided, post
 from support.model_server import Text
 
 from steersman.gateway.home import open_store
-from steersman.journal.codec import decode_entry
-from steersman.journal.entries import Queued
 from steersman.journal.store import Store
 from steersman.machines.messages import Lane
 from steersman.workflows.paths import Paths
@@ -22,19 +21,6 @@ def opened(place: Place) -> Iterator[Store]:
     """The home's store, in this process."""
     with closing(open_store(Paths.of(place.environ))) as store:
         yield store
-
-
-def post(store: Store, session: str, text: str, key: str) -> int:
-    """Post what `steersman send --as queue` does, and do not wait for its answer."""
-    params = {"text": text, "as": "queue", "plain": False}
-    request = {"method": "say", "params": params, "user": ""}
-    return store.post(session, Lane.DATA, request, key)
-
-
-def decided(store: Store, session: str) -> list[str]:
-    """Return the keys of the messages that a session's journal has, in order."""
-    entries = [decode_entry(stored.data) for stored in store.entries(session)]
-    return [entry.client_id for entry in entries if isinstance(entry, Queued)]
 
 
 def begun(place: Place) -> Chat:

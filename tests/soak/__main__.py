@@ -13,6 +13,7 @@ import sys
 import tempfile
 import time
 from contextlib import closing
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from random import SystemRandom
@@ -31,6 +32,8 @@ SHOWN = 5
 def run(suite: Suite, order: Order, minutes: float) -> dict[str, Any]:
     """Play cases until there are as many as ordered, or the time is over; return the figures."""
     began, count, wrong, figures = time.monotonic(), 0, list[str](), dict[str, float]()
+    if minutes:
+        order = replace(order, until=began + 60 * minutes)
     pieces = suite.play(order)
     try:
         with closing(pieces):
@@ -40,8 +43,7 @@ def run(suite: Suite, order: Order, minutes: float) -> dict[str, Any]:
                 for fault in piece.wrong:  # hours may pass before the end
                     print(f"found: {fault}", file=sys.stderr, flush=True)
                 figures |= piece.figures
-                is_over = minutes and time.monotonic() - began > 60 * minutes
-                if is_over or (count >= order.count and not suite.is_summed):
+                if not suite.is_summed and (order.is_over() or count >= order.count):
                     break
     except Exception as error:  # a suite that breaks is a finding like any other
         wrong.append(f"{type(error).__name__}: {error}"[:2_000])

@@ -10,7 +10,7 @@ import re
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
 from datetime import UTC, datetime
 from pathlib import Path
@@ -184,8 +184,13 @@ class Chats:
             "uncertain, and said again when asked": unsure
         }
 
-    def play(self, count: int) -> Iterator[tuple[int, list[str]]]:
-        """Have so many messages said, and give what was wrong at the end of each part."""
+    def play(
+        self, count: int, is_over: Callable[[], bool] = lambda: False
+    ) -> Iterator[tuple[int, list[str]]]:
+        """Have so many messages said, and give what was wrong at the end of each part.
+
+        No further part begins when the time is over.
+        """
         self.start()
         until(self.crowd.is_joined, 60.0, f"the gateway enters the rooms of {self._platform}")
         ways = itertools.cycle(DISRUPTIONS)
@@ -202,6 +207,8 @@ class Chats:
             until(self.crowd.is_joined, 60.0, "the gateway comes back")
             self.wait_backlog()
             yield size, []
+            if is_over():
+                break
         yield 0, self.judge()
 
     def judge(self) -> list[str]:

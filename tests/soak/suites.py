@@ -4,8 +4,10 @@ A suite gives pieces of work that is done: how many cases, and what was wrong wi
 """
 
 import itertools
+import math
 import multiprocessing
 import random
+import time
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
@@ -30,6 +32,7 @@ from simulation.test_workflow import played_here
 from soak.chats import Chats
 from soak.fuzz import KINDS, Fuzzer
 from soak.growth import faults, figures, grow
+from soak.nodes import Nodes
 from support.hostile import HOSTILE
 from support.power_loss import Disk
 from workspace.ruin import Origin, prepare
@@ -48,12 +51,20 @@ WORKFLOWS = ("codemod", "fix-tests", "research", "review", "goal")
 
 @dataclass(frozen=True)
 class Order:
-    """How much is wanted: cases from a seed on, in so many processes, in a folder of their own."""
+    """How much is wanted: cases from a seed on, in so many processes, in a folder of their own.
+
+    `until` is when the time is over, on the monotonic clock.
+    """
 
     count: int
     seed: int
     processes: int
     folder: Path
+    until: float = math.inf
+
+    def is_over(self) -> bool:
+        """Whether the time is over."""
+        return time.monotonic() > self.until
 
 
 @dataclass(frozen=True)
@@ -74,7 +85,7 @@ class Suite:
     target: int
     play: Callable[[Order], Iterator[Piece]]
     is_summed: bool = False
-    """Whether it ends by itself, with a last piece that sums it up."""
+    """Whether it ends without help, also when the time is over, with a last piece that sums it up."""
 
 
 # The simulator ------------------------------------------------------------------------------------
@@ -226,15 +237,25 @@ def _growth(order: Order) -> Iterator[Piece]:
     for sample in grow(order.folder / "session", order.count):
         samples.append(sample)
         yield Piece(sample.turns - (samples[-2].turns if samples[:-1] else 0))
+        if order.is_over() and len(samples) > 2:
+            break
     yield Piece(0, tuple(faults(samples)), figures(samples))
 
 
 def _chats(platform: str, order: Order) -> Iterator[Piece]:
     """Have people talk in the rooms of a platform, and break whatever is between them and the session."""
     with closing(Chats(platform, order.folder, order.seed)) as chats:
-        for count, wrong in chats.play(order.count):
+        for count, wrong in chats.play(order.count, order.is_over):
             yield Piece(count, tuple(wrong))
         yield Piece(0, (), chats.figures)
+
+
+def _nodes(order: Order) -> Iterator[Piece]:
+    """Have nodes run the sessions of one database, and break nodes, connections and server."""
+    with closing(Nodes(order.folder, order.seed, order.count)) as nodes:
+        for count, wrong in nodes.play(order.is_over):
+            yield Piece(count, tuple(wrong))
+        yield Piece(0, (), nodes.figures)
 
 
 def _chat_suite(platform: str) -> Suite:
@@ -290,6 +311,13 @@ SUITES: dict[str, Suite] = {
         "turns",
         10_000,
         _growth,
+        is_summed=True,
+    ),
+    "nodes": Suite(
+        "Each message is decided once, a session has one owner, and never two tools at a time.",
+        "messages",
+        3_000,
+        _nodes,
         is_summed=True,
     ),
     **{platform: _chat_suite(platform) for platform in ("irc", "matrix", "telegram")},

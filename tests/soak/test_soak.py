@@ -2,6 +2,9 @@
 
 import itertools
 import json
+import os
+import signal
+import subprocess
 import tomllib
 from contextlib import closing
 from pathlib import Path
@@ -14,8 +17,12 @@ from soak.__main__ import keep, main, run
 from soak.chats import UNSURE, faults_of
 from soak.fuzz import KINDS, Fuzzer
 from soak.growth import Sample, faults, figures, grow
+from soak.nodes import faults_of as faults_of_nodes
 from soak.suites import SUITES, Order, Piece, Suite
+from support.fleet import LoneTools, until
 from support.irc_server import program
+from support.patience import seconds
+from support.postgres_server import reason_to_skip
 
 ROOT = Path(__file__).resolve().parents[2]
 INPUTS = 150
@@ -109,6 +116,58 @@ def test_people_talk_while_all_breaks(platform: str, tmp_path: Path) -> None:
     found = run(SUITES[platform], Order(20, 3, 1, tmp_path), 0.0)
     assert (found["count"], found["wrong"]) == (20, [])
     assert found["figures"]["disruptions"] == 4
+
+
+@pytest.mark.slow
+def test_nodes_run_sessions_while_all_breaks(tmp_path: Path) -> None:
+    """Nodes are killed and stopped, connections and the server end: each message is decided once."""
+    if why := reason_to_skip():
+        pytest.skip(why)
+    found = run(SUITES["nodes"], Order(40, 3, 1, tmp_path), 0.0)
+    assert (found["count"], found["wrong"]) == (40, [])
+    assert found["figures"]["commands run"] > 0
+    assert found["figures"]["times to kill"] == 2
+
+
+OWNED = [("s1", 1, "n1"), ("s1", 1, ""), ("s1", 2, "n2")]
+
+
+@pytest.mark.parametrize(
+    ("keys", "changes", "what"),
+    [
+        (["a"], OWNED, "b: lost"),
+        (["a", "b", "a"], OWNED, "a: decided 2 times"),
+        (["a", "b"], [*OWNED, ("s1", 2, "n3")], "epoch 2 of n3 after 2 of n2"),
+        (["a", "b"], [*OWNED, ("s1", 1, "")], "epoch 1 of no node after 2 of n2"),
+    ],
+)
+def test_a_fault_of_nodes_is_found(
+    keys: list[str], changes: list[tuple[str, int, str]], what: str
+) -> None:
+    """A message that was lost or doubled, and an epoch that does not rise, are named."""
+    assert faults_of_nodes({"s1": ["a", "b"]}, {"s1": ["a", "b"]}, OWNED) == []
+    [wrong] = faults_of_nodes({"s1": ["a", "b"]}, {"s1": keys}, changes)
+    assert what in wrong
+
+
+def test_two_tools_of_a_session_are_found(tmp_path: Path) -> None:
+    """A command finds another one of its session alive, also where only a child of that is left."""
+    tools = LoneTools(tmp_path / "tools")
+
+    def start(session: str, duration: float) -> subprocess.Popen[bytes]:
+        command = ["sh", "-c", tools.command(session, duration)]
+        return subprocess.Popen(command, start_new_session=True)
+
+    with start("s1", 60.0) as first:
+        try:
+            until(lambda: tools.count, "that it has begun")
+            assert start("s2", 0.0).wait(seconds(30)) == 0
+            assert tools.doubled() == []
+            first.kill()
+            assert start("s1", 0.0).wait(seconds(30)) == 0
+            assert [line.split()[0] for line in tools.doubled()] == ["s1"]
+        finally:
+            os.killpg(first.pid, signal.SIGKILL)
 
 
 HEARD = ["Heard p01-r00-0001.", "Heard p01-r00-0003."]

@@ -9,18 +9,13 @@ from pathlib import Path
 
 import pytest
 from support.driver import Place
-from support.fleet import FleetNode, settings, until
+from support.fleet import FleetNode, begin_sessions, decided, post, settings, until
 from support.model_server import ModelServer, Text
 from support.postgres_server import PostgresServer
 
 from steersman.gateway.home import open_store
-from steersman.gateway.hosts import Hosts
-from steersman.gateway.launch_options import LaunchOptions
-from steersman.journal.codec import decode_entry
-from steersman.journal.entries import Queued
 from steersman.journal.postgres_home import make_home
 from steersman.journal.store import Store
-from steersman.machines.messages import Lane
 from steersman.workflows.home_place import URL
 from steersman.workflows.paths import Paths
 
@@ -36,29 +31,10 @@ def place(tmp_path: Path) -> Iterator[Place]:
     made.close()
 
 
-def begun(paths: Paths, environ: dict[str, str], folder: Path) -> list[str]:
-    """Begin the sessions, and leave them."""
-    hosts = Hosts(paths, environ, LaunchOptions(), lambda host, event: None)
-    host = hosts.of_folder(folder)
-    sessions = [host.begin(folder).session for _ in range(SESSIONS)]
-    hosts.close()
-    return sessions
-
-
 def say(store: Store, posted: dict[str, list[int]], turn: int) -> None:
-    """Post a message to each session; durable when it returns."""
+    """Post a message to each session."""
     for session, numbers in posted.items():
-        params = {"text": f"message {turn}", "as": "queue", "plain": False}
-        request = {"method": "say", "params": params, "user": ""}
-        numbers.append(store.post(session, Lane.DATA, request, f"{session}-{turn}"))
-
-
-def decided(store: Store, session: str) -> Counter[str]:
-    """Count the messages that a session's journal has, whose entries have no gap."""
-    entries = list(store.entries(session))
-    assert [stored.seq for stored in entries] == list(range(1, len(entries) + 1))
-    found = (decode_entry(stored.data) for stored in entries)
-    return Counter(entry.client_id for entry in found if isinstance(entry, Queued))
+        numbers.append(post(store, session, f"message {turn}", f"{session}-{turn}"))
 
 
 @pytest.mark.slow
@@ -76,7 +52,7 @@ def test_a_machine_dies(
     nodes: list[FleetNode] = []
     with ModelServer([Text("Done.", times=0)]) as model:
         place.configure(model.base_url, rest=settings(lease=5.0, fence=3.0))
-        sessions = begun(paths, place.environ, place.folder)
+        sessions = begin_sessions(place, SESSIONS)
         posted: dict[str, list[int]] = {session: [] for session in sessions}
         try:
             nodes += [FleetNode(place, "--capacity", str(SESSIONS)) for _ in range(3)]
@@ -95,7 +71,7 @@ def test_a_machine_dies(
                 for session in sessions:
                     keys = [f"{session}-{turn}" for turn in range(ROUNDS)]
                     answers = [store.reply(number, 0.0) for number in posted[session]]
-                    assert decided(store, session) == Counter(keys), answers
+                    assert Counter(decided(store, session)) == Counter(keys), answers
                 owners = {owner.node for owner in store.owners().values()}
                 assert owners <= {nodes[1].name, nodes[2].name}
         finally:
