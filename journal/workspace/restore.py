@@ -189,7 +189,7 @@ class Restore(Struct, kw_only=True):
 
     def _remove(self, root: Path, put: PathWrite) -> None:
         with open_parent(root, put.path) as (parent, name):
-            if name in os.listdir((root / put.path).parent):  # not its twin of another case
+            if _is_there(parent, name) and _is_listed((root / put.path).parent, parent, name):
                 os.unlink(name, dir_fd=parent)
 
     def _remove_folder(self, root: Path, put: PathWrite) -> None:
@@ -256,6 +256,26 @@ def _obstacle(error: OSError) -> str:
     if error.errno in (errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR, errno.EISDIR, errno.ELOOP):
         return IN_THE_WAY
     return f"it could not be put in place: {reason_of(error)}"
+
+
+def _is_listed(folder: Path, parent: int, name: str) -> bool:
+    """Whether a name that was found in a folder, open as `parent`, is listed there, and not its twin.
+
+    A file system that ignores case finds `readme` where `README` is listed. If it does not find the
+    name in the other case, no listing is needed: one for each file of a large folder takes long.
+    """
+    other = name.swapcase()
+    if name.isascii() and (other == name or not _is_there(parent, other)):
+        return True
+    return name in os.listdir(folder)
+
+
+def _is_there(parent: int, name: str) -> bool:
+    try:
+        os.lstat(name, dir_fd=parent)
+    except FileNotFoundError:
+        return False
+    return True
 
 
 def _is_folder(state: PathState | None) -> bool:

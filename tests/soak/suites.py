@@ -28,6 +28,8 @@ from blackbox.recorded_run import (
 )
 from blackbox.test_hostile import ENDINGS, end_chats
 from blackbox.test_sweep import all_points, kill_at, make_used
+from remote.bench import Bench
+from remote.many_items import ManyItems
 from simulation.test_workflow import played_here
 from soak.chats import Chats
 from soak.fuzz import KINDS, Fuzzer
@@ -35,6 +37,7 @@ from soak.growth import faults, figures, grow
 from soak.nodes import Nodes
 from support.hostile import HOSTILE
 from support.power_loss import Disk
+from support.ray_cluster import running_cluster
 from workspace.ruin import Origin, prepare
 from workspace.test_crash import ends_of, killed_restore, recorded_restore
 
@@ -46,6 +49,7 @@ from steersman.simulator.workflows import WorkflowScenario
 __all__ = ["SUITES", "Order", "Piece", "Suite"]
 
 CHUNK = 50
+RAYLETS = 4
 WORKFLOWS = ("codemod", "fix-tests", "research", "review", "goal")
 
 
@@ -242,6 +246,15 @@ def _growth(order: Order) -> Iterator[Piece]:
     yield Piece(0, tuple(faults(samples)), figures(samples))
 
 
+def _remote(order: Order) -> Iterator[Piece]:
+    """Have one run on a cluster of Ray, and kill its owner and workers."""
+    with running_cluster(RAYLETS) as cluster:
+        bench = Bench(order.folder / "run", cluster)
+        with closing(bench.place):
+            story = ManyItems(bench, cluster, order.count, order.seed)
+            yield Piece(order.count, tuple(story.play()), story.figures)
+
+
 def _chats(platform: str, order: Order) -> Iterator[Piece]:
     """Have people talk in the rooms of a platform, and break whatever is between them and the session."""
     with closing(Chats(platform, order.folder, order.seed)) as chats:
@@ -319,6 +332,12 @@ SUITES: dict[str, Suite] = {
         3_000,
         _nodes,
         is_summed=True,
+    ),
+    "remote": Suite(
+        "A remote item runs once, whatever is killed; if that is unknown, it is named.",
+        "items",
+        10_000,
+        _remote,
     ),
     **{platform: _chat_suite(platform) for platform in ("irc", "matrix", "telegram")},
 }

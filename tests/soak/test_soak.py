@@ -6,11 +6,14 @@ import os
 import signal
 import subprocess
 import tomllib
+from collections import Counter
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
+from remote.many_items import Findings
+from remote.many_items import faults_of as faults_of_items
 from simulation.planting import planted
 from soak import fuzz
 from soak.__main__ import keep, main, run
@@ -192,6 +195,26 @@ def test_a_fault_of_a_gateway_is_found(
     assert faults_of([SAID[::-1]], [HEARD], [HEARD], {SAID[0]}) == []
     [wrong] = faults_of([journal], [before], [after], set())
     assert what in wrong
+
+
+@pytest.mark.parametrize(
+    ("done", "unknown", "effects", "outputs", "what"),
+    [
+        ("a", "", "aa", "a", "is done, and was carried out 2 times"),
+        ("a", "", "", "a", "is done, and was carried out 0 times"),
+        ("a", "", "a", "", "is done, and its file did not come back"),
+        ("", "a", "aa", "", "is unknown, and was carried out 2 times"),
+        ("", "", "a", "", "was carried out, and the journal does not know of it"),
+    ],
+)
+def test_a_fault_of_a_remote_run_is_found(
+    done: str, unknown: str, effects: str, outputs: str, what: str
+) -> None:
+    """An item whose state is not the case is named; a person may take one for done without its file."""
+    found = Findings(set(done), set(unknown), Counter(effects), set(outputs))
+    assert faults_of_items("a", found, set()) == [f"a {what}"]
+    right = Findings({"a", "b"}, {"c", "d"}, Counter("abc"), {"a"})
+    assert faults_of_items("abcde", right, {"b"}) == []
 
 
 FLAT = [Sample(n, 1 << 24, 10, 5, 1_000 * n, 0.1 * n) for n in range(11)]

@@ -18,7 +18,18 @@ from typing import Any, NamedTuple
 
 from support.patience import seconds
 
-__all__ = ["COMMAND", "WAIT", "Chat", "Event", "Gate", "Place", "Ran", "shape", "wait_gone"]
+__all__ = [
+    "COMMAND",
+    "WAIT",
+    "Chat",
+    "Event",
+    "Gate",
+    "Place",
+    "Ran",
+    "processes_with",
+    "shape",
+    "wait_gone",
+]
 
 Event = dict[str, Any]
 Ran = subprocess.CompletedProcess[str]
@@ -130,6 +141,11 @@ class _Process(NamedTuple):
     parent: int
     command: str
     environ: list[bytes]
+
+
+def processes_with(variable: str) -> list[int]:
+    """Return the live processes that have `NAME=VALUE` in their environment."""
+    return [row.pid for row in _processes() if variable.encode() in row.environ]
 
 
 def _processes() -> Iterator[_Process]:

@@ -10,9 +10,12 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +53,8 @@ class RayCluster:
 
     def __init__(self, folder: Path, workers: int) -> None:
         found = python()
-        assert found is not None
+        if found is None:
+            raise RuntimeError("Ray is not installed: `.ci/ray` does that")
         self.environment = environment(folder)
         self._process = subprocess.Popen(
             [found, __file__, str(folder), str(workers)],
@@ -76,6 +80,21 @@ class RayCluster:
         except subprocess.TimeoutExpired:
             os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait()
+
+
+@contextmanager
+def running_cluster(workers: int) -> Iterator[RayCluster]:
+    """Start a cluster, and end it. Its folder has a short path, since sockets are made in it."""
+    folder = Path("/tmp", f"sr-{os.urandom(4).hex()}")
+    folder.mkdir(mode=0o700)
+    try:
+        cluster = RayCluster(folder, workers)
+        try:
+            yield cluster
+        finally:
+            cluster.close()
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def main() -> None:
