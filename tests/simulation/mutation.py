@@ -19,6 +19,7 @@ import time
 import tomllib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 if __name__ == "__main__":
@@ -108,7 +109,10 @@ def _brief(code: str) -> str:
 
 @dataclass(frozen=True)
 class Equivalent:
-    """A mutant that changes nothing that could be noticed; `why` says so in a sentence."""
+    """A mutant that changes nothing that could be noticed; `why` says so in a sentence.
+
+    `before` is a pattern, in which `*` stands for anything; `number` -1 for any.
+    """
 
     file: str
     place: str
@@ -119,9 +123,10 @@ class Equivalent:
 
     def is_of(self, mutant: Mutant) -> bool:
         """Whether this is about the mutant."""
-        mine = self.file, self.place, self.before, self.after, self.number
-        its = " ".join(mutant.before.split()), " ".join(mutant.after.split())
-        return mine == (mutant.file, mutant.place, *its, mutant.number)
+        before, after = (" ".join(code.split()) for code in (mutant.before, mutant.after))
+        is_there = (self.file, self.place, self.after) == (mutant.file, mutant.place, after)
+        is_meant = self.number in (-1, mutant.number) and fnmatchcase(before, self.before)
+        return is_there and is_meant
 
 
 def _equivalent() -> tuple[Equivalent, ...]:
