@@ -324,11 +324,11 @@ async def serve(
         )
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             loop.add_signal_handler(number, _end, server)
-        write_address(paths.state, address)
-        on_ready(address)
         if home_place(paths, environ).url:
             node = node_of(hosts, main, partial(_end_soon, loop, server), LOGGER.warning)
             await asyncio.to_thread(node.start)
+        write_address(paths.state, address)
+        on_ready(address)
         gateways = [name for name in main.config.gateways if name in GATEWAYS.by_name]
         async with (
             Scheduler(hosts, main, desk.call, environ),

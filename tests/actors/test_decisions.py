@@ -90,6 +90,54 @@ def test_what_was_stopped_for_a_message_goes_back_with_it() -> None:
     assert e.Requeued(item="m2", why="taken back") in decision.entries
 
 
+@pytest.mark.parametrize(
+    ("said_as", "state", "age", "expected"),
+    [
+        ("interrupt", "running", 1.0, {"ok": True, "stop": "t1"}),
+        ("interrupt", "running", 1_000.0, {"ok": False}),
+        ("interrupt", "pending", 1.0, {"ok": True}),
+        ("interrupt", "done", 1.0, {"ok": False}),
+        ("turn", "running", 1.0, {"ok": False}),
+        ("queue", "pending", 1.0, {"ok": False}),
+    ],
+)
+def test_what_can_be_taken_back(
+    said_as: str, state: str, age: float, expected: dict[str, Any]
+) -> None:
+    """A message that interrupted, for a moment: it waits again, and its own turn is to be stopped."""
+    item = ItemRecord(
+        id="m1", number=1, text="x", said_as=said_as, state=state, turn="t1", taken=10.0
+    )
+    queue = QueueRecord(made=1, number=1, items={"m1": item}, order=("m1",), taken="m1")
+    reply = rearrangement.take_back(queue, 10.0 + age).reply
+    assert {key: reply.get(key) for key in expected} == expected
+
+
+@pytest.mark.parametrize(
+    ("others", "offered"),
+    [
+        (("superseded",), 1),
+        (("interrupted",), 1),
+        (("superseded", "running"), None),
+        (("done",), None),
+    ],
+)
+def test_what_was_stopped_for_it_is_offered_unless_another_runs(
+    others: tuple[str, ...], offered: int | None
+) -> None:
+    """The message that is taken back runs itself, and counts for none of those."""
+    states = (*others, "running")
+    items = {
+        f"m{number}": ItemRecord(
+            id=f"m{number}", number=number, text="x", said_as="interrupt", state=state, taken=1.0
+        )
+        for number, state in enumerate(states, start=1)
+    }
+    newest = f"m{len(states)}"
+    queue = QueueRecord(made=9, number=9, items=items, order=tuple(items), taken=newest)
+    assert rearrangement.take_back(queue, 2.0).reply["offered"] == offered
+
+
 @pytest.mark.parametrize("op", ["steer", "begin_edit"])
 def test_a_steer_is_neither_sent_again_nor_edited_elsewhere(op: Any) -> None:
     """It waits for a boundary of the running turn, and the refusal says so."""

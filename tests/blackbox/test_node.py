@@ -12,6 +12,7 @@ from support.driver import Gate, Place, wait_gone
 from support.fleet import FleetNode, listed, settings, states, until
 from support.model_server import Text, Tools
 from support.postgres_server import PostgresServer
+from support.served import Served
 
 from steersman.journal.postgres import PostgresStore
 from steersman.workflows.home_place import URL
@@ -76,6 +77,22 @@ def test_a_message_has_a_session_run_on_a_node(place: Place, serve, node: Start)
     assert running.ended() == 0
     assert states(place) == {session: "suspended"}
     assert listed(place) == {}
+
+
+def test_a_program_that_serves_the_home_is_a_node(place: Place, serve, kind: str) -> None:
+    """It takes the session to which something is said, and gives it back when it ends."""
+    if kind != "postgres":
+        pytest.skip("a home of one machine has its sessions in the programs of people")
+    serve(Text("Done.", times=0), rest=settings())
+    session = left(place)
+    web = Served(place)
+    sent = place.run("send", session, "second")
+    assert (sent.returncode, sent.stdout) == (0, f"Started as #1 ({session}).\n")
+    [row] = listed(place).values()
+    assert (row["state"], row["pid"], row["sessions"]) == ("active", web.program.pid, 1)
+    until(lambda: place.stored(session)["turns_made"] == 2, "the turn of the message")
+    assert "Traceback" not in web.close()
+    assert states(place) == {session: "suspended"}
 
 
 def test_another_node_takes_over_what_a_killed_one_had(
