@@ -94,7 +94,8 @@ def test_what_was_stopped_for_a_message_goes_back_with_it() -> None:
     ("said_as", "state", "age", "expected"),
     [
         ("interrupt", "running", 1.0, {"ok": True, "stop": "t1"}),
-        ("interrupt", "running", 1_000.0, {"ok": False}),
+        ("interrupt", "running", rearrangement.MOMENT, {"ok": True, "stop": "t1"}),
+        ("interrupt", "running", rearrangement.MOMENT + 0.1, {"ok": False}),
         ("interrupt", "pending", 1.0, {"ok": True}),
         ("interrupt", "done", 1.0, {"ok": False}),
         ("turn", "running", 1.0, {"ok": False}),
