@@ -15,6 +15,7 @@ from types import FrameType
 from ..gateway.commands.own import kill
 from ..gateway.commands.talk import stop
 from ..gateway.events.contract import Event, is_aside
+from ..gateway.first_run import opening_notices
 from ..gateway.interface import ChatHost, ChatSession
 from .chat_options import ChatOptions
 from .following import StartedTurns
@@ -70,9 +71,7 @@ def talk_in_lines(host: ChatHost, open_it: Callable[[], ChatSession], options: C
     host.event_bus.subscribe(watch.hear)
     try:
         conversation = open_it()
-        if host.choice is not None:
-            printer.write(f"{host.choice.line}\n")
-        for notice in (*host.config.notices, *host.notices):
+        for notice in opening_notices(host):
             printer.write(f"{notice}\n")
         printer.write("/help lists the commands. Ctrl-D leaves; everything is saved.\n")
         code = 0

@@ -17,6 +17,7 @@ from prompt_toolkit.application import Application
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.completion import ThreadedCompleter
 
+from ..gateway.first_run import opening_notices
 from ..gateway.interface import ChatHost, ChatSession
 from .chat_options import ChatOptions
 from .printer import forget
@@ -190,8 +191,7 @@ def _greet(host: ChatHost, screen: Screen) -> None:
     if screen.status.mode == "ask":
         screen.status.mode = host.config.permission_mode
     if host.choice is not None:
-        screen.write(f"{host.choice.line}\n")
         screen.status.model = host.choice.name
-    for notice in (*host.config.notices, *host.notices):
+    for notice in opening_notices(host):
         screen.write(f"{notice}\n")
     screen.write("/help lists the commands, ? the keys. Ctrl-D leaves; everything is saved.\n")

@@ -84,7 +84,7 @@ def _this_call(question: QuestionEvent) -> str:
     """Say what `always` without a pattern covers."""
     tool = question["tool"]
     has_text = tool == "shell" or kind_of(tool) in ("read", "edit", "search")
-    return "this very call" if has_text else f"any call of {exposed(tool)}"
+    return "this exact call" if has_text else f"any call of {exposed(tool)}"
 
 
 _ELSEWHERE = {

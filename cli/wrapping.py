@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 from prompt_toolkit.utils import get_cwidth
 
 Piece = tuple[str, str]
 
+_COLUMN = re.compile(r" *\S+(?: \S+)* {2,}(?=\S)")
+"""The first of two columns, and the blanks before the second."""
+
 
 def wrapped(text: str, width: int) -> list[str]:
     """Break a text into rows of at most `width` columns; a row that fits stays as it is.
 
     A word that is wider than a row, or a script without spaces, is broken where the row ends. What
-    is indented goes on with the same indent, if that leaves room.
+    is indented goes on with the same indent, and what has two columns below the second, if that
+    leaves room.
     """
     return [row for line in text.split("\n") for row in _rows(line, width)]
 
@@ -39,6 +44,9 @@ def fitted(text: str, width: int, dots: str = "…") -> str:
 
 def _rows(line: str, width: int) -> list[str]:
     indent = line[: len(line) - len(line.lstrip(" "))]
+    if column := _COLUMN.match(line):
+        hang = " " * get_cwidth(column[0])
+        indent = hang if len(hang) < width // 2 else indent
     indent = indent if len(indent) < width // 2 else ""
     spans = list(_spans(line, width, indent))
     if len(spans) == 1:

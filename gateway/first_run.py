@@ -12,6 +12,7 @@ from ..machines.errors import ConfigError
 from ..ports.tools.permission import Permissions
 from ..ports.tools.sandbox import SandboxPolicy, bubblewrap
 from ..workflows.paths import Paths, write_private
+from .interface import ChatHost
 
 TRIES = (
     ("read", {"path": "."}, "read here"),
@@ -20,6 +21,15 @@ TRIES = (
     ("read", {"path": "/"}, "look outside"),
 )
 """Sample calls; the greeting shows what the permission rules decide about each."""
+WELCOME = "Welcome. Type a task and press Enter; you can type on while the agent works."
+
+
+def opening_notices(host: ChatHost) -> list[str]:
+    """Return what a chat shows at its start: the model, unless the welcome does, and the notices."""
+    notices = [*host.config.notices, *host.notices]
+    if host.choice is None or any(notice.startswith(WELCOME) for notice in notices):
+        return notices
+    return [host.choice.line, *notices]
 
 
 def greeting(
@@ -58,15 +68,15 @@ def screen(
 ) -> str:
     """Return the lines about the model, the folder and the permissions, and how to change each."""
     rows = (
-        ("model", model.removeprefix("model "), "`steersman models list`, --model NAME, [models]"),
+        ("model", model.removeprefix("model "), "/model, --model NAME"),
         ("folder", str(folder), "--cwd DIR"),
-        ("agent", _may(folder, permissions), "[permissions] in the settings, /permissions, --yes"),
+        ("agent", _may(folder, permissions), "/permissions, --yes"),
         ("sandbox", _sandbox(sandbox), "[tools] sandbox"),
-        ("settings", str(paths.config_file), "`steersman config show` has all of them"),
+        ("settings", str(paths.config_file), "`steersman config show`"),
         ("kept in", str(paths.state), "STEERSMAN_HOME"),
     )
     width = max(len(name) for name, _, _ in rows)
-    lines = ["Welcome. This is shown once; brackets show how to change each."]
+    lines = [WELCOME, "This is shown once; brackets show how to change each."]
     lines += [f"  {name:<{width}}  {what} ({change})" for name, what, change in rows]
     lines += [f"Note: {advice}."] if advice else []
     lines.append("`steersman tour` shows in a minute what the keys do.")

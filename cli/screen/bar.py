@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from prompt_toolkit.utils import get_cwidth
 
 from ...gateway.events.contract import QueueItem
@@ -12,15 +14,57 @@ from .status import GoalStatus, Status
 
 LONGEST_NAME = 16
 """Columns of a sender's name."""
+YIELDING = 5
+"""The parts from this number on make room for a key: the names, what is offered, the window's fill."""
+GAP = 2
+"""Minimum number of columns between the status and the keys."""
 
 
-def bar(status: Status, now: float, width: int, appearance: Appearance, asks: int = 0) -> str:
-    """Return one row of at most `width` columns; `asks` is the number of open questions."""
-    parts = _parts(status, now, asks)
+def bar(
+    status: Status,
+    now: float,
+    width: int,
+    appearance: Appearance,
+    asks: int = 0,
+    hints: Sequence[str] = (),
+) -> str:
+    """Return one row of at most `width` columns; `asks` is the number of open questions.
+
+    `hints` are keys, the most useful first; those that fit stand at the right edge. The least
+    important parts make room for the first.
+    """
     between = appearance.plain(" · ")
-    while len(parts) > 1 and get_cwidth(between.join(text for _, text in parts)) > width:
-        parts.remove(max(parts, key=lambda part: part[0]))
-    return fitted(between.join(text for _, text in parts), width, appearance.sign("…"))
+    parts = _parts(status, now, asks)
+    least = GAP + get_cwidth(hints[0]) if hints else 0
+    while len(parts) > 1 and _width(parts, between) + least > width:
+        last = max(parts, key=lambda part: part[0])
+        if last[0] < YIELDING and _width(parts, between) <= width:
+            break
+        parts.remove(last)
+    text = fitted(between.join(text for _, text in parts), width, appearance.sign("…"))
+    room = width - get_cwidth(text)
+    shown = list(hints)
+    while shown and get_cwidth(between.join(shown)) + GAP > room:
+        shown.pop()
+    return text + between.join(shown).rjust(room) if shown else text
+
+
+def _width(parts: list[tuple[int, str]], between: str) -> int:
+    return get_cwidth(between.join(text for _, text in parts))
+
+
+def key_hints(status: Status, asks: int, *, is_empty: bool, stop: str = "Esc") -> list[str]:
+    """Return what keys do now, the most useful first; a card shows its own.
+
+    `is_empty` is whether nothing is typed, `stop` the key that stops a turn.
+    """
+    if asks:
+        return []
+    if not is_empty:
+        return ["Tab queues it", "Alt-Enter steers"] if status.is_busy else []
+    if status.can_stop:
+        return [] if status.is_stopping else [f"{stop} stops"]
+    return ["? keys", "/ commands"]
 
 
 def duration(seconds: float) -> str:

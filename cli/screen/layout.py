@@ -143,7 +143,13 @@ def make_app(
         get_line_prefix=_sign,
     )
     above = FormattedTextControl(screen.above)
-    below = FormattedTextControl(screen.below)
+    below = FormattedTextControl(
+        lambda: screen.below(
+            is_empty=not buffer.text,
+            has_menu=buffer.complete_state is not None,
+            stop="Ctrl-C" if is_vi else "Esc",
+        )
+    )
     has_above = Condition(lambda: bool(screen.above()))
     is_tall = Condition(lambda: screen.canvas.lines >= FRAMED)
     rule = screen.appearance.sign("─")

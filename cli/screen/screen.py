@@ -15,7 +15,7 @@ from ..question import Questions
 from ..wrapping import wrapped
 from .appearance import DIM, Appearance, Row, drawable
 from .attention import Attention
-from .bar import bar
+from .bar import bar, key_hints
 from .canvas import Canvas
 from .card import GUARD, Card, settled_line
 from .status import Status
@@ -129,11 +129,21 @@ class Screen:
             pieces += [*((drawable(style), audited(text)) for style, text in row), ("", "\n")]
         return pieces[:-1]
 
-    def below(self) -> StyleAndTextTuples:
-        """Return the bar."""
+    def below(
+        self, *, is_empty: bool = True, has_menu: bool = False, stop: str = "Esc"
+    ) -> StyleAndTextTuples:
+        """Return the bar; `is_empty`, `stop`: see `key_hints`. A menu and a note show other keys."""
         with self._lock:
             asks = len(self.questions.all)
-            text = bar(self.status, time.monotonic(), self._width(), self.appearance, asks)
+            hints = key_hints(self.status, asks, is_empty=is_empty, stop=stop)
+            text = bar(
+                self.status,
+                time.monotonic(),
+                self._width(),
+                self.appearance,
+                asks,
+                [] if has_menu or self.note() else hints,
+            )
         return [(DIM, audited(text))]
 
     def question_ids(self) -> list[str]:

@@ -28,6 +28,8 @@ from .markdown import Stream
 _GAP = re.compile(r"\[… [\d,]+ (?:byte|character)s? left out")
 """The line that stands for what a tool, or its event, has left out: how many lines is not known."""
 
+NARROW = 20
+"""Columns for a call and its result up to which the call alone is shown."""
 DIFF_ROWS = 12
 """Rows of a diff that are shown without being asked for."""
 UNFOLDED_ROWS = 400
@@ -67,7 +69,9 @@ def ended_rows(
     result = _result(end, is_good)
     arrow = look.plain(" → ") if result else ""
     room = width - get_cwidth("".join(text for _, text in row) + tail + arrow) - 1
-    least = max(room // 2, room - get_cwidth(result)) if room > 20 else room
+    if result and not is_good and room <= NARROW:  # why it failed matters more than how long
+        room, tail = room + get_cwidth(tail), ""
+    least = max(room // 2, room - get_cwidth(result)) if room > NARROW else room
     subject = fitted(_subject(call), max(4, least), look.sign("…"))
     row.append(("", f" {subject}" if subject else ""))
     if result and (left := room - get_cwidth(subject)) > 5:
@@ -126,8 +130,10 @@ def _middle_out(lines: list[str], size: int, most: int, look: Appearance) -> lis
 
 
 def _subject(call: ToolCallView) -> str:
-    """Return what a call is about: the file, for tools that change one."""
+    """Return what a call is about: the file, for tools that change one, and a command itself."""
     arguments = call["arguments"]
+    if call["tool"] == "shell" and "command" in arguments:
+        return brief({"command": arguments["command"]})
     if call["tool"] in ("edit", "write") and "path" in arguments:
         return exposed(" ".join(str(arguments["path"]).split()))
     return brief(arguments)

@@ -96,7 +96,8 @@ class ServerErrorText(Value):
             case 401 | 403:
                 return self._key_hint()
             case 404 if "model" in lower:
-                return f"the server does not know the model `{self.model}`: correct `model`"
+                known = f"the server does not know the model `{self.model}`"
+                return f"{known}: correct `model`, or choose another with `/model`"
             case 404:
                 return f"no such path: check `base_url`, it usually {self.base}"
             case 400 | 422:
@@ -104,7 +105,7 @@ class ServerErrorText(Value):
             case 300 | 301 | 302 | 303 | 307 | 308:
                 return "the server has moved: correct `base_url`"
             case _:
-                return "try again later, or choose another model with `--model`"
+                return "try again later, or choose another model with `/model` or `--model`"
 
     def _key_hint(self) -> str:
         if self.key_env and self.key:
@@ -193,7 +194,7 @@ class ServerErrorText(Value):
         """Report an answer, or a part of one, of more bytes than are read."""
         return ServerFault(
             f"{self.place} sent {what} of more than {limit:,} bytes: the call was ended",
-            "set `max_tokens` for this model, or choose another model with `--model`",
+            "set `max_tokens` for this model, or choose another model with `/model` or `--model`",
         )
 
     def refused(self, came: str) -> ServerFault:

@@ -104,7 +104,7 @@ def _too_long(fault: ServerFault, pause: float) -> ServerFault:
     wait = f"{pause / 60:.0f} minutes" if pause > 90 else f"{pause:.0f} seconds"
     return ServerFault(
         f"{fault.message} (it wants to be asked again in {wait}, which is too long to wait)",
-        f"try again in {wait}, or choose another model with `--model`",
+        f"try again in {wait}, or choose another model with `/model` or `--model`",
         retry_after=fault.retry_after,
     )
 

@@ -32,7 +32,9 @@ def test_the_first_chat_says_what_it_is_and_the_next_is_brief(place: Place, serv
         try:
             terminal.wait("/help lists the commands")
             shown = terminal.shown()
-            assert ("Welcome. This is shown once" in shown) is is_first
+            assert ("Welcome. Type a task and press Enter" in shown) is is_first
+            assert ("This is shown once" in shown) is is_first
+            assert shown.count("(test-model at ") == 1
             words = " ".join(shown.split())
             assert "may read here; asks to write here, run commands and look outside" in words
             for name in ("model", "folder", "sandbox", "settings", "kept in"):

@@ -15,6 +15,9 @@ from steersman.cli.wrapping import wrapped
         ("one\ntwo three", 5, ["one", "two", "three"]),
         ("aaaaaaaaaaaa bb", 5, ["aaaaa", "aaaaa", "aa bb"]),
         ("    indented words go on", 16, ["    indented", "    words go on"]),
+        ("k  some words go on", 14, ["k  some words", "   go on"]),
+        ("  key  and words go on", 16, ["  key  and words", "       go on"]),
+        ("a wide column  words", 14, ["a wide column", "words"]),
         ("全角文字がある", 6, ["全角文", "字があ", "る"]),
     ],
 )

@@ -12,7 +12,7 @@ from prompt_toolkit.layout.screen import Char, Screen
 from prompt_toolkit.utils import get_cwidth
 
 from steersman.cli.screen.appearance import Appearance, Row, link_style
-from steersman.cli.screen.bar import bar, duration
+from steersman.cli.screen.bar import bar, duration, key_hints
 from steersman.cli.screen.card import card_rows, replacing
 from steersman.cli.screen.highlight import LOADER, Highlighter
 from steersman.cli.screen.history import InputHistory
@@ -373,6 +373,63 @@ def test_the_bar_is_never_wider_than_the_terminal(width: int) -> None:
     if width >= 40:
         assert text.startswith("working 12 s (file 12/50)") or "(file 12/50)" in text
         assert "1 question" in text
+
+
+def test_a_narrow_row_says_why_a_call_failed() -> None:
+    """Duration and size give way to the exit code; a limit of time is no part of the command."""
+    arguments = {"command": "npm test -- --watch=false --run src/deep", "timeout": 600}
+    call: Any = {"call": "t1.s1.c1", "tool": "shell", "arguments": arguments}
+    end: Any = {"call": "t1.s1.c1", "tool": "shell", "status": "failed", "exit_code": 127}
+    end |= {"output": "sh: npm: not found\n", "bytes": 471, "lines": 1}
+    (row,) = text_of(ended_rows(call, end, 1.2, 39, LOOK))
+    assert row == "✗ shell npm test -- -… → exit 127: sh:…"
+    wide = text_of(ended_rows(call, end, 1.2, 200, LOOK))[0]
+    assert "src/deep → exit 127" in wide
+    assert "600" not in wide
+
+
+@pytest.mark.parametrize(
+    ("is_busy", "is_empty", "asks", "wide", "narrow"),
+    [
+        (False, True, 0, "? keys · / commands", "? keys"),
+        (False, False, 0, "", ""),
+        (True, True, 0, "Esc stops", "Esc stops"),
+        (True, False, 0, "Tab queues it · Alt-Enter steers", "Tab queues it"),
+        (True, True, 1, "", ""),
+    ],
+)
+def test_the_bar_ends_with_what_the_keys_do_now(
+    is_busy: bool, is_empty: bool, asks: int, wide: str, narrow: str
+) -> None:
+    """As many keys as fit stand at the right edge, and what the session does stays."""
+    status = Status(agent="assistant", model="main")
+    if is_busy:
+        status.hear({"type": "turn_started"}, 0.0)  # type: ignore[typeddict-item]
+    hints = key_hints(status, asks, is_empty=is_empty)
+    for width, keys in ((79, wide), (39, narrow)):
+        does = "working 3 s" if is_busy else "idle"
+        shown = bar(status, 3.0, width, LOOK, asks, hints)
+        assert does in shown
+        if keys:
+            assert (shown.endswith(f"  {keys}"), get_cwidth(shown)) == (True, width)
+        else:
+            assert shown == bar(status, 3.0, width, LOOK, asks)
+
+
+def test_the_status_comes_before_the_keys() -> None:
+    """Names and the window's fill make room for a key; a queue and a goal do not."""
+    text = bar(busy_status(), 12.0, 100, LOOK, hints=["Esc stops"])
+    assert text.startswith("working 12 s (file 12/50) · 1 waiting · 3 held")
+    assert re.search(r"goal 3/20 +Esc stops$", text)
+    assert bar(busy_status(), 12.0, 90, LOOK, hints=["Esc stops"]).endswith("goal 3/20")
+
+
+def test_a_card_names_what_is_not_the_command_itself() -> None:
+    """A number is shown with the name of its argument, below the command."""
+    arguments = {"timeout": 600, "command": "npm test"}
+    question = {"id": "q-1", "session": "s1", "tool": "shell", "arguments": arguments}
+    rows = card_rows(question, 1, "", 60, LOOK)  # type: ignore[arg-type]
+    assert text_of(rows)[1:3] == ["▌   npm test", "▌   timeout: 600"]
 
 
 @pytest.mark.parametrize(
