@@ -149,6 +149,51 @@ def test_the_first_message_of_a_goal_waits_behind_what_waits() -> None:
     assert behind == replace(expected, number=7, position=2)
 
 
+@pytest.mark.parametrize(
+    ("items", "order", "state", "expected"),
+    [
+        ((), {}, "open", "queued"),
+        ((), {}, "held", "queued past the hold"),
+        ((), {}, "closed", "nothing"),
+        ((), {"goal": "g2"}, "open", "nothing"),
+        ((), {"after": "t1"}, "open", "queued"),
+        ((), {"after": "t7"}, "open", "nothing"),
+        ((("turn", "running", ""),), {}, "open", "nothing"),
+        ((("turn", "running", ""),), {"is_first": True}, "open", "queued"),
+        ((("queue", "pending", ""),), {}, "open", "nothing"),
+        ((("queue", "pending", ""),), {"is_first": True}, "open", "queued"),
+        ((("goal", "pending", "g1"),), {"is_first": True}, "open", "nothing"),
+        ((("goal", "running", "g1"),), {"is_first": True}, "open", "nothing"),
+        ((("goal", "interrupted", "g1"),), {}, "open", "m1 withdrawn, queued"),
+    ],
+)
+def test_a_message_that_continues_a_goal_waits_for_those_of_people(
+    items: tuple[tuple[str, str, str], ...], order: dict[str, Any], state: str, expected: str
+) -> None:
+    """It is queued when nothing else runs or waits; the first of a goal waits in the queue."""
+    made = program()
+    run(made)
+    made.say(SetGoal(text="all is done"))
+    run(made, has(made, e.GoalSet))
+    record = copy(made.record)
+    known = {
+        f"m{number}": ItemRecord(
+            id=f"m{number}", number=number, text="x", said_as=said_as, state=its_state, goal=goal
+        )
+        for number, (said_as, its_state, goal) in enumerate(items, start=1)
+    }
+    record.queue = QueueRecord(made=4, number=4, items=known, order=tuple(known), state=state)
+    message = GoalMessage(**{"goal": "g1", "text": "go", **order})
+    said = list[str]()
+    for entry in queueing.enqueue_goal(record, message, made.environment).entries:
+        if isinstance(entry, e.Withdrawn):
+            said.append(f"{entry.item} withdrawn")
+        else:
+            assert isinstance(entry, e.Queued)
+            said.append("queued past the hold" if entry.past_hold else "queued")
+    assert (", ".join(said) or "nothing") == expected
+
+
 def test_a_turn_that_delegated_may_have_changed_something() -> None:
     """What its subagents did to the files is not known to it; a turn that only looked changed nothing."""
     for tool, may_have in (("read", False), ("write", True), ("delegate", True)):
