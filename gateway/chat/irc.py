@@ -18,8 +18,7 @@ from irctokens.line import Line
 from ...machines.errors import ConfigError, SteersmanError
 from .irc_connection import IrcAccess, IrcConnection, washed
 from .irc_history import IrcHistory
-from .irc_inbox import IrcInbox
-from .irc_reader import IrcIds, IrcReader
+from .irc_reader import IrcIds, IrcInbox, IrcReader
 from .irc_room import NEVER_JOINED, NOT_JOINED, IrcRooms
 from .irc_sender import CONFIRM_SECONDS, PREFIX_BYTES, IrcPace, IrcSender
 from .irc_settings import IrcSettings

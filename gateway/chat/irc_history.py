@@ -8,9 +8,7 @@ from datetime import datetime, timedelta
 from irctokens.line import Line
 
 from .irc_connection import IrcConnection
-from .irc_inbox import IrcInbox
-from .irc_line import moment, stamp
-from .irc_reader import IrcReader
+from .irc_reader import IrcInbox, IrcReader, moment, stamp
 from .irc_room import IrcHeard, IrcRoom, IrcRooms
 from .platform import Gap
 

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from irctokens.line import Line
 
 from .irc_connection import IrcConnection, washed
-from .irc_line import refuses, seconds
-from .irc_reader import OWN_ID, IrcIds, IrcReader
+from .irc_reader import OWN_ID, IrcIds, IrcReader, refuses, seconds
 from .platform import NotSent, Outgoing
 
 CONFIRM_SECONDS = 30.0  # a connection that does not confirm a line by then is dead

@@ -1,12 +1,92 @@
-"""Writes texts as messages for one room, within the limits of its platform."""
+"""Writes texts as messages for one room: cut into parts that its platform takes, and safe to send."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Literal
 
+from ..terminal import clean
 from .book import Letter, Subject
-from .parts import parts
 from .platform import Outgoing, PlatformLimits
+
+# A text in parts ----------------------------------------------------------------------------------
+
+
+FENCE = "```"
+_LEAST = 20
+"""Characters of a part at the least, whatever the limits say."""
+
+
+def parts(text: str, limits: PlatformLimits) -> list[str]:
+    """Cut a text into parts within the limits, at line ends and spaces where there are any.
+
+    A block of code that is cut ends in its part and begins again in the next. What would act on a
+    terminal is removed. On a platform of single lines each line is a part.
+    """
+    text = clean(text).strip("\n")
+    if limits.lines == 1:
+        lines = (line.rstrip() for line in text.split("\n"))
+        return [part for line in lines if line.strip() for part in _folded(line, limits)]
+    found: list[str] = []
+    block: list[str] = []
+    fence = ""
+    for line in _short_lines(text, limits):
+        grown = [*block, line]
+        if block and not _fits("\n".join([*grown, FENCE]), limits):
+            found.append("\n".join([*block, FENCE] if fence else block))
+            block = [fence] if fence else []
+            grown = [*block, line]
+        block = grown
+        if line.lstrip().startswith(FENCE):
+            fence = "" if fence else line.strip()
+    if block:
+        found.append("\n".join(block))
+    return [part for part in found if part.strip()]
+
+
+def _short_lines(text: str, limits: PlatformLimits) -> Iterator[str]:
+    """Yield the lines of a text, each short enough to stand in a part with a fence around it."""
+    for line in text.split("\n"):
+        if _fits(f"{FENCE}\n{line}\n{FENCE}", limits) or not line:
+            yield line
+        else:
+            yield from _folded(line, limits, room=len(FENCE) * 2 + 40)
+
+
+def _folded(line: str, limits: PlatformLimits, room: int = 0) -> list[str]:
+    """Cut one line at spaces, or anywhere, so that each piece fits with `room` characters to spare."""
+    pieces: list[str] = []
+    while line and not _fits(line, limits, room):
+        end = _longest(line, limits, room)
+        space = line.rfind(" ", end // 2, end)
+        cut = space if space > 0 else end
+        pieces.append(line[:cut].rstrip())
+        line = line[cut:].lstrip(" ")
+    return [*pieces, line] if line else pieces
+
+
+def _longest(line: str, limits: PlatformLimits, room: int) -> int:
+    """Return how many characters of a line fit, one at the least."""
+    low, high = 1, len(line)
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if _fits(line[:middle], limits, room) else (low, middle - 1)
+    return low
+
+
+def _fits(text: str, limits: PlatformLimits, room: int = 0) -> bool:
+    """Whether a text is within the limits; characters beyond the basic plane count twice."""
+    most, most_bytes = limits.characters, limits.bytes
+    if limits.lines and text.count("\n") >= limits.lines:
+        return False
+    units = len(text) + sum(sign > "\uffff" for sign in text)
+    return (not most or units <= max(most - room, _LEAST)) and (
+        not most_bytes or len(text.encode()) <= max(most_bytes - room, _LEAST)
+    )
+
+
+# Messages of one room -----------------------------------------------------------------------------
+
 
 MORE = "more"
 """The command of a room that says the next part of a text that was cut."""

@@ -34,11 +34,17 @@ from nio import (  # pyright: ignore[reportMissingTypeStubs]
 from ...machines.errors import ConfigError, SteersmanError
 from ...machines.value import Value
 from .matrix_connection import REQUEST, MatrixRefusal, ask, fetch, log_out
-from .matrix_content import LARGEST_TEXT, change_content, message_content, reactions
-from .matrix_events import Event, one_line, table
+from .matrix_events import (
+    LARGEST_TEXT,
+    Event,
+    change_content,
+    message_content,
+    one_line,
+    reactions,
+    table,
+)
 from .matrix_link import FIRST_PAUSE, LONGEST_PAUSE, MatrixLink
-from .matrix_reader import TYPES, MatrixReader, local_name
-from .matrix_rooms import MatrixRooms
+from .matrix_reader import TYPES, MatrixReader, MatrixRooms, local_name
 from .matrix_settings import MatrixSettings
 from .platform import Inbound, Memory, NotSent, Outgoing, PlatformLimits
 from .platform_parts import pauses

@@ -10,8 +10,7 @@ from nio import AsyncClient, RoomSendResponse  # pyright: ignore[reportMissingTy
 
 from ...machines.errors import ConfigError
 from .matrix_connection import REQUEST, MatrixRefusal, ask, connect, log_in
-from .matrix_content import message_content
-from .matrix_events import one_line
+from .matrix_events import message_content, one_line
 from .matrix_settings import MatrixSettings
 from .platform import NotSent, Outgoing
 from .platform_parts import BackgroundTasks, Contact, pauses, secret

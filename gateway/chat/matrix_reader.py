@@ -1,7 +1,9 @@
-"""Reads events of Matrix as what people do in the rooms."""
+"""The rooms of a Matrix gateway, and its events as what people do there."""
 
 from __future__ import annotations
 
+import json
+import re
 from contextlib import suppress
 from typing import Any, cast
 
@@ -13,14 +15,15 @@ from nio import (  # pyright: ignore[reportMissingTypeStubs]
     RoomMessagesResponse,
 )
 
+from ...machines.errors import ConfigError
 from ...machines.value import Value
 from .matrix_connection import MatrixRefusal, ask, fetch
-from .matrix_content import bare
 from .matrix_events import (
     CHOICES,
     LARGEST_FILE,
     Event,
     MatrixFile,
+    bare,
     is_entry,
     one_line,
     plain,
@@ -29,9 +32,74 @@ from .matrix_events import (
     word,
 )
 from .matrix_link import MatrixLink
-from .matrix_rooms import MatrixRooms
-from .platform import Chosen, Gap, Inbound, Removed, Said, SentFile
+from .platform import Chosen, Gap, Inbound, Memory, NotSent, Removed, Said, SentFile
 from .platform_parts import Recent
+
+# The rooms ----------------------------------------------------------------------------------------
+
+
+_MOST_DIRECT = 100  # rooms
+
+
+class MatrixRooms:
+    """Rooms by their configured names (an alias, or the id) and by their ids."""
+
+    def __init__(self, names: tuple[str, ...]) -> None:
+        for name in names:
+            if not re.fullmatch(r"#[^\s:]+:\S+|!\S+", name):
+                hint = "Use `#name:example.org`, or the room's id, `!…`."
+                raise ConfigError(f"`{one_line(name)}` is no alias or id of a Matrix room", hint)
+        self.names = names
+        self.direct: list[str] = []  # room ids, as remembered
+        self._ids: dict[str, str] = {}  # name -> room id
+        self._names: dict[str, str] = {}  # room id -> name
+
+    def recall(self, memory: Memory, joined: set[str]) -> None:
+        """Take over the private rooms that were remembered, if the account is still in them."""
+        word = memory.get("direct")
+        known = [str(each) for each in cast("list[object]", json.loads(word))] if word else []
+        self.direct = [room for room in known if room in joined]
+
+    def place(self, name: str, room_id: str) -> None:
+        """Note the id of a configured room. Raises `ConfigError` if another one has it."""
+        if self._names.get(room_id, name) != name:
+            raise ConfigError(f"{name} and {self._names[room_id]} are the same room")
+        self._ids[name], self._names[room_id] = room_id, name
+
+    @property
+    def ids(self) -> list[str]:
+        """The ids of the configured rooms that are known."""
+        return list(self._names)
+
+    def name(self, room_id: str) -> str:
+        """Return the name that people know a room by, empty if it is none of ours."""
+        return self._names.get(room_id) or (room_id if room_id in self.direct else "")
+
+    def id(self, name: str) -> str:
+        """Return the id of a room. Raises `NotSent` if the account is not in it."""
+        room_id = self._ids.get(name) or (name if name in self.direct else "")
+        if not room_id:
+            raise NotSent(f"the account is not in {one_line(name)}")
+        return room_id
+
+    async def add_direct(self, room_id: str, memory: Memory) -> bool:
+        """Remember a private room; false if there are too many."""
+        if room_id not in self.direct:
+            if len(self.direct) >= _MOST_DIRECT:
+                return False
+            self.direct.append(room_id)
+            await memory.put("direct", json.dumps(self.direct))
+        return True
+
+    async def forget_direct(self, room_id: str, memory: Memory) -> None:
+        """Forget a private room."""
+        if room_id in self.direct:
+            self.direct.remove(room_id)
+            await memory.put("direct", json.dumps(self.direct))
+
+
+# What people do in them ---------------------------------------------------------------------------
+
 
 TYPES = [
     "m.room.message",

@@ -34,17 +34,19 @@ from ...machines.errors import ConfigError
 from ..terminal import clean
 from .platform import Gap, Inbound, Memory, NotSent, Outgoing, PlatformLimits
 from .platform_parts import pauses
-from .telegram_chats import TelegramChats
 from .telegram_client import (
     FIRST_PAUSE,
     LONGEST_PAUSE,
+    UNREADABLE,
     Closed,
+    Flooded,
     TelegramClient,
+    UnknownOutcome,
+    Unreached,
     bad_token,
     said_by,
 )
-from .telegram_reader import TelegramReader, sender_of, title_of
-from .telegram_request import UNREADABLE, Flooded, UnknownOutcome, Unreached
+from .telegram_reader import TelegramChats, TelegramReader, sender_of, title_of
 from .telegram_settings import TelegramSettings
 from .telegram_text import TelegramSpan, compose, one_line
 
