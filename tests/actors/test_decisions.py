@@ -139,6 +139,18 @@ def test_what_was_stopped_for_it_is_offered_unless_another_runs(
     assert rearrangement.take_back(queue, 2.0).reply["offered"] == offered
 
 
+def test_a_steer_that_is_taken_back_offers_no_turn() -> None:
+    """It stopped none; what another message replaced stays as it is."""
+    before = ItemRecord(id="m1", number=1, text="x", said_as="turn", state="superseded")
+    steer = ItemRecord(id="m2", number=2, text="y", said_as="steer", for_turn="t2", taken=1.0)
+    queue = QueueRecord(
+        made=2, number=2, items={"m1": before, "m2": steer}, order=("m1", "m2"), taken="m2"
+    )
+    decision = rearrangement.take_back(queue, 2.0)
+    assert (decision.reply["ok"], decision.reply["offered"]) == (True, None)
+    assert [entry.item for entry in decision.entries if isinstance(entry, e.Requeued)] == ["m2"]
+
+
 @pytest.mark.parametrize("op", ["steer", "begin_edit"])
 def test_a_steer_is_neither_sent_again_nor_edited_elsewhere(op: Any) -> None:
     """It waits for a boundary of the running turn, and the refusal says so."""

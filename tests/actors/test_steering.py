@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from simulation.single import TALK, TOOLS, entries, performed, program, run, say
 
+from steersman.actors.decisions import routing
 from steersman.journal import entries as e
 from steersman.machines.disposition import Intent
 from steersman.machines.effects import CallModel, CancelModel, StopTool
@@ -148,6 +149,14 @@ def test_a_second_interrupt_is_now(second: Message) -> None:
     assert (first.state, last.state) == ("overtaken", "stopped")
 
 
+def offered(made: SimulatedProgram) -> int | None:
+    """Return the number of the message that would be offered again if the last stop were taken back."""
+    reply = routing.take_back(made.record, made.timeline.now, made.environment).reply
+    assert reply["ok"] is True
+    number: int | None = reply["offered"]
+    return number
+
+
 @pytest.mark.parametrize("says_more", [False, True])
 def test_what_is_taken_back_in_time_stops_nothing(says_more: bool) -> None:
     """Undo calls a planned stop off while its tool still runs: the turn goes on, the message waits."""
@@ -157,6 +166,8 @@ def test_what_is_taken_back_in_time_stops_nothing(says_more: bool) -> None:
     )
     made.say(more if says_more else WORD)
     run(made, lambda: bool(entries(made, e.InterruptPlanned)))
+    if not says_more:
+        assert offered(made) is None
     made.say(TakeBack())
     run(
         made,
@@ -175,6 +186,7 @@ def test_undo_after_the_tool_has_ended_offers_the_turn() -> None:
     made = at_a_tool()
     made.say(WORD)
     run(made)
+    assert offered(made) == 1
     made.say(TakeBack())
     run(made)
     assert not entries(made, e.InterruptCalledOff)
