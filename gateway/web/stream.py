@@ -207,11 +207,12 @@ class SessionStream:
         return self._hosts.owner(self._session)
 
     def _has_moved(self, owner: Owner | None) -> bool:
-        """Whether another process has the session now, or had it while this stream was not connected."""
+        """Whether another process has the session now, or the journal has entries that nothing told of."""
         if self._hosts.find(self._session) is not None:
             return owner is not None
+        is_silent = owner is None or not owner.is_here
         return self._owner() != owner or (
-            owner is None and self._hosts.row(self._session).seq > self.after
+            is_silent and self._hosts.row(self._session).seq > self.after
         )
 
     def _follow(self, owner: Owner | None, feed: StreamFeed) -> Callable[[], None]:
@@ -220,6 +221,8 @@ class SessionStream:
         return self._follow_elsewhere(owner, feed)
 
     def _follow_elsewhere(self, owner: Owner, feed: StreamFeed) -> Callable[[], None]:
+        if not owner.is_here:  # from another machine only the journal tells
+            return lambda: None
         try:
             remote = Remote.connect(self._hosts.paths.state, self._session, owner)
         except SteersmanError:

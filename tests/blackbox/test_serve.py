@@ -11,10 +11,12 @@ from contextlib import ExitStack
 
 import pytest
 from blackbox.terminal import Terminal
-from support.driver import COMMAND, WAIT, Chat, Gate, Place, wait_gone
+from support.driver import COMMAND, FROM_ELSEWHERE, WAIT, Chat, Gate, Place, wait_gone
 from support.model_server import Text, Tools
 from support.patience import seconds
 from support.served import Follower, Served
+
+from steersman.workflows.home_place import URL
 
 Start = Callable[..., Served]
 
@@ -191,6 +193,29 @@ def test_a_session_of_another_program_is_reached_too(place: Place, serve, served
     again = web.ask("POST", f"sessions/{chat.session}/messages", {"text": "taken up"})
     assert again.status == 202, again
     assert web.ask("GET", f"sessions/{chat.session}").data["open"] == "here"
+
+
+def test_a_session_of_another_machine_is_reached_too(
+    place: Place, serve, served: Start, postgres_url: str
+) -> None:
+    """Its stream follows the journal, with whole answers; what is said goes through the mailbox."""
+    place.environ[URL] = postgres_url
+    serve(Text("Hello.", times=0))
+    chat = place.chat()
+    chat.send("first")
+    ended = chat.wait("turn_ended")
+    place.command = FROM_ELSEWHERE
+    web = served()
+    said = web.ask("POST", f"sessions/{chat.session}/messages", {"text": "from afar"})
+    assert said.status == 202, said
+    accepted = chat.wait("accepted", text="from afar")
+    assert accepted["user"].startswith("test")
+    turns = web.until(chat.session, "turn_ended", after=ended["seq"])
+    assert [event["text"] for event in turns if event["type"] == "answer"] == ["Hello."]
+    chat.send("second")
+    later = web.until(chat.session, "turn_ended", after=turns[-1]["seq"])
+    assert "second" in [event["text"] for event in later if event["type"] == "accepted"]
+    assert chat.close() == 0
 
 
 @pytest.mark.checks_data("serve status", "serve stop")

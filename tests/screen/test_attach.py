@@ -1,6 +1,5 @@
 """A second person's terminal on a session that runs elsewhere: at the prompt, and in plain lines."""
 
-import sys
 from contextlib import closing
 from io import StringIO
 
@@ -10,7 +9,7 @@ from prompt_toolkit.data_structures import Size
 from stories.agent import call, says, uses
 from stories.stage import Stage
 from stories.terminal import Terminal
-from support.driver import COMMAND, WAIT, Gate
+from support.driver import COMMAND, FROM_ELSEWHERE, WAIT, Gate
 from support.model_server import Text
 from support.patience import seconds
 
@@ -27,14 +26,6 @@ from steersman.machines.classification import Keywords
 from steersman.workflows.home_place import URL
 
 WISH = "count the stars"
-ELSEWHERE = """
-import os, sys
-system = os.uname()
-os.uname = lambda: os.uname_result((system.sysname, "elsewhere", *system[2:]))
-from steersman.cli.main import main
-sys.exit(main())
-"""
-"""The program, in which everything else is on another machine."""
 
 
 @pytest.fixture
@@ -121,7 +112,7 @@ def test_attach_takes_part_from_another_machine(
     chat = stage.place.chat("--yes")
     chat.send(WISH)
     gate.wait()
-    command = (sys.executable, "-c", ELSEWHERE, "attach", chat.session, "--user", "ann")
+    command = (*FROM_ELSEWHERE, "attach", chat.session, "--user", "ann")
     ann = Terminal(command, stage.place.folder, stage.place.environ, (80, 24))
     stage.terminals.append(ann)
     ann.shows("Each answer comes here when it is whole")

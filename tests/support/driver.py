@@ -20,6 +20,7 @@ from support.patience import seconds
 
 __all__ = [
     "COMMAND",
+    "FROM_ELSEWHERE",
     "WAIT",
     "Chat",
     "Event",
@@ -39,6 +40,19 @@ WAIT = 30.0
 
 _SCRIPT = Path(sys.executable).with_name("steersman")
 COMMAND = (str(_SCRIPT),) if _SCRIPT.exists() else (sys.executable, "-m", "steersman")
+
+FROM_ELSEWHERE = (
+    sys.executable,
+    "-c",
+    """
+import os, sys
+system = os.uname()
+os.uname = lambda: os.uname_result((system.sysname, "elsewhere", *system[2:]))
+from steersman.cli.main import main
+sys.exit(main())
+""",
+)
+"""The program on a machine of another name: all others are on another machine for it, and it for them."""
 
 
 class Place:
