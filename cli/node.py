@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import signal
-import threading
 import time
-from contextlib import closing
+from contextlib import closing, suppress
+from functools import partial
 from pathlib import Path
+from queue import Empty, SimpleQueue
 from typing import Any
 
 from ..gateway.formats import age, iso
@@ -22,14 +23,16 @@ from ..workflows.paths import Paths
 from .output import show, show_document, show_table, warn
 from .stored import stored
 
+LOOK_UP = 1.0
+"""Seconds after which a node looks whether a signal has come that did not wake it."""
 _HEAD = ("NODE", "STATE", "PLACE", "HOST", "PID", "SESSIONS", "CAPACITY", "LAST BEAT")
 
 
 def run_node(capacity: int, place: str) -> int:
     """Take sessions until a signal, or until the node was drained. Raises `SteersmanError`."""
-    paths, over = Paths.of(os.environ), threading.Event()
+    paths, over = Paths.of(os.environ), SimpleQueue[None]()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, lambda number, frame: over.set())
+        signal.signal(number, lambda number, frame: over.put(None))
     wanted = {"node.place": place, "node.capacity": capacity}
     given = {key: value for key, value in wanted.items() if value}
     launch = LaunchOptions(can_ask=True)
@@ -37,15 +40,22 @@ def run_node(capacity: int, place: str) -> int:
     node: Node | None = None
     try:
         main = hosts.of_folder(Path.home())
-        node = node_of(hosts, main, over.set, warn)
+        node = node_of(hosts, main, partial(over.put, None), warn)
         node.start()
         show(f"node {node.name} takes sessions of {node.place}")
-        over.wait()
+        _wait(over)
     finally:
         if node is not None:
             node.end()
         hosts.close()
     return 0
+
+
+def _wait(over: SimpleQueue[None]) -> None:
+    """Wait for an item. A signal that comes with SIGCONT may reach another thread: this one looks up."""
+    while True:
+        with suppress(Empty):
+            return over.get(timeout=LOOK_UP)
 
 
 def list_nodes(*, as_json: bool) -> int:

@@ -47,6 +47,23 @@ def host_name() -> str:
     return os.uname().nodename
 
 
+def is_running(pid: int) -> bool:
+    """Whether a process of this host has not ended; one that a signal has stopped has not."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return file.read().rpartition(b")")[2].split()[:1] not in ([b"Z"], [b"X"])
+    except FileNotFoundError:
+        if os.path.exists("/proc/self/stat"):
+            return False
+    except ProcessLookupError:
+        return False
+    try:
+        os.kill(pid, 0)
+    except OSError as error:
+        return isinstance(error, PermissionError)
+    return True
+
+
 def this_process(node: str, started: float) -> Owner:
     """Return this process as an owner; `started` in seconds since 1970."""
     return Owner(pid=os.getpid(), node=node, started=started, host=host_name())

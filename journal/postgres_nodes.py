@@ -5,6 +5,7 @@ import time
 from collections.abc import Sequence
 
 from ..machines.errors import ConnectionLost
+from .lock import host_name, is_running
 from .postgres_connection import PostgresConnection, Raw
 from .postgres_presence import DEAD, GRACE, LIVE, SEEN, UNLOCKED, PostgresPresence
 from .store import Lease, NodeRow, NodeState, check_identifier, unknown_session
@@ -213,19 +214,26 @@ class PostgresNodes:
         `session`: only of its owner. The grace is in seconds, 0 if there is nobody to wait for.
 
         The rows are locked before the locks are looked at: a node that takes its lock again meanwhile
-        clears what is noted here after that, and not before.
+        clears what is noted here after that, and not before. A process of this host that is there is not
+        suspected: its connection was ended, and it may be stopped by a signal, with commands at work. Its
+        lease tells.
         """
 
         def note(raw: Raw) -> list[tuple[object, ...]]:
             with raw.transaction():
-                raw.rows("SELECT 1 FROM home.nodes ORDER BY node FOR UPDATE")
+                known = raw.rows("SELECT node, host, pid FROM home.nodes ORDER BY node FOR UPDATE")
+                here = [
+                    node for node, host, pid in known if host == host_name() and is_running(pid)
+                ]
                 return raw.rows(
-                    "WITH suspects AS (UPDATE home.nodes SET suspected = coalesce(suspected,"
-                    f" clock_timestamp()) WHERE {UNLOCKED} RETURNING node, {GRACE} AS grace)"
+                    "WITH cleared AS (UPDATE home.nodes SET suspected = NULL"
+                    "  WHERE suspected IS NOT NULL AND node = ANY(%s)),"
+                    " suspects AS (UPDATE home.nodes SET suspected = coalesce(suspected,"
+                    f" clock_timestamp()) WHERE {UNLOCKED} AND node <> ALL(%s)"
+                    f" RETURNING node, {GRACE} AS grace)"
                     " SELECT coalesce(max(grace), 0)::float8 FROM suspects"
                     " WHERE node IN (SELECT node FROM home.sessions WHERE session = %s OR %s = '')",
-                    session,
-                    session,
+                    *(here, here, session, session),
                 )
 
         ((grace,),) = self._line.run(note)

@@ -5,7 +5,8 @@ thread renews the rows of the process's nodes a few times in each lease. A node 
 not renewed for the lease that stands in it; or when its lock is free and was taken in this run of the
 server, and still is so a 20th of the lease after another process found it free. The run counts because
 after a restart or a promotion no lock is held by anybody. The 20th, the grace, lets a process whose
-connection was reset take its lock again. All times are the server's: the clocks of the hosts do not
+connection was reset take its lock again; on its own host it counts as dead only when its process has ended,
+for one that a signal has stopped cannot take it again. All times are the server's: the clocks of the hosts do not
 matter.
 
 Behind a transaction pooler there are neither locks nor notifications: then the row alone tells who

@@ -184,6 +184,20 @@ def test_a_session_runs_only_where_its_files_are(place: Place, serve, node: Star
     until(lambda: place.stored(session)["turns_made"] == 2, "the turn at the other place")
 
 
+def until_moved(url: str, session: str, heir: FleetNode, tool: int) -> None:
+    """Wait until another node has a session; at no moment may it have it while the tool lives."""
+    with closing(PostgresStore.open(url, lease=5.0, fence=3.0)) as store:
+
+        def has_moved() -> bool:
+            is_alive = Path(f"/proc/{tool}").exists()
+            owner = store.owner(session)
+            is_heirs = owner is not None and owner.node == heir.name
+            assert not (is_heirs and is_alive)
+            return is_heirs
+
+        until(has_moved, "the takeover")
+
+
 @pytest.mark.slow
 def test_a_node_that_is_cut_off_ends_its_tools_before_another_has_the_session(
     place: Place, serve, gate: Gate, postgres_server: PostgresServer, kind: str
@@ -214,16 +228,7 @@ def test_a_node_that_is_cut_off_ends_its_tools_before_another_has_the_session(
         second = FleetNode(place)
         try:
             wire.send_signal(signal.SIGSTOP)
-            with closing(PostgresStore.open(direct, lease=5.0, fence=3.0)) as store:
-
-                def is_taken_over() -> bool:
-                    is_alive = Path(f"/proc/{tool}").exists()
-                    owner = store.owner(session)
-                    has_moved = owner is not None and owner.node == second.name
-                    assert not (has_moved and is_alive)
-                    return has_moved
-
-                until(is_taken_over, "the takeover")
+            until_moved(direct, session, second, tool)
             assert place.run("send", session, "go on").returncode == 0
             until(lambda: place.stored(session)["turns_made"] == 3, "the turn of the message")
             wire.send_signal(signal.SIGCONT)
@@ -231,3 +236,29 @@ def test_a_node_that_is_cut_off_ends_its_tools_before_another_has_the_session(
             for running in (first, second):
                 running.abandon()
             wire.kill()
+
+
+@pytest.mark.slow
+def test_a_frozen_node_without_connections_has_its_sessions_until_its_tools_are_dead(
+    place: Place, serve, node: Start, gate: Gate, postgres_server: PostgresServer, kind: str
+) -> None:
+    """The server ends its connections, so its lock is free; its process is there, and so is the tool."""
+    if kind != "postgres":
+        pytest.skip("an SQLite home has no connections")
+    serve(Text("Done."), shell(gate.command), Text("Done.", times=0), rest=settings(5.0, 3.0))
+    session = left(place)
+    first = node()
+    assert place.run("send", session, "work").returncode == 0
+    tool = gate.wait()
+    second = node()
+    first.signal(signal.SIGSTOP)
+    postgres_server.execute(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+        " WHERE application_name = 'steersman' AND pid <> pg_backend_pid()"
+    )
+    until_moved(place.environ[URL], session, second, tool)
+    assert place.run("send", session, "go on").returncode == 0
+    until(lambda: place.stored(session)["turns_made"] == 3, "the turn of the message")
+    first.signal(signal.SIGCONT)
+    first.signal(signal.SIGTERM)
+    assert first.ended() == 0
