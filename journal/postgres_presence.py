@@ -15,13 +15,14 @@ lives, and `wait` looks into the inbox several times a second.
 import contextlib
 import threading
 import time
+from collections.abc import Generator
 from typing import Any
 
 import psycopg
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ..machines.errors import StoreBusy, StoreError
+from ..machines.errors import ConnectionLost, StoreBusy, StoreError
 from .lock import this_process
 from .postgres_connection import PostgresAddress, PostgresConnection, Raw
 
@@ -188,7 +189,8 @@ class PostgresPresence:
         with self._changed:
             if self._thread is not None or self.is_closed:
                 return
-        self._line.run(lambda raw: None)
+        with self._bounded():
+            self._line.run(lambda raw: None)
         with self._changed:
             if self._thread is None and not self.is_closed:
                 self._thread = threading.Thread(
@@ -200,16 +202,35 @@ class PostgresPresence:
         """Pass on notifications and renew the rows until the end, also when the server was away."""
         pause = self._lease / _BEATS
         while not self.is_closed:
-            late = threading.Timer(self._fence, self._line.cut)
             try:
-                self._line.run(lambda raw: self._listen(raw, pause))
-                late.start()
-                self._beat(self._line)
+                with self._bounded():
+                    self._line.run(lambda raw: None)
+                with contextlib.suppress(ConnectionLost):  # the next one is made below
+                    self._line.run(lambda raw: self._listen(raw, pause), is_repeatable=False)
+                with self._bounded():
+                    self._beat(self._line)
             except StoreError:
                 self._pause(POLL)
-            finally:
-                late.cancel()
             self._data.cut_if_stuck(self._fence)
+
+    @contextlib.contextmanager
+    def _bounded(self) -> Generator[None]:
+        """Cut each connection that is stuck for `fence` seconds while the block runs.
+
+        A primary whose synchronous replica is gone answers no write, and keeps what that had locked.
+        """
+        is_over = threading.Event()
+
+        def cut() -> None:
+            while not is_over.wait(self._fence):
+                self._line.cut()
+                self._data.cut_if_stuck(self._fence)
+
+        threading.Thread(target=cut, name="journal-late", daemon=True).start()
+        try:
+            yield
+        finally:
+            is_over.set()
 
     def _listen(self, raw: Raw, seconds: float) -> None:
         if self.is_closed or not self.can_listen:
@@ -263,12 +284,15 @@ class PostgresPresence:
             ((self._lock,),) = own.rows("SELECT nextval('home.locks')::int")
         self.can_listen = self.can_listen and is_lasting(raw, self._line.address)
         if self.can_listen:
+            # The server process of the lost connection may still hold the lock.
+            own.rows(f"SET lock_timeout = {max(1, round(1000 * self._fence))}")
             own.rows("SELECT pg_advisory_lock((SELECT number FROM home.about), %s)", self._lock)
             own.rows(f"LISTEN {channel(own.schema, self._lock)}")
             own.rows(
                 f"UPDATE home.nodes SET suspected = NULL, incarnation = {_RUN} WHERE lock = %s",
                 self._lock,
             )
+            own.rows("RESET lock_timeout")
         self.wake()
 
 
