@@ -5,7 +5,6 @@ change of an owner; locks of the kernel show where two commands of one session a
 """
 
 import random
-import re
 import signal
 import threading
 import time
@@ -15,8 +14,17 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 
 from support.driver import Place, wait_gone
-from support.fleet import FleetNode, LoneTools, begin_sessions, decided, post, settings, until
-from support.model_server import Behaviour, ModelServer, Recorded, Text, Tools
+from support.fleet import (
+    WAITING,
+    FleetNode,
+    LoneTools,
+    ask_for_tool,
+    begin_sessions,
+    decided,
+    settings,
+    until,
+)
+from support.model_server import ModelServer, Recorded
 from support.postgres_server import PostgresServer
 
 from steersman.gateway.home import open_store
@@ -29,7 +37,6 @@ from steersman.workflows.paths import Paths
 __all__ = ["Change", "Nodes", "faults_of"]
 
 SCHEMA = "soak"
-_TOP = 'busy_input_mode = "queue"\n[auto_queue]\nmax_queue_size = 1000\n'
 _AUDIT = f"""
 CREATE TABLE {SCHEMA}.changes (at bigserial, session text, epoch bigint, node text);
 CREATE FUNCTION {SCHEMA}.note() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
@@ -51,7 +58,6 @@ _BACKLOG = f"SELECT count(*) FROM {SCHEMA}.inbox WHERE NOT consumed"
 _MOST_UNREAD = 300
 """Messages that wait for a decision; then the client waits, too."""
 _PACE = 0.15  # seconds between two messages
-_SAID = re.compile(r"message (\d+) to (\S+)")
 _SAID_AS = ("auto",) * 8 + ("queue", "interrupt")
 
 Change = tuple[str, int, str]
@@ -95,15 +101,14 @@ class Client:
             self._post(number, self._random.choice(self._sessions))
 
     def _post(self, number: int, session: str) -> None:
-        how, key = self._random.choice(_SAID_AS), f"{session}-{number}"
+        how = self._random.choice(_SAID_AS)
         while not self._is_over.is_set():
             try:
-                text = f"message {number} to {session}"
-                post(self._store, session, text, key, how=how)
+                ask_for_tool(self._store, session, number, how)
             except StoreError:
                 self._is_over.wait(0.2)  # it was not acknowledged; its key says that it is the same
                 continue
-            self.acknowledged[session].append(key)
+            self.acknowledged[session].append(f"{session}-{number}")
             self.count += 1
             return
 
@@ -125,10 +130,10 @@ class Nodes:
         url = self._server.url(SCHEMA)
         make_home(url)
         self._server.execute(_AUDIT)
-        self._tools = LoneTools(folder / "tools")
-        model = self._ending.enter_context(ModelServer(self._answer))
+        self._tools = LoneTools(folder / "tools", seed, self._lease)
+        model = self._ending.enter_context(ModelServer(self._tools.answer))
         rest = settings(self._lease, 0.7 * self._lease, url)
-        self._place.configure(model.base_url, top=_TOP, rest=rest)
+        self._place.configure(model.base_url, top=WAITING, rest=rest)
         model.requests = _Nothing()
         self._nodes: list[FleetNode] = []
         self._all: list[FleetNode] = []
@@ -144,15 +149,6 @@ class Nodes:
     def _abandon(self) -> None:
         for node in self._all:
             node.abandon()
-
-    def _answer(self, request: Recorded) -> Behaviour:
-        """Answer a message with a command, and its result with a word."""
-        if request.body["messages"][-1]["role"] == "tool":
-            return Text("Done.")
-        number, session = _SAID.findall(request.prompt)[-1]
-        duration = random.Random(f"{self._seed} {number}").expovariate(1.0)
-        command = self._tools.command(session, min(duration, 5.0), number)
-        return Tools([{"tool": "shell", "arguments": {"command": command}}])
 
     # What happens -------------------------------------------------------------------------------------
 
