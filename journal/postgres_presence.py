@@ -44,7 +44,7 @@ DEAD = (
     f"({LATE} OR ({UNLOCKED} AND"
     f" coalesce(suspected < clock_timestamp() - {GRACE} * interval '1 second', false)))"
 )
-"""Holds for the row of a node whose sessions others may take; one that nobody suspected is not dead."""
+"""Holds for the row of a node whose sessions others may take; one that was not suspected is not dead."""
 LIVE = f"SELECT node FROM home.nodes WHERE NOT {DEAD}"
 """The nodes whose sessions they may not take."""
 SEEN = f"SELECT node FROM home.nodes WHERE NOT ({LATE} OR {UNLOCKED})"
