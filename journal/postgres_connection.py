@@ -193,7 +193,7 @@ class PostgresConnection:
         attempt = 0
         while self._raw is None:
             try:
-                self._raw = self._connect()
+                self._connect()
             except psycopg.OperationalError as fault:
                 if not self._was_there or self._is_closed or time.monotonic() > until:
                     self._was_there = False
@@ -205,8 +205,11 @@ class PostgresConnection:
         self._was_there = True
         return self._raw
 
-    def _connect(self) -> Any:
-        """Make a connection; the keep-alive settings notice a host that is gone."""
+    def _connect(self) -> None:
+        """Make a connection; the keep-alive settings notice a host that is gone.
+
+        It can be cut while it is prepared, too.
+        """
         usual = {
             "application_name": "steersman",
             "connect_timeout": max(2, round(self._fence)),
@@ -215,14 +218,13 @@ class PostgresConnection:
         }
         given = conninfo_to_dict(self.address.conninfo)
         settings: Any = {**usual, **given}
-        raw = psycopg.connect(**settings, autocommit=True)
+        self._raw = raw = psycopg.connect(**settings, autocommit=True)
         with contextlib.ExitStack() as undo:
-            undo.callback(raw.close)
+            undo.callback(self._drop)
             if raw.execute("SELECT pg_backend_pid()").fetchone() != (raw.info.backend_pid,):
                 raw.prepare_threshold = None  # a pooler, which may not keep prepared statements
             self._prepare(raw)
             undo.pop_all()
-        return raw
 
     def _drop(self) -> None:
         raw, self._raw = self._raw, None

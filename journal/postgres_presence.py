@@ -5,9 +5,9 @@ thread renews the rows of the process's nodes a few times in each lease. A node 
 not renewed for the lease that stands in it; or when its lock is free and was taken in this run of the
 server, and still is so a 20th of the lease after another process found it free. The run counts because
 after a restart or a promotion no lock is held by anybody. The 20th, the grace, lets a process whose
-connection was reset take its lock again; on its own host it counts as dead only when its process has ended,
-for one that a signal has stopped cannot take it again. All times are the server's: the clocks of the hosts do not
-matter.
+connection was reset take its lock again. A process that finds the lock of one on its own host free
+waits for the lease as long as that process is there: a signal may have stopped it. All times are the
+server's: the clocks of the hosts do not matter.
 
 Behind a transaction pooler there are neither locks nor notifications: then the row alone tells who
 lives, and `wait` looks into the inbox several times a second.
@@ -16,13 +16,14 @@ lives, and `wait` looks into the inbox several times a second.
 import contextlib
 import threading
 import time
+from collections.abc import Generator
 from typing import Any
 
 import psycopg
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ..machines.errors import StoreBusy, StoreError
+from ..machines.errors import ConnectionLost, StoreBusy, StoreError
 from .lock import this_process
 from .postgres_connection import PostgresAddress, PostgresConnection, Raw
 
@@ -44,7 +45,7 @@ DEAD = (
     f"({LATE} OR ({UNLOCKED} AND"
     f" coalesce(suspected < clock_timestamp() - {GRACE} * interval '1 second', false)))"
 )
-"""Holds for the row of a node whose sessions others may take; one that nobody suspected is not dead."""
+"""Holds for the row of a node whose sessions others may take; one that was not suspected is not dead."""
 LIVE = f"SELECT node FROM home.nodes WHERE NOT {DEAD}"
 """The nodes whose sessions they may not take."""
 SEEN = f"SELECT node FROM home.nodes WHERE NOT ({LATE} OR {UNLOCKED})"
@@ -189,7 +190,8 @@ class PostgresPresence:
         with self._changed:
             if self._thread is not None or self.is_closed:
                 return
-        self._line.run(lambda raw: None)
+        with self._bounded():
+            self._line.run(lambda raw: None)
         with self._changed:
             if self._thread is None and not self.is_closed:
                 self._thread = threading.Thread(
@@ -201,16 +203,35 @@ class PostgresPresence:
         """Pass on notifications and renew the rows until the end, also when the server was away."""
         pause = self._lease / _BEATS
         while not self.is_closed:
-            late = threading.Timer(self._fence, self._line.cut)
             try:
-                self._line.run(lambda raw: self._listen(raw, pause))
-                late.start()
-                self._beat(self._line)
+                with self._bounded():
+                    self._line.run(lambda raw: None)
+                with contextlib.suppress(ConnectionLost):  # the next one is made below
+                    self._line.run(lambda raw: self._listen(raw, pause), is_repeatable=False)
+                with self._bounded():
+                    self._beat(self._line)
             except StoreError:
                 self._pause(POLL)
-            finally:
-                late.cancel()
             self._data.cut_if_stuck(self._fence)
+
+    @contextlib.contextmanager
+    def _bounded(self) -> Generator[None]:
+        """Cut each connection that is stuck for `fence` seconds while the block runs.
+
+        A primary whose synchronous replica is gone answers no write, and keeps what that had locked.
+        """
+        is_over = threading.Event()
+
+        def cut() -> None:
+            while not is_over.wait(self._fence):
+                self._line.cut()
+                self._data.cut_if_stuck(self._fence)
+
+        threading.Thread(target=cut, name="journal-late", daemon=True).start()
+        try:
+            yield
+        finally:
+            is_over.set()
 
     def _listen(self, raw: Raw, seconds: float) -> None:
         if self.is_closed or not self.can_listen:
@@ -264,12 +285,15 @@ class PostgresPresence:
             ((self._lock,),) = own.rows("SELECT nextval('home.locks')::int")
         self.can_listen = self.can_listen and is_lasting(raw, self._line.address)
         if self.can_listen:
+            # The server process of the lost connection may still hold the lock.
+            own.rows(f"SET lock_timeout = {max(1, round(1000 * self._fence))}")
             own.rows("SELECT pg_advisory_lock((SELECT number FROM home.about), %s)", self._lock)
             own.rows(f"LISTEN {channel(own.schema, self._lock)}")
             own.rows(
                 f"UPDATE home.nodes SET suspected = NULL, incarnation = {_RUN} WHERE lock = %s",
                 self._lock,
             )
+            own.rows("RESET lock_timeout")
         self.wake()
 
 

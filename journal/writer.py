@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Generic, TypeVar
 
 from ..machines.errors import MachineError, SteersmanError, StoreBusy, StoreError, UsageError
-from .commitment import commit_surely
+from .commitment import PATIENCE, commit_surely
 from .store import Commit, Store
 
 Token = TypeVar("Token")
@@ -32,12 +32,14 @@ _TRIES = 6  # for a database that another process keeps locked; each takes the s
 class Writer(Generic[Token]):
     """The one thread of a process that commits; `deliver` is called in it, once for each group.
 
-    `deliver` must not block and not raise: `loop.call_soon_threadsafe` is what it is for.
+    `deliver` must not block and not raise: `loop.call_soon_threadsafe` is what it is for. `patience`: see
+    `commitment.py`.
     """
 
-    def __init__(self, store: Store, deliver: Deliver[Token]) -> None:
+    def __init__(self, store: Store, deliver: Deliver[Token], patience: float = PATIENCE) -> None:
         self._store = store
         self._deliver = deliver
+        self._patience = patience
         self._changed = threading.Condition()
         self._waiting: deque[tuple[Commit, Token]] = deque()  # until answered
         self._fault: StoreError | None = None
@@ -121,8 +123,8 @@ class Writer(Generic[Token]):
         """Commit, with patience for a database that another process keeps locked."""
         for _ in range(_TRIES - 1):
             with contextlib.suppress(StoreBusy):
-                return commit_surely(self._store, commits)
-        return commit_surely(self._store, commits)
+                return commit_surely(self._store, commits, self._patience)
+        return commit_surely(self._store, commits, self._patience)
 
     def _settle(self) -> None:
         try:

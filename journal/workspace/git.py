@@ -20,6 +20,7 @@ from pathlib import Path
 
 from ...machines.pattern import lazy_pattern
 from ...machines.value import Value
+from ...workflows.durability import replace_file
 
 _CONVERTS = lazy_pattern(r"autocrlf|\beol\b|attributesfile|\[include", re.IGNORECASE)
 
@@ -171,20 +172,29 @@ class ShadowGit:
         }
 
     def create(self, *, ignores_case: bool, exclude: str, borrow: Path | None) -> None:
-        """Make the repository, or bring what it borrows up to date. Raises `OSError`."""
+        """Make the repository, or bring what it borrows up to date. Raises `OSError`.
+
+        Commands of other sessions may use it at this moment.
+        """
         for name in ("info", "objects/info", "objects/pack", "refs/heads"):
             (self.folder / name).mkdir(mode=0o700, parents=True, exist_ok=True)
         ignored = "\n".join((*EXCLUDE, exclude))
         config = CONFIG.format(ignorecase="true" if ignores_case else "false")
-        (self.folder / "HEAD").write_text("ref: refs/heads/none\n")
-        (self.folder / "config").write_text(config)
-        (self.folder / "info" / "attributes").write_text(ATTRIBUTES)
-        (self.folder / "info" / "exclude").write_text(f"{ignored}\n")
-        alternates = self.folder / "objects" / "info" / "alternates"
+        self._write("HEAD", b"ref: refs/heads/none\n")
+        self._write("config", config.encode())
+        self._write("info/attributes", ATTRIBUTES.encode())
+        self._write("info/exclude", f"{ignored}\n".encode())
+        alternates = "objects/info/alternates"
         if borrow is None:
-            alternates.unlink(missing_ok=True)
+            (self.folder / alternates).unlink(missing_ok=True)
         else:
-            alternates.write_bytes(os.fsencode(borrow) + b"\n")
+            self._write(alternates, os.fsencode(borrow) + b"\n")
+
+    def _write(self, name: str, content: bytes) -> None:
+        """Replace a file of the repository in one step, if it has another content."""
+        file = self.folder / name
+        if not file.exists() or file.read_bytes() != content:
+            replace_file(file, content)
 
     def start(self, *arguments: str) -> subprocess.Popen[bytes]:
         """Start a command whose output is wanted."""

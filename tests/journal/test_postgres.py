@@ -15,6 +15,7 @@ from support.cut_wire import CutWire
 from support.patience import seconds
 from support.postgres_server import PostgresServer, as_server
 
+from steersman.journal.commitment import PATIENCE
 from steersman.journal.postgres import PostgresStore
 from steersman.journal.postgres_connection import without_password
 from steersman.journal.postgres_home import make_home
@@ -54,9 +55,9 @@ def wire(postgres_server: PostgresServer) -> Iterator[CutWire]:
 class Writing:
     """A writer whose results are kept in order, by the number that was submitted."""
 
-    def __init__(self, store: PostgresStore) -> None:
+    def __init__(self, store: PostgresStore, patience: float = PATIENCE) -> None:
         self.results: dict[int, Result] = {}
-        self.writer = Writer[int](store, lambda results: self.results.update(results))
+        self.writer = Writer[int](store, lambda results: self.results.update(results), patience)
 
     def write(self, make: Any, lease: Lease, seq: int) -> Result:
         """Commit one entry and wait for its result."""
@@ -139,7 +140,9 @@ def test_a_lock_that_is_found_free_has_its_grace(postgres_server, postgres_url, 
     store.create(make.row("s1"))
     assert store.claim("s1", "n1") is not None
     schema = postgres_url.partition("schema=")[2]
-    postgres_server.execute(f"UPDATE \"{schema}\".nodes SET lock = 999999 WHERE node = 'n1'")
+    postgres_server.execute(
+        f"UPDATE \"{schema}\".nodes SET lock = 999999, host = 'elsewhere' WHERE node = 'n1'"
+    )
     began = time.monotonic()
     assert other.claim("s1", "n2") is not None
     assert time.monotonic() - began >= lease / 20
@@ -217,6 +220,34 @@ def test_a_replica_takes_over_without_a_loss(own_server, opened, make):
     assert [entry.seq for entry in store.entries("s1")] == list(range(1, 22))
     assert store.epoch("s1") == 1
     assert opened(url).claim("s1", "n2") is None
+
+
+def test_a_primary_without_its_replica_breaks_the_session(own_server, opened, make):
+    """No commit is answered: after `patience` the session stops, and nothing is written twice.
+
+    When the primary waits for its replica no more, the entry is durable, and the journal goes on.
+    """
+    primary = own_server().make()
+    replica = own_server().copy_of(primary, "replica")
+    primary.execute("ALTER SYSTEM SET synchronous_standby_names = '*'")
+    primary.execute("SELECT pg_reload_conf()")
+    url = primary.url("home")
+    make_home(url)
+    store = opened(url, fence=1.0, lease=2.0)
+    store.create(make.row("s1"))
+    lease = store.claim("s1", "n1")
+    writing = Writing(store, patience=2.0)
+    assert writing.write(make, lease, 1) is True
+    replica.kill()
+    assert isinstance(writing.write(make, lease, 2), StoreError)
+    assert isinstance(writing.write(make, lease, 3), StoreError)
+    primary.execute("ALTER SYSTEM RESET synchronous_standby_names")
+    primary.execute("SELECT pg_reload_conf()")
+    writing.writer.resume()
+    wait_until(lambda: store.row("s1").seq == 2)
+    assert writing.write(make, lease, 3) is True
+    writing.writer.close()
+    assert [entry.seq for entry in store.entries("s1")] == [1, 2, 3]
 
 
 def test_a_replica_that_was_behind_breaks_the_session_loudly(own_server, opened, make):

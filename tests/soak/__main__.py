@@ -81,7 +81,8 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1, help="at a time")
     parser.add_argument("--keep", action="store_true", help="keep the figures for the docs")
     asked = parser.parse_args(arguments)
-    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # under `nohup` every program would ignore it
+    for number in (signal.SIGHUP, signal.SIGTERM):  # not ignored by what is started under `nohup`
+        signal.signal(number, lambda *_: sys.exit(1))  # so that what a suite has started is ended
     if unknown := set(asked.suites) - SUITES.keys():
         parser.error(
             f"there is no suite {', '.join(sorted(unknown))}; there are {', '.join(SUITES)}"

@@ -5,7 +5,6 @@ change of an owner; locks of the kernel show where two commands of one session a
 """
 
 import random
-import re
 import signal
 import threading
 import time
@@ -15,8 +14,17 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 
 from support.driver import Place, wait_gone
-from support.fleet import FleetNode, LoneTools, begin_sessions, decided, post, settings, until
-from support.model_server import Behaviour, ModelServer, Recorded, Text, Tools
+from support.fleet import (
+    WAITING,
+    FleetNode,
+    LoneTools,
+    ask_for_tool,
+    begin_sessions,
+    decided,
+    settings,
+    until,
+)
+from support.model_server import ModelServer, Recorded
 from support.postgres_server import PostgresServer
 
 from steersman.gateway.home import open_store
@@ -29,7 +37,6 @@ from steersman.workflows.paths import Paths
 __all__ = ["Change", "Nodes", "faults_of"]
 
 SCHEMA = "soak"
-_TOP = 'busy_input_mode = "queue"\n[auto_queue]\nmax_queue_size = 1000\n'
 _AUDIT = f"""
 CREATE TABLE {SCHEMA}.changes (at bigserial, session text, epoch bigint, node text);
 CREATE FUNCTION {SCHEMA}.note() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
@@ -43,15 +50,12 @@ _TERMINATE = (
     "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
     " WHERE application_name = 'steersman' AND pid <> pg_backend_pid()"
 )
-_LOCKED = (
-    f"SELECT node FROM {SCHEMA}.nodes WHERE lock::bigint IN (SELECT objid::bigint FROM pg_locks"
-    " WHERE locktype = 'advisory' AND objsubid = 2 AND granted)"
-)
-_BACKLOG = f"SELECT count(*) FROM {SCHEMA}.inbox WHERE NOT consumed"
+_UNREAD = f"SELECT count(*) FROM {SCHEMA}.inbox WHERE NOT consumed"
+_MANY = 500
+"""Messages from which on the suite has its full size."""
 _MOST_UNREAD = 300
 """Messages that wait for a decision; then the client waits, too."""
 _PACE = 0.15  # seconds between two messages
-_SAID = re.compile(r"message (\d+) to (\S+)")
 _SAID_AS = ("auto",) * 8 + ("queue", "interrupt")
 
 Change = tuple[str, int, str]
@@ -95,110 +99,64 @@ class Client:
             self._post(number, self._random.choice(self._sessions))
 
     def _post(self, number: int, session: str) -> None:
-        how, key = self._random.choice(_SAID_AS), f"{session}-{number}"
+        how = self._random.choice(_SAID_AS)
         while not self._is_over.is_set():
             try:
-                text = f"message {number} to {session}"
-                post(self._store, session, text, key, how=how)
+                ask_for_tool(self._store, session, number, how)
             except StoreError:
                 self._is_over.wait(0.2)  # it was not acknowledged; its key says that it is the same
                 continue
-            self.acknowledged[session].append(key)
+            self.acknowledged[session].append(f"{session}-{number}")
             self.count += 1
             return
 
 
-class Nodes:
-    """Four nodes with 200 sessions, or for few messages two with twelve; and what breaks them."""
+class Fleet:
+    """The nodes of a home and its server, and the ways in which they are broken.
 
-    def __init__(self, folder: Path, seed: int, count: int) -> None:
-        self._seed, self._count = seed, count
+    `lease` is the nodes', in seconds. `broken` counts the ways.
+    """
+
+    def __init__(self, server: PostgresServer, place: Place, lease: float, seed: int) -> None:
+        self._server, self._place, self._lease = server, place, lease
         self._random = random.Random(seed)
-        is_whole = count >= 500
-        self._size = 4 if is_whole else 2
-        self._lease = 10.0 if is_whole else 5.0
-        self._ending = ExitStack()
-        self._server = PostgresServer()
-        self._ending.callback(self._server.remove)
-        self._server.make()
-        self._place = self._ending.enter_context(closing(Place(folder / "place")))
-        url = self._server.url(SCHEMA)
-        make_home(url)
-        self._server.execute(_AUDIT)
-        self._tools = LoneTools(folder / "tools")
-        model = self._ending.enter_context(ModelServer(self._answer))
-        rest = settings(self._lease, 0.7 * self._lease, url)
-        self._place.configure(model.base_url, top=_TOP, rest=rest)
-        model.requests = _Nothing()
         self._nodes: list[FleetNode] = []
-        self._all: list[FleetNode] = []
-        self._ending.callback(self._abandon)
+        self._killed: list[FleetNode] = []
         self._frozen = set[FleetNode]()
         self.broken = Counter[str]()
-        self._longest = 0.0
 
-    def close(self) -> None:
-        """End everything."""
-        self._ending.close()
+    def start(self) -> None:
+        """Start one more node."""
+        self._nodes.append(FleetNode(self._place, "--capacity", "200"))
 
-    def _abandon(self) -> None:
-        for node in self._all:
+    def abandon(self) -> None:
+        """End all nodes in any way."""
+        for node in self._nodes:
             node.abandon()
 
-    def _answer(self, request: Recorded) -> Behaviour:
-        """Answer a message with a command, and its result with a word."""
-        if request.body["messages"][-1]["role"] == "tool":
-            return Text("Done.")
-        number, session = _SAID.findall(request.prompt)[-1]
-        duration = random.Random(f"{self._seed} {number}").expovariate(1.0)
-        command = self._tools.command(session, min(duration, 5.0), number)
-        return Tools([{"tool": "shell", "arguments": {"command": command}}])
-
-    # What happens -------------------------------------------------------------------------------------
-
-    def play(self, is_over: Callable[[], bool]) -> Iterator[tuple[int, list[str]]]:
-        """Break something again and again while messages come; at the end give what was wrong.
-
-        Nothing more is broken when all messages are posted or the time is over.
-        """
-        sessions = begin_sessions(self._place, 200 if self._size == 4 else 12)
-        for _ in range(self._size):
-            self._start()
-        with closing(open_store(Paths.of(self._place.environ))) as store:
-            client = Client(store, sessions, self._seed, self._count)
-            with closing(client):
-                yield from self._broken(client, is_over)
-            self._let_through(store, sessions)
-            known = {session: decided(store, session) for session in sessions}
-            wrong = faults_of(client.acknowledged, known, self._changes())
-        yield 0, wrong + self._end()
-
-    def _broken(
-        self, client: Client, is_over: Callable[[], bool]
-    ) -> Iterator[tuple[int, list[str]]]:
-        """Break something each few seconds, each way once in a round; give how many messages came."""
-        before = 0
+    def break_each_way(self) -> Iterator[None]:
+        """Break something in each way, in any order, with a pause after each."""
         ways: list[Callable[[], None]] = [self._kill, self._kill, self._freeze]
         ways += [self._freeze_for_long, self._end_connections, self._restart_server]
-        while not (client.is_done or is_over()):
-            self._random.shuffle(ways)
-            for way in ways:
-                self._client_pauses(client)
-                way()
-                self.broken[way.__name__.replace("_", " ").strip()] += 1
-                _pause(self._random.uniform(0.2, 3.0))
-                before, count = client.count, client.count - before
-                yield count, []
+        self._random.shuffle(ways)
+        for way in ways:
+            way()
+            self.broken[way.__name__.replace("_", " ").strip()] += 1
+            _pause(self._random.uniform(0.2, 3.0))
+            yield
 
-    def _client_pauses(self, client: Client) -> None:
-        """Let the client go on unless too many of its messages are unread."""
-        ((unread,),) = self._server.execute(_BACKLOG)
-        (client.may_go.clear if unread > _MOST_UNREAD else client.may_go.set)()
+    def wait_awake(self) -> None:
+        """Wait until no node is stopped."""
+        until(lambda: not self._frozen, "that no node is stopped")
 
-    def _start(self) -> None:
-        node = FleetNode(self._place, "--capacity", "200")
-        self._nodes.append(node)
-        self._all.append(node)
+    def end(self) -> list[str]:
+        """End the nodes in order, and say what was wrong with them."""
+        for node in self._nodes:
+            node.signal(signal.SIGTERM)
+        codes = {node.name: node.ended() for node in self._nodes}
+        wrong = [f"{name}: exit code {code}" for name, code in codes.items() if code]
+        texts = {node.name: node.said for node in (*self._nodes, *self._killed)}
+        return wrong + [f"{name}: {text}" for name, text in texts.items() if "Traceback" in text]
 
     def _kill(self) -> None:
         """Kill a node, and start a new one a moment later."""
@@ -206,9 +164,10 @@ class Nodes:
         node.signal(signal.SIGKILL)
         node.ended()
         self._nodes.remove(node)
+        self._killed.append(node)
         self._frozen.discard(node)
         _pause(self._random.uniform(0.0, 2.0))
-        self._start()
+        self.start()
 
     def _freeze(self) -> None:
         """Stop a node for less than its lease."""
@@ -219,10 +178,10 @@ class Nodes:
         self._stop_one(self._random.uniform(1.1, 1.4) * self._lease)
 
     def _stop_one(self, duration: float) -> None:
+        """Stop a node for so many seconds, unless it is the last one that is awake."""
         awake = [node for node in self._nodes if node not in self._frozen]
         if len(awake) < 2:
             return
-        self._wait_locks()
         node = self._random.choice(awake)
         node.signal(signal.SIGSTOP)
         self._frozen.add(node)
@@ -236,17 +195,11 @@ class Nodes:
         self._frozen.discard(node)
 
     def _end_connections(self) -> None:
-        """Have the server end all connections, while each node can make new ones.
-
-        One that cannot is taken for killed (docs/many-machines.md): the server is not asked while one is
-        stopped, nor is one stopped before it has its lock again.
-        """
-        until(lambda: not self._frozen, "that no node is stopped")
-        self._wait_locks()
+        """Have the server end all connections, also those of nodes that are stopped."""
         self._server.execute(_TERMINATE)
 
     def _restart_server(self) -> None:
-        """Restart the server, or kill it."""
+        """Stop the server or kill it, and start it again."""
         if self._random.random() < 0.5:
             self._server.stop()
         else:
@@ -254,36 +207,83 @@ class Nodes:
         _pause(self._random.uniform(0.0, 1.0))
         self._server.start()
 
-    def _wait_locks(self) -> None:
-        """Wait until each node that is not stopped has its lock."""
-        awake = {node.name for node in self._nodes if node not in self._frozen}
-        until(
-            lambda: awake <= {name for (name,) in self._server.execute(_LOCKED)},
-            "that nodes have their locks",
-        )
 
-    # What came of it ----------------------------------------------------------------------------------
+class Nodes:
+    """Four nodes with 200 sessions, or for few messages two with twelve, and what came of them."""
+
+    def __init__(self, folder: Path, seed: int, count: int) -> None:
+        self._seed, self._count = seed, count
+        lease = 10.0 if count >= _MANY else 5.0
+        self._ending = ExitStack()
+        self._server = PostgresServer()
+        self._ending.callback(self._server.remove)
+        self._server.make()
+        self._place = self._ending.enter_context(closing(Place(folder / "place")))
+        url = self._server.url(SCHEMA)
+        make_home(url)
+        self._server.execute(_AUDIT)
+        self._tools = LoneTools(folder / "tools", seed, lease)
+        model = self._ending.enter_context(ModelServer(self._tools.answer))
+        model.requests = _Nothing()
+        self._place.configure(model.base_url, top=WAITING, rest=settings(lease, 0.7 * lease, url))
+        self._fleet = Fleet(self._server, self._place, lease, seed)
+        self._ending.callback(self._fleet.abandon)
+        self._longest = 0.0
+
+    def close(self) -> None:
+        """End everything."""
+        self._ending.close()
+
+    def play(self, is_over: Callable[[], bool]) -> Iterator[tuple[int, list[str]]]:
+        """Break something again and again while messages come; at the end give what was wrong.
+
+        Nothing more is broken when all messages are posted or the time is over.
+        """
+        is_whole = self._count >= _MANY
+        sessions = begin_sessions(self._place, 200 if is_whole else 12)
+        for _ in range(4 if is_whole else 2):
+            self._fleet.start()
+        with closing(open_store(Paths.of(self._place.environ))) as store:
+            client = Client(store, sessions, self._seed, self._count)
+            with closing(client):
+                before = 0
+                while not (client.is_done or is_over()):
+                    for _ in self._fleet.break_each_way():
+                        self._pace(client)
+                        before, count = client.count, client.count - before
+                        yield count, []
+            self._let_through(store, sessions)
+            known = {session: decided(store, session) for session in sessions}
+            wrong = faults_of(client.acknowledged, known, self._changes())
+        yield 0, wrong + self._end()
+
+    def _pace(self, client: Client) -> None:
+        """Let the client go on unless too many of its messages are unread."""
+        if self._unread() > _MOST_UNREAD:
+            client.may_go.clear()
+        else:
+            client.may_go.set()
+
+    def _unread(self) -> int:
+        ((unread,),) = self._server.execute(_UNREAD)
+        return int(unread)
 
     def _let_through(self, store: Store, sessions: list[str]) -> None:
-        """Wait until each message is decided, resume the queues, and wait until nothing runs any more."""
+        """Wait until each message is decided, resume the queues, and wait until all turns have ended."""
         began = time.monotonic()
-        until(lambda: not self._frozen, "that no node is stopped")
-        self._wait_read()
+        self._fleet.wait_awake()
+        until(lambda: not self._unread(), "the decisions", 120.0)
         resume = {"name": "queue resume", "arguments": {}}
         for session in sessions:
             request = {"method": "command", "params": resume, "user": ""}
             store.post(session, Lane.DATA, request)
-        self._wait_read()
+        until(lambda: not self._unread(), "the decisions about what is held", 120.0)
 
-        def waiting() -> list[str]:
-            rows = store.sessions()
-            return [row.session for row in rows if row.waiting + row.interrupted]
+        def is_idle() -> bool:
+            return not any(row.waiting + row.interrupted for row in store.sessions())
 
-        until(lambda: not waiting(), "the end of all turns", 120.0 + self._count / 5)
+        until(is_idle, "the end of all turns", 120.0 + self._count / 5)
         self._longest = time.monotonic() - began
-
-    def _wait_read(self) -> None:
-        until(lambda: not self._server.execute(_BACKLOG)[0][0], "the decisions", 120.0)
 
     def _changes(self) -> list[Change]:
         """List the changes of owners, in their order."""
@@ -293,14 +293,9 @@ class Nodes:
         return [(session, epoch, node) for session, epoch, node in found]
 
     def _end(self) -> list[str]:
-        """End the nodes in order, and say what was wrong with them and their tools."""
+        """End the nodes, and say what was wrong with them, the tools, and the home."""
         wrong = [f"two tools at a time: {line}" for line in self._tools.doubled()]
-        for node in self._nodes:
-            node.signal(signal.SIGTERM)
-        wrong += [
-            f"{node.name}: exit code {code}" for node in self._nodes if (code := node.ended())
-        ]
-        wrong += [f"{node.name}: {node.said}" for node in self._all if "Traceback" in node.said]
+        wrong += self._fleet.end()
         checked = self._place.run("home", "check")
         wrong += [f"home check: {checked.stderr}"] if checked.returncode else []
         left = self._place.processes()
@@ -309,9 +304,10 @@ class Nodes:
     @property
     def figures(self) -> dict[str, float]:
         """What was broken, what ran, and how often sessions changed hands."""
-        owned = sum(bool(node) for _, _, node in self._changes())
-        figures = {f"times to {way}": float(count) for way, count in sorted(self.broken.items())}
-        figures |= {"commands run": self._tools.count, "times a session was taken": owned}
+        taken = sum(bool(node) for _, _, node in self._changes())
+        ways = sorted(self._fleet.broken.items())
+        figures = {f"times to {way}": float(count) for way, count in ways}
+        figures |= {"commands run": self._tools.count, "times a session was taken": taken}
         return figures | {"seconds until all was done": round(self._longest, 1)}
 
 

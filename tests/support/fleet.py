@@ -3,15 +3,18 @@
 import itertools
 import json
 import os
+import re
 import shlex
 import signal
 import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
+from random import Random
 from typing import Any
 
 from support.driver import Place
+from support.model_server import Behaviour, Recorded, Text, Tools
 from support.patience import seconds
 
 from steersman.gateway.hosts import Hosts
@@ -22,6 +25,8 @@ from steersman.journal.store import Store
 from steersman.machines.messages import Lane
 from steersman.workflows.paths import Paths
 
+WAITING = 'busy_input_mode = "queue"\n[auto_queue]\nmax_queue_size = 1000\n'
+"""The head of a configuration with which many messages wait for each other."""
 ALLOWED = '[permissions]\nrules = [{ tool = "shell", do = "allow" }]\n'
 TIMES = '[home]\nurl = "{url}"\nlease = {lease}\nfence = {fence}\n'
 
@@ -31,6 +36,7 @@ def settings(lease: float = 6.0, fence: float = 4.0, url: str = "") -> str:
     return ALLOWED + TIMES.format(lease=lease, fence=fence, url=url)
 
 
+_ASKED = re.compile(r"message (\d+) to (\S+)")
 _COUNT = itertools.count()
 
 
@@ -104,6 +110,12 @@ def begin_sessions(place: Place, count: int) -> list[str]:
     return sessions
 
 
+def ask_for_tool(store: Store, session: str, number: int, how: str = "auto") -> int:
+    """Post a message that `LoneTools` answers; its key is `SESSION-NUMBER`."""
+    text = f"message {number} to {session}"
+    return post(store, session, text, f"{session}-{number}", how=how)
+
+
 def post(store: Store, session: str, text: str, key: str, *, how: str = "queue") -> int:
     """Post what `steersman send` does, and do not wait for its answer; durable when it returns."""
     params = {"text": text, "as": how, "plain": False}
@@ -123,15 +135,27 @@ class LoneTools:
     """Commands for the tool `shell`, of which no two of one session may ever be alive.
 
     Each command and all that it starts hold a lock of its session, which the kernel drops when the last
-    of them is dead. So a command that finds it taken has found another one that lives.
+    of them is dead. So a command that finds it taken has found another one that lives. `seed` decides how
+    long those take for which a model asks: every sixth about as long as a lease, in seconds.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, seed: int = 0, lease: float = 10.0) -> None:
         folder.mkdir()
-        self._folder = folder
+        self._folder, self._seed, self._lease = folder, seed, lease
         self._began, self._doubled = folder / "began", folder / "doubled"
         for file in (self._began, self._doubled):
             file.touch()
+
+    def answer(self, request: Recorded) -> Behaviour:
+        """Answer a message as a model: with a command, and the result of that with a word."""
+        if request.body["messages"][-1]["role"] == "tool":
+            return Text("Done.")
+        number, session = _ASKED.findall(request.prompt)[-1]
+        chance = Random(f"{self._seed} {number}")
+        is_long = chance.random() < 1 / 6
+        duration = chance.uniform(0.5, 1.5) * self._lease if is_long else chance.expovariate(2.0)
+        arguments = {"command": self.command(session, duration, number)}
+        return Tools([{"tool": "shell", "arguments": arguments}])
 
     def command(self, session: str, duration: float, label: str = "") -> str:
         """Return a shell command that takes so many seconds."""

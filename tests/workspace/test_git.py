@@ -11,6 +11,7 @@ import pytest
 from workspace.conftest import Agent, content_of, git
 from workspace.test_workspace import fill
 
+from steersman.journal.workspace.git import ShadowGit, find_git
 from steersman.journal.workspace.workspace import folds_case
 
 NOBODY = 65534
@@ -256,3 +257,23 @@ def test_names_that_differ_in_case_come_back_apart(folder: Path, agent: Agent) -
     agent.command(act)
     assert sorted(agent.revert().restored) == ["A", "a", "b"]
     assert content_of(folder) == before
+
+
+def test_a_session_that_begins_rewrites_nothing_that_another_reads(tmp_path: Path) -> None:
+    """Git of another session may read the repository's files: they stay, or are replaced in one step."""
+    shadow = ShadowGit(find_git(os.environ), tmp_path / "git", tmp_path, tmp_path / "index")
+    names = ("HEAD", "config", "info/attributes", "info/exclude", "objects/info/alternates")
+
+    def files() -> dict[str, tuple[int, int]]:
+        found = {name: (shadow.folder / name).stat() for name in names}
+        return {name: (info.st_ino, info.st_mtime_ns) for name, info in found.items()}
+
+    shadow.create(ignores_case=False, exclude="", borrow=tmp_path)
+    before = files()
+    with (shadow.folder / "info/exclude").open() as reader:
+        shadow.create(ignores_case=False, exclude="", borrow=tmp_path)
+        assert files() == before
+        shadow.create(ignores_case=False, exclude="more/", borrow=tmp_path)
+        assert "more/" not in reader.read()
+    assert "more/" in (shadow.folder / "info/exclude").read_text()
+    assert {name for name, found in files().items() if found != before[name]} == {"info/exclude"}
