@@ -207,7 +207,7 @@ class SessionStream:
         return self._hosts.owner(self._session)
 
     def _has_moved(self, owner: Owner | None) -> bool:
-        """Whether another process has the session now, or the journal has entries of which nothing told."""
+        """Whether another process has the session now, or entries came of which no event told."""
         if self._hosts.find(self._session) is not None:
             return owner is not None
         is_silent = owner is None or not owner.is_here
