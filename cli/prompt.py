@@ -131,7 +131,7 @@ def _converse(
     input_history = InputHistory(
         host.paths.state / "history.jsonl" if host.is_kept else None, os.environ
     )
-    choices = MenuChoices(conversation.resumable, host.config)
+    choices = MenuChoices(conversation.resumable, host.config, lambda: screen.status.model)
     completer = ChatCompleter(
         status=screen.status,
         folder=options.folder.resolve(),

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from ..gateway.redaction import redactor_of
-from ..gateway.session_choice import SessionChoice, choices_of, chosen, fits
+from ..gateway.session_choice import UNTITLED, SessionChoice, choices_of, chosen, fits
 from ..machines.errors import SteersmanError, UsageError
 from .chat_options import ChatOptions
 from .signals import SignalExit
@@ -41,7 +41,7 @@ def pick_session(environ: Mapping[str, str], folder: Path, options: ChatOptions)
 def numbered(choices: Sequence[SessionChoice]) -> Iterable[str]:
     """Yield a line for each session, numbered from 1."""
     for number, choice in enumerate(choices, 1):
-        yield f"{number:>2}. {choice.session}  {choice.title or '-'}  ({choice.about})"
+        yield f"{number:>2}. {choice.session}  {choice.title or UNTITLED}  ({choice.about})"
 
 
 def _typed(choices: Sequence[SessionChoice]) -> str:

@@ -60,6 +60,7 @@ from .profile_factory import (
     instructions_for,
     is_outdated,
 )
+from .recall import recalled
 from .redaction import Redactor
 from .retention import StorageLimit
 from .router import EventBus, Router
@@ -146,9 +147,7 @@ class Host:
         if config.telemetry.endpoint:
             from .telemetry.feed import Telemetry
 
-            self._telemetry = Telemetry(
-                config, environ, store, Redactor(environ, config.key_variables), self._complain
-            )
+            self._telemetry = Telemetry(config, environ, store, self._redactor(), self._complain)
         queue = config.auto_queue
         self.saved_queues = SavedQueues(self.runtime, queue.max_queue_size, self._quiet_narrator)
         if queue.persistence.enabled:
@@ -351,7 +350,10 @@ class Host:
         return leases
 
     def greet(self, session: str) -> None:
-        """Tell a person what they are talking to: a screen the first time, then a line."""
+        """Tell a person what they are talking to: a screen the first time, then a line.
+
+        Of a session that is resumed, the end of the conversation follows.
+        """
         found = self.runtime.describe(session)
         model = self.choice.line if self.choice is not None else ""
         about = ""
@@ -361,6 +363,11 @@ class Host:
             about = advice(self.choice.config.model)
         text = greeting(self.paths, found.folder, model, found.permissions, self._sandbox, about)
         self.notices.insert(0, text)
+        if last := recalled(self.store, session, self._redactor()):
+            self.notices.append(last)
+
+    def _redactor(self) -> Redactor:
+        return Redactor(self._environ, self.config.key_variables)
 
     def tend(self, session: str) -> Conversation:
         """Own a session's queue without taking the session up: nothing in it can run here."""

@@ -15,6 +15,8 @@ from .terminal import clean
 
 MOST = 20
 """Sessions that are listed, the newest first."""
+UNTITLED = "(nothing said yet)"
+"""What is shown for a session without a title."""
 
 
 class SessionChoice(Value):

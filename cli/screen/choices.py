@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator, Sequence
 
 from prompt_toolkit.completion import Completion
 
-from ...gateway.session_choice import SessionChoice, fits
+from ...gateway.session_choice import UNTITLED, SessionChoice, fits
 from ...gateway.terminal import audited
 from ...ports.models.choice import known_names
-from ...ports.models.provider import model_configs
+from ...ports.models.provider import ModelConfig, model_configs
 from ...workflows.config import Config
 
 FRESH = 3.0
@@ -20,15 +20,25 @@ PICKED = {"/resume": "session", "/model": "model"}
 
 
 class MenuChoices:
-    """The sessions that can be resumed and the models that can be used; may block, for any thread."""
+    """The sessions that can be resumed and the models that can be used; may block, for any thread.
 
-    def __init__(self, resumable: Callable[[], Sequence[SessionChoice]], config: Config) -> None:
+    `current` returns the name of the model in use.
+    """
+
+    def __init__(
+        self,
+        resumable: Callable[[], Sequence[SessionChoice]],
+        config: Config,
+        current: Callable[[], str] = str,
+    ) -> None:
         self._resumable = resumable
-        self._models = [
-            name
-            for name in known_names(model_configs(config.models))
+        self._current = current
+        configs = model_configs(config.models)
+        self._models = {
+            name: _about(configs.get(name))
+            for name in known_names(configs)
             if not name.endswith(":MODEL")
-        ]
+        }
         self._sessions: Sequence[SessionChoice] = ()
         self._read = -FRESH
 
@@ -39,9 +49,12 @@ class MenuChoices:
             yield from (menu_entry(choice, typed) for choice in fitting)
         elif kind == "model":
             fitting_models = [name for name in self._models if typed.casefold() in name.casefold()]
-            yield from (
-                Completion(name, -len(typed), display=audited(name)) for name in fitting_models
-            )
+            yield from (self._model(name, typed) for name in fitting_models)
+
+    def _model(self, name: str, typed: str) -> Completion:
+        now = "in use now, " if name == self._current() else ""
+        about = audited(now + self._models[name])
+        return Completion(name, -len(typed), display=audited(name), display_meta=about)
 
     def has_any(self, kind: str) -> bool:
         """Whether there is anything to choose, as it is now."""
@@ -54,12 +67,19 @@ class MenuChoices:
         return self._sessions
 
 
+def _about(config: ModelConfig | None) -> str:
+    """Say where a model answers; `config` is none for one that no configuration names."""
+    if config is None or not config.base_url:
+        return "on this machine" if config is None else config.model or config.provider
+    return f"{config.model} at {config.base_url}"
+
+
 def menu_entry(choice: SessionChoice, typed: str) -> Completion:
     """Return the entry of a session: its title, and beside it how old it is."""
     return Completion(
         choice.session,
         -len(typed),
-        display=audited(choice.title or choice.session),
+        display=audited(choice.title or UNTITLED),
         display_meta=audited(f"{choice.session}, {choice.about}"),
     )
 

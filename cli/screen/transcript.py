@@ -153,7 +153,8 @@ def _size(end: ToolEndedEvent) -> str:
     if end["tool"] in ("edit", "write"):
         return ""  # the diff says it
     lines = end["lines"] - (end["tool"] == "shell")
-    if lines > 1 and end["status"] == "ok":
+    is_whole = not any(map(_GAP.match, end["output"].split("\n")))
+    if lines > 1 and end["status"] == "ok" and is_whole:
         return f" · {lines} lines"
     return f" · {size_text(end['bytes'])}" if end["bytes"] else ""
 

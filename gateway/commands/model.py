@@ -36,7 +36,7 @@ def model(client: SessionClient, name: Annotated[str, Argument("NAME", of="model
     if not answer.get("ok", True):
         return Reply(ok=False, data=answer, text=str(answer.get("reason")))
     client.change_model(profile)
-    line = choice.line if choice is not None else f"model {name}"
+    line = choice.line.removesuffix(f": {choice.why}") if choice is not None else f"model {name}"
     return Reply(ok=True, data={"ok": True, "model": name}, text=f"From the next call on: {line}.")
 
 

@@ -53,7 +53,7 @@ def allow(
         return Reply(ok=False, text=f"There is no tool `{tool}`; there are {', '.join(known)}.")
     match = _unquoted(pattern)
     answer = client.ask(Allow(tool=tool, pattern=match))
-    text = f"Runs without asking in this session: {tool} {shlex.quote(match)}."
+    text = f"Allowed for the rest of this session: {tool} {shlex.quote(match)}."
     return Reply(ok=bool(answer.get("ok")), data={"tool": tool, "match": match}, text=text)
 
 

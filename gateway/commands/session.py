@@ -12,8 +12,9 @@ from ..client import SessionClient
 from ..dumps.tree import draw_dump
 from ..formats import item_line
 from ..home import find_session, refuse_run
+from ..recall import recalled
 from ..redaction import Redactor
-from ..session_choice import SessionChoice, chosen, resumable
+from ..session_choice import UNTITLED, SessionChoice, chosen, resumable
 from ..session_file import exported, markdown, write_new
 from ..terminal import clean
 from .command import Argument, Reply, command
@@ -96,18 +97,16 @@ def resume(
     except SteersmanError as error:
         return Reply(ok=False, text=f"{error.message}. {error.hint}".strip())
     data = {"session": wanted.session, "left": here}
-    return Reply(
-        ok=True,
-        data=data,
-        text=f"Session {wanted.session}; {here} was left, everything in it is kept.",
-    )
+    text = f"Session {wanted.session}; {here} was left, everything in it is kept."
+    last = recalled(store, wanted.session, client.redactor)
+    return Reply(ok=True, data=data, text=f"{text}\n{last}".rstrip())
 
 
 def _listed(choices: list[SessionChoice]) -> Reply:
     if not choices:
         return Reply(ok=True, data={"sessions": []}, text="There is no other session.")
     lines = [
-        f"{number:>2}. {choice.session}  {choice.title or '-'}  ({choice.about})"
+        f"{number:>2}. {choice.session}  {choice.title or UNTITLED}  ({choice.about})"
         for number, choice in enumerate(choices, 1)
     ]
     data = [choice.view() for choice in choices]

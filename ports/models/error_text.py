@@ -159,7 +159,7 @@ class ServerErrorText(Value):
 
     def cut(self, came: str, why: ServerFault | None = None) -> ServerFault:
         """Report a stream that ended in the middle; `came` is how much had arrived."""
-        reason = f": {why.message}" if why else ""
+        reason = f": {why.brief or why.message}" if why else ""
         return ServerFault(
             f"{self.place} stopped in the middle of its answer, after {came}{reason}",
             "the received part is kept: send `continue`, or the message again",

@@ -375,6 +375,15 @@ def test_the_bar_is_never_wider_than_the_terminal(width: int) -> None:
         assert "1 question" in text
 
 
+def test_lines_that_were_left_out_are_not_counted() -> None:
+    """Where the tool left out the middle, the size of the whole output is shown."""
+    gap = "[… 9000 bytes left out; whole output in `x`]"
+    end: Any = ended("shell", f"1\n{gap}\n3000\n[exit code 0]") | {"bytes": 13_893}
+    call: Any = called("shell", command="seq 3000")
+    (row,) = text_of(ended_rows(call, end, 0.2, 80, LOOK))
+    assert row == "✓ shell seq 3000 → 3000 · 0.2 s · 14 kB"
+
+
 def test_a_narrow_row_says_why_a_call_failed() -> None:
     """Duration and size give way to the exit code; a limit of time is no part of the command."""
     arguments = {"command": "npm test -- --watch=false --run src/deep", "timeout": 600}
