@@ -63,12 +63,18 @@ class Status(Struct, kw_only=True):
     @property
     def waiting(self) -> list[QueueItem]:
         """Messages that wait and will run."""
-        return [item for item in self.items if item["state"] == "pending" and not item.get("held")]
+        pending = [item for item in self.items if item["state"] == "pending"]
+        return [item for item in pending if not self._is_held(item)]
 
     @property
     def held(self) -> list[QueueItem]:
         """Messages that do not run until a person resumes them."""
-        return [item for item in self.items if item.get("held")]
+        return [item for item in self.items if self._is_held(item)]
+
+    def _is_held(self, item: QueueItem) -> bool:
+        """Whether a message waits for a person; so does a steer of a turn that was stopped."""
+        is_left = not self.is_busy and item["state"] == "pending" and "turn" in item
+        return is_left or bool(item.get("held"))
 
     @property
     def interrupted(self) -> int:

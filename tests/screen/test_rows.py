@@ -365,6 +365,22 @@ def test_the_bar_names_the_senders_who_are_not_the_owner(users: tuple[str, ...],
     assert bar(status, 3.0, 200, LOOK) == said.replace("waiting", "held")
 
 
+def test_a_steer_of_a_stopped_turn_is_held() -> None:
+    """It waits during the turn; after a stop, it runs only when a person resumes that turn."""
+    status = Status()
+    item = {"id": "m2", "number": 2, "state": "pending", "text": "x", "user": "", "turn": "t1"}
+    events: Any = (
+        {"type": "turn_started"},
+        {"type": "queue", "state": "open", "items": [item]},
+    )
+    for event in events:
+        status.hear(event, 0.0)
+    assert bar(status, 3.0, 80, LOOK) == "working 3 s · 1 waiting"
+    ended_turn: Any = {"type": "turn_ended"}
+    status.hear(ended_turn, 4.0)
+    assert bar(status, 5.0, 80, LOOK) == "idle · 1 held"
+
+
 @pytest.mark.parametrize("width", [1, 5, 20, 40, 60, 80, 120])
 def test_the_bar_is_never_wider_than_the_terminal(width: int) -> None:
     """What matters least goes first: at 40 columns the turn, its progress and the queue are there."""
