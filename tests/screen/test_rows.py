@@ -13,6 +13,7 @@ from prompt_toolkit.utils import get_cwidth
 
 from steersman.cli.screen.appearance import Appearance, Row, link_style
 from steersman.cli.screen.bar import bar, duration, key_hints
+from steersman.cli.screen.bindings import keys_text
 from steersman.cli.screen.card import card_rows, replacing
 from steersman.cli.screen.highlight import LOADER, Highlighter
 from steersman.cli.screen.history import InputHistory
@@ -464,6 +465,15 @@ def test_a_card_names_what_is_not_the_command_itself() -> None:
 def test_durations(seconds: float, text: str) -> None:
     """A time reads as people say it."""
     assert duration(seconds) == text
+
+
+def test_the_help_of_keys_fits_any_terminal() -> None:
+    """What a line can begin with is one row where there is room, and a row each where there is not."""
+    assert keys_text(LOOK, 79).endswith(
+        "\n/ commands   ! your own shell   @ files, subagents   # the queue"
+    )
+    narrow = keys_text(LOOK, 39).split("\n")
+    assert narrow[-4:] == ["/ commands", "! your own shell", "@ files, subagents", "# the queue"]
 
 
 def test_a_long_paste_is_one_word_and_is_sent_whole() -> None:
