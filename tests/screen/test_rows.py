@@ -366,6 +366,19 @@ def test_the_bar_names_the_senders_who_are_not_the_owner(users: tuple[str, ...],
     assert bar(status, 3.0, 200, LOOK) == said.replace("waiting", "held")
 
 
+def test_the_bar_says_how_a_stopped_turn_is_resumed() -> None:
+    """What is held or interrupted stands beside the command that runs it, also at 40 columns."""
+    status = Status(agent="assistant", model="main")
+    stopped: Any = [{"number": 1, "state": "interrupted", "text": "x", "user": ""}]
+    queue: Any = {"type": "queue", "state": "open", "items": stopped}
+    status.hear(queue, 0.0)
+    hints = key_hints(status, 0, is_empty=True)
+    wide, narrow = (bar(status, 3.0, width, LOOK, hints=hints) for width in (79, 39))
+    keys = re.escape("/queue resume · ? keys · / commands")
+    assert re.fullmatch(f"assistant · main · idle · 1 interrupted  +{keys}", wide)
+    assert re.fullmatch("idle · 1 interrupted  +/queue resume", narrow)
+
+
 def test_a_steer_of_a_stopped_turn_is_held() -> None:
     """It waits during the turn; after a stop, it runs only when a person resumes that turn."""
     status = Status()
