@@ -187,12 +187,25 @@ class Conversation(SessionClient):
         return intent is Intent.COMMAND or TYPES.get(intent) == "interrupt"
 
 
+ELSEWHERE = {
+    **dict.fromkeys(("approvals", "allowed-tools"), "permissions"),
+    **dict.fromkeys(("clear", "reset"), "new"),
+    **dict.fromkeys(("cost", "stats", "tokens"), "usage"),
+    **dict.fromkeys(("rewind", "restore"), "revert"),
+    **dict.fromkeys(("sessions", "continue"), "resume"),
+    **dict.fromkeys(("bye", "q"), "exit"),
+    **{"plan": "mode plan", "run": "shell", "status": "context", "models": "model"},
+}
+"""What other agents call a command, and its name here."""
+
+
 def _nearest(text: str) -> str:
     """Say which command was probably meant."""
     from difflib import get_close_matches
 
     from .commands.registry import NAMES
 
-    near = get_close_matches(text.split()[0].lstrip("/"), NAMES, 1)
+    typed = text.split()[0].lstrip("/").lower()
+    near = [ELSEWHERE[typed]] if typed in ELSEWHERE else get_close_matches(typed, NAMES, 1)
     meant = f"did you mean `/{near[0]}`? " if near else ""
     return f"{meant}`/help` lists the commands; begin with a space to send it to the agent"

@@ -147,7 +147,9 @@ class Host:
         if config.telemetry.endpoint:
             from .telemetry.feed import Telemetry
 
-            self._telemetry = Telemetry(config, environ, store, self._redactor(), self._complain)
+            self._telemetry = Telemetry(
+                config, environ, store, Redactor(environ, config.key_variables), self._complain
+            )
         queue = config.auto_queue
         self.saved_queues = SavedQueues(self.runtime, queue.max_queue_size, self._quiet_narrator)
         if queue.persistence.enabled:
@@ -363,11 +365,9 @@ class Host:
             about = advice(self.choice.config.model)
         text = greeting(self.paths, found.folder, model, found.permissions, self._sandbox, about)
         self.notices.insert(0, text)
-        if last := recalled(self.store, session, self._redactor()):
+        redactor = Redactor(self._environ, self.config.key_variables)
+        if last := recalled(self.store, session, redactor):
             self.notices.append(last)
-
-    def _redactor(self) -> Redactor:
-        return Redactor(self._environ, self.config.key_variables)
 
     def tend(self, session: str) -> Conversation:
         """Own a session's queue without taking the session up: nothing in it can run here."""

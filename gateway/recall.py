@@ -12,6 +12,9 @@ SAID_LINES = 3
 ANSWER_LINES = 8
 """Lines of the last answer that are shown: its last ones."""
 
+LONGEST = 400
+"""Characters of a line that are shown."""
+
 
 def recalled(store: Store, session: str, redactor: Redactor) -> str:
     """Return the last message and the end of its answer as lines of text; empty if nothing was said."""
@@ -24,28 +27,18 @@ def recalled(store: Store, session: str, redactor: Redactor) -> str:
             answer = message.text
     if not said.strip():
         return ""
-    lines = ["Last said here (/history shows more):"]
-    lines += _first("you: ", redactor.text(clean(said)))
-    lines += _last("agent: ", redactor.text(clean(answer)))
-    return "\n".join(lines)
-
-
-def _first(who: str, text: str) -> list[str]:
-    lines = _lines(text)
-    shown = lines[:SAID_LINES]
-    if len(lines) > SAID_LINES:
-        shown[-1] += " …"
-    return _beside(who, shown)
-
-
-def _last(who: str, text: str) -> list[str]:
-    lines = _lines(text)
-    shown = lines[-ANSWER_LINES:]
-    return _beside(who, ["…", *shown] if len(lines) > ANSWER_LINES else shown)
+    shown, ended = (_lines(redactor.text(clean(text))) for text in (said, answer))
+    if len(shown) > SAID_LINES:
+        shown = [*shown[: SAID_LINES - 1], f"{shown[SAID_LINES - 1]} …"]
+    if len(ended) > ANSWER_LINES:
+        ended = ["…", *ended[-ANSWER_LINES:]]
+    title = "Last said here (/history shows more):"
+    return "\n".join([title, *_beside("you: ", shown), *_beside("agent: ", ended)])
 
 
 def _lines(text: str) -> list[str]:
-    return [line for line in text.splitlines() if line.strip()]
+    lines = (line for line in text.splitlines() if line.strip())
+    return [line if len(line) <= LONGEST else f"{line[:LONGEST]} …" for line in lines]
 
 
 def _beside(who: str, lines: list[str]) -> list[str]:

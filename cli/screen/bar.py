@@ -64,7 +64,8 @@ def key_hints(status: Status, asks: int, *, is_empty: bool, stop: str = "Esc") -
         return ["Tab queues it", "Alt-Enter steers"] if status.is_busy else []
     if status.can_stop:
         return [] if status.is_stopping else [f"{stop} stops"]
-    return ["? keys", "/ commands"]
+    resume = ["/queue resume"] if status.held or status.interrupted else []
+    return [*resume, "? keys", "/ commands"]
 
 
 def duration(seconds: float) -> str:

@@ -115,16 +115,19 @@ KEYS = (
 )
 
 
+SIGNS = ("/ commands", "! your own shell", "@ files, subagents", "# the queue")
+"""What a line, or a word in it, can begin with."""
+
+
 def keys_text(appearance: Appearance, width: int) -> str:
     """Return the table for a terminal."""
     broad = max(len(key.name) for key in KEYS)
     rows = [f"{key.name:<{broad}}  {key.what}" for key in KEYS]
+    between = "   "
     if width < 60:
         rows = [f"{key.name}: {key.what}" for key in KEYS]
-    begins = (
-        "/ commands   ! your own shell   @ files, subagents   # the queue   \\ + Enter: a new line"
-    )
-    return appearance.plain("\n".join([*rows, begins]))
+        between = "\n"
+    return appearance.plain("\n".join([*rows, between.join(SIGNS)]))
 
 
 FOCUS = Keys.WindowsMouseEvent

@@ -104,9 +104,9 @@ def undo(client: SessionClient) -> Reply:
     """
     answer = client.ask(TakeBack())
     if not answer.get("ok"):
-        return Reply(
-            ok=False, data=answer, text=f"{answer.get('reason', 'There is nothing to take back')}."
-        )
+        reason = answer.get("reason", "There is nothing to take back")
+        text = f"{reason}.\n/revert takes back changes of files."
+        return Reply(ok=False, data=answer, text=text)
     if key := answer.pop("key", ""):
         item = client.item_of(key)
         answer["number"] = item.number if item else None

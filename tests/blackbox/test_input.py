@@ -11,6 +11,9 @@ from support.driver import COMMAND, Gate, Place, shape
 from support.model_server import ModelServer, Status, Text, Tools
 from support.patience import seconds
 
+from steersman.gateway.commands.registry import NAMES
+from steersman.gateway.conversation import ELSEWHERE
+
 ASK = Tools([{"tool": "shell", "arguments": {"command": "touch made"}}])
 
 
@@ -160,6 +163,12 @@ def test_an_unknown_command_is_given_back(place: Place, serve) -> None:
     assert (refused["reason"], refused["text"]) == ("unknown_command", "/stpo")
     assert "`/stop`" in refused["hint"]
     chat.wait("turn_ended")
+    undone = chat.ask("/undo")
+    assert undone["text"].endswith("/revert takes back changes of files.")
+    chat.send("/clear")
+    assert "did you mean `/new`?" in chat.wait("rejected", text="/clear")["hint"]
+    assert {name.split()[0] for name in ELSEWHERE.values()} <= set(NAMES)
+    assert not set(ELSEWHERE) & set(NAMES)
     assert chat.close() == 0
     assert prompts(server) == [" /frobnicate the list"]
 

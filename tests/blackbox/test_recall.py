@@ -5,11 +5,14 @@ import re
 from support.driver import Place
 from support.model_server import Text
 
-ANSWER = "\n\n".join(f"paragraph {number}" for number in range(1, 13)) + "\n\x1b[31mred\x1b[0m"
+ANSWER = (
+    "\n\n".join(f"paragraph {number}" for number in range(1, 12))
+    + f"\n\x1b[31mred\x1b[0m\n{'z' * 900}"
+)
 
 
 def test_a_resumed_session_shows_how_it_ended(place: Place, serve) -> None:
-    """The first lines of the message and the last ones of the answer, without escape sequences."""
+    """The first lines of the message and the last ones of the answer, cut, without escape sequences."""
     serve(Text(ANSWER), Text("Well."))
     first = place.chat()
     first.send({"text": "one\ntwo\nthree\nfour"})
@@ -21,7 +24,7 @@ def test_a_resumed_session_shows_how_it_ended(place: Place, serve) -> None:
     reply = second.ask(f"/resume {first.session}")
     assert second.close() == 0
     shown = reply["text"].partition("\n")[2].splitlines()
-    paragraphs = [f"  paragraph {number}" for number in range(6, 13)]
+    paragraphs = [f"  paragraph {number}" for number in range(6, 12)]
     assert shown == [
         "Last said here (/history shows more):",
         "  you: one",
@@ -30,5 +33,6 @@ def test_a_resumed_session_shows_how_it_ended(place: Place, serve) -> None:
         "  agent: …",
         *paragraphs,
         "  red",
+        f"  {'z' * 400} …",
     ]
     assert not re.search(r"\x1b", reply["text"])

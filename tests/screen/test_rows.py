@@ -13,6 +13,7 @@ from prompt_toolkit.utils import get_cwidth
 
 from steersman.cli.screen.appearance import Appearance, Row, link_style
 from steersman.cli.screen.bar import bar, duration, key_hints
+from steersman.cli.screen.bindings import keys_text
 from steersman.cli.screen.card import card_rows, replacing
 from steersman.cli.screen.highlight import LOADER, Highlighter
 from steersman.cli.screen.history import InputHistory
@@ -365,6 +366,19 @@ def test_the_bar_names_the_senders_who_are_not_the_owner(users: tuple[str, ...],
     assert bar(status, 3.0, 200, LOOK) == said.replace("waiting", "held")
 
 
+def test_the_bar_says_how_a_stopped_turn_is_resumed() -> None:
+    """What is held or interrupted stands beside the command that runs it, also at 40 columns."""
+    status = Status(agent="assistant", model="main")
+    stopped: Any = [{"number": 1, "state": "interrupted", "text": "x", "user": ""}]
+    queue: Any = {"type": "queue", "state": "open", "items": stopped}
+    status.hear(queue, 0.0)
+    hints = key_hints(status, 0, is_empty=True)
+    wide, narrow = (bar(status, 3.0, width, LOOK, hints=hints) for width in (79, 39))
+    keys = re.escape("/queue resume · ? keys · / commands")
+    assert re.fullmatch(f"assistant · main · idle · 1 interrupted  +{keys}", wide)
+    assert re.fullmatch("idle · 1 interrupted  +/queue resume", narrow)
+
+
 def test_a_steer_of_a_stopped_turn_is_held() -> None:
     """It waits during the turn; after a stop, it runs only when a person resumes that turn."""
     status = Status()
@@ -464,6 +478,15 @@ def test_a_card_names_what_is_not_the_command_itself() -> None:
 def test_durations(seconds: float, text: str) -> None:
     """A time reads as people say it."""
     assert duration(seconds) == text
+
+
+def test_the_help_of_keys_fits_any_terminal() -> None:
+    """What a line can begin with is one row where there is room, and a row each where there is not."""
+    assert keys_text(LOOK, 79).endswith(
+        "\n/ commands   ! your own shell   @ files, subagents   # the queue"
+    )
+    narrow = keys_text(LOOK, 39).split("\n")
+    assert narrow[-4:] == ["/ commands", "! your own shell", "@ files, subagents", "# the queue"]
 
 
 def test_a_long_paste_is_one_word_and_is_sent_whole() -> None:
