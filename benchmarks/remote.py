@@ -1,8 +1,9 @@
 """What a remote step's item costs on a Ray cluster, beside plain tasks of Ray and a run here.
 
-Run it as `python benchmarks/remote.py [ITEMS [WORKERS …]]`, after `.ci/ray`. The same empty command is
-run that often by tasks of Ray, none of which is ever repeated, and by a step of ours, on the same
-workers of one processor each; and by that step on this machine. They take turns, in some rounds. What is
+Run it as `python benchmarks/remote.py [ITEMS [WORKERS …]]`, after `.ci/ray`. The same command is run that
+often by tasks of Ray, none of which is ever repeated, and by a step of ours, on the same workers of one
+processor each; and by that step on this machine. They take turns, in some rounds. First it is an empty
+command; then one that copies a file, which is sent with the item, and whose copy is brought back. What is
 measured begins when the first item is done, so that no start of a program or a worker is in it.
 """
 
@@ -13,7 +14,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from table import head, row, spread
 
@@ -24,7 +25,7 @@ ITEMS = 1_000
 WORKERS = (1, 2, 4)
 ROUNDS = 3
 LIMIT = 2.0  # ms that an item may take longer than a plain task
-TRUE = shutil.which("true") or "/bin/true"
+TRUE, CP = (shutil.which(name) or f"/bin/{name}" for name in ("true", "cp"))
 FILE = """
 [workflow]
 name = "remote"
@@ -33,31 +34,73 @@ parallel = 1000
 id = "work"
 for_each = "range({items})"
 parallel = {parallel}
-run = ["{true}"]
-remote = {{ cpus = 1 }}
+run = {run}
+remote = {remote}
 """
 TASKS = """
-import subprocess, sys, time
+import os, subprocess, sys, tempfile, time
 import ray
 ray.init(sys.argv[1], log_to_driver=False)
 @ray.remote(num_cpus=1, max_retries=0)
-def work(number):
-    return subprocess.run([{true!r}], check=True).returncode
-ray.get([work.remote(number) for number in range({warm})])
+def work(number, sent):
+    if sent is None:
+        return subprocess.run([{true!r}], check=True).returncode
+    with tempfile.TemporaryDirectory() as folder:
+        source, target = os.path.join(folder, "in"), os.path.join(folder, "out")
+        with open(source, "wb") as file:
+            file.write(sent)
+        subprocess.run([{cp!r}, source, target], check=True)
+        with open(target, "rb") as file:
+            return file.read()
+def sent(number):
+    if {is_empty}:
+        return None
+    with open(f"in/{{number}}", "rb") as file:
+        return file.read()
+def all_of(numbers):
+    results = [work.remote(number, sent(number)) for number in numbers]
+    for number, result in zip(numbers, ray.get(results)):
+        if not {is_empty}:
+            with open(f"copies/{{number}}", "wb") as file:
+                file.write(result)
+all_of(range({warm}))
 began = time.perf_counter()
-ray.get([work.remote(number) for number in range({items})])
+all_of(range({items}))
 print(time.perf_counter() - began)
 """
 
 
-def tasks(folder: Path, environ: dict[str, str], cluster: RayCluster, items: int) -> float:
+class Command(NamedTuple):
+    """What each item runs: the step's `run` and `remote`."""
+
+    title: str
+    run: str
+    remote: str
+
+
+COMMANDS = (
+    Command("empty commands", f"['{TRUE}']", "{ cpus = 1 }"),
+    Command(
+        "copies of a file",
+        f"['{CP}', 'in/{{{{ item }}}}', 'out/{{{{ item }}}}']",
+        "{ cpus = 1, inputs = ['in/{{ item }}'], outputs = ['out/{{ item }}'] }",
+    ),
+)
+
+
+def tasks(
+    folder: Path, environ: dict[str, str], cluster: RayCluster, items: int, is_empty: bool
+) -> float:
     """Return seconds an item as plain tasks."""
     program = folder / "tasks.py"
-    program.write_text(TASKS.format(true=TRUE, items=items, warm=4 * len(cluster.raylets)))
+    warm = 4 * len(cluster.raylets)
+    text = TASKS.format(true=TRUE, cp=CP, items=items, warm=warm, is_empty=is_empty)
+    program.write_text(text)
     # its address is that of the node: see `probe` of the driver
     environ = {**environ, "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
     ran = subprocess.run(
         [str(python()), str(program), cluster.address],
+        cwd=folder,
         env=environ,
         capture_output=True,
         text=True,
@@ -93,28 +136,31 @@ def main(items: int, workers: list[int]) -> None:
         for count in workers:
             folder = Path(name, str(count))
             folder.mkdir()
-            began = time.perf_counter()
             cluster = RayCluster(folder, count)
             try:
-                head(f"a step of {items} empty commands, {count} workers of Ray")
-                row("the cluster's start", time.perf_counter() - began, unit="s")
-                measure(folder, cluster, items, count)
+                for command in COMMANDS:
+                    head(f"a step of {items} {command.title}, {count} workers of Ray")
+                    measure(folder / command.title, cluster, items, command)
             finally:
                 cluster.close()
 
 
-def measure(folder: Path, cluster: RayCluster, items: int, count: int) -> None:
+def measure(folder: Path, cluster: RayCluster, items: int, command: Command) -> None:
     """Measure on one cluster."""
-    environ = {**cluster.environment, "STEERSMAN_HOME": str(folder / "home")}
-    (folder / "home").mkdir()
-    (folder / "home" / "config.toml").write_text("[checkpoints]\nbudget = '1 GiB'\n")
-    text = FILE.format(items=items, true=TRUE, parallel=8 * count)
-    work = folder / "work"
-    work.mkdir()
+    home, work = folder / "home", folder / "work"
+    environ = {**cluster.environment, "STEERSMAN_HOME": str(home)}
+    for made in (home, work / "in", work / "copies"):
+        made.mkdir(parents=True)
+    (home / "config.toml").write_text("[checkpoints]\nbudget = '1 GiB'\n")
+    for number in range(items):
+        (work / "in" / str(number)).write_text(f"{number}\n" * 100)
+    workers = len(cluster.raylets) - 1
+    text = FILE.format(items=items, run=command.run, remote=command.remote, parallel=8 * workers)
     (work / "remote.toml").write_text(text)
     plain, ours, here = list[float](), list[float](), list[float]()
     for _ in range(ROUNDS):
-        plain.append(tasks(folder, environ, cluster, items) * 1e3)
+        is_empty = command is COMMANDS[0]
+        plain.append(tasks(work, environ, cluster, items, is_empty) * 1e3)
         ours.append(steps(work, environ, "--on", f"ray:{cluster.address}") * 1e3)
         here.append(steps(work, environ) * 1e3)
     spread("plain tasks: time an item", plain)
@@ -124,6 +170,7 @@ def measure(folder: Path, cluster: RayCluster, items: int, count: int) -> None:
     spread("steersman on Ray over plain tasks", over, LIMIT)
     row("steersman on Ray: items a second, most", 1e3 / min(ours), unit="1/s")
     row("plain tasks: items a second, most", 1e3 / min(plain), unit="1/s")
+    row("steersman here: items a second, most", 1e3 / min(here), unit="1/s")
 
 
 if __name__ == "__main__":

@@ -195,6 +195,7 @@ class Host:
         options = RayOptions(
             address=address_of(self.launch.cluster),
             patience=self.config.ray.patience,
+            fence=self.config.ray.fence,
             visible=self.config.tools.environment,
             environ=self._environ,
         )

@@ -439,9 +439,13 @@ class ServeSettings(SettingsTable):
 
 
 class RaySettings(SettingsTable):
-    """How long (seconds) a command waits for a node of a Ray cluster that can hold it."""
+    """How long (seconds) a command waits for a node of a Ray cluster that can hold it.
+
+    `fence` is for how long a worker waits for a sign of life of the program that owns the run.
+    """
 
     patience: Annotated[float, Meta(ge=0)]
+    fence: Annotated[float, Meta(ge=1)]
 
 
 def _check_collector(endpoint: str) -> str:

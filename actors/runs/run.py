@@ -115,12 +115,12 @@ class Steps:
         """Whether only work of unknown outcome is left, which a person decides about."""
         run = self._context.run
         going = [record for _, record in self._context.plan.going(run)]
-        return (
-            bool(run.unknown())
-            and not self._attempts.open
+        return (  # the cheapest first: this is asked after every result
+            not self._attempts.open
             and not self._attempts.count()
             and all(self.looked.get(record.id, True) for record in going)
             and all(record.first("waiting", "interrupted", "resting") is None for record in going)
+            and bool(run.unknown())
         )
 
     def _is_through(self, step: StepSpec, record: StepRecord) -> bool:

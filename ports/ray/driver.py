@@ -25,6 +25,7 @@ import base64
 import json
 import logging
 import os
+import re
 import socket
 import sys
 from pathlib import Path
@@ -35,6 +36,8 @@ BYTES = ("data", "head", "tail", "errors", "stdin")
 _OBJECTS = 256 << 20  # bytes of the object store of a cluster that is started here
 _LONGEST = 64 << 20
 _PROBE = 10.0  # seconds for a connection
+_ADDRESS = re.compile(r"(ray://)?(?P<host>[^\s:/\[\]@]+|\[[0-9a-fA-F:.]+\]):(?P<port>[0-9]{1,5})")
+_LAST_PORT = 65_535
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
@@ -59,12 +62,12 @@ def _encoded(value: object) -> str:
 
 def endpoint_of(address: str) -> tuple[str, int] | None:
     """Return host and port of an address, none where Ray finds it out. Raises `ValueError`."""
-    host, _, port = address.rpartition("://")[2].rpartition(":")
-    if not host and port in ("auto", "local"):
+    if address in ("auto", "local"):
         return None
-    if not host or not port.isdigit():
-        raise ValueError(f"`{address}` has no port")
-    return host.strip("[]"), int(port)
+    found = _ADDRESS.fullmatch(address)
+    if found is None or not 0 < int(found["port"]) <= _LAST_PORT:
+        raise ValueError(f"`{address}` is no host with a port")
+    return found["host"].strip("[]"), int(found["port"])
 
 
 def probe(address: str) -> None:
@@ -110,7 +113,7 @@ async def serve(answers: Answers, settings: dict[str, Any]) -> None:
     from ... import __version__
     from .pool import Pool
 
-    pool = Pool(answers.tell, __version__, settings["allow"], settings["patience"])
+    pool = Pool(answers.tell, __version__, settings)
     reader = asyncio.StreamReader(limit=_LONGEST)
     loop = asyncio.get_running_loop()
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
@@ -126,6 +129,17 @@ async def serve(answers: Answers, settings: dict[str, Any]) -> None:
     await pool.close()
 
 
+def first_sentence(error: Exception) -> str:
+    """Return what Ray says without its advice, which is about calls and options of its own.
+
+    Of a traceback, which is the server's, the last line is left.
+    """
+    said, traceback, rest = str(error).partition("Traceback (most recent call last):")
+    lines = [*said.splitlines(), *(rest.splitlines()[-1:] if traceback else ())]
+    text = " ".join(line.strip() for line in lines if line.strip())
+    return (text or type(error).__name__).partition(". ")[0].rstrip(".:")[:500]
+
+
 def main() -> None:
     """Connect, serve, disconnect. The only argument are the settings, as JSON."""
     settings = json.loads(sys.argv[1])
@@ -133,13 +147,11 @@ def main() -> None:
     try:
         connect(settings["address"], Path(settings["folder"]))
     except OSError as error:
-        answers.tell(
-            {"is": "broken", "reason": f"nothing answers there: {error.strerror or error}"}
-        )
+        reason = error.strerror or first_sentence(error)
+        answers.tell({"is": "broken", "reason": f"nothing answers there: {reason}"})
         sys.exit(1)
-    except (RuntimeError, ValueError) as error:  # of any other, the owner reports the last line
-        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-        answers.tell({"is": "broken", "reason": (lines or [type(error).__name__])[0][:500]})
+    except (ImportError, RuntimeError, ValueError) as error:  # of others, the last line is reported
+        answers.tell({"is": "broken", "reason": first_sentence(error)})
         sys.exit(1)
     asyncio.run(serve(answers, settings))
     from .library import ray

@@ -8,6 +8,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, cast
@@ -21,7 +22,7 @@ from ..process.pipe import LONGEST, PipeProcess
 from ..process.process import Process, Processes
 from ..tools.environment import clean_environment
 from ..tools.place import find_place, open_folder
-from .driver import BYTES
+from .driver import BYTES, endpoint_of
 from .scratch import ScratchFolder
 
 _PROGRAM = "steersman.ports.ray.driver"
@@ -41,11 +42,12 @@ def address_of(place: str) -> str:
     """
     if place == "ray":
         return ""
-    if place.startswith("ray://") and len(place) > len("ray://"):
-        return place
     kind, _, address = place.partition(":")
-    if kind == "ray" and address and not address.startswith("/"):
-        return address
+    address = place if address.startswith("//") else address
+    with suppress(ValueError):
+        if kind == "ray":
+            endpoint_of(address)
+            return address
     raise UsageError(
         f"`--on {place}` names no cluster",
         "give `ray` for a cluster on this machine, `ray:HOST:PORT` for one that this machine belongs "
@@ -62,11 +64,13 @@ def require_ray() -> None:
 class RayOptions(Value):
     """Where the cluster is, and how long (seconds) a command waits for a node that can hold it.
 
-    `visible` names variables that commands may see beside the usual ones, from the worker's environment.
+    A worker that hears nothing of this program for `fence` seconds ends its commands. `visible` names
+    variables that commands may see beside the usual ones, from the worker's environment.
     """
 
     address: str
     patience: float = 30.0
+    fence: float = 15.0
     visible: tuple[str, ...] = ()
     environ: Mapping[str, str] = field(default_factory=dict[str, str])
 
@@ -143,6 +147,7 @@ class RayDriver:
         settings = {
             "address": self._options.address,
             "patience": self._options.patience if self._options.address else 0.0,
+            "fence": self._options.fence,
             "allow": list(self._options.visible),
             "folder": str(self._folder.path),
         }
@@ -152,7 +157,8 @@ class RayDriver:
         try:
             first = await asyncio.wait_for(self._pipe.receive(), _CONNECT)
         except TimeoutError:
-            first = {"reason": f"it took longer than {_CONNECT:g} s"}
+            reason = f"it took longer than {_CONNECT:g} s; is it Ray that listens there?"
+            first = {"reason": reason}
         if first is None or first.get("is") != "ready":
             said = (first or {}).get("reason") or _last_line(self._pipe.last_errors)
             await self.aclose()

@@ -19,9 +19,9 @@ from typing import Any
 from .job import Job, Needs, RunningSlot, awaited
 from .library import faults, ray
 from .sending import Contents, Sending
-from .slot import FENCE, PIECE, Slot
+from .slot import PIECE, Slot
 
-_BEAT = FENCE / 6
+_BEATS = 6  # signs of life to a slot until it would end itself
 _LEAVE = 2.0  # seconds for slots to end in order
 _IDLE = 3.0  # seconds for which a slot is kept without work
 _LOOK = 0.5  # seconds for which what the cluster has free is taken as known
@@ -35,17 +35,15 @@ _PARALLEL = 64  # calls of one slot at a time: one command, its stops, its outpu
 
 
 class Pool:
-    """All slots of a run. `tell` sends a message to the owner; `version` is that of this program."""
+    """All slots of a run. `tell` sends a message to the owner; `version` is that of this program.
+
+    `settings` are the driver's: `allow`, `fence` and `patience`.
+    """
 
     def __init__(
-        self,
-        tell: Callable[[dict[str, Any]], None],
-        version: str,
-        allow: list[str],
-        patience: float,
+        self, tell: Callable[[dict[str, Any]], None], version: str, settings: dict[str, Any]
     ) -> None:
-        self._tell = tell
-        self._version, self._allow, self._patience = version, allow, patience
+        self._tell, self._version, self._settings = tell, version, settings
         self._sending = Sending()
         self._jobs: dict[int, Job] = {}
         self._waiting: dict[Needs, deque[Job]] = {}
@@ -175,11 +173,11 @@ class Pool:
             max_task_retries=0,
             max_concurrency=_PARALLEL,
             scheduling_strategy="SPREAD",
-        ).remote(self._version, self._allow)
+        ).remote(self._version, self._settings["allow"], self._settings["fence"])
 
     async def _unfit(self, needs: Needs) -> str:
         """Wait for a node that could ever hold a slot; say why there is none."""
-        deadline = time.monotonic() + self._patience
+        deadline = time.monotonic() + self._settings["patience"]
         is_told = False
         while True:
             found: list[dict[str, Any]] = ray.nodes()
@@ -220,7 +218,7 @@ class Pool:
     async def _beat(self) -> None:
         """Tell the slots that their owner lives, and end those that nothing needs."""
         while True:
-            await asyncio.sleep(min(_BEAT, _IDLE))
+            await asyncio.sleep(min(self._settings["fence"] / _BEATS, _IDLE))
             now = time.monotonic()
             for slot in list(self._slots):
                 is_free = slot in self._free.get(slot.needs, ())

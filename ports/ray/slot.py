@@ -3,7 +3,7 @@
 Each command runs below the same supervisor as on the owner's machine (`ports/process`), in a scratch
 folder that holds what was sent and nothing else. If this process ends, whatever the reason, so does
 everything that its command started: the supervisor notices. And the process ends when its owner has been
-silent for `FENCE` seconds, since a network may be cut where no process dies.
+silent for as long as `ray.fence` says, since a network may be cut where no process dies.
 
 What is sent and returned is plain data. Contents of files go by their hash; see `sending.py`.
 """
@@ -27,8 +27,6 @@ from ..tools.calling import call_command
 from ..tools.environment import clean_environment
 from .scratch import ScratchFolder
 
-FENCE = 15.0
-"""Seconds without a word of the owner after which a slot ends itself."""
 INLINE = 1 << 16
 """Bytes of output files that are returned with the result; more is fetched in pieces."""
 PIECE = 8 << 20
@@ -36,7 +34,6 @@ PIECE = 8 << 20
 _KEPT = 64 << 20  # bytes of contents in memory
 _STORED = 2 << 30  # bytes of contents on disk
 _MOST_FILES = 10_000
-_LOOK = 5.0  # seconds between looks at the owner
 _TAIL = 0.25  # seconds between two pieces of the output
 _STREAMED = 16_384  # bytes of the output that wait to be sent; older ones are left out
 
@@ -131,10 +128,13 @@ class _Command:
 
 
 class Slot:
-    """The actor, on one asyncio loop. `version` is the owner's, `allow` names variables."""
+    """The actor, on one asyncio loop. `version` is the owner's, `allow` names variables.
 
-    def __init__(self, version: str, allow: list[str]) -> None:
-        self._version = version
+    It ends itself after `fence` seconds without a word of the owner.
+    """
+
+    def __init__(self, version: str, allow: list[str], fence: float) -> None:
+        self._version, self._fence = version, fence
         self._environment = clean_environment(os.environ, allow)
         self._scratch = ScratchFolder("slot")
         objects = self._scratch.path / "objects"
@@ -170,8 +170,8 @@ class Slot:
         os._exit(0)
 
     async def _watch_owner(self) -> None:
-        while time.monotonic() - self._heard < FENCE:
-            await asyncio.sleep(_LOOK)
+        while (left := self._heard + self._fence - time.monotonic()) > 0:
+            await asyncio.sleep(left)
         self._scratch.remove()
         os._exit(1)  # the supervisors end what runs
 

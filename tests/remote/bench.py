@@ -53,7 +53,7 @@ class Bench:
         found = python()
         assert found is not None
         self.place.command = (str(found), "-m", "steersman")
-        self.place.environ |= cluster.environment
+        self.place.environ |= {**cluster.environment, "HOME": str(root)}  # its mark
         self.place.environ["STEERSMAN_HOME"] = str(self.place.home)
         self.place.home.joinpath("config.toml").write_text("[ray]\npatience = 1.0\n")
         self.shared = root / "shared"

@@ -24,6 +24,7 @@ pytestmark = [
 
 WORKERS = 2
 ITEMS = 300
+DRIVER = " -m steersman.ports.ray.driver "
 
 
 @pytest.fixture
@@ -55,6 +56,7 @@ def test_remote_steps_on_a_cluster(cluster: RayCluster, benches: Callable[[str],
     a_stop_leaves_no_process(benches("stop"))
     what_nothing_has_is_refused(benches("needs"))
     the_owner_is_killed(benches("owner"))
+    the_connection_is_silent(benches("silent"))
     a_raylet_is_killed(benches("raylet"), cluster)
     the_head_is_killed(benches("head"), cluster)
 
@@ -148,6 +150,19 @@ def the_owner_is_killed(bench: Bench) -> None:
     (bench.shared / "go").touch()
     assert ended(bench.start("--resume", "last", "--again", "all"))["status"] == "succeeded"
     assert bench.traces("effects") == ["held1", "i1"]
+
+
+def the_connection_is_silent(bench: Bench) -> None:
+    """A worker that hears nothing ends its commands at its fence, while Ray takes the owner for alive."""
+    (bench.place.home / "config.toml").write_text("[ray]\nfence = 5.0\n")
+    bench.write("held1")
+    run = bench.start()
+    until(lambda: len(bench.pids()) >= 2)
+    (driver,) = (pid for pid, line in bench.place.processes().items() if DRIVER in line)
+    os.kill(driver, signal.SIGSTOP)  # its connections stay
+    bench.until_gone()
+    os.kill(driver, signal.SIGCONT)
+    assert ended(run)["reason"] == "outcome unknown: held1"
 
 
 def a_raylet_is_killed(bench: Bench, cluster: RayCluster) -> None:
