@@ -164,6 +164,16 @@ def test_a_frozen_node_has_no_tools_past_its_fence(
     assert "is fenced" in running.said
 
 
+def test_a_node_that_was_just_stopped_still_ends_in_order(place: Place, serve, node: Start) -> None:
+    """SIGTERM right after SIGCONT: another thread than the main one may get it, and it counts."""
+    serve(Text("Done.", times=0), rest=settings())
+    for _ in range(3):
+        running = node()
+        for number in (signal.SIGSTOP, signal.SIGCONT, signal.SIGTERM):
+            running.signal(number)
+        assert running.ended() == 0
+
+
 def test_a_session_runs_only_where_its_files_are(place: Place, serve, node: Start) -> None:
     """Elsewhere it is read, and not resumed; a message waits until a node of its place runs."""
     serve(Text("Done.", times=0), rest=settings())
