@@ -14,8 +14,10 @@ from collections.abc import Callable
 from functools import partial
 from urllib.parse import unquote
 
+from prompt_toolkit.application import get_app
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.document import Document
+from prompt_toolkit.enums import EditingMode
 
 from ...gateway.commands.command import Reply
 from ...gateway.commands.copy import copy
@@ -333,9 +335,18 @@ class InputLine:
         self._sender.later(reword)
 
     def restore(self, text: str) -> None:
-        """Put a text back into the line, unless the line has a new one."""
-        if not self.buffer.text:
-            self.buffer.set_document(Document(text, len(text)))
+        """Put a text back into the line, unless the line has a new one.
+
+        A command is selected, so that what is typed next replaces it: behind it, it would be no command.
+        """
+        if self.buffer.text:
+            return
+        self.buffer.set_document(Document(text, 0))
+        if text.startswith("/") and get_app().editing_mode is EditingMode.EMACS:
+            self.buffer.start_selection()
+            assert self.buffer.selection_state is not None
+            self.buffer.selection_state.enter_shift_mode()
+        self.buffer.cursor_position = len(text)
 
     def _note(self) -> str:
         edited = self._edited

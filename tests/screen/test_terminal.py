@@ -51,6 +51,23 @@ def test_typing_while_it_streams(stage: Stage, opened: Open, columns: int) -> No
     assert max(len(row) for row in terminal.rows) <= columns
 
 
+def test_what_is_typed_after_an_unknown_command_replaces_it(stage: Stage, opened: Open) -> None:
+    """It comes back to be corrected: a key that moves keeps it, any other begins a new line."""
+    terminal = opened()
+    terminal.types("/clear")
+    terminal.shows("did you mean `/new`?")
+    terminal.has_line("/clear")
+    terminal.presses("/help")
+    terminal.has_line("/help")
+    terminal.presses("\r")
+    terminal.shows("/queue")
+    terminal.types("/stpo")
+    terminal.shows("did you mean `/stop`?")
+    terminal.has_line("/stpo")
+    terminal.presses("\x1b[D\x7fo\x1b[C")
+    terminal.has_line("/stoo")
+
+
 @pytest.mark.slow
 def test_a_window_that_is_resized(stage: Stage, opened: Open) -> None:
     """In the middle of an answer: what comes fits the new size, the line and the bar are there once."""
