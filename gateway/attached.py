@@ -380,7 +380,8 @@ class AttachedSession:
         if event["type"] == "notice" and is_own:
             return
         if event["type"] == "accepted" and event["as"] != "command":
-            if event["text"] and not (is_own if not self._heard.is_live else event["client_id"]):
+            is_known = event["client_id"] if self._heard.is_live else is_own
+            if event["text"] and not is_known:
                 who = event.get("user") or "there"
                 self.publisher.notice(f"{who}: {event['text']}")
         self._event_bus.publish(event)

@@ -13,7 +13,7 @@ from typing import Any
 from ..machines.errors import ConfigError
 from ..machines.value import Value
 from .document import is_table
-from .paths import Paths, make_private
+from .paths import Paths
 
 URL = "STEERSMAN_HOME_URL"
 """The variable of the environment that goes before the configuration."""
@@ -76,7 +76,7 @@ def storage_of(paths: Paths, environ: Mapping[str, str]) -> Storage:
         folder = Path(place.storage).expanduser()
         if not folder.is_absolute():
             raise ConfigError(f"`home.storage` is no absolute path: `{folder}`", _HINT)
-        return Storage(folder=make_private(folder), name=str(folder))
+        return Storage(folder=folder, name=str(folder))
     name = f"{os.uname().nodename}:{paths.state}" if place.url else ""
     return Storage(folder=paths.state, name=name)
 
