@@ -36,7 +36,7 @@ from ..ports.tools.sandbox import SandboxPolicy
 from ..ports.tools.tool import Tool
 from ..workflows.config import Config
 from ..workflows.home_place import storage_of
-from ..workflows.paths import Paths, make_private
+from ..workflows.paths import Paths
 from ..workflows.plugins import AGENTS
 from ..workflows.providers import is_small
 from ..workflows.tools import TOOLS
@@ -117,7 +117,8 @@ class Host:
         self._mirror: QueueMirror | None = None
         tools = config.tools
         storage = storage_of(paths, environ)
-        make_private(storage.folder)
+        if storage.folder != paths.state:
+            storage.make()
         hidden = tuple(dict.fromkeys((paths.config, paths.state, storage.folder)))
         self._sandbox = SandboxPolicy(
             mode=tools.sandbox, network=tools.network, writable=tools.writable, hidden=hidden

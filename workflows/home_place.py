@@ -13,7 +13,7 @@ from typing import Any
 from ..machines.errors import ConfigError
 from ..machines.value import Value
 from .document import is_table
-from .paths import Paths
+from .paths import Paths, make_private
 
 URL = "STEERSMAN_HOME_URL"
 """The variable of the environment that goes before the configuration."""
@@ -67,6 +67,14 @@ class Storage(Value):
     def copies(self) -> Path:
         """The folder of the copies of files."""
         return self.folder / "workspaces"
+
+    def make(self) -> None:
+        """Make the folder. Raises `ConfigError`."""
+        try:
+            make_private(self.folder)
+        except ConfigError as fault:
+            hint = "name a folder that you own as `home.storage`"
+            raise ConfigError(fault.message, hint, file=str(self.folder)) from fault
 
 
 def storage_of(paths: Paths, environ: Mapping[str, str]) -> Storage:

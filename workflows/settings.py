@@ -412,7 +412,9 @@ class HomeSettings(SettingsTable):
     fence: Annotated[float, Meta(ge=0.5, le=3600)]
 
     def check(self) -> None:
-        """Refuse a process that goes on when others may have its sessions."""
+        """Refuse a process that goes on when others may have its sessions, and a relative folder."""
+        if self.storage and not Path(self.storage).expanduser().is_absolute():
+            raise ValueError("`storage` must be an absolute path")
         if self.fence >= self.lease:
             raise ValueError("`fence` must be less than `lease`")
 

@@ -80,9 +80,24 @@ def test_shared_storage_lets_each_machine_revert(
 
 @pytest.mark.parametrize("storage", ["relative/folder", 7])
 def test_a_wrong_storage_is_refused(place: Place, serve, storage: str | int) -> None:
-    """The message names the key; nothing begins."""
-    serve(Text("Done.", times=0), rest=f"[home]\nstorage = {storage!r}")
+    """The message names the place of the key; nothing begins."""
+    serve(Text("Done."), rest=f"[home]\nstorage = {storage!r}")
+    for command in (("chat", "hello"), ("config", "check")):
+        ran = place.run(*command)
+        assert ran.returncode == 2
+        assert "home" in ran.stdout + ran.stderr
+        assert "storage" in ran.stdout + ran.stderr
+        assert "Traceback" not in ran.stderr
+
+
+def test_a_storage_that_is_no_folder_is_refused(place: Place, serve) -> None:
+    """The message names the file and the key to correct; what only reads makes no folder."""
+    file = place.folder / "file"
+    serve(Text("Done."), rest=f'[home]\nstorage = "{file}"')
+    assert place.run("sessions", "list", "--size").returncode == 0
+    assert not file.exists()
+    file.touch()
     ran = place.run("chat", "hello")
     assert ran.returncode == 2
-    assert "storage" in ran.stderr or "[home]" in ran.stderr
-    assert "Traceback" not in ran.stderr
+    assert str(file) in ran.stderr
+    assert "name a folder that you own as `home.storage`" in ran.stderr
