@@ -7,12 +7,15 @@ unexport PYTHONDONTWRITEBYTECODE # tests start many processes, and pytest rewrit
 ROOMS = actors cli gateway journal machines ports simulator workflows
 PYTHON_FILES = $(ROOMS) docs/generate.py __init__.py __main__.py testing.py $(wildcard examples/*.py)
 
-.PHONY: help chat test test-fast check check-fast format bench bench-peers prove soak docs recordings
+PYTEST = .venv/bin/python -m pytest -n auto --maxprocesses 4 --dist worksteal \
+    --progress --override-ini console_output_style=classic
+
+.PHONY: help chat test test-all check check-fast format bench bench-peers prove soak docs recordings
 
 help:
 	@echo 'make chat        set up and open a chat'
-	@echo 'make test        run all tests'
-	@echo 'make test-fast   run the tests that take no time'
+	@echo 'make test        run the tests: a few minutes'
+	@echo 'make test-all    run those that are left to the night, too'
 	@echo 'make check       lint, types, generated docs'
 	@echo 'make check-fast  lint and generated docs; what a commit hook runs'
 	@echo 'make format      put the code into shape'
@@ -31,11 +34,11 @@ chat:
 # Most of a test is waiting for a program to start, so several run at a time.
 test:
 	@.ci/venv dev </dev/null
-	@.venv/bin/python -m pytest -n auto --maxprocesses 4 --dist worksteal $(ARGS)
+	@$(PYTEST) -m 'not nightly' $(ARGS)
 
-test-fast:
+test-all:
 	@.ci/venv dev </dev/null
-	@.venv/bin/python -m pytest -n auto --maxprocesses 4 --dist worksteal -m 'not slow' $(ARGS)
+	@$(PYTEST) $(ARGS)
 
 # mypy names the package after its folder, so it looks at it through a link that has the right name.
 check: check-fast

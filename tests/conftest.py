@@ -1,16 +1,24 @@
-"""What all suites share: bounds that fit the machine, and a summary also when a run ends early."""
+"""What all suites share: bounds that fit the machine, the seeds of a run, and what a run prints."""
 
 import os
 from pathlib import Path
+from random import SystemRandom
 
 import pytest
 from support import patience
 
 import steersman
 
-pytest_plugins = ["support.early_end", "support.postgres_server"]
+pytest_plugins = [
+    "support.durations",
+    "support.postgres_server",
+    "support.progress",
+    "support.second_try",
+]
 
 ROOT = Path(__file__).resolve().parents[1]
+SEEDS = "STEERSMAN_SEEDS"
+"""The first seed of all that is drawn in a run; a run that is given one draws the same again."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -19,8 +27,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--slower", type=float, metavar="N", help=text)
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
-    """Refuse to test another checkout than this one, and hand on how slow the machine is."""
+    """Refuse to test another checkout than this one; hand on the seeds, and how slow the machine is."""
     found = Path(steersman.__file__).resolve().parent
     if found != ROOT:
         pytest.exit(
@@ -28,6 +37,14 @@ def pytest_configure(config: pytest.Config) -> None:
         )
     if slower := config.getoption("slower"):
         os.environ[patience.VARIABLE] = patience.given = str(slower)
+    first = int(os.environ.setdefault(SEEDS, str(SystemRandom().randrange(1 << 31))))
+    if config.option.hypothesis_seed is None:
+        config.option.hypothesis_seed = str(first)
+
+
+def pytest_report_header() -> str:
+    """Print what repeats this run's draws."""
+    return f"seeds: {SEEDS}={os.environ[SEEDS]}"
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

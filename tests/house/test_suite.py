@@ -10,7 +10,9 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from hypothesis import core
 from ruamel.yaml import YAML
+from simulation.seeds import base
 from support import patience
 
 WAITING = re.compile(r"^(subprocess|urllib|http)\.|\.communicate$")
@@ -24,15 +26,31 @@ def test_that_blocks():
     threading.Event().wait()
 """
 
+UNSTABLE = """
+import subprocess
+from pathlib import Path
 
-@pytest.mark.slow
+def is_first(name):
+    is_there = Path(name).exists()
+    Path(name).touch()
+    return not is_there
+
+def test_of_a_program():
+    subprocess.run(["true"])
+    assert not is_first("program")
+
+def test_of_a_seed():
+    assert not is_first("seed")
+"""
+
+
 @pytest.mark.parametrize("workers", [(), ("-n", "1")], ids=["alone", "with a worker"])
 def test_a_run_that_is_ended_early_names_what_was_running(
     root: Path, tmp_path: Path, workers: tuple[str, ...]
 ) -> None:
     """At SIGTERM a run prints the counts so far and the tests in progress, with workers, too."""
     (tmp_path / "test_it.py").write_text(BLOCKING)
-    plugin = ("-p", "support.early_end")
+    plugin = ("-p", "support.progress")
     with subprocess.Popen(
         [sys.executable, "-m", "pytest", "-v", *workers, *plugin, "test_it.py"],
         cwd=tmp_path,
@@ -51,6 +69,49 @@ def test_a_run_that_is_ended_early_names_what_was_running(
     assert "s: test_it.py::test_that_blocks" in out
     assert "1 passed" in out
     assert run.returncode == 2
+
+
+def pytest_in(folder: Path, root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run pytest in a folder with the plugins of this suite."""
+    plugins = ("-p", "support.durations", "-p", "support.progress", "-p", "support.second_try")
+    return subprocess.run(
+        [sys.executable, "-m", "pytest", *plugins, *arguments],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(root / "tests")},
+        capture_output=True,
+        text=True,
+        timeout=patience.seconds(60),
+    )
+
+
+@pytest.mark.parametrize("chosen", ["", "of_a_program"])
+def test_only_a_test_of_programs_is_tried_again(root: Path, tmp_path: Path, chosen: str) -> None:
+    """It is named as flaky; what failed without a program is not run again, and stays a failure."""
+    (tmp_path / "test_it.py").write_text(UNSTABLE)
+    assert pytest_in(tmp_path, root, "-n", "1", "-k", chosen).returncode == 1
+    second = pytest_in(tmp_path, root, "--second-try", str(tmp_path / "flaky"))
+    assert "FLAKY test_it.py::test_of_a_program" in second.stdout
+    assert (tmp_path / "flaky").read_text() == "test_it.py::test_of_a_program\n"
+    is_final = "is not tried again: test_it.py::test_of_a_seed" in second.stdout
+    assert (second.returncode, is_final) == ((0, False) if chosen else (1, True))
+    assert "1 passed" in second.stdout
+
+
+def test_a_run_says_how_far_it_is(root: Path, tmp_path: Path) -> None:
+    """The number of tests is printed before the first of them runs, and a failure as it comes."""
+    (tmp_path / "test_it.py").write_text(UNSTABLE)
+    ran = pytest_in(tmp_path, root, "--progress")
+    lines = [line.strip() for line in ran.stdout.splitlines()]
+    first = next(line for line in lines if "collecting" in line)
+    counted = next(line for line in lines if "2 tests, about" in line)
+    failed = next(line for line in lines if "FAILED test_it.py::test_of_a_program" in line)
+    assert lines.index(first) < lines.index(counted) < lines.index(failed)
+
+
+def test_a_run_has_one_seed() -> None:
+    """All that is drawn begins with the seed that the run prints, whatever process draws it."""
+    seed = int(os.environ["STEERSMAN_SEEDS"])
+    assert (base(), core.global_force_seed) == (seed, seed)
 
 
 def test_bounds_grow_with_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -95,7 +156,7 @@ def test_a_forge_and_a_commit_run_what_people_run(root: Path) -> None:
     targets = set(re.findall(r"^([\w-]+):", (root / "Makefile").read_text(), re.MULTILINE))
     called = [hook["entry"] for hook in hooks]
     called += re.findall(r"^make .*?(?= \|\||$)", (root / ".ci" / "run").read_text(), re.MULTILINE)
-    assert {command.split()[1] for command in called} == {"check-fast", "check", "test"}
+    assert {command.split()[1] for command in called} == {"check-fast", "check", "test", "test-all"}
     assert {command.split()[1] for command in called} <= targets
 
 

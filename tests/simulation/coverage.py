@@ -204,7 +204,7 @@ def summary(noted: Iterable[Mapping[str, Any]]) -> Iterator[str]:
         yield f"{runs['kind']} seeds from {runs['first']}, {runs['count']} of them"
         points = [tuple(point) for point in runs.get("points", ())]
         coverage.add(points, [(first, second) for first, second in runs.get("lanes", ())])
-    yield "STEERSMAN_SEEDS=… sets the first seed"
+    yield "STEERSMAN_SEEDS=… plays them again"
     yield from coverage.lines()
 
 

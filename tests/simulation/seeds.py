@@ -1,11 +1,10 @@
 """Seeds that no run has seen before, and the line that plays a failing one again.
 
-`STEERSMAN_SEEDS` sets the first of them; otherwise each test draws its own, and the summary names it.
+`STEERSMAN_SEEDS` is the first of them: a run of the tests draws it and prints it.
 """
 
 import os
 from collections.abc import Callable
-from random import SystemRandom
 from typing import Any
 
 from simulation.coverage import ASKED, MOVED, WATCH, count_tables, counted
@@ -22,9 +21,8 @@ KINDS: dict[str, Callable[..., Any]] = {"session": Scenario, "goal": GoalScenari
 
 
 def base() -> int:
-    """Return the first seed: the one that was asked for, or any."""
-    asked = os.environ.get("STEERSMAN_SEEDS", "")
-    return int(asked) if asked else SystemRandom().randrange(1 << 31)
+    """Return the first seed of this run."""
+    return int(os.environ["STEERSMAN_SEEDS"])
 
 
 def play(kind: str, seed: int) -> None:
@@ -41,7 +39,7 @@ def play_fresh(
 ) -> None:
     """Play so many fresh seeds, and note which they are and what they come upon.
 
-    `offset` keeps several such tests apart where one base is given for all of them.
+    `offset` keeps several such tests apart: all of a run have the same base.
     """
     first = base() + offset
     noted: dict[str, Any] = {"kind": kind, "first": first, "count": count}

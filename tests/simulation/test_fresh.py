@@ -26,17 +26,17 @@ def test_fresh_goals_keep_their_promises(record_property: RecordProperty) -> Non
     play_fresh("goal", GOALS, record_property)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("chunk", range(CHUNKS))
 @pytest.mark.parametrize("kind", ["session", "goal"])
 def test_many_fresh_runs_keep_their_promises(
     kind: str, chunk: int, record_property: RecordProperty
 ) -> None:
     """No promise is broken in 2,000 runs with a new seed each time."""
-    play_fresh(kind, CHUNK, record_property, offset=chunk * CHUNK)
+    play_fresh(kind, CHUNK, record_property, offset=SESSIONS + chunk * CHUNK)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.timeout(1_200)
 def test_what_no_run_comes_upon_has_a_reason() -> None:
     """Fixed seeds reach each cell and transition but those of which we know why they are not.
