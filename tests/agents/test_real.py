@@ -99,7 +99,7 @@ def events(home: Path) -> list[str]:
     return [one["event"] for one in said]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.timeout(240)
 @pytest.mark.parametrize("agent", COMMANDS)
 def test_the_real_agent_calls_our_hooks(

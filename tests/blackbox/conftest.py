@@ -11,23 +11,31 @@ if sys.platform != "linux":  # these look at the process table of Linux
 
 from blackbox.goal_table import REACHED, moves_in
 from blackbox.judged import Start
+from support import patience
+from support.changes import is_touched
 from support.driver import Gate, Place
 from support.echo import ECHO
 from support.model_server import Behaviour, ModelServer
 
 Serve = Callable[..., ModelServer]
+NIGHTLY = pytest.mark.nightly
 
 
 # A test that is marked `checks_data("/queue add", "queue list")` claims that it fails if one of these
 # commands does not do its work. For each, the test is run once more with a command that only repeats what
-# was typed (`support/echo.py`), and has to fail.
+# was typed (`support/echo.py`), and has to fail: in `make test-all`, and when the command or the test is
+# changed.
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Run a test that checks the data of commands once more for each."""
     markers = list(metafunc.definition.iter_markers("checks_data"))
     if names := [name for marker in markers for name in marker.args]:
-        echoes = [pytest.param(name, marks=pytest.mark.slow, id=f"echo {name}") for name in names]
+        test = Path(str(metafunc.module.__file__))
+        echoes = [
+            pytest.param(name, marks=() if is_touched(test, name) else NIGHTLY, id=f"echo {name}")
+            for name in names
+        ]
         metafunc.parametrize("echoed", [pytest.param("", id="real"), *echoes], indirect=True)
 
 
@@ -58,10 +66,11 @@ def echoed(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def place(tmp_path: Path, echoed: str) -> Generator[Place]:
+def place(tmp_path: Path, echoed: str, monkeypatch: pytest.MonkeyPatch) -> Generator[Place]:
     """A home and a project folder of this test's own."""
     here = Place(tmp_path)
     if echoed:
+        monkeypatch.setattr(patience, "given", "1")  # what an echo does not do is waited for
         here.command = (sys.executable, str(ECHO), echoed, str(notes_of(here)))
     yield here
     here.close()

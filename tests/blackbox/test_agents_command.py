@@ -8,7 +8,6 @@ from support.driver import Chat, Gate, Place, wait_gone
 from support.model_server import Behaviour, ModelServer, Text, Tools
 
 KID = {"task": "count the stars", "name": "kid"}
-pytestmark = pytest.mark.slow
 
 
 def begin(place: Place, serve: Any, gate: Gate, *then: Behaviour) -> tuple[Chat, ModelServer, int]:
@@ -60,6 +59,7 @@ def test_one_sums_up_when_asked(place: Place, serve: Any, gate: Gate) -> None:
     assert server.requests[-1].body["messages"][-1]["content"] == "Seven so far."
 
 
+@pytest.mark.nightly
 def test_after_a_crash_the_list_is_what_the_next_owner_finds(
     place: Place, serve: Any, gate: Gate
 ) -> None:
@@ -75,6 +75,7 @@ def test_after_a_crash_the_list_is_what_the_next_owner_finds(
     assert place.run("agents", "stop", "last", "kid").returncode == 1
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(("to", "child"), [("@kid", "kid"), ("", "kid"), ("@parent", None)])
 def test_a_waiting_message_is_handed_to_whom_it_names(
     place: Place, serve: Any, gate: Gate, to: str, child: str | None

@@ -20,7 +20,6 @@ def attached(place: Place, *arguments: str) -> Chat:
     return chat
 
 
-@pytest.mark.slow
 def test_a_second_terminal_takes_part(place: Place, serve, gate: Gate) -> None:
     """It hears who says what, speaks under its own name, steers, stops, and leaves nothing broken."""
     server = serve(
@@ -130,7 +129,7 @@ sys.exit(run(*words))
 """
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else")
 def test_another_user_gets_nothing_from_any_command(place: Place, serve) -> None:
     """With another user id every command that looks or speaks fails, and shows nothing."""

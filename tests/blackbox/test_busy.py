@@ -105,9 +105,9 @@ def test_mode_queue_runs_in_order(place: Place, serve, gate: Gate) -> None:
         ("interrupt", "queue", "queue"),
         ("interrupt", "steer", "steer"),
         ("queue", "interrupt", "interrupt"),
-        pytest.param("queue", "steer", "steer", marks=pytest.mark.slow),
-        pytest.param("steer", "queue", "queue", marks=pytest.mark.slow),
-        pytest.param("queue", "auto", "queue", marks=pytest.mark.slow),
+        pytest.param("queue", "steer", "steer", marks=pytest.mark.nightly),
+        pytest.param("steer", "queue", "queue", marks=pytest.mark.nightly),
+        pytest.param("queue", "auto", "queue", marks=pytest.mark.nightly),
     ],
 )
 def test_an_explicit_choice_wins(
@@ -128,8 +128,8 @@ def test_an_explicit_choice_wins(
     "chosen",
     [
         "steer",
-        pytest.param("queue", marks=pytest.mark.slow),
-        pytest.param("interrupt", marks=pytest.mark.slow),
+        pytest.param("queue", marks=pytest.mark.nightly),
+        pytest.param("interrupt", marks=pytest.mark.nightly),
     ],
 )
 def test_at_rest_everything_is_a_turn(place: Place, serve, chosen: str) -> None:

@@ -37,7 +37,7 @@ def brief(items: list[Event]) -> list[tuple[str, str]]:
 @pytest.mark.parametrize(
     "kind",
     [
-        kind if not n else pytest.param(kind, marks=pytest.mark.slow)
+        kind if not n else pytest.param(kind, marks=pytest.mark.nightly)
         for n, kind in enumerate(HOSTILE)
     ],
 )
@@ -54,7 +54,6 @@ def test_kill_leaves_no_process(place: Place, serve, gate: Gate, kind: str) -> N
     assert not place.processes()
 
 
-@pytest.mark.slow
 def test_what_was_accepted_is_there_and_waits(place: Place, serve, gate: Gate) -> None:
     """After a kill no acknowledged message is missing, nothing runs, and all can be resumed.
 

@@ -81,7 +81,6 @@ def test_a_child_gives_its_result_to_the_call(place: Place, family, gate: Gate) 
     assert '"completed"' in agents.stdout
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["interrupt", "queue"])
 def test_talk_waits_for_the_child(family, gate: Gate, mode: str) -> None:
     """A message during delegation is queued, in so many words, and no child stops."""

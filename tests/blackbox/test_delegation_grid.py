@@ -166,7 +166,6 @@ TALK = (
 """An empty `aside` stops the turn, and has a test of its own."""
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", SCENES)
 def test_talk_cancels_no_child(place: Place, name: str) -> None:
     """Whatever is said, everybody lives, is done, and each text is where it was announced to be."""
@@ -232,7 +231,6 @@ def assert_behind_results(stage: Stage) -> None:
                 assert said[at - 1]["role"] == "tool"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("text", ["make the exit code 2 instead", "how is it going?"])
 def test_talk_stops_a_turn_alone(place: Place, text: str) -> None:
     """In mode interrupt it stops an agent that works itself, and runs next; its child lives on."""
@@ -252,7 +250,6 @@ def test_talk_stops_a_turn_alone(place: Place, text: str) -> None:
         assert stage.heard(text) == {AGENT}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", SCENES)
 def test_a_cancel_leaves_no_process(place: Place, name: str) -> None:
     """By word, command, name, crash or Ctrl-C: who it reaches is dead with all it started."""
@@ -326,7 +323,6 @@ def crash(stage: Stage, chat: Chat) -> Chat:
     return again
 
 
-@pytest.mark.slow
 def test_two_children_do_not_write_to_one_file(place: Place, serve: Any, gate: Gate) -> None:
     """The second session's error names the file's owner; its turn continues, and so does the parent."""
 
@@ -364,7 +360,6 @@ def test_two_children_do_not_write_to_one_file(place: Place, serve: Any, gate: G
     assert (place.folder / "notes.txt").read_text() == "from the parent"
 
 
-@pytest.mark.slow
 def test_a_steer_names_a_child_of_a_child(place: Place) -> None:
     """`@boss/kid` goes to the child of the child alone, and its receipt comes back all the way."""
     with playing(place, "nested") as stage:

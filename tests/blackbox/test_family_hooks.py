@@ -6,15 +6,12 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-import pytest
 from support.driver import Place
 from support.model_server import ModelServer, Text, Tools
 
 GOAL = "all steps are done"
 OF_FAMILY = ("subagent_start", "subagent_end")
 OF_GOALS = ("goal_achieved", "goal_stopped")
-
-pytestmark = pytest.mark.slow
 
 
 def keep(log: Path, *events: str) -> str:

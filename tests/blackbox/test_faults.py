@@ -72,7 +72,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> Generator[dict[str, Ran
         server.close()
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("kind", MODELS)
 def test_a_bad_model_is_reported_with_the_next_step(answers: dict[str, Ran], kind: str) -> None:
     """A failing model ends with 1, says why and what to do; one that recovers is waited for."""
@@ -178,7 +178,7 @@ def spoil(place: Place, how: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "how", ["newer", "damaged", pytest.param("not a database", marks=pytest.mark.slow)]
+    "how", ["newer", "damaged", pytest.param("not a database", marks=pytest.mark.nightly)]
 )
 def test_a_bad_journal_is_left_alone(place: Place, serve, how: str) -> None:
     """A damaged or newer journal is named, not touched; nothing is asked of the model."""

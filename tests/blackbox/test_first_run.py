@@ -46,7 +46,7 @@ def test_the_first_chat_says_what_it_is_and_the_next_is_brief(place: Place, serv
     assert "may read here" not in ran.stdout + ran.stderr
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_trust_is_shown_asked_listed_and_taken_back(place: Place, serve) -> None:
     """Nothing of a project's file that needs trust holds before a yes, nor after `--forget`."""
     serve(Text("Hello."))

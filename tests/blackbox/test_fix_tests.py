@@ -24,7 +24,6 @@ def mend(name: str) -> Tools:
     return Tools([{"tool": "write", "arguments": {"path": name, "content": "mended\n"}}])
 
 
-@pytest.mark.slow
 def test_tests_are_repaired_until_gate_and_judge_agree(place: Place, serve: Any) -> None:
     """The gate fails after the first turn, so no judge is asked; after the second one says done."""
     server = serve(
@@ -47,7 +46,6 @@ def test_tests_are_repaired_until_gate_and_judge_agree(place: Place, serve: Any)
     assert len((place.folder.parent / "asked").read_text().split()) == 4  # test, gate twice, again
 
 
-@pytest.mark.slow
 def test_a_goal_that_is_given_up_fails_the_run(place: Place, serve: Any) -> None:
     """Without a repair the goal ends without being reached, and so does the run."""
     serve(Text("I don't know what to do."))
@@ -60,7 +58,7 @@ def test_a_goal_that_is_given_up_fails_the_run(place: Place, serve: Any) -> None
     assert chat.ended() == 1
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("how", ["SIGINT", "SIGKILL"])
 def test_the_goal_of_a_step_goes_on_with_its_run(place: Place, serve: Any, how: str) -> None:
     """Ended in the goal's second turn, nothing runs; resumed, the goal goes on and is achieved."""

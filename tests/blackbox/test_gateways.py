@@ -123,7 +123,6 @@ def test_a_run_says_whether_it_is_connected(place: Place, telegram: TelegramServ
             gateway.communicate()
 
 
-@pytest.mark.slow
 def test_a_full_disk_is_said_and_ends_nothing(
     place: Place, telegram: TelegramServer, serve: Serve
 ) -> None:
@@ -147,7 +146,7 @@ def test_a_full_disk_is_said_and_ends_nothing(
         gateway.communicate()
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_server_of_a_home_keeps_its_gateways_running(
     place: Place, telegram: TelegramServer, serve: Serve
 ) -> None:
@@ -170,7 +169,7 @@ def test_a_server_of_a_home_keeps_its_gateways_running(
     until(lambda: not gateways())
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_example_of_the_page_is_a_gateway(
     place: Place, serve: Serve, tmp_path_factory: pytest.TempPathFactory, tmp_path: Path
 ) -> None:

@@ -151,7 +151,6 @@ def test_changed_files_are_progress(place: Place, start: Start) -> None:
     assert chat.close() == 0
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "judge",
     [Text("What a nice answer."), Text(f"{DONE} {GO_ON}"), Status(500), Hang()],
@@ -275,7 +274,7 @@ def test_goals_wait_in_line_and_conditions_cost_no_turn(place: Place, start: Sta
     assert chat.close() == 0
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_goals_from_another_terminal(place: Place, start: Start) -> None:
     """A goal is changed and shown from another terminal; without an owner it waits."""
     start(counting, Text(GO_ON), "max_turns = 2\n")

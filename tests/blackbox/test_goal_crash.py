@@ -33,7 +33,6 @@ def _verdicts(chat: Chat, count: int) -> None:
         chat.wait("verdict")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("stage", STAGES)
 def test_a_goal_that_is_killed_rests_and_has_spent_what_it_had(
     place: Place, start: Start, gate: Gate, stage: str
@@ -178,7 +177,7 @@ def check(life: GoalLife, printed: int) -> None:
     assert len(chat.seen("turn_started")) == BUDGET
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.timeout(3600 if IS_WHOLE else 300)
 @pytest.mark.skipif(STRACE is None, reason="needs strace to stop at a write")
 def test_a_goal_that_is_killed_at_any_write_stays_in_its_budget(tmp_path: Path) -> None:

@@ -43,7 +43,6 @@ def test_turns_that_fail_in_a_row_pause_the_goal(place: Place, start: Start) -> 
     assert chat.close() == 0
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("what", ["seconds", "process", "file", "nothing"])
 def test_what_is_waited_for_costs_no_turn(place: Place, start: Start, what: str) -> None:
     """Time, a process, a file that came while the judge thought; what never comes ends at the limit."""

@@ -73,6 +73,7 @@ def test_a_session_is_there_on_each_machine(place: Place, serve, postgres_url: s
     assert there.close() == 0
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("settings", "code", "said"),
     [

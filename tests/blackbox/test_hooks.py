@@ -5,7 +5,6 @@ import signal
 from pathlib import Path
 from typing import Any
 
-import pytest
 from support.driver import Place
 from support.model_server import Text
 from support.patience import seconds
@@ -39,7 +38,6 @@ def attach(packages: Path, log: Path) -> None:
     )
 
 
-@pytest.mark.slow
 def test_hooks_hear_a_sessions_life_in_order(place: Place, serve, tmp_path: Path) -> None:
     """Each event comes as JSON, in order, after it was durable, without secrets; to functions, too."""
     log, point = tmp_path / "log", tmp_path / "point"
@@ -77,7 +75,6 @@ def test_hooks_hear_a_sessions_life_in_order(place: Place, serve, tmp_path: Path
     assert (end["finalize"], end["cause"]) == (f"finalize-{end['session']}", "new")
 
 
-@pytest.mark.slow
 def test_a_bad_hook_harms_no_session(place: Place, serve) -> None:
     """One that is missing, fails, hangs or floods is cut off and noted; the answer does not wait."""
     rest = hook("turn_start", "/not/there")
@@ -118,7 +115,6 @@ def test_a_hook_that_cannot_start_is_reported_once(place: Place, serve) -> None:
     assert [line for line in ran.stderr.splitlines() if line.startswith("The hook")] == wanted
 
 
-@pytest.mark.slow
 def test_nothing_runs_at_a_restart_until_a_message(place: Place, serve, tmp_path: Path) -> None:
     """The end of a session whose program died is due: told with the next word, under the same id."""
     log, pid = tmp_path / "log", tmp_path / "pid"

@@ -27,7 +27,7 @@ ENDINGS = {
 }
 """Which signal, if any, and the exit code that belongs to it."""
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.nightly
 
 
 class Work:

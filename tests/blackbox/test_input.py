@@ -65,7 +65,7 @@ def test_no_input_is_no_work(place: Place, serve) -> None:
     assert not server.requests
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_line_of_five_megabytes_is_taken_whole(place: Place, serve) -> None:
     """A very long message arrives at the model as it was said."""
     server = serve(Text("Long."))
@@ -301,7 +301,7 @@ def test_the_module_is_the_command(place: Place, serve) -> None:
     assert COMMAND
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_one_shot_says_only_what_is_news(place: Place, serve) -> None:
     """Nothing about a model that was configured; one short line for all saved queues, none in a run."""
     serve(Text("Hello.", times=0))

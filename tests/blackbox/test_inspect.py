@@ -68,7 +68,6 @@ def agrees(place: Place, live: dict[str, Any]) -> None:
     assert lasting(tomllib.loads(toml)) == lasting(without_nulls(live))
 
 
-@pytest.mark.slow
 def test_live_dead_and_past_agree(place: Place, serve, gate: Gate) -> None:
     """A living session, the same one after SIGKILL, and its last entry are one dump, field by field."""
     serve(
@@ -112,7 +111,7 @@ def test_live_dead_and_past_agree(place: Place, serve, gate: Gate) -> None:
     assert paths["queue.items.m3.text"] == (None, "later")
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_goals_and_side_talks_agree(place: Place, serve, gate: Gate) -> None:
     """So are a goal whose gate runs, its judge, a side talk at work, a question and an interrupt."""
     serve(
@@ -149,7 +148,7 @@ def test_goals_and_side_talks_agree(place: Place, serve, gate: Gate) -> None:
     agrees(place, live)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_run_agrees(place: Place, serve, gate: Gate) -> None:
     """So is a workflow's run, with its steps, the item that runs and the agent at work."""
     serve(Tools([{"tool": "shell", "arguments": {"command": gate.command}}]), rest=SHELL_RUNS)
@@ -175,7 +174,7 @@ def test_a_run_agrees(place: Place, serve, gate: Gate) -> None:
     other.close()
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_journal_is_listed_and_filtered(place: Place, serve) -> None:
     """Entries by kind, turn, moment and number; as lines, as data, and followed as they come."""
     serve(Text("Hello."), Text("Bye."))

@@ -48,7 +48,7 @@ WAYS = [
     ("tool", "Please just STOP this now!"),
     ("question", "stop"),
     *(
-        pytest.param(at, said, marks=pytest.mark.slow)
+        pytest.param(at, said, marks=pytest.mark.nightly)
         for at in AT
         for said in ("/stop", "stop", "Please just STOP this now!")
     ),
@@ -59,14 +59,13 @@ LEAVES = [
     (signal.SIGTERM, "tool"),
     (signal.SIGHUP, "first byte"),
     *(
-        pytest.param(number, at, marks=pytest.mark.slow)
+        pytest.param(number, at, marks=pytest.mark.nightly)
         for number in SIGNALS
         for at in ("idle", *AT)
     ),
 ]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("at", "said"), WAYS)
 def test_a_turn_stops_wherever_it_is(place: Place, serve, gate: Gate, at: str, said: str) -> None:
     """The events of an interrupt come in the contract's order, and no process of the turn is left."""
@@ -163,7 +162,7 @@ def test_a_word_in_a_longer_message_stops_and_runs_next(place: Place, serve, gat
     assert [one.prompt for one in server.requests] == ["work", "Stop, use zod instead"]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize(("number", "at"), LEAVES)
 def test_a_signal_leaves_in_order(place: Place, serve, gate: Gate, number, at: str) -> None:
     """INT, TERM and HUP stop the turn, save everything, say so last, and exit with 128 + number."""
@@ -181,13 +180,13 @@ def test_a_signal_leaves_in_order(place: Place, serve, gate: Gate, number, at: s
     assert chat.diagnostics == ""
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     "number",
     [
         signal.SIGINT,
-        pytest.param(signal.SIGTERM, marks=pytest.mark.slow),
-        pytest.param(signal.SIGHUP, marks=pytest.mark.slow),
+        pytest.param(signal.SIGTERM, marks=pytest.mark.nightly),
+        pytest.param(signal.SIGHUP, marks=pytest.mark.nightly),
     ],
 )
 def test_a_signal_ends_one_message_in_order(place: Place, serve, gate: Gate, number) -> None:

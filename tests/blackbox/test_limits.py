@@ -4,11 +4,8 @@ import re
 import resource
 from pathlib import Path
 
-import pytest
 from support.driver import Gate, Place
 from support.model_server import Text, Tools
-
-pytestmark = pytest.mark.slow
 
 FILE_SIZE = 400 * 1024
 FREE = 1 << 30

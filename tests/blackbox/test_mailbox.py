@@ -31,7 +31,6 @@ def begun(place: Place) -> Chat:
     return chat
 
 
-@pytest.mark.slow
 def test_a_message_to_a_frozen_owner_survives_it(place: Place, serve) -> None:
     """What was sent to an owner that is then killed is queued once at the next start, in order."""
     serve(Text("Done.", times=0))
@@ -52,7 +51,6 @@ def test_a_message_to_a_frozen_owner_survives_it(place: Place, serve) -> None:
         assert store.unconsumed(chat.session) == ()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("answers", [1, 4, 9])
 def test_no_message_is_lost_or_doubled_by_a_kill(place: Place, serve, answers: int) -> None:
     """Twelve are posted, the owner is killed after so many were answered; each is decided once."""

@@ -75,6 +75,7 @@ def status(chat: Chat, name: str = "notes") -> dict[str, Any]:
 # Story 13 -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("whose", ["own", "npm"])
 def test_tools_that_exist_already(place: Place, serve: Any, gate: Gate, whose: str) -> None:
     """The server's tools are listed, asked about and called; killed in a call, it is started again."""
@@ -136,6 +137,7 @@ def test_tools_that_exist_already(place: Place, serve: Any, gate: Gate, whose: s
 # Permission ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("rule", "outcome"),
     [
@@ -246,6 +248,7 @@ def test_a_stop_ends_the_call_of_a_server_that_says_so(place: Place, serve: Any)
     assert chat.close() == 0
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("tool", ["wait", "cling"])
 def test_a_stop_ends_a_server_that_does_not_say_so(
     place: Place, serve: Any, gate: Gate, tool: str
@@ -289,6 +292,7 @@ def test_killed_in_a_call_nothing_is_left(place: Place, serve: Any, gate: Gate, 
     assert chat.close() == 0
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("how", ["exit", "sigterm", "kill"])
 def test_servers_end_with_the_program(place: Place, serve: Any, how: str) -> None:
     """However the program ends, the servers of its sessions are dead after it."""
@@ -310,6 +314,7 @@ def test_servers_end_with_the_program(place: Place, serve: Any, how: str) -> Non
 # Changes and restarts -----------------------------------------------------------------------------
 
 
+@pytest.mark.nightly
 def test_a_server_that_changes_its_tools(place: Place, serve: Any) -> None:
     """A notice names what changed; the model has the new tool from its next step on, and calls it."""
     server = serve(
@@ -339,6 +344,7 @@ def test_a_server_that_changes_its_tools(place: Place, serve: Any) -> None:
     assert chat.close() == 0
 
 
+@pytest.mark.nightly
 def test_a_server_that_dies_again_and_again_is_left_alone(place: Place, serve: Any) -> None:
     """The rule of restarts ends it, with the reason; `/mcp restart` starts it all the same."""
     dies = Tools([{"tool": "mcp__odd__dies", "arguments": {}}])
@@ -375,6 +381,7 @@ def test_a_server_that_dies_again_and_again_is_left_alone(place: Place, serve: A
 # Servers that cannot be used ----------------------------------------------------------------------
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("broken", "reason"),
     [
@@ -416,7 +423,7 @@ def test_what_a_hostile_server_lists_reaches_no_terminal_raw(place: Place, serve
     assert not [sign for sign in ran.stdout + ran.stderr if not sign.isprintable() and sign != "\n"]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_everything_server(place: Place, serve: Any) -> None:
     """The server that has all of the protocol, from npm, is listed, called and ended."""
     echo = Tools([{"tool": "mcp__all__echo", "arguments": {"message": "hi"}}])
@@ -438,6 +445,7 @@ def test_the_everything_server(place: Place, serve: Any) -> None:
 # Resources and prompts ----------------------------------------------------------------------------
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("named", "attached", "note"),
     [
@@ -475,6 +483,7 @@ def test_resources_are_attached(
     assert chat.close() == 0
 
 
+@pytest.mark.nightly
 def test_a_rule_denies_resources_and_prompts(place: Place, serve: Any) -> None:
     """A rule that denies the server's tools denies what a message names of it, too."""
     rule = '[permissions]\nrules = [{ tool = "mcp__notes__*", do = "deny" }]\n'
@@ -490,6 +499,7 @@ def test_a_rule_denies_resources_and_prompts(place: Place, serve: Any) -> None:
     assert chat.close() == 0
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("arguments", "prompt"),
     [
@@ -514,6 +524,7 @@ def test_prompts_are_commands(place: Place, serve: Any, arguments: str, prompt: 
     assert chat.close() == 0
 
 
+@pytest.mark.nightly
 def test_a_prompt_that_cannot_be_had_is_not_sent(place: Place, serve: Any, gate: Gate) -> None:
     """What is wrong is said with the usage, and the text comes back; an edited message has its prompt."""
     server = serve(
@@ -549,6 +560,7 @@ while [ $# -gt 0 ] && [ "$1" != -- ]; do shift; done
 """
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("is_lifted", [False, True])
 def test_the_sandbox_holds_for_servers(place: Place, serve: Any, is_lifted: bool) -> None:
     """A server's command is started by `bwrap` as the tool `shell` is, unless its table says no."""

@@ -243,6 +243,7 @@ def test_a_workflow_runs_with_progress(place: Place, serve: Any) -> None:
     assert (2.0, 2.0, "second: done") in reports
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("how", ["stop", "close", "kill"])
 def test_a_run_ends_with_the_client_and_can_be_resumed(
     place: Place, serve: Any, gate: Gate, how: str
@@ -310,7 +311,6 @@ def test_a_signal_ends_it_in_order(place: Place, serve: Any, gate: Gate) -> None
     assert "Traceback" not in err
 
 
-@pytest.mark.slow
 def test_a_client_of_other_people_is_served(place: Place, serve: Any) -> None:
     """The client of the TypeScript SDK, of an older protocol, lists the tools and calls them."""
     sdk = ROOT / ".venv" / "node_modules" / "@modelcontextprotocol" / "sdk"

@@ -16,7 +16,6 @@ def busy(seconds: str, status: int = 429) -> Status:
     return Status(status, OVERLOADED, headers={"Retry-After": seconds})
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("provider", PROVIDERS)
 def test_rate_limits_are_waited_out_and_broken_streams_are_reported(
     place: Place, serve, provider: str

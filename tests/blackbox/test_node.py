@@ -138,7 +138,7 @@ def test_a_drained_node_ends_when_its_turns_have(
     assert (wrong.returncode, "there is no node `nowhere`" in wrong.stderr) == (2, True)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_frozen_node_has_no_tools_past_its_fence(
     place: Place, serve, node: Start, gate: Gate
 ) -> None:
@@ -208,7 +208,7 @@ def until_moved(url: str, session: str, heir: FleetNode, tool: int) -> None:
         until(has_moved, "the takeover")
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_node_that_is_cut_off_ends_its_tools_before_another_has_the_session(
     place: Place, serve, gate: Gate, postgres_server: PostgresServer, kind: str
 ) -> None:
@@ -248,7 +248,7 @@ def test_a_node_that_is_cut_off_ends_its_tools_before_another_has_the_session(
             wire.kill()
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_frozen_node_without_connections_has_its_sessions_until_its_tools_are_dead(
     place: Place, serve, node: Start, gate: Gate, postgres_server: PostgresServer, kind: str
 ) -> None:

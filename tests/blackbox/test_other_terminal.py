@@ -45,7 +45,7 @@ def stored(place: Place, session: str) -> list[str]:
     return [one["cause"] for one in moves]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_live_session_is_changed_through_its_owner(place: Place, serve, gate: Gate) -> None:
     """What another terminal queues, takes back and asks reaches the live session, which tells it."""
     serve(shell(gate.command), Text("One."), Text("Two."))
@@ -73,7 +73,7 @@ def test_a_live_session_is_changed_through_its_owner(place: Place, serve, gate: 
     assert chat.close() == 0
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_message_to_a_session_that_is_not_open_says_that_it_waits(place: Place, serve) -> None:
     """Its sender learns how it gets to run, and that works; in an open session nothing is added."""
     serve(Text("One.", times=0))
@@ -110,7 +110,7 @@ def test_stop_reaches_a_running_turn(place: Place, serve, gate: Gate) -> None:
     assert chat.close() == 0
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_dead_session_is_changed_and_not_taken_up(place: Place, serve, gate: Gate) -> None:
     """Changes of a crashed session's queue are kept, nothing runs, the next start reports the crash."""
     server = serve(shell(gate.command), Text("Go."))
@@ -140,7 +140,7 @@ def test_a_dead_session_is_changed_and_not_taken_up(place: Place, serve, gate: G
     assert len(server.requests) == 1
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_discard_of_what_a_crash_cut_off(place: Place, serve, gate: Gate) -> None:
     """`queue discard` also deletes the item that ran when the program died; the session goes on."""
     server = serve(shell(gate.command), Text("New."))
@@ -171,7 +171,7 @@ def test_a_message_needs_no_control_socket(place: Place, serve) -> None:
     assert chat.close() == 0
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_frozen_owner_is_named(place: Place, serve) -> None:
     """An owner that is stopped by a signal is named at once, and the message is kept for it."""
     serve(Text("Hello."))
@@ -212,7 +212,7 @@ assert ended == [0] * 100, ended
 """A hundred processes of the command line, all at the same time."""
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("is_alive", [True, False])
 def test_a_hundred_at_once(place: Place, serve, gate: Gate, is_alive: bool) -> None:
@@ -237,7 +237,7 @@ def test_a_hundred_at_once(place: Place, serve, gate: Gate, is_alive: bool) -> N
         chat.kill()
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_sessions_are_found_by_folder_and_by_name(place: Place, serve) -> None:
     """Without `--session` it is the newest of this folder; an unknown one is a usage error."""
     serve(Text("Hello."))
@@ -327,7 +327,7 @@ def test_a_session_that_was_finalized_elsewhere_can_be_left_or_followed(
     assert chat.close() == 0
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_files_are_exported_and_imported(place: Place, serve, tmp_path: Path) -> None:
     """A queue goes through a file into another session: whole, in order, and held."""
     server = serve(Text("Hello."), rest="[auto_queue]\nmax_queue_size = 3")

@@ -84,7 +84,7 @@ def give_tools(place: Place, *names: str) -> None:
 # The example --------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.checks_data("plugins list")
 def test_the_example_is_listed_with_its_package(weather: Place) -> None:
     """Each entry point has its kind, package and version; without packages there is nothing."""
@@ -114,7 +114,6 @@ def test_the_example_is_listed_with_its_package(weather: Place) -> None:
     assert listed(weather) == []
 
 
-@pytest.mark.slow
 def test_an_agent_that_lists_an_installed_tool_is_asked_about_it(weather: Place, serve) -> None:
     """The model sees it, a person is asked, its result comes back; `/tools` names its package."""
     server = serve(Tools([WEATHER]), Text("Take a hat."))
@@ -135,7 +134,7 @@ def test_an_agent_that_lists_an_installed_tool_is_asked_about_it(weather: Place,
     assert server.requests[1].body["messages"][-1]["content"] == "Rome: sunny"
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_rule_allows_an_installed_tool_and_an_agent_without_it_has_it_not(
     weather: Place, serve
 ) -> None:
@@ -154,7 +153,7 @@ def test_a_rule_allows_an_installed_tool_and_an_agent_without_it_has_it_not(
     assert "weather" not in names
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_session_is_resumed_with_its_installed_tool(weather: Place, serve) -> None:
     """The tool is there again; when its package is gone, a notice says so and the session goes on."""
     server = serve(Text("One."), Text("Two."), Text("Three."))
@@ -174,7 +173,7 @@ def test_a_session_is_resumed_with_its_installed_tool(weather: Place, serve) -> 
     assert [one["function"]["name"] for one in server.requests[2].body["tools"]] == ["read"]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_an_installed_provider_answers(weather: Place) -> None:
     """By `--model NAME:MODEL`, and as `provider` of a configured model."""
     ran = weather.run("chat", "--model", "parrot:Polly", "Hello")
@@ -187,7 +186,7 @@ def test_an_installed_provider_answers(weather: Place) -> None:
     assert "parrot:MODEL" in ran.stderr
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_an_installed_agent_has_no_authority(weather: Place) -> None:
     """It works under its name, its tool is asked about, and what it denies is denied."""
     chat = weather.chat("--agent", "forecaster")
@@ -204,7 +203,6 @@ def test_an_installed_agent_has_no_authority(weather: Place) -> None:
     assert ran.stdout == "parrot says: Oslo: sunny\n"
 
 
-@pytest.mark.slow
 def test_an_installed_command_is_a_command_everywhere(weather: Place) -> None:
     """It is typed or sent as data, listed by `/help`, and sends its message to the session."""
     chat = weather.chat("--model", "parrot")
@@ -222,7 +220,7 @@ def test_an_installed_command_is_a_command_everywhere(weather: Place) -> None:
     assert "did you mean `/umbrella`?" in chat.seen("rejected")[0]["hint"]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.checks_data("gateway list", "gateway run")
 def test_an_installed_hook_and_gateway_run(weather: Place) -> None:
     """The gateway prints the answer to what its table says; the hook has seen the turn."""
@@ -293,7 +291,6 @@ rude = steersman.Agent("rude", permissions={"shell": "allow"})
 """
 
 
-@pytest.mark.slow
 def test_whatever_is_broken_is_one_sentence(place: Place, attach: Attach) -> None:
     """Imports that fail, wrong types, taken names and bad lines are named; the others are ok."""
     attach("acme", BROKEN, ACME)
@@ -328,7 +325,6 @@ def test_whatever_is_broken_is_one_sentence(place: Place, attach: Attach) -> Non
     assert [one["verdict"] for one in warned] == [*["warn"] * len(found), "ok"]
 
 
-@pytest.mark.slow
 def test_a_chat_works_on_without_what_is_broken(place: Place, attach: Attach, serve) -> None:
     """A broken tool is a notice and is not offered, a command's error its reply, a hook's a notice."""
     points = """
@@ -370,7 +366,6 @@ turn_end.gone = not_there:hook
     assert r"\x1b[31mred" in ran.stdout + ran.stderr
 
 
-@pytest.mark.slow
 def test_two_packages_that_give_one_name_are_both_refused(
     place: Place, attach: Attach, serve
 ) -> None:
@@ -395,7 +390,6 @@ def test_two_packages_that_give_one_name_are_both_refused(
     assert server.requests[1].body["tools"][0]["function"]["description"] == "Mine."
 
 
-@pytest.mark.slow
 def test_a_model_or_agent_that_is_broken_ends_the_command(place: Place, attach: Attach) -> None:
     """With exit code 2 and the sentence; one that makes no model, too."""
     points = "[steersman.models]\nempty = acme:empty\n[steersman.agents]\nrude = acme:rude\n"
@@ -410,7 +404,7 @@ def test_a_model_or_agent_that_is_broken_ends_the_command(place: Place, attach: 
     assert "Traceback" not in ran.stderr
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("how", ["installed", "python -m", "an open path"])
 def test_a_project_folder_adds_nothing(place: Place, attach: Attach, serve, how: str) -> None:
     """Not by `python -m`, nor by an empty part of PYTHONPATH; and its modules are not taken for ours."""
@@ -443,7 +437,6 @@ def test_a_project_folder_adds_nothing(place: Place, attach: Attach, serve, how:
     assert not seen.exists()
 
 
-@pytest.mark.slow
 def test_an_isolated_tool_is_that_of_the_package(place: Place, attach: Attach, serve) -> None:
     """Its process imports the installed module, and none of the same name in the project."""
     text = """import os, steersman
@@ -463,7 +456,6 @@ def where(parent: int) -> str:
     assert server.requests[1].body["messages"][-1]["content"] == "installed, True"
 
 
-@pytest.mark.slow
 def test_a_tool_that_an_agent_brings_is_asked_about(place: Place, attach: Attach) -> None:
     """An agent's own functions are asked about like any other; a pattern of a rule allows them."""
     model = """
@@ -495,7 +487,6 @@ bringer = steersman.Agent("bringer", model=Caller(), tools=[good])
     assert chat.close() == 0
 
 
-@pytest.mark.slow
 def test_a_hook_of_another_agent_imports_nothing_from_its_project(place: Place) -> None:
     """Where a project has a package `steersman`, ours runs the hooks all the same."""
     gate = Gate(place.folder)
@@ -512,7 +503,7 @@ def test_a_hook_of_another_agent_imports_nothing_from_its_project(place: Place) 
     assert not (place.folder / "seen").exists()
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_gateway_ends_by_a_signal_in_order(place: Place, attach: Attach, serve) -> None:
     """Its session is saved, not crashed; an error of its own is a sentence."""
     text = """
@@ -572,7 +563,7 @@ asyncio.run(main())
 """
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_home_is_opened_by_an_installed_store(place: Place, attach: Attach) -> None:
     """By the scheme of its URL; nothing of the sessions is in the local database."""
     site = attach("acme", "[steersman.stores]\nacme = acme:make\nwrong = acme:wrong\n", STORE)

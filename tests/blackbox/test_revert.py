@@ -244,7 +244,7 @@ def test_without_git_it_is_said_once(place: Place, serve, tmp_path: Path) -> Non
     assert chat.close() == 0
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_finalized_session_can_be_reverted(place: Place, serve) -> None:
     """From the command line, and undone, once each; its journal stays as it was."""
     before = fill(place.folder)

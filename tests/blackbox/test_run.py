@@ -51,7 +51,7 @@ def ended(chat: Chat) -> dict[str, Any]:
     return chat.wait("run_ended", session=chat.session)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_codemod_goes_on_at_the_item_and_comes_back_whole(place: Place) -> None:
     """Interrupted at one item and killed at another: each file once, and a revert gives all back."""
     (place.folder / "codemod.toml").write_text(CODEMOD)
@@ -132,7 +132,7 @@ def two_agents(place: Place, serve: Any, gate: Gate, route: str) -> ModelServer:
     )
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("is_overridden", [False, True])
 def test_what_is_typed_reaches_the_right_agent(
     place: Place, serve: Any, gate: Gate, is_overridden: bool
@@ -166,7 +166,7 @@ prompt = "look at {{ item }}"
 """
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_run_has_no_more_agents_at_work_than_any_session(place: Place, serve: Any) -> None:
     """An item begins when there is room for its session: none is opened that has to wait."""
     (place.folder / "many.toml").write_text(MANY)
@@ -177,7 +177,7 @@ def test_a_run_has_no_more_agents_at_work_than_any_session(place: Place, serve: 
     assert (ran.returncode, begun) == (0, [False] * 3), ran.stdout + ran.stderr
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("is_overridden", [False, True])
 def test_what_is_typed_into_the_terminal_reaches_the_right_agent(
     place: Place, serve: Any, gate: Gate, is_overridden: bool
@@ -200,7 +200,7 @@ def test_what_is_typed_into_the_terminal_reaches_the_right_agent(
     assert all(("migrate the parser" in one) == is_overridden for one in said)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_what_waits_for_the_next_agent_outlives_a_stop(
     place: Place, serve: Any, gate: Gate
 ) -> None:

@@ -85,7 +85,7 @@ def run(place: Place, *arguments: str) -> Chat:
     return chat
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_an_interrupted_run_is_named_with_its_own_command(place: Place, gate: Gate) -> None:
     """A chat says how the run goes on and does not take it up itself; so does the list."""
     (place.folder / "halting.toml").write_text(STOPPED.format(command=gate.command))
@@ -109,7 +109,7 @@ def test_an_interrupted_run_is_named_with_its_own_command(place: Place, gate: Ga
     assert beside.close() == 0
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_failed_run_continues_when_its_cause_is_repaired(place: Place) -> None:
     """What is done stays done; what failed, what it blocked and the end are done again."""
     file = place.folder / "broken.toml"
@@ -138,7 +138,7 @@ def test_a_failed_run_continues_when_its_cause_is_repaired(place: Place) -> None
     assert not (place.folder / "log").exists()  # all of it, over all its turns
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_run_that_was_taken_back_does_not_go_on(place: Place) -> None:
     """What was done is not done any more, so nothing is left out silently."""
     (place.folder / "broken.toml").write_text(BROKEN)
@@ -151,7 +151,7 @@ def test_a_run_that_was_taken_back_does_not_go_on(place: Place) -> None:
     assert place.run("run", "--resume", "last").returncode == 0
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_agents_of_an_included_file_are_known(place: Place, serve: Any) -> None:
     """A workflow that is a step of another has the agents that its own file declares."""
     server = serve(Text("A word."))
@@ -164,7 +164,7 @@ def test_agents_of_an_included_file_are_known(place: Place, serve: Any) -> None:
     assert chat.close() == 0
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_run_that_takes_too_long_says_so(place: Place) -> None:
     """What ran at that moment failed because of the time, the rest waits, and the end is done."""
     (place.folder / "slow.toml").write_text(SLOW)

@@ -32,7 +32,7 @@ def scripted(place: Place) -> Place:
     return place
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_commands_say_the_same_everywhere(scripted: Place) -> None:
     """Typed in the chat or from another terminal, while a turn runs: one result, the same data."""
     chat = scripted.chat()

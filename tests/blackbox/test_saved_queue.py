@@ -56,7 +56,7 @@ def age(place: Place, session: str, seconds: float) -> None:
     home.close()
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("is_utf8", [True, False])
 def test_a_crash_is_announced(place: Place, serve, gate: Gate, is_utf8: bool) -> None:
     """The plain face announces what a crash left, then what an exit left, and runs nothing."""
@@ -82,7 +82,7 @@ def test_a_crash_is_announced(place: Place, serve, gate: Gate, is_utf8: bool) ->
     assert len(server.requests) == 1
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_mirror_follows_the_queue(place: Place, serve, gate: Gate) -> None:
     """The readable copy has what the queue has, private, and it is where the setting says."""
     serve(shell(gate.command), rest=f'[auto_queue.persistence]\npath = "{place.home}/copies"')
@@ -104,7 +104,7 @@ def test_the_mirror_follows_the_queue(place: Place, serve, gate: Gate) -> None:
     assert tomllib.loads(path.read_text())["items"] == []
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_another_sessions_queue_is_brought_here(place: Place, serve) -> None:
     """Restoring moves a saved queue; over one that is not empty it asks, and keeps by default."""
     server = serve(Text("Done."))
@@ -193,7 +193,7 @@ def test_a_new_chat_announces_and_resumes_what_crashed(place: Place, serve, gate
     assert chat.close() == 0
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_several_saved_queues_are_chosen_by_number(place: Place, serve) -> None:
     """They are listed with numbers, newest first; a command without one asks which."""
     serve(Text("Done."))
@@ -245,7 +245,7 @@ def test_an_interrupted_message_stays_one_in_another_queue(place: Place, serve, 
     assert prompt.endswith("first")
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_what_another_terminal_has_open_is_not_taken(place: Place, serve, gate: Gate) -> None:
     """A queue of a live session can be neither brought over nor thrown away."""
     serve(shell(gate.command))
@@ -259,7 +259,7 @@ def test_what_another_terminal_has_open_is_not_taken(place: Place, serve, gate: 
     assert chat.close() == 0
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("days", "is_gone"), [(6.9, False), (8, True), (365, False), (-365, False)]
 )
@@ -310,7 +310,7 @@ main()
 one that arrives during an import of its own start is printed, or not even that, and forgotten."""
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_control_c_while_starting_is_quiet(place: Place, serve) -> None:
     """Ctrl-C at any moment of the start ends with 130 and no trace."""
     serve(Text("Done."))

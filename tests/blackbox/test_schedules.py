@@ -176,7 +176,7 @@ BEHIND = [("commit", 2, "after"), ("commit", 3, "before"), ("conclude", 1, "befo
 Point = tuple[str, int, str]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("point", BEFORE, ids=lambda point: "-".join(map(str, point)))
 def test_a_run_that_had_not_begun_when_the_server_was_killed_runs_once(
     place: Place, home: Home, serve, point: Point
@@ -192,7 +192,7 @@ def test_a_run_that_had_not_begun_when_the_server_was_killed_runs_once(
     assert (home.schedules()["tidy"]["last"], ran(place)) == (found, 1)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("point", BEHIND, ids=lambda point: "-".join(map(str, point)))
 def test_a_run_that_had_begun_when_the_server_was_killed_waits_for_a_person(
     place: Place, home: Home, serve, point: Point
@@ -221,7 +221,7 @@ def test_a_run_that_had_begun_when_the_server_was_killed_waits_for_a_person(
     assert ran(place) == before + 1
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     "point",
     [

@@ -145,7 +145,7 @@ def test_the_interface_describes_itself(serve, served: Start) -> None:
             assert web.ask(method.upper(), real).status == 401, (method, path)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_stream_goes_on_after_a_power_cut(serve, served: Start) -> None:
     """Its numbers are those of the journal: nothing is missed and nothing told twice."""
     serve(Text("Hello."))
@@ -170,7 +170,7 @@ def test_a_stream_goes_on_after_a_power_cut(serve, served: Start) -> None:
     assert [event["text"] for event in whole if event["type"] == "accepted"] == ["one"]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_session_of_another_program_is_reached_too(place: Place, serve, served: Start) -> None:
     """Its events stream live, and what is said to it is said there, with the device's name."""
     serve(Text("Hello."))
@@ -237,7 +237,7 @@ def test_a_home_is_served_once(place: Place, serve, served: Start) -> None:
     assert place.run("serve", "stop").returncode == 1
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_it_runs_in_the_background(place: Place, serve) -> None:
     """The command returns with the address; the program outlives it, and ends on demand."""
     serve(Text("Hello."))
@@ -385,7 +385,7 @@ def finished_run(place: Place) -> dict[str, object]:
     return found
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("how", ["/detach", "hang up"])
 def test_a_run_goes_on_without_its_terminal(
     place: Place, serve, served: Start, at_keyboard, gate: Gate, how: str
@@ -411,7 +411,7 @@ def test_a_run_goes_on_without_its_terminal(
     assert (place.folder / "made.txt").read_text("utf-8") == "two\n"
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_run_in_the_server_is_stopped_and_continued_from_a_terminal(
     place: Place, serve, served: Start, at_keyboard, gate: Gate
 ) -> None:
@@ -437,7 +437,7 @@ def test_a_run_in_the_server_is_stopped_and_continued_from_a_terminal(
     assert finished_run(place)["run"]["state"] == "succeeded"
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_server_that_dies_is_not_the_end_of_a_run(
     place: Place, serve, served: Start, at_keyboard, gate: Gate
 ) -> None:
@@ -536,7 +536,7 @@ def test_a_calls_question_takes_only_its_answers(place: Place, serve, served: St
     assert (place.folder / "made").exists()
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("is_elsewhere", [False, True])
 def test_a_message_that_is_edited_does_not_start(
     place: Place, serve, served: Start, gate: Gate, is_elsewhere: bool
@@ -592,7 +592,7 @@ def test_a_message_that_is_edited_does_not_start(
     assert "two, better" in texts
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_message_whose_editor_is_gone_starts(serve, served: Start, gate: Gate) -> None:
     """Half a minute after the client said for the last time that it is edited."""
     serve(

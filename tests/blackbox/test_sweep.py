@@ -22,7 +22,7 @@ QUIET = {"session_started", "recovered", "requeued", "notice", "queue", "accepte
 FINAL = {"done", "failed", "withdrawn", "steered"}
 
 pytestmark = [
-    pytest.mark.slow,
+    pytest.mark.nightly,
     pytest.mark.timeout(3600 if IS_WHOLE else 300),
     pytest.mark.skipif(STRACE is None, reason="needs strace to stop at a write"),
 ]

@@ -332,7 +332,7 @@ def test_without_the_extra_a_chat_works_and_says_what_to_install(place: Place, s
     assert collector.headers == []
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_collector_that_comes_back_gets_what_waited(place: Place, serve, collector) -> None:
     """It is tried again from time to time, without another notice, and then nothing is missing."""
     serve(Text("Done."), rest=sent_to(collector))

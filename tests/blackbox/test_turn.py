@@ -164,7 +164,7 @@ def test_always_asks_once(place: Place, serve) -> None:
     assert [one["status"] for one in chat.seen("tool_ended")] == ["ok", "ok"]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_every_turn_appends_to_what_the_model_has_seen(place: Place, serve) -> None:
     """Over several turns, a steer and a restart, requests only grow at their end."""
     server = serve(

@@ -28,7 +28,6 @@ from steersman.gateway.chat.platform import (
 from steersman.machines.errors import ConfigError, SteersmanError
 
 pytestmark = [
-    pytest.mark.slow,
     pytest.mark.skipif(python() is None, reason="Synapse is not installed: `.ci/synapse` does"),
 ]
 
@@ -204,6 +203,7 @@ def test_what_is_said_is_heard(server: MatrixServer, monkeypatch: pytest.MonkeyP
     run(main())
 
 
+@pytest.mark.nightly
 def test_only_people_are_heard(server: MatrixServer, monkeypatch: pytest.MonkeyPatch) -> None:
     """Notices, our own events, edits of other people's messages and broken events are not yielded."""
     scene = Scene(server)
@@ -241,6 +241,7 @@ def test_only_people_are_heard(server: MatrixServer, monkeypatch: pytest.MonkeyP
     run(main())
 
 
+@pytest.mark.nightly
 def test_files_come_with_their_text(server: MatrixServer, monkeypatch: pytest.MonkeyPatch) -> None:
     """A short text is read; what is long, or no text, or not there, is only named."""
     scene = Scene(server)
@@ -272,6 +273,7 @@ def test_files_come_with_their_text(server: MatrixServer, monkeypatch: pytest.Mo
     run(main())
 
 
+@pytest.mark.nightly
 def test_what_is_sent_is_there_once(server: MatrixServer, monkeypatch: pytest.MonkeyPatch) -> None:
     """With one key a message is there once, also after a new login with the password."""
     scene = Scene(server)
@@ -296,6 +298,7 @@ def test_what_is_sent_is_there_once(server: MatrixServer, monkeypatch: pytest.Mo
     assert len(devices) == 2  # ours, and that of the registration
 
 
+@pytest.mark.nightly
 def test_nothing_in_a_text_is_markup_or_a_mention(
     server: MatrixServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -333,6 +336,7 @@ def test_nothing_in_a_text_is_markup_or_a_mention(
     assert half["body"] == "half ? of one"
 
 
+@pytest.mark.nightly
 def test_the_longest_text_fits(server: MatrixServer, monkeypatch: pytest.MonkeyPatch) -> None:
     """A text of as many bytes as the limit says is taken, and so is a change to one."""
     scene = Scene(server)
@@ -354,6 +358,7 @@ def test_the_longest_text_fits(server: MatrixServer, monkeypatch: pytest.MonkeyP
     assert [c["m.new_content"]["body"] for c in contents[1::2]] == [t[:-1] + "!" for t in texts]
 
 
+@pytest.mark.nightly
 def test_a_question_has_buttons(server: MatrixServer, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each choice is a reaction of ours; one by a person is that choice, also after a restart."""
     scene = Scene(server)
@@ -389,6 +394,7 @@ def reactions(scene: Scene) -> list[str]:
     return [e["content"]["m.relates_to"]["key"] for e in events]
 
 
+@pytest.mark.nightly
 def test_what_was_missed_is_read_later(
     server: MatrixServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -430,6 +436,7 @@ def test_what_was_missed_is_read_later(
     run(last())
 
 
+@pytest.mark.nightly
 def test_a_killed_server_is_waited_for(
     own_server: Callable[..., MatrixServer], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -466,6 +473,7 @@ def test_a_killed_server_is_waited_for(
     assert scene.ann.texts(scene.room) == ["early", "first", "second", "at a bad time"]
 
 
+@pytest.mark.nightly
 def test_the_servers_rate_limit_is_said(
     own_server: Callable[..., MatrixServer], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -493,6 +501,7 @@ def test_the_servers_rate_limit_is_said(
     assert scene.ann.texts(scene.room) == [f"message {number}" for number in range(5)]
 
 
+@pytest.mark.nightly
 def test_a_private_room_only_if_it_is_allowed(
     server: MatrixServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -541,6 +550,7 @@ async def wait_for_member(person: Person, room: str, other: Person) -> None:
         await asyncio.sleep(0.05)
 
 
+@pytest.mark.nightly
 def test_a_room_that_is_encrypted_later_gets_a_notice(
     server: MatrixServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -565,6 +575,7 @@ def test_a_room_that_is_encrypted_later_gets_a_notice(
     assert "cannot read encrypted rooms" in scene.ann.texts(scene.room)[0]
 
 
+@pytest.mark.nightly
 def test_somebody_put_out_may_come_back(
     server: MatrixServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -587,6 +598,7 @@ def test_somebody_put_out_may_come_back(
     run(main())
 
 
+@pytest.mark.nightly
 def test_a_lost_login_is_made_again(server: MatrixServer, monkeypatch: pytest.MonkeyPatch) -> None:
     """Logged out elsewhere: with a password there is a new login, with a token an error that says so."""
     scene = Scene(server)
@@ -615,6 +627,7 @@ def test_a_lost_login_is_made_again(server: MatrixServer, monkeypatch: pytest.Mo
     assert scene.ann.texts(scene.room) == ["one", "two", "here"]
 
 
+@pytest.mark.nightly
 def test_check_says_what_it_finds(server: MatrixServer, monkeypatch: pytest.MonkeyPatch) -> None:
     """The server, the account and each room; and what is wrong with any of them."""
     scene = Scene(server)
@@ -684,6 +697,7 @@ def test_wrong_settings_are_refused(
         Matrix(MatrixSettings(**usual | options), ())
 
 
+@pytest.mark.nightly
 def test_a_room_needs_a_name_of_matrix(monkeypatch: pytest.MonkeyPatch) -> None:
     """A name that can be none is refused."""
     monkeypatch.setenv("TEST_TOKEN", "x")

@@ -432,6 +432,7 @@ def test_an_unreachable_server_is_waited_for(server: TelegramServer) -> None:
     run(gateway(server), body)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("code", [400, 403, 418, 500])
 def test_a_server_that_fails_is_asked_again(server: TelegramServer, code: int) -> None:
     """Whatever it answers to the request for updates; what was said is not lost."""
@@ -640,6 +641,7 @@ def test_no_name_is_a_mention(server: TelegramServer) -> None:
     run(gateway(server, GROUP, PRIVATE), body)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("sign", ["a", "ж", "漢", "😀", "@ab ", "`x` ", "**b** "])
 def test_the_longest_message(server: TelegramServer, sign: str) -> None:
     """What is within the limits is within Telegram's, in whichever script, with the longest name."""
@@ -791,6 +793,7 @@ def test_a_public_name(server: TelegramServer) -> None:
     run(gateway(server, "@crew"), body)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("token", "room", "words"),
     [

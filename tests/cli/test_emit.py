@@ -74,7 +74,6 @@ def test_a_home_that_cannot_be_written_fails_no_caller(
     assert (done.returncode, done.stdout) == (0, b"{}\n")
 
 
-@pytest.mark.slow
 def test_input_that_never_ends_is_given_up(environ: dict[str, str], home: Path) -> None:
     """An agent that keeps the pipe open gets its answer after the patience, and the event counts."""
     process = subprocess.Popen(

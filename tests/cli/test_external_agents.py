@@ -142,7 +142,7 @@ def its_name(agent: AgentDefinition, *ours: str) -> str:
     return next((names[one] for one in ours if one in names), "")
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("agent", AGENTS.values(), ids=lambda one: one.name)
 def test_an_agent_from_its_installation_to_its_end(
     agent: AgentDefinition,
@@ -206,7 +206,7 @@ def test_an_agent_from_its_installation_to_its_end(
     assert not path.exists()
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.skipif(STRACE is None, reason="needs strace to stop at a write")
 @pytest.mark.parametrize(
     ("agent", "end", "who", "call", "times"),

@@ -214,7 +214,6 @@ def test_a_running_session_is_shown_as_it_is(
     assert (one["state"], one["interrupted"]) == ("suspended", 1)
 
 
-@pytest.mark.slow
 def test_a_dead_owner_is_noticed(
     configure: Callable[..., None], environ: dict[str, str], folder: Path, command: Any
 ) -> None:
@@ -234,7 +233,6 @@ def test_a_dead_owner_is_noticed(
     assert one["id"] in sessions["hint"]
 
 
-@pytest.mark.slow
 def test_a_reader_may_leave_early(environ: dict[str, str], folder: Path, told: Path) -> None:
     """A closed pipe causes no error message."""
     command = [sys.executable, "-m", "steersman", "inspect", "last", "--format", "toml"]

@@ -121,7 +121,6 @@ def test_models_check_says_what_works(program: Any, configure: Callable[..., Non
     assert lines[4].startswith("usage      works (")
 
 
-@pytest.mark.slow
 def test_models_check_asks_a_real_server(
     program: Any, configure: Callable[..., None], tmp_path: Path
 ) -> None:
@@ -266,7 +265,6 @@ def test_the_doctor_names_what_takes_room(command: Any, told: Path) -> None:
     )
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="processes are found in /proc")
 def test_a_process_of_a_dead_program_is_named(command: Any, tmp_path: Path) -> None:
     """A supervisor whose program is gone is named with who started it and how to end it; else not."""

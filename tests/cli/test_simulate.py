@@ -88,6 +88,7 @@ def test_sessions_are_played_without_a_file(command: Any) -> None:
     assert done.out.startswith("5 seeds kept every promise: ")
 
 
+@pytest.mark.nightly
 def test_a_table_that_cancels_by_talk_is_found(command: Any) -> None:
     """A routing table that breaks a promise is found within so many seeds; a safe one is not."""
     done = command("simulate", "cancel-on-message", "--seed", "30", "--seeds", "10")
@@ -118,6 +119,7 @@ def test_a_broken_run_is_shrunk_and_played_again(command: Any) -> None:
     assert command("simulate", "--choices", "nonsense").code == 2
 
 
+@pytest.mark.nightly
 def test_own_routes_are_played_by_their_file(command: Any, folder: Path) -> None:
     """A file with a row by which talk stops a subagent is found out."""
     text = (TABLES / "cancel-on-message.toml").read_text()

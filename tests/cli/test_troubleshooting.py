@@ -210,15 +210,12 @@ def happen(
         one.close()
 
 
-SLOW = {
-    "no server listens at …: connection refused"
-}  # it tries again a few times before it says so
 ROWS = [
-    pytest.param(*row, marks=[pytest.mark.slow] if row[0] in SLOW else []) for row in CASES.items()
+    pytest.param(*row, marks=pytest.mark.nightly if number % 6 else ())
+    for number, row in enumerate(CASES.items())
 ]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("failure", "case"), ROWS, ids=CASES)
 def test_a_failure_names_the_next_step(failure: str, case: Case, happen: Happen) -> None:
     """The message is as documented, the next step is there, the exit code fits, and no traceback."""

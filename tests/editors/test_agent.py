@@ -261,7 +261,6 @@ def test_what_is_no_folder_is_refused_in_words(place: Place, serve: Serve) -> No
     asyncio.run(scene())
 
 
-@pytest.mark.slow
 def test_after_a_kill_a_session_is_listed_loaded_told_again_and_closed(
     place: Place, serve: Serve, gate: Gate
 ) -> None:
@@ -307,7 +306,7 @@ def test_after_a_kill_a_session_is_listed_loaded_told_again_and_closed(
     assert place.stored(left[0])["state"] == "finalized"
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_what_goes_wrong_is_an_error_of_the_protocol_and_nothing_else_is_printed(
     place: Place, serve: Serve
 ) -> None:

@@ -28,7 +28,6 @@ def declare(place: Place, more: str = "") -> None:
         )
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("agent")
 def test_it_works_under_our_rules_and_is_stopped_with_everything_it_started(
     place: Place, gate: Gate
@@ -68,7 +67,7 @@ def test_it_works_under_our_rules_and_is_stopped_with_everything_it_started(
     chat.close()
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.usefixtures("agent")
 def test_a_crash_leaves_nothing_of_it_and_its_session_is_loaded_again(
     place: Place, gate: Gate
@@ -121,7 +120,7 @@ def test_an_agent_of_ours_delegates_to_it(place: Place, serve: Serve) -> None:
     chat.close()
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_what_it_lacks_is_said_with_the_next_step(place: Place) -> None:
     """No such program, one that dies at once, no memory of its own, no such agent."""
     (place.home / "config.toml").write_text(
@@ -142,7 +141,7 @@ def test_what_it_lacks_is_said_with_the_next_step(place: Place) -> None:
     assert "does not remember" in ran.stdout
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.usefixtures("agent")
 @pytest.mark.parametrize(
     ("word", "why"),

@@ -24,7 +24,7 @@ def model(asked: Recorded) -> Behaviour:
     return Text("All is well.")
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.timeout(180)
 def test_opencode_is_asked_stopped_with_its_tool_and_loaded_again(place: Place) -> None:
     """Its question is ours; processes outside its group are dead at `stopped`; the session continues."""

@@ -31,6 +31,7 @@ def offered(request: Any) -> list[str]:
     return [name for name in names if name.startswith("mcp__")]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("way", ["new", "load", "resume"])
 def test_an_editors_servers_are_used_and_asked_about(place: Place, serve: Serve, way: str) -> None:
     """The model calls a tool of such a server, after a question; it ends with the editor."""

@@ -133,7 +133,7 @@ def scratch(tmp_path: Path, project_files: list[Path]) -> Scratch:
     return Scratch(checkout)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("heading", RECIPES)
 def test_a_recipe_is_a_whole_change(scratch: Scratch, heading: str) -> None:
@@ -153,7 +153,7 @@ def test_a_recipe_is_a_whole_change(scratch: Scratch, heading: str) -> None:
     assert not fault, fault
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("left_out", ["test", "page"])
 @pytest.mark.parametrize("heading", [name for name in RECIPES if "agent" not in name])

@@ -41,7 +41,7 @@ FOLDS = {
 }
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_forgotten_entry_fails_the_type_check(root: Path, tmp_path: Path) -> None:
     """A new entry of each family is an error in the module that folds this family, and nowhere else."""
     package = tmp_path / "steersman"

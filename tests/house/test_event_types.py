@@ -11,7 +11,7 @@ READER = ("cli/following.py", 'event["items"]', 'event["itmes"]', '"itmes"')
 FORGETFUL = ("gateway/events/run.py", "run=session, ", "", '"run"')
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("file", "right", "wrong", "named"),
     [BUILDER, READER, FORGETFUL],

@@ -112,7 +112,7 @@ def wheel(copied: Path, tmp_path: Path) -> Path:
     return built
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_wheel_holds_the_rooms_and_nothing_else_and_runs(
     project_files: list[Path], root: Path, rooms: tuple[str, ...], wheel: Path, tmp_path: Path
 ) -> None:
@@ -199,7 +199,7 @@ def test_shells_complete_the_commands(shell: str, typed: dict[str, str]) -> None
     assert "queue" not in done.stdout
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_source_distribution_holds_the_examples(root: Path, copied: Path, tmp_path: Path) -> None:
     """Whoever builds from the source has them, although no wheel does."""
     build = "from setuptools import build_meta; print(build_meta.build_sdist('..'))"

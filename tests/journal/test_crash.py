@@ -61,7 +61,7 @@ def traced(children, home: Path, call: str, injection: str = "") -> tuple[str, i
     return out, child.returncode, calls
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.timeout(900)
 @pytest.mark.skipif(STRACE is None, reason="strace is not installed")
 @pytest.mark.parametrize("call", KILLED_CALLS)
@@ -77,7 +77,7 @@ def test_a_kill_at_every_system_call_loses_nothing(tmp_path, children, call):
             check(home, out)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.timeout(900)
 @pytest.mark.skipif(STRACE is None, reason="strace is not installed")
 @pytest.mark.parametrize(

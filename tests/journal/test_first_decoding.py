@@ -28,7 +28,7 @@ for thread in threads: thread.join()
 """
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_threads_that_decode_at_the_same_time_end_no_program() -> None:
     """The first entries of a new process are decoded by six threads at once, again and again."""
     codes = Counter(

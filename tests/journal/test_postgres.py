@@ -148,6 +148,7 @@ def test_a_lock_that_is_found_free_has_its_grace(postgres_server, postgres_url, 
     assert time.monotonic() - began >= lease / 20
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
 def test_a_server_that_restarts_is_ridden_out(own_server, opened, make, how):
     """Commits wait for the server and are durable; nobody takes the session meanwhile."""
@@ -172,6 +173,7 @@ def test_a_server_that_restarts_is_ridden_out(own_server, opened, make, how):
     writing.writer.close()
 
 
+@pytest.mark.nightly
 def test_a_server_that_stays_away_breaks_the_session(own_server, opened, make):
     """After `fence` seconds the commit fails, and all that follow, until the writer begins again."""
     server = own_server().make()
@@ -222,6 +224,7 @@ def test_a_replica_takes_over_without_a_loss(own_server, opened, make):
     assert opened(url).claim("s1", "n2") is None
 
 
+@pytest.mark.nightly
 def test_a_primary_without_its_replica_breaks_the_session(own_server, opened, make):
     """No commit is answered: after `patience` the session stops, and nothing is written twice.
 
@@ -250,6 +253,7 @@ def test_a_primary_without_its_replica_breaks_the_session(own_server, opened, ma
     assert [entry.seq for entry in store.entries("s1")] == [1, 2, 3]
 
 
+@pytest.mark.nightly
 def test_a_replica_that_was_behind_breaks_the_session_loudly(own_server, opened, make):
     """Entries that were acknowledged are gone with the primary: nothing is renumbered."""
     primary = own_server().make()

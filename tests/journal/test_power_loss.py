@@ -19,7 +19,7 @@ from support.power_loss import Disk, Model, disks
 from support.recording import Operation
 
 pytestmark = [
-    pytest.mark.slow,
+    pytest.mark.nightly,
     pytest.mark.timeout(300),
     pytest.mark.skipif(STRACE is None, reason="needs strace to see the writes"),
 ]

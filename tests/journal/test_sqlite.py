@@ -34,7 +34,7 @@ def acknowledged(text: str) -> list[int]:
     return [int(line.split()[1]) for line in text.splitlines() if line.startswith("ACK")]
 
 
-@pytest.mark.parametrize("number", [3, pytest.param(20, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("number", [3, pytest.param(20, marks=pytest.mark.nightly)])
 def test_every_message_of_many_processes_lands(home, opened, children, make, number):
     """Of processes that post at once, every acknowledged message is there, once and in order."""
     posters = [children.start("post", home, "inbox", f"p{n}", 5) for n in range(number)]
@@ -55,7 +55,7 @@ def test_every_message_of_many_processes_lands(home, opened, children, make, num
         assert mine == [0, 1, 2, 3, 4]
 
 
-@pytest.mark.parametrize("number", [3, pytest.param(20, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("number", [3, pytest.param(20, marks=pytest.mark.nightly)])
 def test_many_processes_create_a_home_at_once(home, opened, children, number):
     """Of processes that begin together in the same empty place, each succeeds."""
     makers = [children.start("post", home, "none", f"p{n}", 0) for n in range(number)]

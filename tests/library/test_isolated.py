@@ -10,8 +10,6 @@ from support.driver import wait_gone
 import steersman
 from steersman.testing import calls, memory_home
 
-pytestmark = pytest.mark.slow  # each call starts an interpreter
-
 
 def test_what_an_isolated_tool_prints_is_not_its_result(capfd: pytest.CaptureFixture[str]) -> None:
     """Neither what it prints, nor what its own programs print, not even what looks like a note."""

@@ -85,7 +85,7 @@ def test_the_test_of_the_page_passes(tmp_path: Path) -> None:
     assert ran.returncode == 0, ran.stdout
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.timeout(300)  # mypy reads the whole package where it has not done so before
 def test_programs_and_examples_have_types(tmp_path: Path) -> None:
     """`mypy --strict` finds nothing in them, with the package as it is installed."""

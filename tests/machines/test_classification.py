@@ -550,7 +550,7 @@ def test_hostile_text_costs_time_in_proportion(piece: str) -> None:
     assert long < 24 * short + 0.05
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize("piece", HOSTILE.values(), ids=HOSTILE.keys())
 def test_a_hostile_megabyte_ends(piece: str) -> None:

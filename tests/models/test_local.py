@@ -56,7 +56,6 @@ def test_missing_weights_say_how_to_get_them(asker, tmp_path):
         assert caught.value.hint == "run `steersman models fetch smollm2`"
 
 
-@pytest.mark.slow
 def test_weights_that_come_later_are_found(asker, tmp_path):
     """A model that was made before its weights were fetched uses them from the next call on."""
     pytest.importorskip("xllamacpp")
@@ -73,7 +72,6 @@ def test_weights_that_come_later_are_found(asker, tmp_path):
         asker(model, "Hi")
 
 
-@pytest.mark.slow
 def test_damaged_weights_are_said(asker, tmp_path):
     """A file that is no model gives the child's last words."""
     pytest.importorskip("xllamacpp")
@@ -84,7 +82,7 @@ def test_damaged_weights_are_said(asker, tmp_path):
     assert "remove that file" in caught.value.hint
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_hello_gets_an_answer(asker, weights):
     """A greeting is answered in words, though tools are offered, and loading is announced once."""
     request = ModelRequest(
@@ -99,7 +97,7 @@ def test_hello_gets_an_answer(asker, weights):
     assert asker.notices == ["loading the embedded model…"]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_file_is_really_read_and_told(asker, weights):
     """It asks for the file that the message names, and then says something from it."""
     asked = ChatMessage(role="user", text="read notes.txt and tell me what it says")
@@ -135,7 +133,7 @@ def test_file_is_really_read_and_told(asker, weights):
     assert "Anna" in said
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_cancel_while_loading_and_after(asker, weights):
     """A cancelled first answer does not stop the loading, and the next answer is given."""
 
@@ -171,7 +169,6 @@ PARENT = """
 """
 
 
-@pytest.mark.slow
 def test_child_dies_with_a_killed_parent(weights):
     """After kill -9 of the parent the serving process is gone, too."""
     code = textwrap.dedent(PARENT.format(weights=str(weights)))
@@ -191,7 +188,7 @@ def test_child_dies_with_a_killed_parent(weights):
     assert ended
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_each_verdict_of_the_embedded_model_can_be_read(weights):
     """Held to the schema, so small a model gives a verdict each time, if not a wise one."""
     answers = (
@@ -226,7 +223,7 @@ def test_each_verdict_of_the_embedded_model_can_be_read(weights):
         assert isinstance(read_verdict(answered.text), Verdict), answered.text
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_goal_with_a_gate_is_achieved_on_the_embedded_model(weights, tmp_path):
     """From `/goal` to achieved with nothing but the embedded model; the gate decides."""
     folder, home = tmp_path / "project", tmp_path / "home"

@@ -74,7 +74,6 @@ def test_an_id_that_was_given_again_is_another_process() -> None:
     assert not is_alive(pid, start - 1)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("change", ["comes", "grows", "is replaced", "goes"])
 def test_a_file_comes_or_changes(tmp_path: Path, change: str) -> None:
     """What is there is not enough, it has to change; what is not there has to come."""

@@ -59,7 +59,6 @@ def test_a_gate_that_cannot_be_run_fails_and_says_why(hosting, mark, command: st
     assert command in result.output
 
 
-@pytest.mark.slow
 def test_a_gate_that_hangs_is_ended_with_all_that_it_started(hosting, mark, hostile) -> None:
     """At its time limit it has failed, and its whole tree is dead, however it resists."""
     result = run(hosting, mark, *hostile, mark.word, timeout=0.5)

@@ -202,7 +202,6 @@ def test_flood(hosting, mark, tmp_path):
     assert stat.S_IMODE(result.spilled.stat().st_mode) == 0o600
 
 
-@pytest.mark.slow
 def test_one_long_line(hosting, mark):
     """One line of 200 MB does not grow memory."""
     before = memory()

@@ -44,8 +44,8 @@ def test_stop_is_a_proof(hosting, mark, hostile):
     "number",
     [
         signal.SIGKILL,
-        pytest.param(signal.SIGTERM, marks=pytest.mark.slow),
-        pytest.param(signal.SIGHUP, marks=pytest.mark.slow),
+        pytest.param(signal.SIGTERM, marks=pytest.mark.nightly),
+        pytest.param(signal.SIGHUP, marks=pytest.mark.nightly),
     ],
 )
 def test_the_end_of_the_runtime(mark, hostile, number):
@@ -183,7 +183,6 @@ def test_many_stops_at_once(hosting, mark):
     assert min(len(result.killed) for result in results) > 1
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["shell with a background job", "ignores TERM", "threads", "forks again every 3 ms"]
 )
@@ -310,7 +309,6 @@ def test_a_frozen_command(hosting, mark):
     assert hosting(scenario).exit_code == 3
 
 
-@pytest.mark.slow
 def test_timeout(hosting, mark, hostile):
     """At the timeout everything is ended, and the result says that it was the timeout."""
     result = hosting.result(mark.spec(*hostile, timeout=0.2, grace=0.05))

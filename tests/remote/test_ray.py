@@ -17,7 +17,7 @@ from support.driver import finish
 from support.ray_cluster import RayCluster, python, running_cluster
 
 pytestmark = [
-    pytest.mark.slow,
+    pytest.mark.nightly,
     pytest.mark.skipif(python() is None, reason="Ray is not installed: `.ci/ray` does"),
     pytest.mark.timeout(600),
 ]

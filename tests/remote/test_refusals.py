@@ -94,7 +94,6 @@ def test_without_ray_nothing_begins(place: Place) -> None:
     assert not (place.folder / "began").exists()
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(python() is None, reason="Ray is not installed: `.ci/ray` does")
 @pytest.mark.parametrize("scheme", ["ray:", "ray://"])
 def test_an_address_of_nothing_fails_the_step(place: Place, scheme: str) -> None:

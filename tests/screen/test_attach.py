@@ -43,7 +43,7 @@ def attached(stage: Stage, *arguments: str) -> Terminal:
     return terminal
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("face", ["prompt", "plain"])
 def test_attach_takes_part_and_leaves(stage: Stage, gate: Gate, face: str) -> None:
     """It shows what runs, speaks by name, follows to the end of the turn, and leaves it running.

@@ -99,7 +99,6 @@ def test_a_theme_fills_the_rows_of_a_message() -> None:
         assert not re.search("\x1b\\[(?!1m|0m)", look.printed(row))
 
 
-@pytest.mark.slow
 def test_a_bell_without_the_focus(stage: Stage, opened: Open) -> None:
     """In a real terminal: the focus is asked for, its reports type nothing, and a question rings."""
     stage.agent.when("work", uses(call("shell", command="echo x")), says("Done."))
@@ -119,7 +118,6 @@ def test_a_bell_without_the_focus(stage: Stage, opened: Open) -> None:
     assert terminal.sent.rindex(b"\x1b[?1004l") > terminal.sent.rindex(b"\x1b[?1004h")
 
 
-@pytest.mark.slow
 def test_the_keys_of_vi(stage: Stage, opened: Open) -> None:
     """By configuration: Esc goes to navigation, where the sign is another one, and then stops."""
     stage.place.configure(stage.server.base_url, rest='[terminal]\nkeys = "vi"\ntheme = "dark"')

@@ -22,7 +22,7 @@ def talking(stage: Stage) -> Stage:
     return stage
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("columns", [40, 80, 200])
 @pytest.mark.parametrize("key", ["\x1b", "\x03"], ids=["Esc", "Ctrl-C"])
 def test_a_turn_is_stopped_by_a_key(talking: Stage, opened: Open, key: str, columns: int) -> None:
@@ -43,7 +43,6 @@ def test_a_turn_is_stopped_by_a_key(talking: Stage, opened: Open, key: str, colu
     terminal.shows("Good day.")
 
 
-@pytest.mark.slow
 def test_two_of_them_leave(talking: Stage, opened: Open) -> None:
     """Ctrl-C during a turn stops it, a second one leaves, and one line says how to go on."""
     terminal = opened()
@@ -57,7 +56,6 @@ def test_two_of_them_leave(talking: Stage, opened: Open) -> None:
     assert talking.left() == []
 
 
-@pytest.mark.slow
 def test_leaving_at_the_prompt(stage: Stage, opened: Open) -> None:
     """Ctrl-C first clears a line that is begun, then leaves; Ctrl-D leaves on an empty line only."""
     first = opened()
@@ -75,7 +73,6 @@ def test_leaving_at_the_prompt(stage: Stage, opened: Open) -> None:
     assert second.ended() == 0
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL], ids=["TERM", "KILL"])
 def test_the_terminal_is_in_order_after_any_end(stage: Stage, number: int) -> None:
     """After TERM it is as before at once; after a kill the next start puts it back, also its pastes."""

@@ -2,7 +2,6 @@
 
 from contextlib import closing
 
-import pytest
 from stories.agent import call, says, uses
 from stories.stage import Stage
 from stories.terminal import Terminal
@@ -31,7 +30,6 @@ def at_work(stage: Stage, opened: Open, **environ: str) -> Terminal:
     return terminal
 
 
-@pytest.mark.slow
 def test_editing_what_waits(stage: Stage, opened: Open) -> None:
     """Up takes the last waiting message back, and the one before; Esc leaves it, Enter rewords it.
 
@@ -62,7 +60,6 @@ def test_editing_what_waits(stage: Stage, opened: Open) -> None:
     assert [one.prompt for one in stage.requests()] == ["work", "second and better"]
 
 
-@pytest.mark.slow
 def test_what_is_edited_does_not_start(stage: Stage, opened: Open) -> None:
     """The message behind it runs first, and the line says so; Enter lets it run, reworded.
 
@@ -86,7 +83,6 @@ def test_what_is_edited_does_not_start(stage: Stage, opened: Open) -> None:
     assert said == ["work", "second", "[New message from user] first of all"]
 
 
-@pytest.mark.slow
 def test_what_had_started_is_said_again(stage: Stage, opened: Open) -> None:
     """A text that was taken up too late becomes a new message, and the line says so."""
     terminal = at_work(stage, opened)
@@ -101,7 +97,6 @@ def test_what_had_started_is_said_again(stage: Stage, opened: Open) -> None:
     assert [one.prompt for one in stage.requests()] == ["work", "first", "second, please"]
 
 
-@pytest.mark.slow
 def test_a_text_that_finds_no_room_comes_back(stage: Stage, opened: Open) -> None:
     """A full queue says its limit and what can be done, and the text is in the line again."""
     stage.place.configure(stage.server.base_url, rest="[auto_queue]\nmax_queue_size = 2")
@@ -113,7 +108,6 @@ def test_a_text_that_finds_no_room_comes_back(stage: Stage, opened: Open) -> Non
     stage.agent.door("go").open()
 
 
-@pytest.mark.slow
 def test_several_lines(stage: Stage, opened: Open) -> None:
     """Ctrl-J and a backslash begin a new line; Enter sends all; the history gives it back whole."""
     stage.agent.when("", says("Done."))
@@ -140,7 +134,6 @@ def test_several_lines(stage: Stage, opened: Open) -> None:
     assert stage.requests()[-1].prompt == "line one\nline two\nline three"
 
 
-@pytest.mark.slow
 def test_the_menu(stage: Stage, opened: Open) -> None:
     """It opens while a command, a file or a number is typed; Tab and Right take, Esc shuts it."""
     (stage.place.folder / "source").mkdir()
@@ -173,7 +166,6 @@ def test_the_menu(stage: Stage, opened: Open) -> None:
     stage.agent.door("go").open()
 
 
-@pytest.mark.slow
 def test_an_editor(stage: Stage, opened: Open) -> None:
     """Ctrl-X Ctrl-E opens the person's own editor with the line, and takes what it wrote."""
     stage.agent.when("", says("Done."))
@@ -187,7 +179,6 @@ def test_an_editor(stage: Stage, opened: Open) -> None:
     assert [one.prompt for one in stage.requests()] == ["a house with a door"]
 
 
-@pytest.mark.slow
 def test_a_steer_by_key(stage: Stage, opened: Open) -> None:
     """Alt-Enter hands it to the running turn, which takes it in."""
     with closing(Gate(stage.place.folder)) as gate:
@@ -205,7 +196,6 @@ def test_a_steer_by_key(stage: Stage, opened: Open) -> None:
         terminal.shows("With tabs.")
 
 
-@pytest.mark.slow
 def test_the_keys_are_shown(stage: Stage, opened: Open) -> None:
     """`?` on an empty line lists every key, and is a letter in any other."""
     terminal = opened(size=(100, 40))
@@ -217,7 +207,6 @@ def test_the_keys_are_shown(stage: Stage, opened: Open) -> None:
     terminal.shows("This.")
 
 
-@pytest.mark.slow
 def test_clearing(stage: Stage, opened: Open) -> None:
     """Ctrl-L takes what was said off the screen; the line with its draft stays."""
     stage.agent.when("hello", Text("Here I am."))

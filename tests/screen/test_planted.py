@@ -222,7 +222,7 @@ def plant(stage: Stage) -> None:
     )
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("term", ["xterm-256color", "dumb"])
 def test_a_chat_shows_it_and_obeys_none_of_it(stage: Stage, sight: Sight, term: str) -> None:
     """Questions, calls, results, answers and commands, at the prompt and in plain lines."""
@@ -268,7 +268,7 @@ def said(terminal: Terminal, start: int = 0) -> str:
     return looks(OWN.sub("", sent))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_terminal_that_attaches_shows_it(stage: Stage, sight: Sight) -> None:
     """Messages of others, in the line and the menu as well; files' names; `--watch` of all this."""
     plant(stage)
@@ -337,7 +337,7 @@ READING = (
 )
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_commands_show_it(stage: Stage, sight: Sight) -> None:
     """What is stored, imported or given on the command line; as JSON it is the same data."""
     plant(stage)
@@ -394,7 +394,7 @@ run = ["sh", "-c", 'echo "$0" >&2; exit 3', "{{{{ vars.value }}}}"]
 """
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_run_shows_it(stage: Stage, sight: Sight) -> None:
     """Its plan, its question, its steps and what they fail with, and what `sessions` says of it."""
     file = stage.place.folder / "planted.toml"
@@ -429,7 +429,7 @@ FAULTS = (
 )
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_mistakes_in_settings_quote_it(stage: Stage, sight: Sight) -> None:
     """The message of each has the bad value whole, and so has what `trust` asks about."""
     place = stage.place
@@ -450,7 +450,6 @@ def test_mistakes_in_settings_quote_it(stage: Stage, sight: Sight) -> None:
     assert QUOTED.search(said(asking))
 
 
-@pytest.mark.slow
 def test_what_gates_and_hooks_print_is_shown(stage: Stage, sight: Sight) -> None:
     """A gate's output is in the goal's status; a hook that cannot start is named in a notice."""
     printing = ["sh", "-c", "printf '\\033]52;c;Q0FO\\007no\\033[35mpink\\n'; exit 1"]

@@ -3,7 +3,6 @@
 import json
 import sys
 
-import pytest
 from stories.agent import says
 from stories.stage import Stage
 from support.notes_server import NOTES
@@ -11,7 +10,6 @@ from support.notes_server import NOTES
 from .conftest import Open
 
 
-@pytest.mark.slow
 def test_resources_and_prompts_are_completed(stage: Stage, opened: Open) -> None:
     """`@` lists servers, then resources; `/` lists prompts; what was completed is attached."""
     config = stage.place.home / "config.toml"

@@ -28,7 +28,7 @@ def shown_tokens(terminal: Terminal) -> list[str]:
     return re.findall(r"t\d+x", "\n".join(terminal.rows))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("columns", [40, 80, 200])
 def test_typing_while_it_streams(stage: Stage, opened: Open, columns: int) -> None:
     """Every token is there once and in order, and every key, though both came at the same time."""
@@ -68,7 +68,6 @@ def test_what_is_typed_after_an_unknown_command_replaces_it(stage: Stage, opened
     terminal.has_line("/stoo")
 
 
-@pytest.mark.slow
 def test_a_window_that_is_resized(stage: Stage, opened: Open) -> None:
     """In the middle of an answer: what comes fits the new size, the line and the bar are there once."""
     stage.agent.when("talk", Text(tokens(400), pause=0.004))
@@ -89,7 +88,6 @@ def test_a_window_that_is_resized(stage: Stage, opened: Open) -> None:
     assert len(found) == len(set(found))
 
 
-@pytest.mark.slow
 def test_a_paste_of_five_thousand_lines(stage: Stage, opened: Open) -> None:
     """It is shown as one word, sent whole and as one message, and typing goes on behind it."""
     stage.agent.when("pasted", says("Read."))
@@ -107,7 +105,7 @@ def test_a_paste_of_five_thousand_lines(stage: Stage, opened: Open) -> None:
     terminal.has_line("look: [Pasted #1: 5,000 lines] thanks")
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("columns", [40, 80, 200])
 def test_a_question_that_is_answered_late(stage: Stage, opened: Open, columns: int) -> None:
     """The card waits while commands are answered and messages queue; then one key answers it.
@@ -159,7 +157,6 @@ def answers(terminal: Terminal, key: str) -> None:
     terminal.presses(key)
 
 
-@pytest.mark.slow
 def test_several_questions_at_once(stage: Stage, opened: Open) -> None:
     """Two calls of one answer ask one after the other; each is counted and answered separately.
 
@@ -182,7 +179,6 @@ def test_several_questions_at_once(stage: Stage, opened: Open) -> None:
     assert "always" not in "".join(terminal.screen.display[-4:])
 
 
-@pytest.mark.slow
 def test_a_key_that_was_typed_ahead_answers_nothing(stage: Stage, opened: Open) -> None:
     """It stays in the line, with all that follows; the card waits on."""
     door = stage.agent.door("ask")
@@ -203,7 +199,6 @@ def test_a_key_that_was_typed_ahead_answers_nothing(stage: Stage, opened: Open) 
     terminal.has_bar("1 question")
 
 
-@pytest.mark.slow
 def test_three_widths_of_always(stage: Stage, opened: Open) -> None:
     """`a` allows a program with its subcommand, `e` every edit in the folder; each says so, and holds."""
     (stage.place.folder / "notes.txt").write_text("one\n")
@@ -229,7 +224,6 @@ def test_three_widths_of_always(stage: Stage, opened: Open) -> None:
     terminal.shows("Done.")
 
 
-@pytest.mark.slow
 def test_tools_are_folded_and_unfold(stage: Stage, opened: Open) -> None:
     """A call is a row with its result; an edit has its diff; Ctrl-O and `/show` unfold the rest."""
     (stage.place.folder / "notes.txt").write_text("one\ntwo\nthree\n")
@@ -261,7 +255,6 @@ def test_tools_are_folded_and_unfold(stage: Stage, opened: Open) -> None:
     terminal.has_bar("idle")
 
 
-@pytest.mark.slow
 def test_nothing_raw_reaches_the_terminal(stage: Stage, opened: Open) -> None:
     """What the model, a tool or a message says in control codes is shown without them."""
     evil = "\x1b]0;owned\x07\x1b[31mred\x1b[5n"
@@ -280,7 +273,6 @@ def test_nothing_raw_reaches_the_terminal(stage: Stage, opened: Open) -> None:
     assert colours == []
 
 
-@pytest.mark.slow
 def test_a_terminal_without_utf8(stage: Stage, opened: Open) -> None:
     """Plain letters stand for every sign of ours."""
     stage.agent.when("work", uses(call("shell", command="seq 3")), says("- *done*"))
@@ -294,7 +286,6 @@ def test_a_terminal_without_utf8(stage: Stage, opened: Open) -> None:
     assert all(byte < 128 for byte in terminal.sent)
 
 
-@pytest.mark.slow
 def test_a_terminal_that_can_only_print_asks(stage: Stage, opened: Open) -> None:
     """With TERM=dumb a question is printed, and a line answers it; nothing moves the cursor."""
     stage.agent.when("work", uses(call("shell", command="echo made it")), says("Done."))
@@ -327,7 +318,6 @@ def test_the_files_of_the_screen_are_private(stage: Stage, opened: Open) -> None
     later.has_line("hello there")
 
 
-@pytest.mark.slow
 def test_the_bar_shows_how_full_the_window_is(stage: Stage, opened: Open) -> None:
     """Of a model whose window is known; `/usage` says it too, beside the tokens of the session."""
     stage.place.configure(stage.server.base_url, model="context_window = 10000")

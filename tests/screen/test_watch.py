@@ -10,7 +10,6 @@ WIPES = (b"\x1b[2J", b"\x1b[3J", b"\x1bc")
 BEGIN, END = b"\x1b[?2026h", b"\x1b[?2026l"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("form", ["tree", "json"])
 def test_watch_follows_without_flicker(stage: Stage, form: str) -> None:
     """Each picture is one write over the last, the new size counts, and Ctrl-C gives the screen back."""

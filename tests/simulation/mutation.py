@@ -446,7 +446,7 @@ def _run(copy: Path, *arguments: str) -> str:
 
 def _checked(copy: Path, tests: Sequence[str], *options: str) -> str:
     """Run tests, then the simulator, in a copy of the checkout; return what failed first."""
-    plain = ("-x", "-q", "--tb=no", "-p", "no:cacheprovider", "-m", "not slow")
+    plain = ("-x", "-q", "--tb=no", "-p", "no:cacheprovider", "-m", "not nightly")
     if noticed := _run(copy, *options, "-m", "pytest", *plain, *tests):
         return noticed
     if not any("simulation" in test for test in tests):

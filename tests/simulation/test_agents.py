@@ -42,6 +42,7 @@ class Theatre:
 SEATS = [calls("book", seat=f"{row}{number}") for row in "ABCDEFGHIJ" for number in range(1000)]
 
 
+@pytest.mark.nightly
 def test_a_tool_that_must_not_be_repeated_is_found() -> None:
     """A call that a crash cut off is made again; the seed of a double booking plays it again."""
     theatre = Theatre(is_careful=False)
@@ -149,6 +150,7 @@ def test_what_cannot_be_played_is_refused() -> None:
         asyncio.run(inside())
 
 
+@pytest.mark.nightly
 def test_the_example_of_the_docs_holds() -> None:
     """The example runs as it stands, and finds the fault that it speaks of."""
     page = (DOCS / "simulation.md").read_text(encoding="utf-8")

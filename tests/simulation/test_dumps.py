@@ -77,7 +77,7 @@ def goal_states(store: Store) -> set[str]:
     return states
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("seed", range(12))
 def test_every_state_has_a_dump(seed: int) -> None:
     """Of conversations, with whatever is queued, steered, stopped, delegated and asked aside."""
@@ -100,7 +100,7 @@ def test_every_state_of_a_goal_has_a_dump() -> None:
     raise AssertionError(f"only {shown} came")
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_every_state_of_a_run_has_a_dump() -> None:
     """Of workflows' runs, with an item that holds what must not be shown, stopped and killed."""
     shown = set[str]()

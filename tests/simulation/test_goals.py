@@ -32,7 +32,7 @@ def test_goals_keep_their_promises_in_some_runs() -> None:
         GoalScenario(seed).run()
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("first", range(FEW, SEEDS, CHUNK))
 def test_goals_keep_their_promises_in_many_runs(first: int) -> None:
     """No promise is broken in any of these runs."""
@@ -46,7 +46,7 @@ def test_goals_keep_their_promises_in_runs_that_once_broke_them(seed: int) -> No
     GoalScenario(seed).run()
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.timeout(600)
 def test_every_transition_of_goal_and_judge_is_gone_through() -> None:
     """There is none in either machine that these runs do not reach, and they make no other move."""
@@ -82,7 +82,7 @@ def test_no_message_waits_for_a_failed_goal() -> None:
     made.close()
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", GOAL_FAULTS)
 def test_planted_faults_are_found(name: str) -> None:
     """Each planted fault is noticed within few runs, by the check of the promise that it breaks."""

@@ -54,7 +54,7 @@ def test_every_mutant_is_one_change_that_can_be_compiled() -> None:
         assert any(known.is_of(mutant) for mutant in mutants), known
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_mutant_is_noticed_by_the_nearest_tests() -> None:
     """In a copy of the checkout, which is as before afterwards."""
     [mutant] = [

@@ -27,7 +27,7 @@ def test_a_break_fits_the_code(at: Break) -> None:
     assert name in {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_broken_rule_is_noticed() -> None:
     """In a copy of the checkout the named test passes, fails with the rule broken, and passes again."""
     [at] = [at for at in BREAKS if at.file == "journal/tables.py"]

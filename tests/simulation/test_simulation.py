@@ -64,7 +64,7 @@ def test_promises_hold_in_some_runs() -> None:
         Scenario(seed).run()
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("first", range(FEW, SEEDS, CHUNK))
 def test_promises_hold_in_many_runs(first: int) -> None:
     """No promise is broken in any of these runs."""
@@ -92,7 +92,7 @@ def test_a_cut_while_steers_enter_is_found() -> None:
         interrupt_while_steers_enter()
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", FAULTS)
 def test_planted_faults_are_found(name: str) -> None:
     """Each planted fault is noticed within few runs, by the check of the promise that it breaks."""

@@ -49,7 +49,7 @@ def test_nothing_is_due_while_no_message_waits() -> None:
     assert first_missed(range(FEW)) == ""
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("first", range(FEW, 1_025, 100))
 def test_nothing_is_due_in_many_runs(first: int) -> None:
     """The same in more runs."""

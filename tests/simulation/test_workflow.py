@@ -269,7 +269,7 @@ def test_a_graph_comes_to_one_end_in_some_schedules() -> None:
     check(range(FEW))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("first", range(FEW, SEEDS, CHUNK))
 def test_a_graph_comes_to_one_end_in_many_schedules(first: int) -> None:
     """Fan-out, condition, retry, timeout, a last step; stops, crashes, failures and another try."""

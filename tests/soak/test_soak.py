@@ -33,7 +33,7 @@ FEWER = {"HTTP request": 60}
 """Inputs of kinds that take their time: half a request is waited for."""
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", KINDS)
 def test_no_input_leads_to_a_traceback(name: str, tmp_path: Path) -> None:
     """Whatever is broken in it, each is taken or refused in words; both come up."""
@@ -79,7 +79,7 @@ def test_a_suite_is_played_until_it_has_what_was_ordered(tmp_path: Path) -> None
     assert found["wrong"] == ["one", "two", "RuntimeError: planted"]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_suites_end_well(capsys: pytest.CaptureFixture[str]) -> None:
     """Some seeds and some states of a disk: a line for each suite, and nothing wrong."""
     options = ["--part", "0.001", "--processes", "1", "--seed", "5"]
@@ -101,7 +101,7 @@ def test_figures_are_kept_beside_each_other(tmp_path: Path) -> None:
     assert (kept["growth"]["wrong"], kept["growth"]["command"]) == (1, "make soak")
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_session_does_not_grow(tmp_path: Path) -> None:
     """After its first tenth it has no more threads and descriptors, and little more memory."""
     samples = list(grow(tmp_path, 100))
@@ -110,7 +110,7 @@ def test_a_session_does_not_grow(tmp_path: Path) -> None:
     assert figures(samples)["journal bytes a turn, last tenth"] > 0
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("platform", ["irc", "telegram"])
 def test_people_talk_while_all_breaks(platform: str, tmp_path: Path) -> None:
     """Connections are cut, gateway and server are killed: each message is decided and answered once."""
@@ -121,7 +121,7 @@ def test_people_talk_while_all_breaks(platform: str, tmp_path: Path) -> None:
     assert found["figures"]["disruptions"] == 4
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_nodes_run_sessions_while_all_breaks(tmp_path: Path) -> None:
     """Nodes are killed and stopped, connections and the server end: each message is decided once."""
     if why := reason_to_skip():

@@ -12,7 +12,7 @@ if sys.platform != "linux":  # these look at the process table of Linux
 from stories.stage import Stage
 
 
-@pytest.fixture(params=["json", "screen"])
+@pytest.fixture(params=["json", pytest.param("screen", marks=pytest.mark.nightly)])
 def stage(tmp_path: Path, request: pytest.FixtureRequest) -> Generator[Stage]:
     """A stage of the story's own, once with JSON lines and once with a terminal."""
     here = Stage(tmp_path, request.param)

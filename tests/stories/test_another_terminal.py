@@ -54,7 +54,6 @@ def another_terminal(stage: Stage, gate: Gate) -> None:
     assert chat.leaves() == 0
 
 
-@pytest.mark.slow
 def test_another_terminal(stage: Stage, gate: Gate) -> None:
     """What another terminal shows and says is what the session does; nothing is left running."""
     another_terminal(stage, gate)

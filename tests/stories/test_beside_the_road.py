@@ -1,7 +1,5 @@
 """Story 8: beside the main road."""
 
-import pytest
-
 from .agent import call, says, user_texts, uses
 from .stage import Stage
 
@@ -41,7 +39,6 @@ def beside_the_main_road(stage: Stage) -> None:
     assert chat.leaves() == 0
 
 
-@pytest.mark.slow
 def test_beside_the_main_road(stage: Stage) -> None:
     """The main turn notices nothing before the steer: one turn, and nothing it had seen changed."""
     beside_the_main_road(stage)

@@ -1,7 +1,5 @@
 """Story 2: a change of direction."""
 
-import pytest
-
 from .agent import call, says, user_texts, uses
 from .stage import Stage
 
@@ -40,7 +38,6 @@ def a_change_of_direction(stage: Stage) -> None:
     assert chat.leaves() == 0
 
 
-@pytest.mark.slow
 def test_a_change_of_direction(stage: Stage) -> None:
     """The very next request ends with the steer, in the same turn, and changes nothing before it."""
     a_change_of_direction(stage)

@@ -97,7 +97,7 @@ def heard(place: Place) -> list[str]:
     return [one["event"] for one in sorted(lines, key=lambda one: one["time"])]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.timeout(180)
 def test_external_agent(place: Place) -> None:
     """Three turns end and its terminal dies: it is offered with its own command; its end ends that."""

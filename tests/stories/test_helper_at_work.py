@@ -68,7 +68,6 @@ def the_helper_at_work(stage: Stage, gate: Gate) -> None:
     assert chat.leaves() == 0
 
 
-@pytest.mark.slow
 def test_the_helper_at_work(stage: Stage, gate: Gate) -> None:
     """The hint is in the helper's next request; what it had when it was ended is its result."""
     the_helper_at_work(stage, gate)

@@ -87,7 +87,6 @@ def times_rewritten(stage: Stage) -> dict[str, int]:
     return dict(Counter(text.split()))
 
 
-@pytest.mark.slow
 def test_a_job_in_a_file(stage: Stage, gate: Gate) -> None:
     """Every file is rewritten once, over a stop, and comes back; nothing is left running."""
     a_job_in_a_file(stage, gate)

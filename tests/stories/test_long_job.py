@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-import pytest
-
 from .agent import Rewriting, says, user_texts
 from .faces import Face
 from .stage import Stage
@@ -89,14 +87,12 @@ def a_job_taken_back(stage: Stage) -> None:
     assert chat.leaves() == 0
 
 
-@pytest.mark.slow
 def test_a_long_job_is_taken_back(stage: Stage) -> None:
     """Every file is as it was, but for what the person saved; the question still runs."""
     a_job_taken_back(stage)
     assert len(stage.requests("zod syntax")) == 1
 
 
-@pytest.mark.slow
 def test_a_long_job_and_a_question(stage: Stage) -> None:
     """The question waits and is run; the stop loses nothing; no file is done twice."""
     a_long_job(stage)

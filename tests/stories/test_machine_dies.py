@@ -45,7 +45,7 @@ def say(store: Store, posted: dict[str, list[int]], turn: int) -> None:
         numbers.append(ask_for_tool(store, session, turn * SESSIONS + at))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_machine_dies(place: Place, own_server: Callable[..., PostgresServer]) -> None:
     """Every message is decided once, each session has one owner, and never two live tools.
 

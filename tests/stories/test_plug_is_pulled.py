@@ -72,7 +72,6 @@ def the_plug_is_pulled(stage: Stage, gate: Gate) -> None:
     assert chat.leaves() == 0
 
 
-@pytest.mark.slow
 def test_the_plug_is_pulled(stage: Stage, gate: Gate) -> None:
     """No process is left; nothing runs without a command; the run continues at 23 and repeats no file."""
     the_plug_is_pulled(stage, gate)

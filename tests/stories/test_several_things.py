@@ -1,7 +1,5 @@
 """Story 3: several things at once."""
 
-import pytest
-
 from .agent import call, says, user_texts, uses
 from .stage import Stage
 
@@ -47,7 +45,6 @@ def several_things(stage: Stage) -> None:
     assert chat.leaves() == 0
 
 
-@pytest.mark.slow
 def test_several_things_at_once(stage: Stage) -> None:
     """What was taken out is never said to the model; what stayed is, once, after the first is done."""
     several_things(stage)

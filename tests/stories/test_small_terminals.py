@@ -41,7 +41,6 @@ def said(terminal: Terminal, start: str) -> list[str]:
     return rows[first:]
 
 
-@pytest.mark.slow
 def test_forty_columns(stage: Stage) -> None:
     """Words stay whole, nothing is said twice, and the bar is one row."""
     terminal = opened(stage, (40, 15))
@@ -75,7 +74,6 @@ def test_forty_columns(stage: Stage) -> None:
     ]
 
 
-@pytest.mark.slow
 def test_a_terminal_that_can_only_print(stage: Stage) -> None:
     """Each line is there once; Ctrl-C stops the turn, and leaves when nothing runs."""
     terminal = opened(stage, (80, 24), TERM="dumb")

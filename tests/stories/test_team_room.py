@@ -243,7 +243,7 @@ class Gateway:
             self.process = None
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_in_the_teams_room(place: Place, serve: Serve, team: Team) -> None:
     """Ann's message runs, Bo's waits; Ann steers; Bo may not stop; server and gateway are killed."""
     with ExitStack() as ending:

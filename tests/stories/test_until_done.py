@@ -1,7 +1,5 @@
 """Story 7: until it is done."""
 
-import pytest
-
 from .agent import Message, call, says, text_of, uses
 from .stage import Stage
 
@@ -74,7 +72,6 @@ def until_it_is_done(stage: Stage) -> None:
     assert again.leaves() == 0
 
 
-@pytest.mark.slow
 def test_until_it_is_done(stage: Stage) -> None:
     """The runs are those of the story, the message ran before the goal, and nothing else ran."""
     until_it_is_done(stage)

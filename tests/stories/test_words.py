@@ -2,7 +2,6 @@
 
 from typing import NamedTuple
 
-import pytest
 from support.model_server import Text
 
 from .agent import says, user_texts
@@ -117,7 +116,6 @@ def _it_waits(chat: Face, reading: Reading, number: int) -> None:
     chat.shows("Stopping current task.", turn_ended={"status": "interrupted"})
 
 
-@pytest.mark.slow
 def test_words(stage: Stage) -> None:
     """What stops says by which word; only what says more reaches the model, and only once each."""
     words(stage)
@@ -126,7 +124,6 @@ def test_words(stage: Stage) -> None:
     assert asked == [text for texts in told for text in texts]
 
 
-@pytest.mark.slow
 def test_a_stopped_turn_goes_on(stage: Stage) -> None:
     """What was stopped by a word that was taken back is resumed first, then the message runs."""
     agent = stage.agent

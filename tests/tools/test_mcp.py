@@ -537,7 +537,6 @@ def program(name: str) -> str:
     return found
 
 
-@pytest.mark.slow
 def test_the_filesystem_server(play: Play, bench: Any) -> None:
     """The server of files, from npm, lists and reads what is in the folder."""
     (bench.folder / "notes.txt").write_text("hello\n")
@@ -558,7 +557,6 @@ def test_the_filesystem_server(play: Play, bench: Any) -> None:
     play(scenario, config)
 
 
-@pytest.mark.slow
 def test_the_everything_server(play: Play, bench: Any) -> None:
     """The server that has all of the protocol, from npm: progress, pictures, a cancel."""
     command = (program("mcp-server-everything"), "stdio")
@@ -584,7 +582,6 @@ def test_the_everything_server(play: Play, bench: Any) -> None:
     play(scenario, config)
 
 
-@pytest.mark.slow
 def test_a_python_server_of_the_newest_protocol(play: Play) -> None:
     """The server of times, which is built on the SDK, speaks the version of 2026."""
     config = McpServer(

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 from support.driver import Place
 from support.served import Follower
 from web.conftest import Start
@@ -82,6 +83,7 @@ def test_a_power_cut_loses_nothing_and_tells_nothing_twice(place: Place, served:
             follower.stop()
 
 
+@pytest.mark.nightly
 def test_more_sessions_are_open_than_files_by_default(place: Place, served: Start) -> None:
     """The server takes what the system lets it have: each open session holds a lock."""
     script(place, 1)

@@ -12,7 +12,7 @@ from support.served import Served
 from .browser import ENTER, Browser
 from .conftest import Open, Start, code_for
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.timeout(300)
 
 DOWN, UP, ESCAPE, SPACE = "\ue015", "\ue013", "\ue00c", " "
 WAITING = ".item.is-pending .item-text"
@@ -45,6 +45,7 @@ def at_a_gate(web: Served, session: str, one: Browser, gate: Gate) -> None:
     one.wait("!document.querySelector('.question')")
 
 
+@pytest.mark.nightly
 def test_from_the_sofa(place: Place, serve, served: Start, browser: Open, gate: Gate) -> None:
     """A phone answers with a tap, drags the queue, and steers; both it and the desk see who said what."""
     door = Door()
@@ -108,6 +109,7 @@ def test_from_the_sofa(place: Place, serve, served: Start, browser: Open, gate: 
     door.close()
 
 
+@pytest.mark.nightly
 def test_two_terminals_and_a_page_see_the_same(
     place: Place, serve, served: Start, browser: Open, gate: Gate
 ) -> None:
@@ -151,6 +153,7 @@ def test_two_terminals_and_a_page_see_the_same(
     assert phone.complaints() == []
 
 
+@pytest.mark.nightly
 def test_an_answer_streams_and_is_drawn(serve, served: Start, browser: Open) -> None:
     """Its pieces are there before it ends; tables, code and links become elements, once."""
     door = Door()
@@ -199,6 +202,7 @@ def test_a_stop_and_a_held_queue(serve, served: Start, browser: Open, gate: Gate
     one.wait_text("Done.", ".entries")
 
 
+@pytest.mark.nightly
 def test_files_are_reverted_after_a_look(place: Place, serve, served: Start, browser: Open) -> None:
     """The dialog shows what would be restored, and nothing is until a person says so."""
     write = {"tool": "write", "arguments": {"path": "new.txt", "content": "made"}}
@@ -219,6 +223,7 @@ def test_files_are_reverted_after_a_look(place: Place, serve, served: Start, bro
     assert not (place.folder / "new.txt").exists()
 
 
+@pytest.mark.nightly
 def test_by_keyboard_alone(serve, served: Start, browser: Open, gate: Gate) -> None:
     """Questions are answered, messages moved, edited and dropped without a pointer; the focus stays."""
     serve(shell(gate.command), Text("Done."))
@@ -259,6 +264,7 @@ def test_by_keyboard_alone(serve, served: Start, browser: Open, gate: Gate) -> N
     gate.open()
 
 
+@pytest.mark.nightly
 def test_a_device_that_may_only_look(serve, served: Start, browser: Open, gate: Gate) -> None:
     """It sees everything, and is offered nothing that would be refused."""
     serve(shell(gate.command), Text("Done."))
@@ -272,6 +278,7 @@ def test_a_device_that_may_only_look(serve, served: Start, browser: Open, gate: 
     one.wait_text("may not answer", ".question")
 
 
+@pytest.mark.nightly
 def test_a_revoked_device_is_shut_out(place: Place, serve, served: Start, browser: Open) -> None:
     """In the middle of a stream nothing of the session stays on the page; a new code lets it in again."""
     door = Door()
@@ -294,6 +301,7 @@ def test_a_revoked_device_is_shut_out(place: Place, serve, served: Start, browse
     door.close()
 
 
+@pytest.mark.nightly
 def test_a_power_cut(serve, served: Start, browser: Open, gate: Gate) -> None:
     """The page finds the new program; nothing is doubled or lost, and what was typed arrives."""
     serve(
@@ -336,6 +344,7 @@ def test_a_power_cut(serve, served: Start, browser: Open, gate: Gate) -> None:
     assert sum("An answer of old." in text for text in afresh) == 1
 
 
+@pytest.mark.nightly
 def test_the_lid_is_closed(place: Place, serve, served: Start, browser: Open, gate: Gate) -> None:
     """The job goes on without its terminal; later each way in shows its title and what happened."""
     serve(shell(gate.command), Text("It went well."))
@@ -368,6 +377,7 @@ def test_the_lid_is_closed(place: Place, serve, served: Start, browser: Open, ga
     assert place.stored(session)["state"] == "idle"
 
 
+@pytest.mark.nightly
 def test_a_long_journal_comes_in_pages(serve, served: Start, browser: Open) -> None:
     """The newest is there first, the oldest when a person goes up, and each message once."""
     serve(Text("Yes."))
@@ -396,6 +406,7 @@ def test_a_long_journal_comes_in_pages(serve, served: Start, browser: Open) -> N
     assert one.texts(".answer .words") == ["Yes."] * 60
 
 
+@pytest.mark.nightly
 def test_inside(serve, served: Start, browser: Open, gate: Gate) -> None:
     """Each part shows its states with one lit; the slider shows them at any entry, with the messages."""
     serve(shell(gate.command), Text("Done."))
@@ -438,6 +449,7 @@ MARKUP = "<img src=x onerror=alert(1)><script>alert(2)</script>&lt;b&gt;"
 HOSTILE = f"{MARKUP} \u202egnp.exe\u202c \u200b\x1b[31m"
 
 
+@pytest.mark.nightly
 def test_hostile_text_is_only_text(place: Place, serve, served: Start, browser: Open) -> None:
     """In every field that an outsider fills: nothing becomes markup, nothing hides, nothing runs."""
     name = "<b onclick=alert(3)>\u202etxt"
@@ -489,6 +501,7 @@ def test_hostile_text_is_only_text(place: Place, serve, served: Start, browser: 
     assert one.complaints() == []
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("width", [390, 1440])
 def test_nobody_is_kept_out(
     width: int, place: Place, serve, served: Start, browser: Open, gate: Gate

@@ -12,7 +12,7 @@ from web.conftest import Open, Start
 from web.test_page import at_a_gate, open_session, say, shell
 
 KID = "count the sheep"
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.nightly, pytest.mark.timeout(300)]
 
 
 def test_a_goal_is_set_followed_paused_and_dropped(start, served: Start, browser: Open) -> None:

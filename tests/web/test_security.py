@@ -229,6 +229,7 @@ def test_odd_requests_are_refused_in_a_sentence(serve, served: Start) -> None:
     assert web.ask("GET", f"sessions/{session}").status == 200
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("number", ["-1", "9" * 5000, "1e3", "\u0661", "soon", "9" * 30])
 def test_an_absurd_number_of_an_event_tells_all_or_nothing(
     serve, served: Start, number: str

@@ -78,7 +78,7 @@ def tell(root: Path, page: mmap.mmap) -> int:
     return 0
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.timeout(300)
 def test_killed_at_each_thing_it_does(origin: Origin) -> None:
     """The sweep goes on until a run is not killed any more; both kinds of end are met."""
@@ -91,7 +91,7 @@ def test_killed_at_each_thing_it_does(origin: Origin) -> None:
     assert set(ends) == {"finished", "never began"}
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.timeout(300)
 @pytest.mark.skipif(STRACE is None, reason="needs strace to stop at a system call")
 def test_killed_at_every_system_call(origin: Origin) -> None:
@@ -110,7 +110,7 @@ def test_killed_at_every_system_call(origin: Origin) -> None:
     assert set(ends) == {"finished", "never began"}
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.timeout(300)
 @pytest.mark.skipif(STRACE is None, reason="needs strace to fill the disk at a system call")
 def test_the_disk_is_full_from_any_point_on(origin: Origin) -> None:
@@ -158,7 +158,7 @@ def ends_of(origin: Origin, run: list[Operation], seed: int = 0) -> Generator[tu
             shutil.rmtree(root)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.timeout(300)
 @pytest.mark.skipif(STRACE is None, reason="needs strace to see the writes")
 def test_the_power_goes_at_any_moment(origin: Origin, run: list[Operation]) -> None:
@@ -169,7 +169,7 @@ def test_the_power_goes_at_any_moment(origin: Origin, run: list[Operation]) -> N
     assert {end for moment, end in ends if moment == len(run)} == {"finished"}
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.timeout(300)
 @pytest.mark.skipif(STRACE is None, reason="needs strace to see the writes")
 @pytest.mark.parametrize(

@@ -103,7 +103,7 @@ def folders(content: dict[str, object]) -> set[str]:
     return {name for name, one in content.items() if one == "folder"}
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.timeout(300)
 @settings(
     max_examples=150,

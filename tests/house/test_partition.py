@@ -1,0 +1,140 @@
+"""What `make test` runs: at least one real test of each promise, command group, machine and interface.
+
+A test is real if it starts programs, as it was measured for `tests/durations.toml`; one of a promise
+about crashes ends a program by SIGKILL, too.
+"""
+
+import tomllib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support import durations
+from support.durations import NIGHTLY, Part
+from support.echo import walk
+
+from steersman.cli.app import app
+from steersman.gateway.chat import shipped
+from steersman.gateway.chat.bridge import ChatGateway
+from steersman.gateway.commands.registry import DECLARED
+from steersman.machines.catalogue import MACHINES
+
+MOST_SECONDS = 540.0
+"""Seconds of all tests of `make test`, as measured: on two cores, less than five minutes."""
+MACHINE_TESTS = {
+    "session": "blackbox/test_session_commands.py",
+    "queue": "blackbox/test_queue_commands.py",
+    "item": "blackbox/test_saved_queue.py",
+    "turn": "blackbox/test_turn.py",
+    "call": "blackbox/test_crash.py",
+    "interrupt": "blackbox/test_interrupt.py",
+    "goal": "blackbox/test_goal.py",
+    "judge": "blackbox/test_goal.py",
+    "subagent": "blackbox/test_delegation.py",
+    "child": "blackbox/test_delegation.py",
+    "run": "blackbox/test_run.py",
+    "step": "blackbox/test_run_ends.py",
+    "work": "remote/test_refusals.py",
+    "revert": "blackbox/test_revert.py",
+    "restore": "cli/test_restore.py",
+}
+INTERFACE_TESTS = {
+    "chat": "screen/test_keys.py",
+    "chat --json": "blackbox/test_turn.py",
+    "chat --plain": "cli/test_plain.py",
+    "attach": "blackbox/test_attach.py",
+    "send": "blackbox/test_data_elsewhere.py",
+    "run": "blackbox/test_run.py",
+    "acp": "editors/test_agent.py",
+    "mcp": "blackbox/test_mcp_server.py",
+    "serve": "blackbox/test_serve.py",
+    "page": "web/test_page.py",
+    "library": "library/test_sessions.py",
+    "node": "blackbox/test_node.py",
+    "irc": "chat/test_irc.py",
+    "matrix": "chat/test_matrix.py",
+    "telegram": "chat/test_telegram.py",
+}
+
+SHIPPED = {name for name, value in vars(shipped).items() if isinstance(value, ChatGateway)}
+"""The chat platforms."""
+
+
+@pytest.fixture
+def daily(request: pytest.FixtureRequest, root: Path) -> dict[str, list[pytest.Item]]:
+    """The tests of `make test` by module, in a run that collects every suite."""
+    found: dict[str, list[pytest.Item]] = {}
+    for item in request.session.items:
+        if item.get_closest_marker(NIGHTLY) is None:
+            found.setdefault(durations.module_of(item.nodeid), []).append(item)
+    suites = {path.parent.name for path in (root / "tests").glob("*/test_*.py")}
+    if missing := suites - {module.partition("/")[0] for module in found}:
+        pytest.skip(f"only a run of all suites knows; this one is without {', '.join(missing)}")
+    return found
+
+
+@pytest.fixture
+def measured() -> dict[str, Part]:
+    """What `make test` took of each module, when it was measured."""
+    return durations.select(durations.read(), f"not {NIGHTLY}")
+
+
+def real(modules: Iterable[str], measured: Mapping[str, Part]) -> list[Part]:
+    """Return what was measured of those modules that start programs."""
+    parts = [measured[module] for module in modules if module in measured]
+    return [part for part in parts if part.programs]
+
+
+def test_each_promise_has_a_real_test(root: Path, daily: Any, measured: dict[str, Part]) -> None:
+    """One of its tests starts programs, and kills one if the promise is about crashes."""
+    rows = tomllib.loads((root / "docs" / "promises.toml").read_text(encoding="utf-8"))
+    for row in rows["promise"]:
+        found = real(daily.keys() & row["tests"], measured)
+        assert found, f"`make test` runs no program for: {row['text']}"
+        if row.get("crash"):
+            assert any(part.kills for part in found), f"nothing is killed for: {row['text']}"
+
+
+def test_each_command_group_has_a_real_test(daily: Any, measured: dict[str, Part]) -> None:
+    """A test that checks the data of one of its commands starts programs."""
+    checked = {
+        name
+        for module, items in daily.items()
+        if real([module], measured)
+        for item in items
+        for marker in item.iter_markers("checks_data")
+        for name in marker.args
+    }
+    groups = {name.partition(" ")[0] for name, _ in walk(app)}
+    assert groups - {name.partition(" ")[0] for name in checked} == set()
+    sections = {command.group for command in DECLARED.values()}
+    assert (
+        sections
+        - {DECLARED[name.removeprefix("/")].group for name in checked if name.startswith("/")}
+        == set()
+    )
+
+
+@pytest.mark.parametrize(
+    ("tests", "names"),
+    [
+        (MACHINE_TESTS, {*MACHINES}),
+        (INTERFACE_TESTS, SHIPPED | INTERFACE_TESTS.keys()),
+    ],
+    ids=["machines", "interfaces"],
+)
+def test_each_has_a_real_test(
+    tests: Mapping[str, str], names: set[str], daily: Any, measured: dict[str, Part]
+) -> None:
+    """The module that is named for it starts programs in `make test`."""
+    assert tests.keys() == names
+    without = {
+        name for name, module in tests.items() if not real(daily.keys() & {module}, measured)
+    }
+    assert without == set()
+
+
+def test_the_day_is_short(measured: dict[str, Part]) -> None:
+    """What `make test` runs took little enough when it was measured."""
+    assert sum(part.seconds for part in measured.values()) < MOST_SECONDS
