@@ -16,7 +16,7 @@ from ..gateway.dry_run import as_said, cause_explanation, company_of, draw_expla
 from ..gateway.home import named_session
 from ..gateway.replay import Deviation, Replay, moments, replay
 from ..machines.classification import classify
-from ..machines.delivery import Delivery, Relation
+from ..machines.delivery import Delivery, Relation, current_spelling
 from ..machines.disposition import AutoQueue, BusyMode, Situation, Strategy
 from ..machines.errors import UsageError
 from ..machines.explanation import SITUATIONS, Recipient
@@ -291,8 +291,9 @@ def explain_text(
 
 
 def _explain_cause(routes: Routes, dry: DryRun) -> dict[str, Any]:
-    _require("--cause", dry.cause, routes.deliveries.space["cause"])
-    return cause_explanation(routes, dry.cause, _recipients(_state(dry), dry))
+    cause = current_spelling(dry.cause)
+    _require("--cause", cause, routes.deliveries.space["cause"])
+    return cause_explanation(routes, cause, _recipients(_state(dry), dry))
 
 
 def _explain_message(

@@ -80,7 +80,7 @@ async def _run_calls(
             if not call.finalize:
                 service.ledger.write(record, "heard", float(call.payload["at"]))
             for spec in specs:
-                if spec.on == call.event:
+                if spec.event == call.event:
                     await run_hook(spec, call, processes, environ)
                     count += 1
             if call.finalize:
@@ -97,7 +97,7 @@ def _calls(service: RestoreService) -> list[tuple[RestoreRecord, HookCall]]:
         if record.is_kept and record.opened > record.heard:
             found.append((record, _call(service, record, "session_start", record.opened)))
         if record.is_kept and record.last_boundary > record.heard:
-            found.append((record, _call(service, record, "turn_end", record.last_boundary)))
+            found.append((record, _call(service, record, "turn_ended", record.last_boundary)))
     for record in book.ended:
         if record.state == "finalizing":
             found.append((record, _call(service, record, "session_finalize", record.updated)))
@@ -268,7 +268,7 @@ class HookRunner:
 
     async def _run(self, session: str, call: HookCall) -> None:
         for spec in self._specs:
-            if spec.on == call.event:
+            if spec.event == call.event:
                 result = await run_hook(spec, call, self._runtime.shared.processes, os.environ)
                 self._note(session, call, shlex.join(spec.run), result)
                 if spec.is_plug_in and result.exit_code == UNUSABLE:

@@ -36,7 +36,7 @@ NOT_ROUTED = ("", "taken-back")
 The result of a child is no message of a person either.
 """
 
-FOLLOWS = (Cause.SIGNAL, Cause.FINALIZE, Cause.NEW, Cause.TURN_END)
+FOLLOWS = (Cause.SIGNAL, Cause.FINALIZE, Cause.NEW, Cause.TURN_ENDED)
 """Causes of interrupts that follow from the end of a session or turn, a moment of its own."""
 
 STOPS = {
@@ -147,7 +147,7 @@ def _of_entry(entry: e.Entry, record: SessionRecord, known: set[str]) -> dict[st
             cause = Cause.NEW if entry.cause == "new" else Cause.FINALIZE
             return {"what": "the end of the session", "cause": cause}
         case e.TurnEnded() | e.Stopped() if entry.turn:
-            return {"what": f"the end of turn {entry.turn}", "cause": Cause.TURN_END}
+            return {"what": f"the end of turn {entry.turn}", "cause": Cause.TURN_ENDED}
         case _:
             return None
 

@@ -10,7 +10,7 @@ places. A cell that nothing asks is in `NEVER_ASKED`, with the reason; a row may
 there (`route_check.py`).
 
 A row that spares a recipient says why. A turn that is cancelled ends, which is a cause of its own
-(`turn_end`), and not one that stops another session.
+(`turn_ended`), and not one that stops another session.
 """
 
 from collections.abc import Mapping
@@ -33,10 +33,19 @@ class Cause(StrEnum):
     BUDGET = "budget"  # a session's limit of tokens, cost, time or model calls
     PARENT = "parent"  # the parent cancels this session
     FINALIZE = "finalize"  # the session ends permanently
-    TURN_END = "turn_end"  # a turn ended, for whatever reason
+    TURN_ENDED = "turn_ended"  # a turn ended, for whatever reason
     STEER = "steer"  # a steer for the turn itself
     STEER_THROUGH = "steer_through"  # a steer for those the turn waits for
     STEER_NAMED = "steer_named"  # a steer for one child, by its name
+
+
+EARLIER_SPELLINGS: Final = {"turn_start": "turn_started", "turn_end": Cause.TURN_ENDED.value}
+"""Earlier spellings of causes and of the events of hooks, which files and journals may contain."""
+
+
+def current_spelling(word: str) -> str:
+    """Return the current spelling of a cause or event; any other word is returned as it is."""
+    return EARLIER_SPELLINGS.get(word, word)
 
 
 class Relation(StrEnum):
@@ -143,8 +152,8 @@ DEFAULT_DELIVERIES: Final = Table(
             why="A converse message never stops a child.",
         ),
         DeliveryRow(
-            name="turn-end",
-            when=when(cause=Cause.TURN_END),
+            name="turn-ended",
+            when=when(cause=Cause.TURN_ENDED),
             action=Delivery.NONE,
             why="The end of a turn stops no child; its result arrives as a message.",
         ),
@@ -184,7 +193,7 @@ NEVER_ASKED: Final[Mapping[tuple[Cause, Relation], str]] = {
     **{(cause, Relation.PARENT): _NOT_UP for cause in Cause},
     **{(cause, Relation.SIBLING): _NOT_ASIDE for cause in Cause},
     **{(cause, Relation.GOAL): _NO_GOAL for cause in STEERS},
-    (Cause.TURN_END, Relation.SELF): "The turn has already ended.",
+    (Cause.TURN_ENDED, Relation.SELF): "The turn has already ended.",
     (Cause.STEER_NAMED, Relation.SELF): "It names a child; `@parent` is the cause `steer`.",
 }
 """The cells for which nothing asks at run time, and why; all others are asked."""
@@ -203,7 +212,7 @@ ASKED_BY: Final[Mapping[Cause, tuple[str, ...]]] = {
     Cause.BUDGET: (f"{_STOPPING}:stop",),
     Cause.PARENT: (f"{_STOPPING}:stop",),
     Cause.FINALIZE: (f"{_STOPPING}:leave", "actors/decisions/goals.py:paused_by_stop"),
-    Cause.TURN_END: (f"{_STOPPING}:ended_turn",),
+    Cause.TURN_ENDED: (f"{_STOPPING}:ended_turn",),
     Cause.STEER: (f"{_ROUTING}:_steer",),
     Cause.STEER_THROUGH: (f"{_ROUTING}:_steer", f"{_ROUTING}:steer_waiting"),
     Cause.STEER_NAMED: (f"{_ROUTING}:_steer", f"{_ROUTING}:steer_waiting"),

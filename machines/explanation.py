@@ -34,7 +34,7 @@ CAUSES: Final[Mapping[str, str]] = {
     Cause.BUDGET: "the session reaches a limit of tokens, cost, time or model calls",
     Cause.PARENT: "the parent is stopped",
     Cause.FINALIZE: "/finalize",
-    Cause.TURN_END: "the turn ends, for whatever reason",
+    Cause.TURN_ENDED: "the turn ends, for whatever reason",
     Cause.STEER: "a steer for the turn",
     Cause.STEER_THROUGH: "a steer for the children that the turn waits for",
     Cause.STEER_NAMED: "/steer @NAME TEXT",

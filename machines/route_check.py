@@ -364,7 +364,7 @@ def _talk_that_kills(dispositions: Dispositions, deliveries: Deliveries) -> Iter
             yield fault(dispositions.name, "kills-child", f"row `{row.name}`", message)
     # Whatever the message, the turn that takes it in ends some day; and any steer may name a child.
     for cause, said in (
-        (Cause.TURN_END, "any message, run to its end"),
+        (Cause.TURN_ENDED, "any message, run to its end"),
         (Cause.STEER_NAMED, "`/steer @NAME TEXT`"),
     ):
         if victims[cause]:
@@ -414,7 +414,7 @@ def _next_cause(action: Delivery) -> Cause:
         case Delivery.STEER:
             return Cause.STEER
         case _:
-            return Cause.TURN_END
+            return Cause.TURN_ENDED
 
 
 def _cancels_that_spare(deliveries: Deliveries) -> Iterator[MachineFault]:

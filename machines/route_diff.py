@@ -54,7 +54,7 @@ BY_THEMSELVES: Final = (
     Cause.BUDGET,
     Cause.PARENT,
     Cause.FINALIZE,
-    Cause.TURN_END,
+    Cause.TURN_ENDED,
     Cause.STEER_NAMED,
 )
 """Causes that come about without a message; what messages cause is compared with the message."""

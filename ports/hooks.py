@@ -16,6 +16,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from ..machines.delivery import current_spelling
 from ..machines.errors import PlugInError, ToolError
 from ..machines.value import Value
 from ..workflows.plugins import PREFIX, EntryPoints, PlugIn
@@ -31,12 +32,20 @@ UNUSABLE = 78
 
 
 class HookSpec(Value):
-    """A hook: its event and its command; `timeout` in seconds. `is_plug_in`: see `UNUSABLE`."""
+    """A hook: its event as it was written, and its command; `timeout` in seconds.
+
+    `is_plug_in`: see `UNUSABLE`.
+    """
 
     on: str
     run: tuple[str, ...]
     timeout: float = 10.0
     is_plug_in: bool = False
+
+    @property
+    def event(self) -> str:
+        """The event in its current spelling."""
+        return current_spelling(self.on)
 
 
 class HookCall(Value):
@@ -61,13 +70,13 @@ class HookResult(Value):
 async def run_hook(
     spec: HookSpec, call: HookCall, processes: Processes, environ: Mapping[str, str]
 ) -> HookResult:
-    """Run one hook to its end, or to its time limit."""
+    """Run one hook to its end, or to its time limit; it gets the event in its own spelling."""
     environment = clean_environment(environ)
-    environment["STEERSMAN_HOOK"] = call.event
+    environment["STEERSMAN_HOOK"] = spec.on
     if home := environ.get("STEERSMAN_HOME"):
         environment["STEERSMAN_HOME"] = home
     folder = call.folder if call.folder.is_dir() else Path.home()
-    event = json.dumps({"event": call.event, **call.payload}, ensure_ascii=False, default=str)
+    event = json.dumps({"event": spec.on, **call.payload}, ensure_ascii=False, default=str)
     begun = time.monotonic()
     try:
         process = await processes.spawn(
@@ -99,15 +108,14 @@ async def run_hook(
 def _name_fault(name: str) -> str:
     """Say why a hook may not have a name."""
     from difflib import get_close_matches
-    from typing import get_args
 
-    from ..workflows.settings import HookEvent
+    from ..workflows.settings import HOOK_EVENTS
 
-    events, event = get_args(HookEvent), name.partition(".")[0]
-    if event in events:
+    event = name.partition(".")[0]
+    if current_spelling(event) in HOOK_EVENTS:
         return ""
-    near = get_close_matches(event, events, 1)
-    known = f"did you mean `{near[0]}`?" if near else f"there are {', '.join(events)}"
+    near = get_close_matches(event, HOOK_EVENTS, 1)
+    known = f"did you mean `{near[0]}`?" if near else f"there are {', '.join(HOOK_EVENTS)}"
     return f"there is no event `{event}`; {known}"
 
 

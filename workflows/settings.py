@@ -32,12 +32,12 @@ ToolDialect = Literal["native", "json"]
 SandboxMode = Literal["off", "auto", "required"]
 Verb = Literal["allow", "ask", "deny"]
 MissedRule = Literal["skip", "once"]
-HookEvent = Literal[
+HOOK_EVENTS = (
     "session_start",
     "session_resume",
-    "turn_start",
+    "turn_started",
     "agent_response",
-    "turn_end",
+    "turn_ended",
     "subagent_start",
     "subagent_end",
     "goal_achieved",
@@ -46,7 +46,7 @@ HookEvent = Literal[
     "session_finalize",
     "question",
     "schedule_failed",
-]
+)
 
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "ki": 2**10, "mi": 2**20, "gi": 2**30}
 
@@ -383,7 +383,7 @@ def _check_person(value: dict[str, Any]) -> dict[str, Any]:
 class HookSettings(SettingsTable):
     """A command that runs on an event of a session; `timeout` in seconds."""
 
-    on: HookEvent
+    on: Annotated[str, OneOf(HOOK_EVENTS)]
     run: Annotated[tuple[str, ...], Meta(min_length=1)]
     timeout: Annotated[float, Meta(gt=0, le=3600)] = 10.0
 

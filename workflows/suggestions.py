@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ..machines.delivery import current_spelling
 from .document import is_table
 from .problem import Problem, UnknownWord, Where, dotted
 from .typed_table import Check
@@ -54,9 +55,13 @@ class OneOf(Struct, frozen=True):
     prefix: str = ""
 
     def check(self, word: str) -> str:
-        """Return the word. Raises `UnknownWord`, whose problem suggests the nearest word."""
-        if word in self.known or (self.prefix and word.startswith(self.prefix)):
-            return word
+        """Return the word in its current spelling.
+
+        Raises `UnknownWord`, whose problem suggests the nearest word.
+        """
+        found = word if word in self.known else current_spelling(word)
+        if found in self.known or (self.prefix and word.startswith(self.prefix)):
+            return found
         raise UnknownWord(word, tuple(self.known))
 
     def __get_pydantic_core_schema__(self, source: Any, handler: "GetCoreSchemaHandler") -> Any:

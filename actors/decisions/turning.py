@@ -45,7 +45,7 @@ class Ending(Value):
     reason: str = ""
     hint: str = ""
     said: str = ""
-    cause: Cause = Cause.TURN_END
+    cause: Cause = Cause.TURN_ENDED
 
 
 # The loop -----------------------------------------------------------------------------------------

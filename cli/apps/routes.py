@@ -110,7 +110,7 @@ def routes_explain(
     cause: Annotated[
         str,
         typer.Option(
-            metavar="CAUSE", help="Instead of a text: timeout, budget, turn_end, signal, …"
+            metavar="CAUSE", help="Instead of a text: timeout, budget, turn_ended, signal, …"
         ),
     ] = "",
     state: Annotated[

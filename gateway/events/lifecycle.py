@@ -1,6 +1,6 @@
 """The lifecycle events that hooks receive, translated from journal entries.
 
-There is no `session_end`: a turn's end is `turn_end`, leaving the program is `session_suspend`, and
+There is no `session_end`: a turn's end is `turn_ended`, leaving the program is `session_suspend`, and
 only `session_finalize` is final. It has `cause` and `finalize`, and the id is the same however often
 the event is reported.
 """
@@ -52,16 +52,16 @@ def _event_of(entry: e.Entry, record: SessionRecord) -> tuple[str, dict[str, Any
         case e.TurnStarted():
             item = record.queue.items.get(entry.item)
             text = item.text if item else ""
-            return "turn_start", {**_turn(entry.turn, record), "text": text}
+            return "turn_started", {**_turn(entry.turn, record), "text": text}
         case e.Answered() if entry.messages:
             text = entry.messages[0].text
             return "agent_response", {**_turn(entry.turn, record), "text": text}
         case e.TurnEnded():
             ended = {"status": entry.status, "reason": entry.reason or None}
-            return "turn_end", {**_turn(entry.turn, record), **ended}
+            return "turn_ended", {**_turn(entry.turn, record), **ended}
         case e.Interrupted():
             ended = {"status": "interrupted", "reason": entry.cause}
-            return "turn_end", {**_turn(entry.turn, record), **ended}
+            return "turn_ended", {**_turn(entry.turn, record), **ended}
         case e.QuestionAsked():
             asked = {"question": entry.question, "tool": entry.tool, "arguments": entry.arguments}
             return "question", {**_turn(entry.turn, record), **asked}

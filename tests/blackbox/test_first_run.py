@@ -10,7 +10,7 @@ from support.model_server import Text
 PROJECT = """\
 busy_input_mode = "queue"
 [[hooks]]
-on = "turn_end"
+on = "turn_ended"
 run = ["touch", "hooked"]
 [permissions]
 rules = [{ tool = "shell", do = "allow" }]

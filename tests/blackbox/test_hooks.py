@@ -9,7 +9,7 @@ from support.driver import Place
 from support.model_server import Text
 from support.patience import seconds
 
-LIFE = ["session_start", "turn_start", "agent_response", "turn_end", "session_suspend"]
+LIFE = ["session_start", "turn_started", "agent_response", "turn_ended", "session_suspend"]
 
 
 def hook(on: str, *command: str, timeout: float = 10.0) -> str:
@@ -27,12 +27,12 @@ def told(log: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
 
 
-def attach(packages: Path, log: Path) -> None:
+def attach(packages: Path, log: Path, event: str = "turn_ended") -> None:
     """Make an installed package whose entry point gets the ends of turns."""
     info = packages / "sample-1.0.dist-info"
     info.mkdir(parents=True)
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: sample\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("[steersman.hooks]\nturn_end.sample = sample:hear\n")
+    (info / "entry_points.txt").write_text(f"[steersman.hooks]\n{event}.sample = sample:hear\n")
     (packages / "sample.py").write_text(
         f"import json\ndef hear(told):\n    open({str(log)!r}, 'a').write(json.dumps(told) + '\\n')\n"
     )
@@ -44,7 +44,7 @@ def test_hooks_hear_a_sessions_life_in_order(place: Place, serve, tmp_path: Path
     attach(tmp_path / "packages", point)
     place.environ["PYTHONPATH"] = str(tmp_path / "packages")
     events = [*LIFE, "session_resume", "session_finalize"]
-    secret = hook("turn_end", "sh", "-c", "env | grep -c API_KEY; exit 3")
+    secret = hook("turn_ended", "sh", "-c", "env | grep -c API_KEY; exit 3")
     serve(Text("hello"), Text("again"), rest="".join(keep(one, log) for one in events) + secret)
     place.environ["SOME_API_KEY"] = "sk-0123456789"
     assert place.run("chat", "--json", said="hi\n").returncode == 0
@@ -52,7 +52,7 @@ def test_hooks_hear_a_sessions_life_in_order(place: Place, serve, tmp_path: Path
     assert [one["event"] for one in first] == LIFE
     assert len({one["session"] for one in first}) == 1
     assert (first[1]["text"], first[2]["text"], first[3]["status"]) == ("hi", "hello", "completed")
-    assert [one["event"] for one in told(point)] == ["turn_end"]
+    assert [one["event"] for one in told(point)] == ["turn_ended"]
     ran = place.stored()["hooks"]
     assert [one["event"] for one in ran if one["command"].startswith("sh -c 'cat")] == LIFE
     (denied,) = [one for one in ran if "grep" in one["command"]]
@@ -66,9 +66,9 @@ def test_hooks_hear_a_sessions_life_in_order(place: Place, serve, tmp_path: Path
     mine = [one["event"] for one in later if one["session"] == first[0]["session"]]
     assert mine == [
         "session_resume",
-        "turn_start",
+        "turn_started",
         "agent_response",
-        "turn_end",
+        "turn_ended",
         "session_finalize",
     ]
     (end,) = [one for one in later if one["event"] == "session_finalize"]
@@ -77,10 +77,10 @@ def test_hooks_hear_a_sessions_life_in_order(place: Place, serve, tmp_path: Path
 
 def test_a_bad_hook_harms_no_session(place: Place, serve) -> None:
     """One that is missing, fails, hangs or floods is cut off and noted; the answer does not wait."""
-    rest = hook("turn_start", "/not/there")
-    rest += hook("turn_start", "sh", "-c", "yes", timeout=0.3)
-    rest += hook("turn_start", "sh", "-c", "sleep 60 & sleep 60", timeout=0.3)
-    rest += hook("turn_end", "sh", "-c", "echo last")
+    rest = hook("turn_started", "/not/there")
+    rest += hook("turn_started", "sh", "-c", "yes", timeout=0.3)
+    rest += hook("turn_started", "sh", "-c", "sleep 60 & sleep 60", timeout=0.3)
+    rest += hook("turn_ended", "sh", "-c", "echo last")
     serve(Text("hello"), rest=rest)
     chat = place.chat()
     chat.send("hi")
@@ -95,7 +95,7 @@ def test_a_bad_hook_harms_no_session(place: Place, serve) -> None:
 
 def test_a_hook_that_cannot_start_is_reported_once(place: Place, serve) -> None:
     """A notice in the chat, on standard error elsewhere; also of one that runs at the end."""
-    rest = hook("turn_end", "notify-send hi") + hook("session_suspend", "not-there")
+    rest = hook("turn_ended", "notify-send hi") + hook("session_suspend", "not-there")
     serve(Text("hello", times=0), rest=rest)
     chat = place.chat()
     for text in ("one", "two"):
@@ -103,7 +103,7 @@ def test_a_hook_that_cannot_start_is_reported_once(place: Place, serve) -> None:
         chat.wait("turn_ended")
     assert chat.close() == 0
     wanted = [
-        "The hook `'notify-send hi'` on turn_end could not be started: "
+        "The hook `'notify-send hi'` on turn_ended could not be started: "
         "`notify-send hi` not found on PATH",
         "The hook `not-there` on session_suspend could not be started: "
         "`not-there` not found on PATH",
@@ -113,6 +113,24 @@ def test_a_hook_that_cannot_start_is_reported_once(place: Place, serve) -> None:
     ran = place.run("chat", "three")
     assert (ran.returncode, ran.stdout) == (0, "hello\n")
     assert [line for line in ran.stderr.splitlines() if line.startswith("The hook")] == wanted
+
+
+@pytest.mark.parametrize("point", ["turn_ended", "turn_end"])
+def test_a_hook_gets_its_event_as_it_is_spelled_there(
+    place: Place, serve, tmp_path: Path, point: str
+) -> None:
+    """Earlier spellings are understood in files and entry points; the journal has today's."""
+    spelled = ["turn_started", "turn_start", "turn_ended", "turn_end"]
+    names, log, plugged = tmp_path / "names", tmp_path / "log", tmp_path / "plugged"
+    attach(tmp_path / "packages", plugged, point)
+    place.environ["PYTHONPATH"] = str(tmp_path / "packages")
+    keeps = f"echo $STEERSMAN_HOOK >> {names}; cat >> {log}"
+    serve(Text("hello"), rest="".join(hook(one, "sh", "-c", keeps) for one in spelled))
+    assert place.run("chat", "--json", said="hi\n").returncode == 0
+    assert [one["event"] for one in told(log)] == names.read_text().split() == spelled
+    assert [(one["event"], one["status"]) for one in told(plugged)] == [(point, "completed")]
+    today = ["turn_started"] * 2 + ["turn_ended"] * 3
+    assert [one["event"] for one in place.stored()["hooks"]] == today
 
 
 def test_nothing_runs_at_a_restart_until_a_message(place: Place, serve, tmp_path: Path) -> None:

@@ -99,7 +99,7 @@ def test_the_example_is_listed_with_its_package(weather: Place) -> None:
         ("agents", "forecaster", *package),
         ("commands", "umbrella", *package),
         ("gateways", "once", *package),
-        ("hooks", "turn_end.weather", *package),
+        ("hooks", "turn_ended.weather", *package),
     ]
     table = weather.run("plugins", "list")
     shown = PAGE.read_text().split("$ steersman plugins list\n")[1].split("\n\n")[0]
@@ -265,8 +265,8 @@ Loud = acme:short
 [steersman.gateways]
 sync = acme:short
 [steersman.hooks]
-turn_ended = acme:short
-turn_end.exits = acme_exit:hook
+turn_ends = acme:short
+turn_ended.exits = acme_exit:hook
 [steersman.unknown]
 x = acme:good
 """
@@ -297,7 +297,7 @@ def test_whatever_is_broken_is_one_sentence(place: Place, attach: Attach) -> Non
     attach("acme_untyped", "", "import steersman\n\n@steersman.tool\ndef tool(n):\n    return n\n")
     attach("acme_exit", "", "import sys\nsys.exit(3)\n")
     found = errors(place)
-    events = "there is no event `turn_ended`; did you mean `turn_end`?"
+    events = "there is no event `turn_ends`; did you mean `turn_ended`?"
     assert found == {
         "gone": "ModuleNotFoundError: No module named 'not_there'",
         "plain": "it is a `function`, and no `steersman.FunctionTool`",
@@ -311,8 +311,8 @@ def test_whatever_is_broken_is_one_sentence(place: Place, attach: Attach) -> Non
         "short": "it cannot be called with (context, text): too many positional arguments",
         "Loud": "a command's name has the letters a-z and `-` only",
         "sync": "it cannot be called with (home, settings): too many positional arguments",
-        "turn_ended": events,
-        "turn_end.exits": "SystemExit: 3 (acme_exit.py:2)",
+        "turn_ends": events,
+        "turn_ended.exits": "SystemExit: 3 (acme_exit.py:2)",
     }
     table = place.run("plugins", "list")
     assert table.returncode == 1
@@ -335,7 +335,7 @@ gone = not_there:tool
 fails = acme:fails
 gone = not_there:command
 [steersman.hooks]
-turn_end.gone = not_there:hook
+turn_ended.gone = not_there:hook
 """
     attach("acme", points, f"{ACME}\ndef fails(context, text):\n    short(text)\n")
     server = serve(Text("Hello."), Text("Again."))
@@ -357,7 +357,7 @@ turn_end.gone = not_there:hook
     chat.wait("turn_ended", status="completed")
     assert chat.close() == 0
     assert chat.wait(
-        "notice", text=lambda text: text.startswith("The hook `turn_end.gone` of acme")
+        "notice", text=lambda text: text.startswith("The hook `turn_ended.gone` of acme")
     )
     (offered,) = server.requests[0].body["tools"]
     assert offered["function"]["name"] == "good"
@@ -411,8 +411,10 @@ def test_a_project_folder_adds_nothing(place: Place, attach: Attach, serve, how:
     folder = place.folder
     seen = folder / "seen"
     text = f"open({str(seen)!r}, 'w').close()\ndef run(context, text=''):\n    return 'evil'\n"
-    attach("acme", "[steersman.hooks]\nturn_end.acme = acme:run\n", "def run(event):\n    pass\n")
-    points = "[steersman.commands]\nevil = evil:run\n[steersman.hooks]\nturn_end.evil = evil:run\n"
+    attach("acme", "[steersman.hooks]\nturn_ended.acme = acme:run\n", "def run(event):\n    pass\n")
+    points = (
+        "[steersman.commands]\nevil = evil:run\n[steersman.hooks]\nturn_ended.evil = evil:run\n"
+    )
     attach("evil", points, text, folder)
     program: tuple[str, ...] = ()
     if how == "installed":
@@ -433,7 +435,7 @@ def test_a_project_folder_adds_nothing(place: Place, attach: Attach, serve, how:
     chat.wait("turn_ended")
     assert chat.close() == 0
     hooks = place.stored()["hooks"]
-    assert [(one["event"], one["exit_code"]) for one in hooks] == [("turn_end", 0)]
+    assert [(one["event"], one["exit_code"]) for one in hooks] == [("turn_ended", 0)]
     assert not seen.exists()
 
 

@@ -129,19 +129,20 @@ def test_a_crash_while_hooks_run_repeats_the_end(
     assert first["finalize"] == second["finalize"]
 
 
+@pytest.mark.parametrize("event", ["turn_ended", "turn_end"])
 def test_hooks_get_the_end_of_another_agents_turn(
-    emit: Emit, command: Any, home: Path, tmp_path: Path
+    emit: Emit, command: Any, home: Path, tmp_path: Path, event: str
 ) -> None:
     """A turn's end of another agent reaches hooks automatically, once, and its record stays."""
     log = tmp_path / "log"
     os.mkfifo(log)
     emit("grok", "session-start", session_id="s-1")
     (home / "config.toml").write_text(
-        f'[[hooks]]\non = "turn_end"\nrun = ["sh", "-c", "cat > {log}"]\n'
+        f'[[hooks]]\non = "{event}"\nrun = ["sh", "-c", "cat > {log}"]\n'
     )
     emit("grok", "session-end", session_id="s-1")
     told = json.loads(log.read_text())
-    assert (told["event"], told["agent"], told["external"]) == ("turn_end", "grok", True)
+    assert (told["event"], told["agent"], told["external"]) == (event, "grok", True)
     assert told["command"] == ["grok", "--resume", "s-1"]
     (record,) = listed(command)
     assert record["last_boundary"] is not None

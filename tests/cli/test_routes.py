@@ -248,11 +248,11 @@ def test_explain_of_the_end_of_a_session(command_text: str, command: Any) -> Non
             ),
         ),
         (
-            "turn_end",
+            "turn_ended",
             {
                 "the turn": ("none", ""),
                 **dict.fromkeys(
-                    ("child 1", "background child 1", "the goal"), ("none", "turn-end")
+                    ("child 1", "background child 1", "the goal"), ("none", "turn-ended")
                 ),
             },
         ),
@@ -273,6 +273,12 @@ def test_explain_of_a_cause_that_no_message_raises(
     assert (done.code, done.err) == (0, "")
     assert gives(json.loads(done.out)) == expected
     assert f"deliveries: cause `{cause}`" in command("routes", "explain", "--cause", cause).out
+
+
+def test_explain_of_a_cause_in_its_earlier_spelling(command: Any) -> None:
+    """It is understood, and shown as it is spelled now; a message about a wrong one has only this."""
+    assert "cause `turn_ended`" in command("routes", "explain", "--cause", "turn_end").out
+    assert "did you mean `turn_ended`?" in command("routes", "explain", "--cause", "turn_en").err
 
 
 def test_explain_of_a_named_steer(command: Any) -> None:

@@ -32,7 +32,7 @@ VALUES: tuple[Any, ...] = (
     *({}, {"x": 1}, {"x": {}}, {"a name": {}}, {"x": "y"}, date(2026, 1, 1)),
 )
 MORE: dict[str, Any] = {
-    "hooks": [{"on": "turn_end", "run": ["x"], "timeout": 5}],
+    "hooks": [{"on": "turn_ended", "run": ["x"], "timeout": 5}],
     "tool": [{"name": "t", "description": "d", "run": ["x"], "parameters": {}, "required": ["a"]}],
     "schedule": [{"name": "s", "cron": "* * * * *", "say": "x", "variables": {"a": 1}}],
     "mcp": {"one": {"command": ["x"]}, "two": {"url": "http://x", "timeout": 1}},

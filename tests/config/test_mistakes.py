@@ -193,9 +193,9 @@ def test_a_rule_may_be_about_tools_that_come_later(load_with: Load, tool: str) -
 @pytest.mark.parametrize(
     ("text", "wanted"),
     [
-        ("[[hooks]]\non = 'turn_end'\nrun = 'notify-send hi'", '["notify-send", "hi"]'),
-        ("[[hooks]]\non = 'turn_end'\nrun = 'say \"it is done\"'", '["say", "it is done"]'),
-        ("[[hooks]]\non = 'turn_end'\nrun = 'date >> log'", '["sh", "-c", "date >> log"]'),
+        ("[[hooks]]\non = 'turn_ended'\nrun = 'notify-send hi'", '["notify-send", "hi"]'),
+        ("[[hooks]]\non = 'turn_ended'\nrun = 'say \"it is done\"'", '["say", "it is done"]'),
+        ("[[hooks]]\non = 'turn_ended'\nrun = 'date >> log'", '["sh", "-c", "date >> log"]'),
         ("[goals]\ngates = 'npm test'", '[["npm", "test"]]'),
         ("[goals]\ngates = ['npm test']", '["npm", "test"]'),
         ("[auto_queue]\nsteer_keywords = 'no wait'", '["no wait"]'),

@@ -69,6 +69,15 @@ def test_a_later_layer_is_asked_first(load_with: Load, paths: Paths, project: Pa
     assert rule(config) == "queued-here"
 
 
+@pytest.mark.parametrize("cause", ['"turn_ended"', '"turn_end"', '["turn_end", "timeout"]'])
+def test_an_earlier_spelling_of_a_cause_is_the_same_word(load_with: Load, cause: str) -> None:
+    """A route that was written with it has the row that it always had."""
+    deliver = '[{ to = "children", as = "none" }]'
+    route = f'[[route]]\nname = "quiet"\ncause = {cause}\ndeliver = {deliver}\nwhy = "So."\n'
+    row = routes_for(load_with(user=route), None)[0].deliveries.rows[0]
+    assert (row.name, row.when["cause"][0]) == ("quiet", "turn_ended")
+
+
 def test_an_untrusted_project_changes_no_route(load_with: Load, project: Path) -> None:
     """Neither routes nor the table apply, and a notice says so."""
     text = f'[routing]\ntable = "never-cancel"\nunsafe = true\n{QUEUED}'

@@ -58,14 +58,15 @@ def test_a_table_reads_back_from_its_text(name: str) -> None:
     assert "base" not in tomllib.loads(text)
 
 
-def test_rows_go_before_those_of_the_base() -> None:
-    """What they leave nothing to decide is dropped, so that the table reads as what it does."""
+@pytest.mark.parametrize("cause", ["turn_ended", "turn_end"])
+def test_rows_go_before_those_of_the_base(cause: str) -> None:
+    """What they leave nothing to decide is dropped; an earlier spelling is the same word."""
     table = read(
-        HEAD + '[[delivery]]\nname = "quiet"\ncause = "turn_end"\naction = "none"\nwhy = "So."\n'
+        HEAD + f'[[delivery]]\nname = "quiet"\ncause = "{cause}"\naction = "none"\nwhy = "So."\n'
     )
     names = [row.name for row in table.deliveries.rows]
     assert names[0] == "quiet"
-    assert "turn-end" not in names
+    assert "turn-ended" not in names
     assert table.dispositions.rows == named_table("steersman").dispositions.rows
 
 

@@ -133,7 +133,7 @@ def test_a_projects_hooks_are_added_once_it_is_trusted(
 ) -> None:
     """A downloaded folder runs nothing; trusted, its hooks come behind the person's own."""
     own, other = (
-        '[[hooks]]\non = "turn_end"\nrun = ["' + name + '"]\n' for name in ("own", "other")
+        '[[hooks]]\non = "turn_ended"\nrun = ["' + name + '"]\n' for name in ("own", "other")
     )
     config = load_with(user=own, project_file=other)
     assert [one.run for one in config.hooks] == [("own",)]

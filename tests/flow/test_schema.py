@@ -81,7 +81,7 @@ provider = "scripted"
 [permissions]
 rules = [{ tool = "shell", match = "git *", do = "allow" }]
 [[hooks]]
-on = "turn_end"
+on = "turn_ended"
 run = ["true"]
 [[route]]
 name = "talk"

@@ -67,3 +67,15 @@ def test_the_second_golden_journal_means_what_it_meant() -> None:
     assert [revert.state for revert in record.reverts.values()] == ["refused"]
     assert record.conversation[0].text == "take notes"
     assert record.conversation[-1].role == "assistant"
+
+
+def test_a_cause_in_its_earlier_spelling_is_read_in_the_present_one() -> None:
+    """A journal that has it loads and means the same; what is stored stays as it is."""
+    text = (GOLDEN / "2.json").read_text("utf-8").replace('"bare_word"', '"turn_end"')
+    store = MemoryStore()
+    session, _ = imported(store, json.loads(text), "2.json", "/home", "assistant")
+    record = load_record(store, session)
+    (stop,), (child,) = record.interrupts.values(), record.children.values()
+    assert {stop.cause, child.cause, child.cancelled_cause} == {"turn_ended"}
+    stored = {one.data["cause"] for one in store.entries(session) if "receipt" in one.data}
+    assert "turn_end" in stored

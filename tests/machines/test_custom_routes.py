@@ -116,7 +116,7 @@ def test_a_route_for_a_time_limit_is_what_the_child_asks() -> None:
         ("timeout", "self", "steer", "`timeout` carries no text."),
         ("steer", "goal", "steer", "A goal receives no text; its turns do."),
         ("steer_through", "self", "cancel", "A steer delivers a text and ends nothing."),
-        ("turn_end", "self", "cancel", "The turn has already ended."),
+        ("turn_ended", "self", "cancel", "The turn has already ended."),
         ("budget", "goal", "finalize", "The goal is paused; only the end of the session drops it."),
     ],
 )
@@ -346,7 +346,7 @@ def test_a_route_behind_one_that_takes_all_is_dead() -> None:
         (
             Override(
                 name="a",
-                causes=("turn_end",),
+                causes=("turn_ended",),
                 deliver=(RouteOutcome(to=("children",), what="cancel"),),
             ),
             "kills-child",

@@ -42,7 +42,7 @@ def reached(cause: str) -> dict[str, str]:
         ("timeout", {"self": "cancel", "foreground_child": "cancel"}),
         ("more_word", {"self": "cancel"}),
         ("message", {"self": "cancel"}),
-        ("turn_end", {}),
+        ("turn_ended", {}),
         ("steer", {"self": "steer"}),
         ("steer_through", {"foreground_child": "steer"}),
         ("steer_named", dict.fromkeys(BELOW, "steer")),

@@ -63,17 +63,17 @@ def test_a_cancel_through_the_end_of_the_turn_is_found() -> None:
     """The turn alone is stopped, but its end is a cause that kills."""
     row = DeliveryRow(
         name="tidy",
-        when=when(cause="turn_end", relation="background_child"),
+        when=when(cause="turn_ended", relation="background_child"),
         action=Delivery.CANCEL,
         why="Tidy.",
     )
     kinds = {(kind, where): message for kind, where, message in found(given=[row])}
     assert kinds["kills-child", "row `busy-interrupt`"].endswith(
-        "interrupt, cause `message` -> cancel self (row `stop-alone`) -> `turn_end` "
+        "interrupt, cause `message` -> cancel self (row `stop-alone`) -> `turn_ended` "
         "-> cancel background_child (row `tidy`)"
     )
-    assert kinds["kills-child", "cause `turn_end`"] == (
-        "any message, run to its end: cause `turn_end` -> cancel background_child (row `tidy`)"
+    assert kinds["kills-child", "cause `turn_ended`"] == (
+        "any message, run to its end: cause `turn_ended` -> cancel background_child (row `tidy`)"
     )
 
 
@@ -288,9 +288,9 @@ def test_a_refusal_without_a_reason_is_found() -> None:
         ),
         (
             DispositionRow(
-                name="a", when=when(intent="converse"), action=Action.STEER, cause="turn_end"
+                name="a", when=when(intent="converse"), action=Action.STEER, cause="turn_ended"
             ),
-            "action steer, but its cause `turn_end` does not do that",
+            "action steer, but its cause `turn_ended` does not do that",
         ),
         (
             DispositionRow(
@@ -462,11 +462,11 @@ def test_a_time_limit_that_spares_the_child_stops_no_recipient() -> None:
         (
             DeliveryRow(
                 name="ended",
-                when=when(cause="turn_end", relation="self"),
+                when=when(cause="turn_ended", relation="self"),
                 action=Delivery.NONE,
                 why="Over.",
             ),
-            "decides only what nothing asks, such as turn_end to self: The turn has already ended.",
+            "decides only what nothing asks, such as turn_ended to self: The turn has already ended.",
         ),
     ],
 )

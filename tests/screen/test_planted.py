@@ -440,7 +440,7 @@ def test_mistakes_in_settings_quote_it(stage: Stage, sight: Sight) -> None:
             shown = sight.runs(*command, STEERSMAN_CONFIG=str(file))
             assert QUOTED.search(shown), (fault, shown)
     (place.folder / "steersman.toml").write_text(
-        f"[[hooks]]\non = 'turn_end'\nrun = ['sh', '-c', {quoted(NAME)}]\n"
+        f"[[hooks]]\non = 'turn_ended'\nrun = ['sh', '-c', {quoted(NAME)}]\n"
     )
     asking = sight.opens("trust")
     asking.shows("Trust it?")
@@ -453,7 +453,7 @@ def test_mistakes_in_settings_quote_it(stage: Stage, sight: Sight) -> None:
 def test_what_gates_and_hooks_print_is_shown(stage: Stage, sight: Sight) -> None:
     """A gate's output is in the goal's status; a hook that cannot start is named in a notice."""
     printing = ["sh", "-c", "printf '\\033]52;c;Q0FO\\007no\\033[35mpink\\n'; exit 1"]
-    hook = f"[[hooks]]\non = 'turn_end'\nrun = [{quoted(NAME)}]\n"
+    hook = f"[[hooks]]\non = 'turn_ended'\nrun = [{quoted(NAME)}]\n"
     gates = f"[goals]\nmax_turns = 1\nbackoff = 0.0\n{hook}"
     stage.place.configure(stage.server.base_url, rest=gates)
     stage.agent.when("", says("Done."))

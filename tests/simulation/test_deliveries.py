@@ -41,7 +41,7 @@ UNREACHABLE = {
     (Cause.MORE_WORD, Relation.FOREGROUND_CHILD): _NO_TALK_BETWEEN,
     (Cause.MESSAGE, Relation.FOREGROUND_CHILD): _NO_TALK_BETWEEN,
     (Cause.TIMEOUT, Relation.SIDE_TALK): "nobody asks a child something beside its work",
-    (Cause.TURN_END, Relation.FOREGROUND_CHILD): "a turn does not end before its children",
+    (Cause.TURN_ENDED, Relation.FOREGROUND_CHILD): "a turn does not end before its children",
     (Cause.STEER_THROUGH, Relation.SELF): "the turn takes in what no child does, without a row",
     **{cell: why for cell, why in NEVER_ASKED.items() if cell[1] in BELOW},
 }
@@ -104,7 +104,7 @@ def arise(made: SimulatedProgram, cause: Cause) -> None:
             made.say(Finalize(cause="new"))
         case Cause.FINALIZE:
             made.say(Finalize())
-        case Cause.TURN_END:
+        case Cause.TURN_ENDED:
             answer(made)
         case _:
             raise AssertionError(f"{cause} has a test of its own")
@@ -129,7 +129,7 @@ def test_a_row_decides_who_is_stopped(
     cause: Cause, relation: Relation, is_overridden: bool
 ) -> None:
     """Whom the shipped table ends is spared by a row of one's own, and the other way round."""
-    is_waiting = cause not in (*BY_TALK, Cause.TURN_END)
+    is_waiting = cause not in (*BY_TALK, Cause.TURN_ENDED)
     with everybody(cause, is_waiting=is_waiting) as made:
         is_meant = ends(cause, relation)
         if is_overridden:

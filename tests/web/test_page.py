@@ -97,7 +97,7 @@ def test_from_the_sofa(place: Place, serve, served: Start, browser: Open, gate: 
         assert "desk" in one.texts(".said header")[0]
     web.until(session, "turn_ended")
     for one in (phone, desk):
-        one.wait("document.querySelectorAll('.turn-end').length === 4")
+        one.wait("document.querySelectorAll('.turn-ended').length === 4")
         assert one.texts(".said .words") == [
             "begin",
             "prefer the streaming parser",
@@ -142,7 +142,7 @@ def test_two_terminals_and_a_page_see_the_same(
         desk.process.wait(seconds(WAIT))
         gate.open()
         sofa.wait("Done.")
-        phone.wait("document.querySelectorAll('.turn-end').length === 2")
+        phone.wait("document.querySelectorAll('.turn-ended').length === 2")
         said = "[...document.querySelectorAll('.said')].map((one) => one.innerText).join(' | ')"
         shown = str(phone.run(f"return {said}"))
         assert "phone" in shown.split(" | ")[1]
@@ -169,7 +169,7 @@ def test_an_answer_streams_and_is_drawn(serve, served: Start, browser: Open) -> 
     one.wait_text("last", ".answer.is-live")
     one.wait("document.querySelector('.stop').checkVisibility()")
     door.open()
-    one.wait("document.querySelector('.turn-end')")
+    one.wait("document.querySelector('.turn-ended')")
     assert not one.run("return document.querySelector('.is-live')")
     assert one.texts(".answer h4") == ["Title"]
     assert one.texts(".answer td") == ["1", "2"]
@@ -193,7 +193,7 @@ def test_a_stop_and_a_held_queue(serve, served: Start, browser: Open, gate: Gate
     say(web, session, "and then", "queue")
     one.wait_text("and then", ".queue")
     one.click(".stop")
-    one.wait_text("interrupted", ".turn-end")
+    one.wait_text("interrupted", ".turn-ended")
     one.wait_text("Held", ".held")
     held = web.ask("GET", f"sessions/{session}").data["seq"]
     one.click(".held button")
@@ -213,9 +213,9 @@ def test_files_are_reverted_after_a_look(place: Place, serve, served: Start, bro
     open_session(one, web, session)
     say(web, session, "begin")
     one.click(".question button.accent")
-    one.wait("document.querySelector('.turn-end')")
+    one.wait("document.querySelector('.turn-ended')")
     assert (place.folder / "new.txt").read_text() == "made"
-    one.click(".turn-end button")
+    one.click(".turn-ended button")
     one.wait_text("new.txt", "dialog pre")
     assert (place.folder / "new.txt").exists()
     one.click("dialog button.danger")
@@ -388,7 +388,7 @@ def test_a_long_journal_comes_in_pages(serve, served: Start, browser: Open) -> N
     for number in range(1, 61):
         say(web, session, f"message {number}.", "queue")
         if number % 10 == 0:
-            one.wait("document.querySelectorAll('.turn-end').length >= arguments[0]", number)
+            one.wait("document.querySelectorAll('.turn-ended').length >= arguments[0]", number)
     open_session(one, web, "")
     one.wait("!document.querySelector('.session')")
     open_session(one, web, session)
@@ -484,7 +484,7 @@ def test_hostile_text_is_only_text(place: Place, serve, served: Start, browser: 
     say(web, session, HOSTILE, "queue")
     one.wait_text("\\u202egnp.exe", ".queue")
     one.click(".question button.accent")
-    one.wait("document.querySelectorAll('.turn-end').length === 2")
+    one.wait("document.querySelectorAll('.turn-ended').length === 2")
     one.run("document.querySelectorAll('details').forEach((one) => (one.open = true))")
     one.wait_text("onerror=alert(1)", ".tool-body")
     one.click(".said .icon-button")
@@ -526,7 +526,7 @@ def test_nobody_is_kept_out(
     look("new session")
     open_session(one, web, session)
     say(web, session, "explain")
-    one.wait("document.querySelector('.turn-end')")
+    one.wait("document.querySelector('.turn-ended')")
     say(web, session, "begin")
     one.wait("document.querySelector('.question')")
     say(web, session, "then", "queue")

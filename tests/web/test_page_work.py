@@ -59,7 +59,7 @@ def test_a_goal_is_paused_in_the_middle(serve, served: Start, browser: Open, gat
         page.wait_text("paused", ".goal-body")
     gate.open()
     other.wait_text("Done.", ".answer")
-    other.wait("document.querySelectorAll('.turn-end').length === 1")
+    other.wait("document.querySelectorAll('.turn-ended').length === 1")
     assert web.ask("GET", f"sessions/{session}/queue").data["items"] == []
 
 
@@ -82,14 +82,14 @@ def test_always_asks_no_more_and_a_no_says_why(
     one.type(".question input", "b is mine, ask ann")
     one.click(".question button.danger")
     one.wait_text("denied", ".asked")
-    one.wait("document.querySelectorAll('.turn-end').length === 1")
+    one.wait("document.querySelectorAll('.turn-ended').length === 1")
     assert "b is mine, ask ann" in str(server.requests[1].body)
     assert not (place.folder / "a").exists()
     say(web, session, "two")
     one.wait_text("May write run?", ".question")
     one.click(".question button.plain")
     one.wait_text("always allowed", ".entries")
-    one.wait("document.querySelectorAll('.turn-end').length === 2")
+    one.wait("document.querySelectorAll('.turn-ended').length === 2")
     assert (place.folder / "b").exists()
     assert one.complaints() == []
 
@@ -194,15 +194,15 @@ def test_a_message_that_is_edited_waits_for_its_editor(
     other.wait("document.querySelector('.item textarea')")
     gate.open()
     for page in (one, other):
-        page.wait("document.querySelectorAll('.turn-end').length === 2")  # begin, changelog
+        page.wait("document.querySelectorAll('.turn-ended').length === 2")  # begin, changelog
         assert page.texts(".said .words") == ["begin", "changelog"]
     one.run("document.querySelector('.item textarea').value = ''")
     one.type(".item textarea", f"better docs{ENTER}")
     other.wait_text("better docs", ".entries")
-    other.wait("document.querySelectorAll('.turn-end').length === 3")
+    other.wait("document.querySelectorAll('.turn-ended').length === 3")
     one.wait_text("being edited", ".queue")
     other.go("about:blank")
-    one.wait("document.querySelectorAll('.turn-end').length === 4")
+    one.wait("document.querySelectorAll('.turn-ended').length === 4")
     assert one.texts(".said .words") == ["begin", "changelog", "better docs", "tests"]
     assert one.complaints() == []
 

@@ -364,7 +364,7 @@ export class Transcript {
     if (usage.cost) facts.push(`$${usage.cost.toFixed(usage.cost < 0.1 ? 4 : 2)}`);
     const status = event.status === "completed" ? null : chip(event.status);
     const undo = mayApprove() || this.listener.maySpeak ? el("button.quiet", { type: "button", onclick: () => this.listener.onrevert(event.turn) }, "Revert files…") : null;
-    this.append(el("footer.entry.turn-end", status, event.reason && el("span.reason", event.reason), el("span", facts.join(" · ")), undo));
+    this.append(el("footer.entry.turn-ended", status, event.reason && el("span.reason", event.reason), el("span", facts.join(" · ")), undo));
     this.tell("onturn", event.turn, false, event.status);
   }
 
