@@ -17,6 +17,8 @@ import pytest
 from agents.answering import AnsweringServer
 from support.patience import seconds
 
+pytestmark = pytest.mark.nightly
+
 PROMPT = "say ok"
 PLACES = f"{os.environ.get('STEERSMAN_TEST_AGENTS', '')}:{os.environ['PATH']}"
 OPENCODE = {
@@ -99,7 +101,6 @@ def events(home: Path) -> list[str]:
     return [one["event"] for one in said]
 
 
-@pytest.mark.nightly
 @pytest.mark.timeout(240)
 @pytest.mark.parametrize("agent", COMMANDS)
 def test_the_real_agent_calls_our_hooks(

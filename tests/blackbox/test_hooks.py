@@ -5,6 +5,7 @@ import signal
 from pathlib import Path
 from typing import Any
 
+import pytest
 from support.driver import Place
 from support.model_server import Text
 from support.patience import seconds

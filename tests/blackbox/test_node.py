@@ -56,6 +56,7 @@ def left(place: Place) -> str:
     return chat.session
 
 
+@pytest.mark.nightly
 @pytest.mark.checks_data("node list", "node evict")
 def test_a_message_has_a_session_run_on_a_node(place: Place, serve, node: Start) -> None:
     """A node takes the session, runs the message, is listed, evicts, and ends in order."""
@@ -118,6 +119,7 @@ def test_another_node_takes_over_what_a_killed_one_had(
     until(lambda: place.stored(session)["turns_made"] == 3, "the turn of the message")
 
 
+@pytest.mark.nightly
 @pytest.mark.checks_data("node drain")
 def test_a_drained_node_ends_when_its_turns_have(
     place: Place, serve, node: Start, gate: Gate

@@ -73,7 +73,6 @@ def test_a_live_session_is_changed_through_its_owner(place: Place, serve, gate: 
     assert chat.close() == 0
 
 
-@pytest.mark.nightly
 def test_a_message_to_a_session_that_is_not_open_says_that_it_waits(place: Place, serve) -> None:
     """Its sender learns how it gets to run, and that works; in an open session nothing is added."""
     serve(Text("One.", times=0))
@@ -140,7 +139,6 @@ def test_a_dead_session_is_changed_and_not_taken_up(place: Place, serve, gate: G
     assert len(server.requests) == 1
 
 
-@pytest.mark.nightly
 def test_discard_of_what_a_crash_cut_off(place: Place, serve, gate: Gate) -> None:
     """`queue discard` also deletes the item that ran when the program died; the session goes on."""
     server = serve(shell(gate.command), Text("New."))
@@ -171,7 +169,6 @@ def test_a_message_needs_no_control_socket(place: Place, serve) -> None:
     assert chat.close() == 0
 
 
-@pytest.mark.nightly
 def test_a_frozen_owner_is_named(place: Place, serve) -> None:
     """An owner that is stopped by a signal is named at once, and the message is kept for it."""
     serve(Text("Hello."))

@@ -565,7 +565,6 @@ asyncio.run(main())
 """
 
 
-@pytest.mark.nightly
 def test_a_home_is_opened_by_an_installed_store(place: Place, attach: Attach) -> None:
     """By the scheme of its URL; nothing of the sessions is in the local database."""
     site = attach("acme", "[steersman.stores]\nacme = acme:make\nwrong = acme:wrong\n", STORE)

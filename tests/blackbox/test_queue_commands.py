@@ -58,7 +58,6 @@ def test_the_queue_is_put_in_order_while_a_turn_runs(place: Place, serve, gate: 
     assert prompts(server) == ["work", "don't forget three", "one, but better"]
 
 
-@pytest.mark.nightly
 @pytest.mark.parametrize("verb", ["steer 5", "pop 5", "edit 5 x", "move 5 1", "resume 5"])
 def test_a_number_that_is_not_there_is_named(place: Place, serve, gate: Gate, verb: str) -> None:
     """Each verb says which number it looked for."""
@@ -101,7 +100,6 @@ def test_hold_and_resume_one(place: Place, serve, gate: Gate) -> None:
     assert prompts(server) == ["work", "two", "one"]
 
 
-@pytest.mark.nightly
 @checks_data("/queue on", "/queue off")
 def test_auto_queue_is_switched_for_the_session(place: Place, serve, gate: Gate) -> None:
     """On, a message waits whatever the mode; the choice is still there after a kill."""

@@ -2,7 +2,6 @@
 
 import json
 
-import pytest
 from support.driver import Gate, Place
 from support.model_server import Text, Tools
 
@@ -15,7 +14,6 @@ deliver = [{ to = "self", as = "queue" }]
 """
 
 
-@pytest.mark.nightly
 def test_a_route_decides_and_a_choice_from_outside_is_taken_up(
     place: Place, serve, gate: Gate
 ) -> None:
@@ -47,7 +45,6 @@ def test_a_route_decides_and_a_choice_from_outside_is_taken_up(
     assert chat.close() == 0
 
 
-@pytest.mark.nightly
 def test_an_unsafe_table_does_what_it_says(place: Place, serve, gate: Gate) -> None:
     """Under the table that cancels on every message a question ends the child that works."""
     call = {"task": "count the stars", "name": "kid"}

@@ -51,7 +51,6 @@ def ended(chat: Chat) -> dict[str, Any]:
     return chat.wait("run_ended", session=chat.session)
 
 
-@pytest.mark.nightly
 def test_a_codemod_goes_on_at_the_item_and_comes_back_whole(place: Place) -> None:
     """Interrupted at one item and killed at another: each file once, and a revert gives all back."""
     (place.folder / "codemod.toml").write_text(CODEMOD)
@@ -166,7 +165,6 @@ prompt = "look at {{ item }}"
 """
 
 
-@pytest.mark.nightly
 def test_a_run_has_no_more_agents_at_work_than_any_session(place: Place, serve: Any) -> None:
     """An item begins when there is room for its session: none is opened that has to wait."""
     (place.folder / "many.toml").write_text(MANY)

@@ -151,7 +151,6 @@ def test_a_run_that_was_taken_back_does_not_go_on(place: Place) -> None:
     assert place.run("run", "--resume", "last").returncode == 0
 
 
-@pytest.mark.nightly
 def test_agents_of_an_included_file_are_known(place: Place, serve: Any) -> None:
     """A workflow that is a step of another has the agents that its own file declares."""
     server = serve(Text("A word."))
@@ -164,7 +163,6 @@ def test_agents_of_an_included_file_are_known(place: Place, serve: Any) -> None:
     assert chat.close() == 0
 
 
-@pytest.mark.nightly
 def test_a_run_that_takes_too_long_says_so(place: Place) -> None:
     """What ran at that moment failed because of the time, the rest waits, and the end is done."""
     (place.folder / "slow.toml").write_text(SLOW)

@@ -5,6 +5,8 @@ import json
 import pytest
 from support.driver import Place
 
+pytestmark = pytest.mark.nightly
+
 SCRIPT = '[[answer]]\nmatch = "work"\ndelay = inf\n[[answer]]\ntext = "Hello."\n'
 CONFIG = """
 [models.main]
@@ -32,7 +34,6 @@ def scripted(place: Place) -> Place:
     return place
 
 
-@pytest.mark.nightly
 def test_commands_say_the_same_everywhere(scripted: Place) -> None:
     """Typed in the chat or from another terminal, while a turn runs: one result, the same data."""
     chat = scripted.chat()

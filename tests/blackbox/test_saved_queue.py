@@ -56,7 +56,6 @@ def age(place: Place, session: str, seconds: float) -> None:
     home.close()
 
 
-@pytest.mark.nightly
 @pytest.mark.parametrize("is_utf8", [True, False])
 def test_a_crash_is_announced(place: Place, serve, gate: Gate, is_utf8: bool) -> None:
     """The plain face announces what a crash left, then what an exit left, and runs nothing."""
@@ -82,7 +81,6 @@ def test_a_crash_is_announced(place: Place, serve, gate: Gate, is_utf8: bool) ->
     assert len(server.requests) == 1
 
 
-@pytest.mark.nightly
 def test_the_mirror_follows_the_queue(place: Place, serve, gate: Gate) -> None:
     """The readable copy has what the queue has, private, and it is where the setting says."""
     serve(shell(gate.command), rest=f'[auto_queue.persistence]\npath = "{place.home}/copies"')
@@ -245,7 +243,6 @@ def test_an_interrupted_message_stays_one_in_another_queue(place: Place, serve, 
     assert prompt.endswith("first")
 
 
-@pytest.mark.nightly
 def test_what_another_terminal_has_open_is_not_taken(place: Place, serve, gate: Gate) -> None:
     """A queue of a live session can be neither brought over nor thrown away."""
     serve(shell(gate.command))

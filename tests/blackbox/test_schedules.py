@@ -305,6 +305,7 @@ def _has_parent(told: dict[str, Any]) -> bool:
     return told["parent"] is not None
 
 
+@pytest.mark.nightly
 def test_a_schedule_is_taken_up_and_dropped_while_the_server_runs(
     place: Place, home: Home, serve
 ) -> None:
@@ -321,6 +322,7 @@ def test_a_schedule_is_taken_up_and_dropped_while_the_server_runs(
     assert ran(place) == 1
 
 
+@pytest.mark.nightly
 def test_a_newer_session_of_a_schedule_takes_the_place_of_a_quiet_one(
     place: Place, home: Home, serve
 ) -> None:

@@ -145,7 +145,6 @@ def test_the_interface_describes_itself(serve, served: Start) -> None:
             assert web.ask(method.upper(), real).status == 401, (method, path)
 
 
-@pytest.mark.nightly
 def test_a_stream_goes_on_after_a_power_cut(serve, served: Start) -> None:
     """Its numbers are those of the journal: nothing is missed and nothing told twice."""
     serve(Text("Hello."))
@@ -237,7 +236,6 @@ def test_a_home_is_served_once(place: Place, serve, served: Start) -> None:
     assert place.run("serve", "stop").returncode == 1
 
 
-@pytest.mark.nightly
 def test_it_runs_in_the_background(place: Place, serve) -> None:
     """The command returns with the address; the program outlives it, and ends on demand."""
     serve(Text("Hello."))

@@ -45,7 +45,6 @@ def test_history_and_export(place: Place, serve) -> None:
     assert "Good day." in shown
 
 
-@pytest.mark.nightly
 def test_an_imported_session_brings_no_authority(place: Place, serve, gate: Gate) -> None:
     """What its file allows is asked about, its commands do not run, and its folder is not used."""
     work = {"tool": "shell", "arguments": {"command": "touch PWNED"}}
@@ -136,7 +135,6 @@ def test_calls_are_shown_again(place: Place, serve) -> None:
     assert chat.close() == 0
 
 
-@pytest.mark.nightly
 def test_resume_takes_up_another_session(place: Place, serve) -> None:
     """It lists what can be taken up here; the one that is left is kept, and what waits there waits."""
     server = serve(Text("Hello."), Text("Welcome back."))

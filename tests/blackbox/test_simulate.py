@@ -26,7 +26,6 @@ run = ["echo", "{{ steps.first.stderr | no_such_filter }}"]
 """
 
 
-@pytest.mark.nightly
 @pytest.mark.checks_data("simulate")
 def test_a_workflow_is_played_and_nothing_runs(place: Place) -> None:
     """The line has the seeds that were asked for; a file that cannot be played is refused."""

@@ -116,7 +116,6 @@ def test_steer_with_a_text_is_a_message(place: Place, serve, gate: Gate) -> None
     assert last_message(server, 1) == "[New message from user] don't use tabs"
 
 
-@pytest.mark.nightly
 @pytest.mark.parametrize("mode", ["steer", "queue", "interrupt"])
 def test_the_busy_mode_is_chosen_for_the_session(
     place: Place, serve, gate: Gate, mode: str

@@ -101,6 +101,7 @@ def test_a_turn_is_a_trace_and_an_old_one_is_the_same(place: Place, serve, colle
     assert sorted(old(place), key=key) == sorted(spans, key=key)
 
 
+@pytest.mark.nightly
 @pytest.mark.checks_data("sessions trace")
 def test_an_old_session_is_sent_on_demand(place: Place, serve, collector) -> None:
     """What ran without telemetry is sent by one command, twice the same, without other headers."""

@@ -3,7 +3,6 @@
 import itertools
 from datetime import datetime
 
-import pytest
 from support.driver import Gate, Place, shape
 from support.model_server import ModelServer, Text, Tools
 
@@ -164,7 +163,6 @@ def test_always_asks_once(place: Place, serve) -> None:
     assert [one["status"] for one in chat.seen("tool_ended")] == ["ok", "ok"]
 
 
-@pytest.mark.nightly
 def test_every_turn_appends_to_what_the_model_has_seen(place: Place, serve) -> None:
     """Over several turns, a steer and a restart, requests only grow at their end."""
     server = serve(

@@ -206,7 +206,6 @@ def test_an_agent_from_its_installation_to_its_end(
     assert not path.exists()
 
 
-@pytest.mark.nightly
 @pytest.mark.skipif(STRACE is None, reason="needs strace to stop at a write")
 @pytest.mark.parametrize(
     ("agent", "end", "who", "call", "times"),

@@ -11,6 +11,8 @@ import pytest
 from support.driver import Place, wait_gone
 from support.model_server import Behaviour, ModelServer, Recorded, Text, Tools
 
+pytestmark = pytest.mark.nightly
+
 PLACES = f"{os.environ.get('STEERSMAN_TEST_AGENTS', '')}:{os.environ['PATH']}"
 COMMAND = "echo $$ > pid; setsid sleep 300"
 
@@ -24,7 +26,6 @@ def model(asked: Recorded) -> Behaviour:
     return Text("All is well.")
 
 
-@pytest.mark.nightly
 @pytest.mark.timeout(180)
 def test_opencode_is_asked_stopped_with_its_tool_and_loaded_again(place: Place) -> None:
     """Its question is ours; processes outside its group are dead at `stopped`; the session continues."""

@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from support.patience import seconds
 
+pytestmark = pytest.mark.nightly
+
 ROOT = Path(__file__).resolve().parents[2]
 RECIPES = {
     "Add a slash command": 3,
@@ -133,7 +135,6 @@ def scratch(tmp_path: Path, project_files: list[Path]) -> Scratch:
     return Scratch(checkout)
 
 
-@pytest.mark.nightly
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("heading", RECIPES)
 def test_a_recipe_is_a_whole_change(scratch: Scratch, heading: str) -> None:
@@ -153,7 +154,6 @@ def test_a_recipe_is_a_whole_change(scratch: Scratch, heading: str) -> None:
     assert not fault, fault
 
 
-@pytest.mark.nightly
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("left_out", ["test", "page"])
 @pytest.mark.parametrize("heading", [name for name in RECIPES if "agent" not in name])

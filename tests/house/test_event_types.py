@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.nightly
+
 BUILDER = ("gateway/events/run.py", "status=run.state", "statsu=run.state", '"statsu"')
 READER = ("cli/following.py", 'event["items"]', 'event["itmes"]', '"itmes"')
 FORGETFUL = ("gateway/events/run.py", "run=session, ", "", '"run"')
 
 
-@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("file", "right", "wrong", "named"),
     [BUILDER, READER, FORGETFUL],

@@ -7,6 +7,8 @@ from collections import Counter
 import pytest
 from support.patience import seconds
 
+pytestmark = pytest.mark.nightly
+
 PROGRAM = """
 import sys, threading
 sys.setswitchinterval(1e-6)
@@ -28,7 +30,6 @@ for thread in threads: thread.join()
 """
 
 
-@pytest.mark.nightly
 def test_threads_that_decode_at_the_same_time_end_no_program() -> None:
     """The first entries of a new process are decoded by six threads at once, again and again."""
     codes = Counter(

@@ -14,6 +14,8 @@ from support.driver import COMMAND, Place
 
 from .terminal import Terminal
 
+pytestmark = pytest.mark.nightly
+
 PLACES = f"{os.environ.get('STEERSMAN_TEST_AGENTS', '')}:{os.environ['PATH']}"
 FAKE = f'''#!{sys.executable}
 """Reads hermes's own configuration, and calls what it names, as hermes does."""
@@ -97,7 +99,6 @@ def heard(place: Place) -> list[str]:
     return [one["event"] for one in sorted(lines, key=lambda one: one["time"])]
 
 
-@pytest.mark.nightly
 @pytest.mark.timeout(180)
 def test_external_agent(place: Place) -> None:
     """Three turns end and its terminal dies: it is offered with its own command; its end ends that."""

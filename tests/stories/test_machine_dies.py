@@ -27,6 +27,8 @@ from steersman.journal.postgres_home import make_home
 from steersman.journal.store import Store
 from steersman.workflows.paths import Paths
 
+pytestmark = pytest.mark.nightly
+
 SESSIONS = int(os.environ.get("STEERSMAN_STORY_SESSIONS", "24"))
 ROUNDS = 5
 
@@ -45,7 +47,6 @@ def say(store: Store, posted: dict[str, list[int]], turn: int) -> None:
         numbers.append(ask_for_tool(store, session, turn * SESSIONS + at))
 
 
-@pytest.mark.nightly
 def test_a_machine_dies(place: Place, own_server: Callable[..., PostgresServer]) -> None:
     """Every message is decided once, each session has one owner, and never two live tools.
 

@@ -19,6 +19,8 @@ from support.model_server import Door, Text
 from support.patience import seconds
 from support.telegram_server import TOKEN, TelegramServer
 
+pytestmark = pytest.mark.nightly
+
 __all__ = ["echoed", "place", "serve"]
 
 ANN, BO = 11, 22
@@ -243,7 +245,6 @@ class Gateway:
             self.process = None
 
 
-@pytest.mark.nightly
 def test_in_the_teams_room(place: Place, serve: Serve, team: Team) -> None:
     """Ann's message runs, Bo's waits; Ann steers; Bo may not stop; server and gateway are killed."""
     with ExitStack() as ending:

@@ -294,6 +294,7 @@ def held(web: Served, number: int, said: bytes) -> Iterator[list[socket.socket]]
         yield found
 
 
+@pytest.mark.nightly
 def test_a_request_that_does_not_end_is_cut(serve, served: Start) -> None:
     """Neither its header nor its body may trickle for ever, also behind a request that was whole."""
     serve(Text("Hello."))
@@ -359,6 +360,7 @@ def certified(folder: Path) -> tuple[str, ssl.SSLContext]:
     return table, ssl.create_default_context(cafile=certificate)
 
 
+@pytest.mark.nightly
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="`openssl` is not installed here")
 def test_handshakes_that_never_end_keep_nobody_out(place: Place, serve, served: Start) -> None:
     """Connections whose encryption is not agreed upon are strangers: few at a time, and not for long."""

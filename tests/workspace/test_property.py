@@ -12,6 +12,8 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from workspace.conftest import Agent, content_of, git
 
+pytestmark = pytest.mark.nightly
+
 NAMES = (
     *("a", "b", "A", "d", "d/f", "d/g", "d/e", "d/e/h", "x y", "-n", ":(top)z", "q\nr", "l.log"),
     *("ends", ":(glob)*", 'quo"te', "d/e/*", ":(exclude)d/y", "\udcfe", "-d/--", ":(exclude)d/x"),
@@ -103,7 +105,6 @@ def folders(content: dict[str, object]) -> set[str]:
     return {name for name, one in content.items() if one == "folder"}
 
 
-@pytest.mark.nightly
 @pytest.mark.timeout(300)
 @settings(
     max_examples=150,
