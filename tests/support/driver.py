@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from support.event_kinds import NOT_JSON, check_events
 from support.patience import seconds
 
 __all__ = [
@@ -274,25 +275,31 @@ class Chat:
 
     def wait(self, kind: str, timeout: float = WAIT, **fields: Any) -> Event:
         """Wait for the next event of a kind whose fields are these, from the mark on."""
+        check_events([kind], fields)
+        return self._next(lambda event: _fits(event, kind, fields), f"`{kind}` {fields}", timeout)
+
+    def _next(self, is_wanted: Callable[[Event], bool], what: str, timeout: float = WAIT) -> Event:
+        """Wait for the next event that is wanted, from the mark on, and move the mark behind it."""
         with self._change:
             position = self._mark
 
             def came() -> bool:
                 nonlocal position
                 while position < len(self.events):
-                    if _fits(self.events[position], kind, fields):
+                    if is_wanted(self.events[position]):
                         return True
                     position += 1
                 return self._is_over
 
             self._change.wait_for(came, seconds(timeout))
-            if position >= len(self.events) or not _fits(self.events[position], kind, fields):
-                raise AssertionError(f"no `{kind}` {fields} came.\n{self.story()}")
+            if position >= len(self.events) or not is_wanted(self.events[position]):
+                raise AssertionError(f"no {what} came.\n{self.story()}")
             self._mark = position + 1
             return self.events[position]
 
     def wait_any(self, kind: str, timeout: float = WAIT, **fields: Any) -> Event:
         """Wait for an event of a kind whose fields are these, which may have come; the mark stays."""
+        check_events([kind], fields)
         with self._change:
             self._change.wait_for(
                 lambda: bool(self.seen(kind, **fields)) or self._is_over, seconds(timeout)
@@ -331,6 +338,7 @@ class Chat:
 
     def ended_without(self, kind: str) -> bool:
         """Wait for the first event of a kind, or the end; say whether it ended without one."""
+        check_events([kind])
         with self._change:
             self._change.wait_for(lambda: kind in self.kinds() or self._is_over, seconds(WAIT))
         return not self.seen(kind)
@@ -349,6 +357,7 @@ class Chat:
 
     def seen(self, *kinds: str, **fields: Any) -> list[Event]:
         """Return the events so far of these kinds, or all kinds, whose fields are these."""
+        check_events(kinds, fields)
         return [
             one
             for one in self.events
@@ -357,6 +366,7 @@ class Chat:
 
     def kinds(self, *wanted: str) -> list[str]:
         """Return the types of all events so far, in order, or of those wanted."""
+        check_events(wanted)
         return [one["type"] for one in self.events if not wanted or one["type"] in wanted]
 
     def story(self) -> str:
@@ -429,7 +439,7 @@ def _parse(line: bytes) -> Event:
         event = json.loads(line)
     except ValueError:
         event = None
-    return event if isinstance(event, dict) else {"type": "not json", "line": repr(line[:300])}
+    return event if isinstance(event, dict) else {"type": NOT_JSON, "line": repr(line[:300])}
 
 
 def _text_of(event: Event) -> str:
@@ -447,6 +457,7 @@ def _fits(event: Event, kind: str, fields: dict[str, Any]) -> bool:
 
 def shape(events: Iterable[Event], *without: str) -> list[str]:
     """Return events as their types, a row of `text` as one, `queue` and others left out."""
+    check_events(without)
     kinds: list[str] = []
     for one in events:
         kind = one["type"]
