@@ -4,6 +4,7 @@ A `Place` is one home folder and one project folder; a `Chat` is one `steersman 
 Nothing here sleeps: what is waited for is an event, a pipe or the end of a process.
 """
 
+import itertools
 import json
 import os
 import select
@@ -13,11 +14,16 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from support.event_kinds import NOT_JSON, check_events
 from support.patience import seconds
+
+from steersman.gateway.commands.registry import NAMES
+from steersman.gateway.events.contract import is_receipt
+from steersman.machines.errors import UsageError
 
 __all__ = [
     "COMMAND",
@@ -38,6 +44,8 @@ Ran = subprocess.CompletedProcess[str]
 
 WAIT = 30.0
 """Seconds after which a test gives up, on a quiet machine; each wait passes them through `seconds`."""
+
+_KEYS = itertools.count(1)
 
 _SCRIPT = Path(sys.executable).with_name("steersman")
 COMMAND = (str(_SCRIPT),) if _SCRIPT.exists() else (sys.executable, "-m", "steersman")
@@ -350,10 +358,43 @@ class Chat:
             self._mark = 0
 
     def ask(self, command: str) -> Event:
-        """Send a slash command and return its result."""
-        name = command.split()[0].removeprefix("/")
-        self.send(command)
-        return self.wait("result", name=name)
+        """Send a slash command and return its result.
+
+        Raises `ValueError` for a text that has no result: one that is no command, or is a message. Of a
+        command that is not built in, which may be one of a package, the session says what it is.
+        """
+        if names := _result_names(command):
+            self.send(command)
+            return self._next(
+                lambda event: event["type"] == "result" and event["name"] in names,
+                f"`result` of `{command}`",
+            )
+        key = f"ask {next(_KEYS)}"
+        self.send({"text": command, "client_id": key})
+        receipt = self._next(
+            lambda event: is_receipt(cast(Any, event), key), f"receipt of `{command}`"
+        )
+        if receipt["type"] != "result":
+            raise ValueError(f"`{command}` is no command here: {receipt}")
+        return receipt
+
+    def answer(self, question: Event | str, choice: str, reason: str = "") -> None:
+        """Answer a question, or the one with this id.
+
+        Raises `ValueError` if it is not open, or has other options.
+        """
+        name = question if isinstance(question, str) else question["id"]
+        closed = [event["id"] for event in self.seen("answered")]
+        opened = {event["id"]: event for event in self.seen("question")}
+        if name not in opened or name in closed:
+            still = ", ".join(opened.keys() - closed) or "none"
+            raise ValueError(f"question `{name}` is not open; open: {still}")
+        options = opened[name]["options"]
+        if options and choice not in options:
+            raise ValueError(
+                f"`{choice}` does not answer `{name}`, but one of {', '.join(options)}"
+            )
+        self.send({"answer": name, "choice": choice} | ({"reason": reason} if reason else {}))
 
     def seen(self, *kinds: str, **fields: Any) -> list[Event]:
         """Return the events so far of these kinds, or all kinds, whose fields are these."""
@@ -444,6 +485,23 @@ def _parse(line: bytes) -> Event:
 
 def _text_of(event: Event) -> str:
     return str(event.get("text", "")) if event["type"] in ("result", "notice", "error") else ""
+
+
+def _result_names(command: str) -> tuple[str, ...]:
+    """Return what the result of a built-in command may be named; nothing for another command.
+
+    Raises `ValueError` for a text that has no result.
+    """
+    if not command.startswith("/"):
+        raise ValueError(f"`{command}` is no slash command: `send` it")
+    name, *argument = command[1:].split(maxsplit=1) or [""]
+    built_in = NAMES.built_in.get(name.lower())
+    if built_in is None:
+        return ()
+    with suppress(UsageError):  # has a result that says so
+        if built_in.parse("".join(argument)).command.says:
+            raise ValueError(f"`{command}` is a message, which has no result: `send` it")
+    return built_in.name, name.lower()
 
 
 def _fits(event: Event, kind: str, fields: dict[str, Any]) -> bool:
