@@ -249,7 +249,9 @@ class Chat:
             stderr=subprocess.PIPE,
             preexec_fn=preexec_fn,
         )
-        self._threads = [threading.Thread(target=work) for work in (self._read, self._overhear)]
+        self._threads = [
+            threading.Thread(target=work, daemon=True) for work in (self._read, self._overhear)
+        ]
         for thread in self._threads:
             thread.start()
 
