@@ -148,7 +148,12 @@ model = "main"
         return row.pid in ours or row.parent in ours or self._mark in row.environ
 
     def close(self) -> None:
-        """End whatever a test left."""
+        """End whatever a test left: until nothing is there, or something that cannot be ended."""
+        survivors: list[int] = []
+        while not survivors and (found := self.processes()):
+            for pid in found:
+                end(pid)
+            survivors = wait_gone(found)
         for chat in self.chats:
             chat.abandon()
         left = self.processes()
@@ -458,12 +463,10 @@ class Chat:
         return code
 
     def abandon(self) -> None:
-        """End it in any way."""
+        """End it in any way; nothing that it started holds its pipes any more."""
         if self.process.poll() is None:
             self.process.kill()
         self.process.wait()
-        for pid in self.place.processes():
-            end(pid)
         for thread in self._threads:
             thread.join(seconds(WAIT))
         self._shut()
