@@ -33,6 +33,7 @@ __all__ = [
     "Event",
     "Gate",
     "Place",
+    "Process",
     "Ran",
     "processes_with",
     "shape",
@@ -62,6 +63,22 @@ sys.exit(main())
 """,
 )
 """The program on a machine of another name: all others are on another machine for it, and it for them."""
+
+
+class Process(subprocess.Popen[Any]):
+    """A program whose end is waited for.
+
+    With a bound, `subprocess` looks for the end again and again, with pauses of up to 50 ms. Here the
+    kernel reports it.
+    """
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait for the end, at most so many seconds; return the exit code."""
+        if timeout is not None and self.returncode is None and hasattr(os, "pidfd_open"):
+            if not _ends_in(self.pid, timeout):
+                raise subprocess.TimeoutExpired(self.args, timeout)
+            timeout = None
+        return super().wait(timeout)
 
 
 class Place:
@@ -112,11 +129,11 @@ model = "main"
         self.chats.append(chat)
         return chat
 
-    def start(self, *arguments: str, **options: Any) -> "subprocess.Popen[str]":
+    def start(self, *arguments: str, **options: Any) -> Process:
         """Start any command with pipes; who asks for it waits for its end."""
         pipe = subprocess.PIPE
         given = {"stdin": pipe, "stdout": pipe, "stderr": pipe} | options
-        return subprocess.Popen(
+        return Process(
             (*self.command, *arguments), cwd=self.folder, env=self.environ, text=True, **given
         )
 
@@ -156,10 +173,6 @@ model = "main"
             survivors = wait_gone(found)
         for chat in self.chats:
             chat.abandon()
-        left = self.processes()
-        for pid in left:
-            end(pid)
-        wait_gone(left)
 
 
 class _Process(NamedTuple):
@@ -215,17 +228,21 @@ def wait_gone(pids: Iterable[int], timeout: float = WAIT) -> list[int]:
     deadline = time.monotonic() + seconds(timeout)
     left: list[int] = []
     for pid in pids:
-        try:
-            watched = os.pidfd_open(pid)
-        except ProcessLookupError:
-            continue
-        try:
-            rest = max(0.0, deadline - time.monotonic())
-            if not select.select([watched], [], [], rest)[0]:
-                left.append(pid)
-        finally:
-            os.close(watched)
+        if not _ends_in(pid, max(0.0, deadline - time.monotonic())):
+            left.append(pid)
     return left
+
+
+def _ends_in(pid: int, limit: float) -> bool:
+    """Wait for the end of a process; say whether it came within so many seconds."""
+    try:
+        watched = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return True
+    try:
+        return bool(select.select([watched], [], [], limit)[0])
+    finally:
+        os.close(watched)
 
 
 class Chat:
@@ -245,7 +262,7 @@ class Chat:
         self._change = threading.Condition()
         self._is_over = False
         self._complaints: list[str] = []
-        self.process = subprocess.Popen(
+        self.process = Process(
             command,
             cwd=place.folder,
             env=place.environ | (environ or {}),
