@@ -4,12 +4,11 @@ import fcntl
 import os
 import re
 import select
-import subprocess
 import termios
 import threading
 from collections.abc import Sequence
 
-from support.driver import WAIT, Place
+from support.driver import WAIT, Place, Process
 from support.patience import seconds
 
 __all__ = ["Terminal"]
@@ -32,7 +31,7 @@ class Terminal:
         self._master, program_end = os.openpty()
         termios.tcsetwinsize(program_end, (24, 80))
         self._wake, self._woken = os.pipe()
-        self.process = subprocess.Popen(
+        self.process = Process(
             command,
             cwd=place.folder,
             env=place.environ | {"TERM": "xterm"},

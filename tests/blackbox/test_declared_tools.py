@@ -127,13 +127,13 @@ def test_it_is_asked_about_with_its_whole_arguments(place: Place, begin: Any) ->
     question = chat.wait("question")
     assert (question["tool"], question["arguments"]) == ("ticket", exact)
     assert (question["rule"], question["kind"]) == ('* "*": ask', "permission")
-    chat.send({"answer": question["id"], "choice": "deny"})
+    chat.answer(question, "deny")
     chat.wait("turn_ended", status="completed")
     assert "the user said no" in said_to_model(server)
     assert not (place.folder / "ran").exists()
     chat.send("again")
     question = chat.wait("question")
-    chat.send({"answer": question["id"], "choice": "always"})
+    chat.answer(question, "always")
     chat.wait("turn_ended", status="completed")
     assert (place.folder / "ran").read_text() == "ran\nran\n"
     assert chat.ask("/permissions allow ticket *")["ok"]

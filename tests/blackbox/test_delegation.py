@@ -319,7 +319,7 @@ def test_a_child_asks_and_is_answered(place: Place, serve, gate: Gate) -> None:
     chat.send(PARENT)
     question = chat.wait("question")
     assert question["parent"] == chat.session
-    chat.send({"answer": question["id"], "choice": "allow"})
+    chat.answer(question, "allow")
     chat.wait("child_ended", status="completed")
     chat.wait("turn_ended", status="completed", session=chat.session)
     assert chat.close() == 0

@@ -50,11 +50,11 @@ def test_a_person_is_asked_and_the_turn_goes_on(place: Place, limited) -> None:
     assert (asked["tool"], asked["arguments"]) == ("continue", {"model_calls": 2})
     assert asked["rule"] == "max_steps = 2"
     assert len(server.requests) == 2
-    chat.send({"answer": asked["id"], "choice": "allow"})
+    chat.answer(asked, "allow")
     again = chat.wait("question")
     assert len(server.requests) == 4
     assert again["id"] != asked["id"]
-    chat.send({"answer": again["id"], "choice": "always"})
+    chat.answer(again, "always")
     chat.wait("turn_ended", status="completed")
     assert len(server.requests) == 10
     assert len(chat.seen("question")) == 2
@@ -67,13 +67,13 @@ def test_a_turn_that_may_not_go_on_is_resumed_where_it_was(place: Place, limited
     server = limited(5)
     chat = place.chat()
     chat.send("go")
-    chat.send({"answer": chat.wait("question")["id"], "choice": "deny"})
+    chat.answer(chat.wait("question"), "deny")
     error = chat.wait("error", code="limit_reached")
     assert "2 model calls in a turn" in error["text"]
     assert error["hint"] == HINT
     chat.wait("turn_ended", status="interrupted")
     chat.send("/queue resume")
-    chat.send({"answer": chat.wait("question")["id"], "choice": "allow"})
+    chat.answer(chat.wait("question"), "allow")
     chat.wait("turn_ended", status="completed")
     assert len(server.requests) == 6
     assert [one["content"] for one in server.requests[-1].body["messages"]].count("go") == 1
@@ -88,7 +88,7 @@ def test_a_stop_withdraws_the_question_and_a_steer_waits_for_it(place: Place, li
     asked = chat.wait("question")
     chat.send({"text": "and be quick", "as": "steer"})
     chat.wait("accepted")
-    chat.send({"answer": asked["id"], "choice": "allow"})
+    chat.answer(asked, "allow")
     chat.wait("steered")
     asked = chat.wait("question")
     assert "and be quick" in str(server.requests[2].body["messages"])

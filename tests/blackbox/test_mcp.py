@@ -106,11 +106,11 @@ def test_tools_that_exist_already(place: Place, serve: Any, gate: Gate, whose: s
     question = chat.wait("question")
     assert (question["tool"], question["arguments"]) == (first["tool"], first["arguments"])
     assert question["rule"] == '* "*": ask'
-    chat.send({"answer": question["id"], "choice": "allow"})
+    chat.answer(question, "allow")
     chat.wait("tool_ended", status="ok")
     question = chat.wait("question")
     assert last_result(server) == result
-    chat.send({"answer": question["id"], "choice": "allow"})
+    chat.answer(question, "allow")
     chat.wait("tool_started")
     if whose == "npm":
         with pipe.open("wb"):  # which waits until the server reads it
@@ -124,7 +124,7 @@ def test_tools_that_exist_already(place: Place, serve: Any, gate: Gate, whose: s
     ended = f"MCP server `{name}` ended: it was ended by signal 9"
     assert chat.seen("notice", text=lambda text: text.startswith(ended))
     assert f"the server `{name}` ended: it was ended by signal 9" in last_result(server)
-    chat.send({"answer": question["id"], "choice": "allow"})
+    chat.answer(question, "allow")
     chat.wait("tool_ended", status="ok")
     chat.wait("turn_ended", status="completed")
     assert last_result(server) == result

@@ -75,7 +75,7 @@ def test_edits_and_all_allow_no_more_than_they_say(place: Place, serve) -> None:
     for call in asked:
         question = chat.wait("question")
         assert question["arguments"] == call["arguments"]
-        chat.send({"answer": question["id"], "choice": "deny"})
+        chat.answer(question, "deny")
     chat.wait("turn_ended", status="completed")
     ends = [one["status"] for one in chat.seen("tool_ended")]
     assert ends == ["ok", "denied", "denied", "denied", "denied", "denied"]

@@ -24,7 +24,7 @@ def test_an_allowance_lasts_for_the_session_and_is_taken_back(place: Place, serv
     question = chat.wait("question")
     assert (question["rule"], question["outside"]) == ('* "*": ask', False)
     assert question["source"].endswith("config.toml")
-    chat.send({"answer": question["id"], "choice": "always", "reason": "rm *"})
+    chat.answer(question, "always", "rm *")
     assert "`rm *` matches something else" in chat.wait("error")["text"]
     assert chat.ask(f"/answer {question['id']} always echo *")["ok"]
     chat.wait("turn_ended", status="completed")

@@ -122,7 +122,7 @@ def test_an_agent_that_lists_an_installed_tool_is_asked_about_it(weather: Place,
     chat.send("Rome?")
     question = chat.wait("question")
     assert (question["tool"], question["arguments"]) == ("weather", {"city": "Rome"})
-    chat.send({"answer": question["id"], "choice": "allow"})
+    chat.answer(question, "allow")
     assert chat.wait("progress")["total"] == 1
     assert chat.wait("tool_ended")["output"] == "Rome: sunny"
     chat.wait("turn_ended", status="completed")
@@ -196,7 +196,7 @@ def test_an_installed_agent_has_no_authority(weather: Place) -> None:
     rules = chat.ask("/permissions")["data"]["rules"]
     assert (rules[0]["tool"], rules[0]["do"]) == ("shell", "deny")
     assert [rule for rule in rules if rule["tool"] == "weather"] == []
-    chat.send({"answer": question["id"], "choice": "allow"})
+    chat.answer(question, "allow")
     chat.wait("turn_ended", status="completed")
     assert chat.close() == 0
     ran = weather.run("chat", "--continue", "--yes", "How is it in Oslo")

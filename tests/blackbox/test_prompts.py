@@ -48,7 +48,7 @@ def test_init_has_the_agent_write_the_file(place: Place, serve) -> None:
     question = chat.wait("question")
     assert question["tool"] == "write"
     assert "Write the file AGENTS.md" in last_text(server)
-    chat.send({"answer": question["id"], "choice": "allow"})
+    chat.answer(question, "allow")
     chat.wait("turn_ended", status="completed")
     assert (place.folder / "AGENTS.md").read_text() == "make test\n"
     assert chat.close() == 0
@@ -104,7 +104,7 @@ def test_skills_are_told_and_read_without_a_question(place: Place, serve) -> Non
     chat.send("release it")
     question = chat.wait("question")
     assert question["arguments"] == reads[1]["arguments"]
-    chat.send({"answer": question["id"], "choice": "deny"})
+    chat.answer(question, "deny")
     chat.wait("turn_ended", status="completed")
     told = json.dumps(server.requests[0].body["messages"])
     assert f"- release: How to release. ({skill / 'SKILL.md'})" in told

@@ -180,7 +180,7 @@ def test_steers_questions_and_stops_are_events_of_the_turn(place: Place, serve, 
     question = chat.wait("question")
     chat.send({"text": "and then more", "as": "steer"})
     chat.wait("accepted")
-    chat.send({"answer": question["id"], "choice": "allow"})
+    chat.answer(question, "allow")
     chat.wait("steered")
     chat.send("/stop")
     chat.wait("stopped")

@@ -97,7 +97,7 @@ def test_events_have_the_fields_of_the_contract(place: Place, serve) -> None:
     chat = place.chat()
     chat.send("put my notes in order")
     for _ in range(3):
-        chat.send({"answer": chat.wait("question")["id"], "choice": "allow"})
+        chat.answer(chat.wait("question"), "allow")
     chat.wait("turn_ended")
     chat.ask("/queue")
     assert chat.close() == 0
@@ -142,7 +142,7 @@ def test_a_denied_call_does_not_run_and_the_model_gets_the_reason(place: Place, 
     chat.send("make a file")
     question = chat.wait("question", tool="shell")
     assert question["arguments"] == {"command": "touch made.txt"}
-    chat.send({"answer": question["id"], "choice": "deny"})
+    chat.answer(question, "deny")
     assert chat.wait("tool_ended")["status"] == "denied"
     chat.wait("turn_ended", status="completed")
     assert chat.close() == 0
@@ -156,7 +156,7 @@ def test_always_asks_once(place: Place, serve) -> None:
     serve(Tools([call]), Tools([call]), Text("Twice."))
     chat = place.chat()
     chat.send("say it twice")
-    chat.send({"answer": chat.wait("question")["id"], "choice": "always"})
+    chat.answer(chat.wait("question"), "always")
     chat.wait("turn_ended", status="completed")
     assert chat.close() == 0
     assert len(chat.seen("question")) == 1

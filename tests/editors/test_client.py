@@ -41,14 +41,14 @@ def test_it_works_under_our_rules_and_is_stopped_with_everything_it_started(
     chat.send(f"run trap '' TERM; {gate.command}; sleep 600")
     asked = chat.wait("question")
     assert (asked["tool"], asked["arguments"]["command"][:4]) == ("shell", "trap")
-    chat.send({"answer": asked["id"], "choice": "allow"})
+    chat.answer(asked, "allow")
     pid = gate.wait()
     chat.send("/stop")
     assert pid in chat.wait("stopped")["killed"]
     wait_gone([pid])
 
     chat.send("run touch no")
-    chat.send({"answer": chat.wait("question")["id"], "choice": "deny"})
+    chat.answer(chat.wait("question"), "deny")
     chat.wait("turn_ended", status="completed")
     assert not (place.folder / "no").exists()
 

@@ -47,7 +47,7 @@ def test_opencode_is_asked_stopped_with_its_tool_and_loaded_again(place: Place) 
         chat.send("please run it")
         asked = chat.wait("question", timeout=90.0)
         assert asked["arguments"]["command"] == COMMAND
-        chat.send({"answer": asked["id"], "choice": "allow"})
+        chat.answer(asked, "allow")
         chat.wait("tool_started", call=asked["id"].removeprefix("q-"))
         chat.send("/stop")
         killed = chat.wait("stopped")["killed"]

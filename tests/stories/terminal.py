@@ -21,6 +21,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import pyte
+from support.driver import Process
 from support.patience import seconds
 
 __all__ = ["Reel", "Terminal"]
@@ -104,7 +105,7 @@ class Terminal:
         self.sent = bytearray()
         self._ours, theirs = pty.openpty()
         fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
-        self.process = subprocess.Popen(
+        self.process = Process(
             command,
             cwd=folder,
             env=dict(environ) | {"TERM": environ.get("TERM", "xterm-256color")},

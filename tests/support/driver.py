@@ -4,6 +4,7 @@ A `Place` is one home folder and one project folder; a `Chat` is one `steersman 
 Nothing here sleeps: what is waited for is an event, a pipe or the end of a process.
 """
 
+import itertools
 import json
 import os
 import select
@@ -13,10 +14,16 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
+from support.event_kinds import NOT_JSON, check_events
 from support.patience import seconds
+
+from steersman.gateway.commands.registry import NAMES
+from steersman.gateway.events.contract import is_receipt
+from steersman.machines.errors import UsageError
 
 __all__ = [
     "COMMAND",
@@ -26,6 +33,7 @@ __all__ = [
     "Event",
     "Gate",
     "Place",
+    "Process",
     "Ran",
     "processes_with",
     "shape",
@@ -37,6 +45,8 @@ Ran = subprocess.CompletedProcess[str]
 
 WAIT = 30.0
 """Seconds after which a test gives up, on a quiet machine; each wait passes them through `seconds`."""
+
+_KEYS = itertools.count(1)
 
 _SCRIPT = Path(sys.executable).with_name("steersman")
 COMMAND = (str(_SCRIPT),) if _SCRIPT.exists() else (sys.executable, "-m", "steersman")
@@ -53,6 +63,22 @@ sys.exit(main())
 """,
 )
 """The program on a machine of another name: all others are on another machine for it, and it for them."""
+
+
+class Process(subprocess.Popen[Any]):
+    """A program whose end is waited for.
+
+    With a bound, `subprocess` looks for the end again and again, with pauses of up to 50 ms. Here the
+    kernel reports it.
+    """
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait for the end, at most so many seconds; return the exit code."""
+        if timeout is not None and self.returncode is None and hasattr(os, "pidfd_open"):
+            if not _ends_in(self.pid, timeout):
+                raise subprocess.TimeoutExpired(self.args, timeout)
+            timeout = None
+        return super().wait(timeout)
 
 
 class Place:
@@ -103,11 +129,11 @@ model = "main"
         self.chats.append(chat)
         return chat
 
-    def start(self, *arguments: str, **options: Any) -> "subprocess.Popen[str]":
+    def start(self, *arguments: str, **options: Any) -> Process:
         """Start any command with pipes; who asks for it waits for its end."""
         pipe = subprocess.PIPE
         given = {"stdin": pipe, "stdout": pipe, "stderr": pipe} | options
-        return subprocess.Popen(
+        return Process(
             (*self.command, *arguments), cwd=self.folder, env=self.environ, text=True, **given
         )
 
@@ -139,13 +165,14 @@ model = "main"
         return row.pid in ours or row.parent in ours or self._mark in row.environ
 
     def close(self) -> None:
-        """End whatever a test left."""
+        """End whatever a test left: until nothing is there, or something that cannot be ended."""
+        survivors: list[int] = []
+        while not survivors and (found := self.processes()):
+            for pid in found:
+                end(pid)
+            survivors = wait_gone(found)
         for chat in self.chats:
             chat.abandon()
-        left = self.processes()
-        for pid in left:
-            end(pid)
-        wait_gone(left)
 
 
 class _Process(NamedTuple):
@@ -201,17 +228,21 @@ def wait_gone(pids: Iterable[int], timeout: float = WAIT) -> list[int]:
     deadline = time.monotonic() + seconds(timeout)
     left: list[int] = []
     for pid in pids:
-        try:
-            watched = os.pidfd_open(pid)
-        except ProcessLookupError:
-            continue
-        try:
-            rest = max(0.0, deadline - time.monotonic())
-            if not select.select([watched], [], [], rest)[0]:
-                left.append(pid)
-        finally:
-            os.close(watched)
+        if not _ends_in(pid, max(0.0, deadline - time.monotonic())):
+            left.append(pid)
     return left
+
+
+def _ends_in(pid: int, limit: float) -> bool:
+    """Wait for the end of a process; say whether it came within so many seconds."""
+    try:
+        watched = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return True
+    try:
+        return bool(select.select([watched], [], [], limit)[0])
+    finally:
+        os.close(watched)
 
 
 class Chat:
@@ -231,7 +262,7 @@ class Chat:
         self._change = threading.Condition()
         self._is_over = False
         self._complaints: list[str] = []
-        self.process = subprocess.Popen(
+        self.process = Process(
             command,
             cwd=place.folder,
             env=place.environ | (environ or {}),
@@ -240,7 +271,9 @@ class Chat:
             stderr=subprocess.PIPE,
             preexec_fn=preexec_fn,
         )
-        self._threads = [threading.Thread(target=work) for work in (self._read, self._overhear)]
+        self._threads = [
+            threading.Thread(target=work, daemon=True) for work in (self._read, self._overhear)
+        ]
         for thread in self._threads:
             thread.start()
 
@@ -274,25 +307,31 @@ class Chat:
 
     def wait(self, kind: str, timeout: float = WAIT, **fields: Any) -> Event:
         """Wait for the next event of a kind whose fields are these, from the mark on."""
+        check_events([kind], fields)
+        return self._next(lambda event: _fits(event, kind, fields), f"`{kind}` {fields}", timeout)
+
+    def _next(self, is_wanted: Callable[[Event], bool], what: str, timeout: float = WAIT) -> Event:
+        """Wait for the next event that is wanted, from the mark on, and move the mark behind it."""
         with self._change:
             position = self._mark
 
             def came() -> bool:
                 nonlocal position
                 while position < len(self.events):
-                    if _fits(self.events[position], kind, fields):
+                    if is_wanted(self.events[position]):
                         return True
                     position += 1
                 return self._is_over
 
             self._change.wait_for(came, seconds(timeout))
-            if position >= len(self.events) or not _fits(self.events[position], kind, fields):
-                raise AssertionError(f"no `{kind}` {fields} came.\n{self.story()}")
+            if position >= len(self.events) or not is_wanted(self.events[position]):
+                raise AssertionError(f"no {what} came.\n{self.story()}")
             self._mark = position + 1
             return self.events[position]
 
     def wait_any(self, kind: str, timeout: float = WAIT, **fields: Any) -> Event:
         """Wait for an event of a kind whose fields are these, which may have come; the mark stays."""
+        check_events([kind], fields)
         with self._change:
             self._change.wait_for(
                 lambda: bool(self.seen(kind, **fields)) or self._is_over, seconds(timeout)
@@ -331,6 +370,7 @@ class Chat:
 
     def ended_without(self, kind: str) -> bool:
         """Wait for the first event of a kind, or the end; say whether it ended without one."""
+        check_events([kind])
         with self._change:
             self._change.wait_for(lambda: kind in self.kinds() or self._is_over, seconds(WAIT))
         return not self.seen(kind)
@@ -342,13 +382,47 @@ class Chat:
             self._mark = 0
 
     def ask(self, command: str) -> Event:
-        """Send a slash command and return its result."""
-        name = command.split()[0].removeprefix("/")
-        self.send(command)
-        return self.wait("result", name=name)
+        """Send a slash command and return its result.
+
+        Raises `ValueError` for a text that has no result: one that is no command, or is a message. Of a
+        command that is not built in, which may be one of a package, the session says what it is.
+        """
+        if names := _result_names(command):
+            self.send(command)
+            return self._next(
+                lambda event: event["type"] == "result" and event["name"] in names,
+                f"`result` of `{command}`",
+            )
+        key = f"ask {next(_KEYS)}"
+        self.send({"text": command, "client_id": key})
+        receipt = self._next(
+            lambda event: is_receipt(cast(Any, event), key), f"receipt of `{command}`"
+        )
+        if receipt["type"] != "result":
+            raise ValueError(f"`{command}` is no command here: {receipt}")
+        return receipt
+
+    def answer(self, question: Event | str, choice: str, reason: str = "") -> None:
+        """Answer a question, or the one with this id.
+
+        Raises `ValueError` if it is not open, or has other options.
+        """
+        name = question if isinstance(question, str) else question["id"]
+        closed = [event["id"] for event in self.seen("answered")]
+        opened = {event["id"]: event for event in self.seen("question")}
+        if name not in opened or name in closed:
+            still = ", ".join(opened.keys() - closed) or "none"
+            raise ValueError(f"question `{name}` is not open; open: {still}")
+        options = opened[name]["options"]
+        if options and choice not in options:
+            raise ValueError(
+                f"`{choice}` does not answer `{name}`, but one of {', '.join(options)}"
+            )
+        self.send({"answer": name, "choice": choice} | ({"reason": reason} if reason else {}))
 
     def seen(self, *kinds: str, **fields: Any) -> list[Event]:
         """Return the events so far of these kinds, or all kinds, whose fields are these."""
+        check_events(kinds, fields)
         return [
             one
             for one in self.events
@@ -357,6 +431,7 @@ class Chat:
 
     def kinds(self, *wanted: str) -> list[str]:
         """Return the types of all events so far, in order, or of those wanted."""
+        check_events(wanted)
         return [one["type"] for one in self.events if not wanted or one["type"] in wanted]
 
     def story(self) -> str:
@@ -405,12 +480,10 @@ class Chat:
         return code
 
     def abandon(self) -> None:
-        """End it in any way."""
+        """End it in any way; nothing that it started holds its pipes any more."""
         if self.process.poll() is None:
             self.process.kill()
         self.process.wait()
-        for pid in self.place.processes():
-            end(pid)
         for thread in self._threads:
             thread.join(seconds(WAIT))
         self._shut()
@@ -429,11 +502,28 @@ def _parse(line: bytes) -> Event:
         event = json.loads(line)
     except ValueError:
         event = None
-    return event if isinstance(event, dict) else {"type": "not json", "line": repr(line[:300])}
+    return event if isinstance(event, dict) else {"type": NOT_JSON, "line": repr(line[:300])}
 
 
 def _text_of(event: Event) -> str:
     return str(event.get("text", "")) if event["type"] in ("result", "notice", "error") else ""
+
+
+def _result_names(command: str) -> tuple[str, ...]:
+    """Return what the result of a built-in command may be named; nothing for another command.
+
+    Raises `ValueError` for a text that has no result.
+    """
+    if not command.startswith("/"):
+        raise ValueError(f"`{command}` is no slash command: `send` it")
+    name, *argument = command[1:].split(maxsplit=1) or [""]
+    built_in = NAMES.built_in.get(name.lower())
+    if built_in is None:
+        return ()
+    with suppress(UsageError):  # has a result that says so
+        if built_in.parse("".join(argument)).command.says:
+            raise ValueError(f"`{command}` is a message, which has no result: `send` it")
+    return built_in.name, name.lower()
 
 
 def _fits(event: Event, kind: str, fields: dict[str, Any]) -> bool:
@@ -447,6 +537,7 @@ def _fits(event: Event, kind: str, fields: dict[str, Any]) -> bool:
 
 def shape(events: Iterable[Event], *without: str) -> list[str]:
     """Return events as their types, a row of `text` as one, `queue` and others left out."""
+    check_events(without)
     kinds: list[str] = []
     for one in events:
         kind = one["type"]

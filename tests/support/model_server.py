@@ -146,7 +146,7 @@ class ModelServer:
         self._http.owner = self
         self.port = self._http.server_address[1]
         self.base_url = f"http://127.0.0.1:{self.port}/v1"
-        self._thread = threading.Thread(target=self._http.serve_forever, args=(0.02,))
+        self._thread = threading.Thread(target=self._serve)
         self._thread.start()
 
     def __enter__(self) -> "ModelServer":
@@ -165,10 +165,14 @@ class ModelServer:
     def close(self) -> None:
         """Drop all connections and stop. Idempotent."""
         self._wake.close()
-        self._http.shutdown()
-        self._http.server_close()
         self._thread.join()
+        self._http.server_close()
         self._woken.close()
+
+    def _serve(self) -> None:
+        """Take connections until it is closed; `serve_forever` would look for that only now and then."""
+        while self._woken not in select.select([self._http, self._woken], [], [])[0]:
+            self._http.handle_request()
 
     def wait_requests(self, count: int, timeout: float = 30.0) -> list[Recorded]:
         """Wait until so many requests have come, and return them."""
@@ -219,6 +223,8 @@ class _Http(ThreadingHTTPServer):
     owner: ModelServer
     daemon_threads = False
     block_on_close = True
+    timeout = 0
+    """Seconds that `handle_request` waits for a connection: it is called when one has come."""
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Stay silent about clients that hang up, which is what they are here for."""

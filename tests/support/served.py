@@ -13,6 +13,7 @@ from contextlib import closing, suppress
 from typing import Any, NamedTuple
 
 from support.driver import Place
+from support.event_kinds import check_events
 from support.patience import seconds
 
 
@@ -102,6 +103,7 @@ class Served:
 
     def until(self, session: str, kind: str, after: int = 0) -> list[dict[str, Any]]:
         """Return the events of a session after an entry, up to the next one of a kind."""
+        check_events([kind])
         found: list[dict[str, Any]] = []
         for _, event in self.events(session, after):
             found.append(event)

@@ -125,7 +125,7 @@ def test_a_workflow_asks_and_a_page_answers(
     one.click(".question button")
     other.wait_text("Really?", ".question")
     other.wait("document.querySelectorAll('.question').length === 1")
-    run.send({"answer": run.wait("question", step="last")["id"], "choice": "no"})
+    run.answer(run.wait("question", step="last"), "no")
     run.wait("run_ended", status="succeeded")
     for page in (one, other):
         page.wait("!document.querySelector('.question')")
