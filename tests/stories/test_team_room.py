@@ -110,7 +110,7 @@ class IrcTeam:
 
     def close(self) -> None:
         self._leave()
-        self.server.kill()
+        self.server.close()
 
 
 class MatrixTeam:
@@ -157,7 +157,7 @@ class MatrixTeam:
         self.server.start()
 
     def close(self) -> None:
-        self.server.kill()
+        self.server.close()
 
 
 class TelegramTeam:
@@ -189,7 +189,7 @@ class TelegramTeam:
         self.server.start()
 
     def close(self) -> None:
-        self.server.kill()
+        self.server.close()
 
 
 def until(holds: Callable[[], bool], what: Callable[[], Any] = lambda: "") -> None:
