@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 from support.model_server import ModelServer, Status
+from support.patience import seconds
 from support.ports import HeldPort
 
 DOC = Path(__file__).resolve().parents[2] / "docs" / "troubleshooting.md"
@@ -193,14 +194,14 @@ def happen(
             assert owner.stdout is not None
             owner.stdout.readline()
         if owner is not None and case.script == "TALKED":
-            owner.communicate("", 30)
+            owner.communicate("", seconds(30))
         if case.arguments[0] != "chat" and not case.said:
             ran_here = command(*case.arguments, **dict(case.environ))
             return ran_here.code, " ".join((ran_here.out + ran_here.err).split())
         ran = start(*case.arguments, largest=case.largest, **dict(case.environ))
-        said, _ = ran.communicate(case.said, 60)
+        said, _ = ran.communicate(case.said, seconds(60))
         if owner is not None and owner.returncode is None:
-            owner.communicate("", 30)
+            owner.communicate("", seconds(30))
         return ran.returncode, " ".join(said.split())
 
     with HeldPort() as closed:

@@ -137,7 +137,7 @@ def test_terminated_connections_are_made_again(postgres_server, postgres_url, op
 
 def test_a_lock_that_is_found_free_has_its_grace(postgres_server, postgres_url, opened, make):
     """Its node is not dead before somebody has suspected it for a 20th of the lease."""
-    lease = seconds(20)
+    lease = 20.0
     store, other = opened(postgres_url, lease=lease), opened(postgres_url, lease=lease)
     store.create(make.row("s1"))
     assert store.claim("s1", "n1") is not None
