@@ -8,7 +8,7 @@ from support import patience
 
 import steersman
 
-pytest_plugins = ["support.early_end", "support.postgres_server"]
+pytest_plugins = ["support.clean_root", "support.early_end", "support.postgres_server"]
 
 ROOT = Path(__file__).resolve().parents[1]
 

@@ -3,6 +3,7 @@
 import ast
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -12,9 +13,17 @@ from pathlib import Path
 import pytest
 from ruamel.yaml import YAML
 from support import patience
+from support.clean_root import entries
 
 WAITING = re.compile(r"^(subprocess|urllib|http)\.")
 BOUNDED = re.compile(r"\.communicate$|^asyncio\.(timeout|wait_for)$")  # their bound is an argument
+FOLDERS = {".ci", ".github", ".vscode", "benchmarks", "docs", "examples", "tests"}
+FILES = {
+    *(".containerignore", ".editorconfig", ".gitignore", ".pre-commit-config.yaml"),
+    *("CHANGELOG.md", "CONTRIBUTING.md", "Containerfile", "LICENSE", "MANIFEST.in", "Makefile"),
+    *("README.md", "__init__.py", "__main__.py", "chat.py", "config.toml", "py.typed"),
+    *("pyproject.toml", "testing.py"),
+}
 BLOCKING = """
 import threading
 
@@ -105,6 +114,31 @@ def test_a_port_that_is_handed_on_is_held(root: Path) -> None:
         if '.bind(("127' in path.read_text(encoding="utf-8")
     }
     assert found == {"support/ports.py", "house/test_suite.py"}
+
+
+def test_the_root_has_only_what_belongs_there(root: Path, rooms: tuple[str, ...]) -> None:
+    """A file that a program has left there is easily committed; a new entry is added here on purpose."""
+    assert entries(root) - FOLDERS - FILES - set(rooms) == set()
+
+
+@pytest.mark.slow
+def test_a_run_that_leaves_a_file_in_the_root_fails(root: Path, tmp_path: Path) -> None:
+    """Its name is printed, and the exit code is that of a failed test."""
+    (tmp_path / ".gitignore").write_text("*.pyc\n__pycache__/\n.pytest_cache/\n")
+    (tmp_path / "tests" / "support").mkdir(parents=True)
+    plugin = "support/clean_root.py"
+    shutil.copy(root / "tests" / plugin, tmp_path / "tests" / plugin)
+    (tmp_path / "test_it.py").write_text("def test_it():\n    open('left', 'w').close()\n")
+    ran = subprocess.run(
+        [sys.executable, "-m", "pytest", "-p", "support.clean_root", "test_it.py"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(tmp_path / "tests")},
+        capture_output=True,
+        text=True,
+        timeout=patience.seconds(60),
+    )
+    assert ran.returncode == 1
+    assert re.search(r"left in the root of the checkout =+\s+left\n", ran.stdout), ran.stdout
 
 
 def test_every_suite_is_on_the_map(root: Path) -> None:
