@@ -10,6 +10,7 @@ from support import patience
 import steersman
 
 pytest_plugins = [
+    "support.clean_root",
     "support.durations",
     "support.postgres_server",
     "support.progress",
@@ -23,7 +24,7 @@ SEEDS = "STEERSMAN_SEEDS"
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add `--slower`; workers and the processes of tests find it in their environment."""
-    text = "multiply every bound of a wait by this (otherwise estimated from the machine's load)"
+    text = f"multiply every bound of a wait by this (otherwise by {patience.FACTOR:g})"
     parser.addoption("--slower", type=float, metavar="N", help=text)
 
 
@@ -48,7 +49,7 @@ def pytest_report_header() -> str:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Give every test as much more time as the machine is slower."""
+    """Give every test as much more time as the waits inside."""
     usual = float(config.getini("timeout"))
     for item in items:
         marker = item.get_closest_marker("timeout")

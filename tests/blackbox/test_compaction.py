@@ -37,6 +37,14 @@ def talk(chat: Chat, *texts: str) -> None:
         chat.wait("turn_ended", status="completed")
 
 
+def compact(chat: Chat, command: str) -> None:
+    """Have what was said summed up; the command's result may come before or after what it does."""
+    chat.send(command)
+    chat.wait("compacted", how="summary")
+    chat.wait("turn_ended", status="completed")
+    chat.wait_any("result", name="compact", ok=True)
+
+
 @pytest.mark.parametrize("provider", PROVIDERS)
 def test_older_turns_are_summed_up_when_the_window_is_nearly_full(
     place: Place, serve, provider: str
@@ -77,9 +85,7 @@ def test_compact_at_will(place: Place, serve) -> None:
     chat = place.chat()
     assert not chat.ask("/compact")["ok"]
     talk(chat, "one")
-    assert chat.ask("/compact the colours")["ok"]
-    chat.wait("compacted", how="summary")
-    chat.wait("turn_ended", status="completed")
+    compact(chat, "/compact the colours")
     assert "there are no messages since the last summary" in chat.ask("/compact")["text"]
     assert "What matters most: the colours" in said(server)[1][-1][1]
     chat.send("two")
@@ -99,9 +105,7 @@ def test_a_person_reads_the_whole_conversation(place: Place, serve) -> None:
     serve(SUMMARY, Text("Fine."))
     chat = place.chat()
     talk(chat, "one")
-    assert chat.ask("/compact")["ok"]
-    chat.wait("compacted", how="summary")
-    chat.wait("turn_ended", status="completed")
+    compact(chat, "/compact")
     talk(chat, "two")
     whole = [("user", "one"), ("assistant", "Fine."), ("user", "two"), ("assistant", "Fine.")]
     shown = chat.ask("/history")["data"]["messages"]

@@ -2,7 +2,6 @@
 
 import re
 import resource
-import socket
 import sqlite3
 from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
@@ -11,6 +10,7 @@ from pathlib import Path
 import pytest
 from support.driver import Gate, Place, Ran
 from support.model_server import Behaviour, Cut, ModelServer, Raw, Status, Text, Tools
+from support.ports import HeldPort
 
 MODELS: dict[str, tuple[list[Behaviour], int, str]] = {
     "401": ([Status(401, {"error": {"message": "bad key"}})], 1, "401"),
@@ -63,11 +63,12 @@ def run_all(root: Path, urls: dict[str, str], configs: dict[str, str]) -> dict[s
 def answers(tmp_path_factory: pytest.TempPathFactory) -> Generator[dict[str, Ran]]:
     """Run one message against each bad model, and with each bad configuration."""
     servers = {name: ModelServer(behaviours) for name, (behaviours, _, _) in MODELS.items()}
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        gone = f"http://127.0.0.1:{taken.getsockname()[1]}/v1"
-    urls = {"down": gone} | {name: server.base_url for name, server in servers.items()}
     configs = {name: text for name, (text, _) in CONFIGS.items()}
-    yield run_all(tmp_path_factory.mktemp("faults"), urls, configs)
+    with HeldPort() as closed:
+        urls = {"down": f"http://127.0.0.1:{closed.number}/v1"}
+        urls |= {name: server.base_url for name, server in servers.items()}
+        found = run_all(tmp_path_factory.mktemp("faults"), urls, configs)
+    yield found
     for server in servers.values():
         server.close()
 

@@ -326,10 +326,11 @@ def test_a_server_that_changes_its_tools(place: Place, serve: Any) -> None:
         rest=ALLOWED + notes(),
     )
     chat = place.chat("learn")
-    chat.wait_text(
+    changed = (
         "MCP server `notes` has changed its tools: added `mcp__notes__recite`; "
         "removed `mcp__notes__write_note`."
     )
+    chat.wait_any("notice", text=changed)
     chat.wait("turn_ended", status="completed")
     chat.send("recite")
     chat.wait("turn_ended", status="completed")

@@ -10,6 +10,7 @@ from support.collector import Collector, Seen, of_json, paths
 from support.driver import Chat, Gate, Place
 from support.model_server import Hang, Status, Text, Tools
 from support.patience import seconds
+from support.ports import HeldPort
 
 USED = {"gen_ai.usage.input_tokens": 100, "gen_ai.usage.output_tokens": 20}
 PRICE = "[models.main.price]\ninput = 3.0\noutput = 15.0"
@@ -20,6 +21,13 @@ def collector() -> Generator[Collector]:
     """A collector of this test's own."""
     with Collector() as made:
         yield made
+
+
+@pytest.fixture
+def closed() -> Generator[HeldPort]:
+    """A port on which no collector listens."""
+    with HeldPort() as held:
+        yield held
 
 
 def sent_to(collector: Collector, more: str = "") -> str:
@@ -274,10 +282,9 @@ def test_metrics_add_up(place: Place, serve, collector) -> None:
     assert kinds == {"chat", "execute_tool", "invoke_agent"}
 
 
-def test_a_collector_that_is_gone_costs_one_notice(place: Place, serve, collector) -> None:
+def test_a_collector_that_is_gone_costs_one_notice(place: Place, serve, closed: HeldPort) -> None:
     """Nobody waits for it, and nothing else is printed, nor by a chat of one message."""
-    serve(Text("Done."), rest=sent_to(collector))
-    collector.close()
+    serve(Text("Done."), rest=f'[telemetry]\nendpoint = "http://127.0.0.1:{closed.number}"\n')
     chat = place.chat()
     chat.send("one")
     chat.wait_text("No telemetry")

@@ -90,7 +90,7 @@ def serve(tmp_path: Path) -> Iterator[Serve]:
 
     yield start
     for server in servers:
-        server.kill()
+        server.close()
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 """The gateway to Matrix, with a real server."""
 
 import asyncio
-import socket
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Generator
 from contextlib import asynccontextmanager, suppress
@@ -11,6 +10,7 @@ from typing import Any, TypeVar
 import pytest
 from support.matrix_server import MatrixServer, Person, Refused, python
 from support.patience import seconds
+from support.ports import HeldPort
 
 pytest.importorskip("nio", reason="the extra `matrix` is not installed")
 
@@ -42,7 +42,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Generator[MatrixServer]:
         server.start()
         yield server
     finally:
-        server.kill()
+        server.close()
 
 
 @pytest.fixture
@@ -57,7 +57,7 @@ def own_server(tmp_path: Path) -> Generator[Callable[..., MatrixServer]]:
 
     yield start
     for each in started:
-        each.kill()
+        each.close()
 
 
 class Notebook:
@@ -655,9 +655,8 @@ def test_check_says_what_it_finds(server: MatrixServer, monkeypatch: pytest.Monk
     scene.bot.token = scene.bot.password = "wrong"
     refuses(scene.matrix(monkeypatch), "M_UNKNOWN_TOKEN")
     refuses(scene.matrix(monkeypatch, **by_password), "M_FORBIDDEN")
-    with socket.socket() as closed:
-        closed.bind(("127.0.0.1", 0))
-        nowhere = f"http://127.0.0.1:{closed.getsockname()[1]}"
+    with HeldPort() as closed:
+        nowhere = f"http://127.0.0.1:{closed.number}"
         refuses(scene.matrix(monkeypatch, server=nowhere), "Cannot connect")
 
     async def listen(room: str, token: str) -> None:

@@ -2,26 +2,25 @@
 
 import json
 import os
-import socket
 import subprocess
 import sys
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from support.patience import seconds
+from support.ports import HeldPort
 
 TESTS = Path(__file__).resolve().parents[1]
 
 
 @pytest.fixture
-def closed_port() -> int:
+def closed_port() -> Iterator[int]:
     """A port of loopback without a listener."""
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        return int(taken.getsockname()[1])
+    with HeldPort() as held:
+        yield held.number
 
 
 def serve(configure: Callable[..., None], port: int) -> None:

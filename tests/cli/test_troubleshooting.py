@@ -6,7 +6,6 @@ No documented failure is without a test, and none ends in a traceback.
 import json
 import re
 import resource
-import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -16,6 +15,8 @@ from typing import Any
 
 import pytest
 from support.model_server import ModelServer, Status
+from support.patience import seconds
+from support.ports import HeldPort
 
 DOC = Path(__file__).resolve().parents[2] / "docs" / "troubleshooting.md"
 DOCUMENTED = re.findall(r"^### `(.+)`$", DOC.read_text("utf-8"), re.MULTILINE)
@@ -151,12 +152,10 @@ def model_at(url: str) -> str:
     return f'{model}\napi_key_env = "A_KEY"\n[agents.assistant]\nmodel = "main"\n'
 
 
-def configured(case: Case, servers: list[ModelServer]) -> str | None:
+def configured(case: Case, servers: list[ModelServer], closed: HeldPort) -> str | None:
     """Give the text of the configuration that a case has, if it is not the scripted model's."""
     if case.config == "NOBODY":
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            return model_at(f"http://127.0.0.1:{free.getsockname()[1]}/v1")
+        return model_at(f"http://127.0.0.1:{closed.number}/v1")
     if case.config is None or not case.config.startswith("SERVER"):
         return case.config
     _, status, body = case.config.split(" ", 2)
@@ -180,7 +179,7 @@ def happen(
 
     def make(case: Case) -> tuple[int, str]:
         configure(case.script if case.script.startswith("[[") else ASKS, case.more)
-        if (text := configured(case, servers)) is not None:
+        if (text := configured(case, servers, closed)) is not None:
             (home / "config.toml").write_text(text)
         if case.script == "PROJECT":
             (folder / "steersman.toml").write_text("[tools]\ngrace = 9\n")
@@ -195,17 +194,18 @@ def happen(
             assert owner.stdout is not None
             owner.stdout.readline()
         if owner is not None and case.script == "TALKED":
-            owner.communicate("", 30)
+            owner.communicate("", seconds(30))
         if case.arguments[0] != "chat" and not case.said:
             ran_here = command(*case.arguments, **dict(case.environ))
             return ran_here.code, " ".join((ran_here.out + ran_here.err).split())
         ran = start(*case.arguments, largest=case.largest, **dict(case.environ))
-        said, _ = ran.communicate(case.said, 60)
+        said, _ = ran.communicate(case.said, seconds(60))
         if owner is not None and owner.returncode is None:
-            owner.communicate("", 30)
+            owner.communicate("", seconds(30))
         return ran.returncode, " ".join(said.split())
 
-    yield make
+    with HeldPort() as closed:
+        yield make
     for one in servers:
         one.close()
 

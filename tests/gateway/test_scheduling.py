@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
+from support.patience import seconds
 
 from steersman.gateway import scheduling
 from steersman.gateway.scheduling import (
@@ -226,7 +227,7 @@ class Served:
         hosts = hosts_of(self.hours.store)
         hosts.paths, hosts.host_of = self.paths, lambda session: None
         main: Any = SimpleNamespace(is_kept=True)
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(seconds(60)):
             async with Scheduler(hosts, main, self.call, {}, lambda: self.now, UTC):
                 while not is_over():
                     await asyncio.sleep(0.01)

@@ -3,6 +3,7 @@
 import contextlib
 import os
 import signal
+import socket
 import subprocess
 import threading
 import time
@@ -30,6 +31,7 @@ from steersman.machines.errors import (
 )
 
 Open = Callable[..., PostgresStore]
+POOLER = 6432  # the name of a pooler's Unix socket ends with its port
 
 
 @pytest.fixture
@@ -135,7 +137,7 @@ def test_terminated_connections_are_made_again(postgres_server, postgres_url, op
 
 def test_a_lock_that_is_found_free_has_its_grace(postgres_server, postgres_url, opened, make):
     """Its node is not dead before somebody has suspected it for a 20th of the lease."""
-    lease = seconds(20)
+    lease = 20.0
     store, other = opened(postgres_url, lease=lease), opened(postgres_url, lease=lease)
     store.create(make.row("s1"))
     assert store.claim("s1", "n1") is not None
@@ -424,24 +426,20 @@ def test_a_schema_without_a_home_has_the_next_step(postgres_server, opened):
 
 
 @pytest.fixture
-def pooler(postgres_server: PostgresServer, tmp_path: Path) -> Iterator[Callable[[str], int]]:
-    """Start a pooler in front of the server; returns its port."""
+def pooler(postgres_server: PostgresServer) -> Iterator[Callable[[str], Path]]:
+    """Start a pooler in front of the server; returns the folder of its Unix socket."""
     program = Path("/usr/sbin/pgbouncer")
     if not program.exists():
         pytest.skip("there is no pgbouncer here: `apt-get install pgbouncer`")
     started: list[subprocess.Popen[bytes]] = []
 
-    def start(mode: str) -> int:
-        import socket
-
-        with socket.create_server(("127.0.0.1", 0)) as probe:
-            port = int(probe.getsockname()[1])
+    def start(mode: str) -> Path:
         folder = postgres_server.folder / f"pooler-{mode}"
         folder.mkdir(exist_ok=True)
         (folder / "users").write_text('"postgres" ""\n')
         (folder / "ini").write_text(
             f"[databases]\n* = host={postgres_server.folder} user=postgres\n[pgbouncer]\n"
-            f"listen_addr = 127.0.0.1\nlisten_port = {port}\nunix_socket_dir =\n"
+            f"listen_addr =\nlisten_port = {POOLER}\nunix_socket_dir = {folder}\n"
             f"auth_type = any\nauth_file = {folder}/users\npool_mode = {mode}\n"
             "default_pool_size = 5\nserver_idle_timeout = 5\n"
         )
@@ -460,11 +458,12 @@ def pooler(postgres_server: PostgresServer, tmp_path: Path) -> Iterator[Callable
         )
 
         def answers() -> bool:
-            with socket.create_connection(("127.0.0.1", port)):
+            with socket.socket(socket.AF_UNIX) as client:
+                client.connect(f"{folder}/.s.PGSQL.{POOLER}")
                 return True
 
         wait_until(answers)
-        return port
+        return folder
 
     yield start
     for process in started:
@@ -476,7 +475,8 @@ def pooler(postgres_server: PostgresServer, tmp_path: Path) -> Iterator[Callable
 def test_a_pooler_in_between(postgres_url, pooler, opened, make, mode, can_listen):
     """Behind a session pooler all is as without; behind a transaction pooler the inbox is looked into."""
     schema = postgres_url.partition("schema=")[2]
-    url = f"postgresql://postgres@127.0.0.1:{pooler(mode)}/postgres?schema={schema}"
+    where = f"host={pooler(mode)}&port={POOLER}"
+    url = f"postgresql://postgres@/postgres?{where}&schema={schema}"
     store, other = opened(url), opened(url)
     store.create(make.row("s1"))
     lease = store.claim("s1", "n1")

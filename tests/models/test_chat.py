@@ -2,11 +2,11 @@
 
 import asyncio
 import json
-import socket
 
 import pytest
 from support.model_server import Behaviour, Cut, Hang, ModelServer, Raw, Stall, Status, Text, Tools
 from support.patience import seconds
+from support.ports import HeldPort
 
 from steersman.machines.conversation import ChatMessage, ToolRequest, ToolSchema, Usage
 from steersman.machines.errors import ConfigError, ModelError
@@ -305,9 +305,9 @@ def test_long_error_bodies_are_shown_shortened(asker):
 
 def test_refused_connection(asker):
     """A refused connection is reported as one."""
-    with socket.create_server(("127.0.0.1", 0)) as closed:
-        port = closed.getsockname()[1]
-    fault = fault_of(asker, ChatModel(f"http://127.0.0.1:{port}/v1", "m", retry=NONE))
+    with HeldPort() as closed:
+        model = ChatModel(f"http://127.0.0.1:{closed.number}/v1", "m", retry=NONE)
+        fault = fault_of(asker, model)
     assert fault.message.startswith("no server listens at `http://127.0.0.1:")
     assert "start the model server" in fault.hint
 

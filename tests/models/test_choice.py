@@ -1,9 +1,8 @@
 """Which model a chat uses and why, and what is built from it."""
 
-import socket
-
 import pytest
 from support.model_server import ModelServer, Raw
+from support.ports import HeldPort
 
 from steersman.machines.errors import ConfigError
 from steersman.ports.models.anthropic import AnthropicModel
@@ -107,9 +106,8 @@ def test_probe_names_the_served_model():
 
 def test_probe_of_a_closed_port_is_none():
     """A refused connection is no error."""
-    with socket.create_server(("127.0.0.1", 0)) as closed:
-        port = closed.getsockname()[1]
-    assert probe_loopback(port) is None
+    with HeldPort() as closed:
+        assert probe_loopback(closed.number) is None
 
 
 def test_model_asks_the_server_it_was_built_for(asker, tmp_path):

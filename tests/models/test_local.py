@@ -224,6 +224,7 @@ def test_each_verdict_of_the_embedded_model_can_be_read(weights):
 
 
 @pytest.mark.nightly
+@pytest.mark.timeout(300)
 def test_a_goal_with_a_gate_is_achieved_on_the_embedded_model(weights, tmp_path):
     """From `/goal` to achieved with nothing but the embedded model; the gate decides."""
     folder, home = tmp_path / "project", tmp_path / "home"

@@ -3,12 +3,12 @@
 import functools
 import hashlib
 import http.server
-import socket
 import threading
 import zipfile
 
 import pytest
 from msgspec.structs import replace
+from support.ports import HeldPort
 
 from steersman.machines.errors import ModelError
 from steersman.ports.models.embedded.weights import (
@@ -114,9 +114,8 @@ def test_interrupted_download_goes_on(site, tmp_path):
 
 def test_without_a_network_no_download_began(tmp_path):
     """A server that cannot be reached is reported as such, not as a download that broke."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        url = f"http://127.0.0.1:{free.getsockname()[1]}/toy.gguf"
+    with HeldPort() as closed:
+        url = f"http://127.0.0.1:{closed.number}/toy.gguf"
         with pytest.raises(ModelError, match="cannot be reached: ") as caught:
             fetch(entry_at(HubSource(url=url)), tmp_path, lambda done, total: None)
     assert caught.value.hint.startswith("no download began")

@@ -144,12 +144,14 @@ def slots(cluster: RayCluster) -> list[int]:
     """Return the processes in which the commands of a run are executed, on all nodes."""
     found: list[int] = []
     for folder in Path("/proc").glob("[0-9]*"):
+        pid = int(folder.name)
         try:
-            if (folder / "cmdline").read_bytes().startswith(b"ray::Slot"):
-                found.append(int(folder.name))
+            is_slot = (folder / "cmdline").read_bytes().startswith(b"ray::Slot")
+            if is_slot and parent(pid) in cluster.raylets and is_alive(pid):
+                found.append(pid)
         except (FileNotFoundError, ProcessLookupError):
             continue
-    return [pid for pid in found if is_alive(pid) and parent(pid) in cluster.raylets]
+    return found
 
 
 def ended(run: subprocess.Popen[str]) -> dict[str, Any]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import socket
 from pathlib import Path
 
 import pytest
 from support.driver import Place
+from support.ports import HeldPort
 from support.ray_cluster import python
 
 from steersman.machines.errors import UsageError
@@ -100,9 +100,8 @@ def test_an_address_of_nothing_fails_the_step(place: Place, scheme: str) -> None
     """Soon, with the address, and nothing has begun."""
     place.command = (str(python()), "-m", "steersman")
     (place.folder / "one.toml").write_text(FILE)
-    with socket.socket() as held:  # a port on which nothing listens
-        held.bind(("127.0.0.1", 0))
-        address = f"{scheme}127.0.0.1:{held.getsockname()[1]}"
+    with HeldPort() as closed:
+        address = f"{scheme}127.0.0.1:{closed.number}"
         ran = place.run("run", "one.toml", "--on", address)
     assert ran.returncode == 1
     assert "cannot be used: nothing answers there: Connection refused" in ran.stderr

@@ -212,7 +212,7 @@ class IrcCrowd:
     def close(self) -> None:
         self._leave()
         self.tunnel.close()
-        self.server.kill()
+        self.server.close()
 
 
 class MatrixCrowd:
@@ -269,7 +269,7 @@ class MatrixCrowd:
 
     def close(self) -> None:
         self.tunnel.close()
-        self.server.kill()
+        self.server.close()
 
 
 class TelegramCrowd:
@@ -310,7 +310,7 @@ class TelegramCrowd:
 
     def close(self) -> None:
         self.tunnel.close()
-        self.server.kill()
+        self.server.close()
 
 
 CROWDS: dict[str, Callable[[Path], Crowd]] = {

@@ -34,7 +34,7 @@ __all__ = ["WIRES"]
 
 Take = Callable[[str], bool]
 
-PROMPT = seconds(0.1)
+PROMPT = 0.1
 """Seconds for an answer to an input that may be half a request; then it is given up."""
 SERVER = Path(__file__).with_name("wire_server.py")
 MISTAKE = -32603

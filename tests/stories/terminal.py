@@ -209,9 +209,10 @@ class Terminal:
         return rows[-1][2:].rstrip() if rows else ""
 
     def _is_typed(self, text: str) -> bool:
-        """Whether the input line, which may be several rows, ends with it."""
-        shown = "".join(self.screen.display).replace(" ", "")
-        return text[-40:].replace(" ", "") in shown
+        """Whether it is in the input line, which may be several rows, and not only in the transcript."""
+        rows = self.screen.display
+        first = max((at for at, row in enumerate(rows) if row.startswith("> ")), default=0)
+        return text[-40:].replace(" ", "") in "".join(rows[first:]).replace(" ", "")
 
     # The end --------------------------------------------------------------------------------------
 

@@ -112,7 +112,7 @@ class IrcTeam:
 
     def close(self) -> None:
         self._leave()
-        self.server.kill()
+        self.server.close()
 
 
 class MatrixTeam:
@@ -159,7 +159,7 @@ class MatrixTeam:
         self.server.start()
 
     def close(self) -> None:
-        self.server.kill()
+        self.server.close()
 
 
 class TelegramTeam:
@@ -191,7 +191,7 @@ class TelegramTeam:
         self.server.start()
 
     def close(self) -> None:
-        self.server.kill()
+        self.server.close()
 
 
 def until(holds: Callable[[], bool], what: Callable[[], Any] = lambda: "") -> None:

@@ -151,9 +151,10 @@ model = "main"
     def processes(self) -> dict[int, str]:
         """Return the command lines of the live processes that were started here, by pid.
 
-        Those are the ones with this place in their environment, and whatever descends from a chat.
+        Those are the ones with this place in their environment, and whatever descends from a chat. The
+        process id of a chat that has ended may be that of a foreign process by now.
         """
-        ours = {chat.process.pid for chat in self.chats}
+        ours = {chat.process.pid for chat in self.chats if chat.process.returncode is None}
         found: dict[int, str] = {}
         rows = sorted(_processes(), key=lambda row: row.pid)
         while fresh := [row for row in rows if self._is_ours(row, ours) and row.pid not in found]:
@@ -190,10 +191,17 @@ def processes_with(variable: str) -> list[int]:
 
 
 def _processes() -> Iterator[_Process]:
-    """Read the process table, without zombies and what has let go of its memory, on its way there."""
+    """Read the process table, without zombies and what has let go of its memory, on its way there.
+
+    Processes that began before this one are left out: a leftover of an earlier run may have had a place
+    of the same name. Those that vanish meanwhile, or that this user may not read, are left out as well.
+    """
+    began = _began(Path("/proc/self"))
     for folder in Path("/proc").glob("[0-9]*"):
         try:
-            state, parent = (folder / "stat").read_text().rpartition(")")[2].split()[:2]
+            if _began(folder) < began:
+                continue
+            state, parent = _stat(folder)[:2]
             command = (
                 (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
             )
@@ -202,6 +210,16 @@ def _processes() -> Iterator[_Process]:
             continue
         if state not in "ZX" and command:
             yield _Process(int(folder.name), int(parent), command.strip(), environ)
+
+
+def _stat(folder: Path) -> list[str]:
+    """Return what `/proc/PID/stat` says behind the name of the program; see proc(5)."""
+    return (folder / "stat").read_text(errors="replace").rpartition(")")[2].split()
+
+
+def _began(folder: Path) -> int:
+    """Return when a process began, in clock ticks since the machine did."""
+    return int(_stat(folder)[19])
 
 
 def finish(process: "subprocess.Popen[str]", said: str = "", timeout: float = WAIT) -> Ran:

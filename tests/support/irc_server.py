@@ -11,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from support.patience import seconds
+from support.ports import HeldPort
 
 NGIRCD = """
 [Global]
@@ -79,13 +80,6 @@ history:
 """
 
 
-def free_port() -> int:
-    """Return a port of the loopback interface that nothing listens on."""
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])
-
-
 def program(name: str) -> str:
     """Return the path of a server's program, empty where it is not installed.
 
@@ -101,7 +95,8 @@ class IrcServer:
 
     def __init__(self, kind: str, folder: Path, password: str = "", fakelag: bool = False) -> None:
         self.kind = kind
-        self.port = free_port()
+        self._held = HeldPort()
+        self.port = self._held.number
         self.address = f"127.0.0.1:{self.port}"
         self.folder = folder
         self._process: subprocess.Popen[bytes] | None = None
@@ -156,6 +151,11 @@ class IrcServer:
             self._process.send_signal(signal.SIGKILL)
             self._process.wait()
             self._process = None
+
+    def close(self) -> None:
+        """End the process, and give its port back. Idempotent."""
+        self.kill()
+        self._held.close()
 
 
 class RawClient:

@@ -8,7 +8,6 @@ import hmac
 import itertools
 import json
 import os
-import socket
 import subprocess
 import time
 import urllib.error
@@ -18,6 +17,7 @@ from typing import Any
 from urllib.parse import quote
 
 from support.patience import seconds
+from support.ports import HeldPort
 
 ROOT = Path(__file__).resolve().parents[2]
 NAME = "chat.test"
@@ -47,9 +47,8 @@ class MatrixServer:
 
     def __init__(self, folder: Path, *, is_limited: bool = False) -> None:
         self.folder = folder
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port: int = free.getsockname()[1]
+        self._held = HeldPort()
+        self.port = self._held.number
         self.address = f"http://127.0.0.1:{self.port}"
         (folder / "homeserver.yaml").write_text(json.dumps(self._settings(is_limited)))
         (folder / "log.yaml").write_text(json.dumps(_LOG))
@@ -124,6 +123,11 @@ class MatrixServer:
             self._process.kill()
             self._process.wait()
             self._process = None
+
+    def close(self) -> None:
+        """End the server, and give its port back. Idempotent."""
+        self.kill()
+        self._held.close()
 
     def person(self, name: str, *, shown: str = "") -> "Person":
         """Register somebody; the name gets a number, so that each is new."""

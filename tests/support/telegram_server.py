@@ -31,6 +31,7 @@ from typing import Any, Self
 from urllib.parse import parse_qsl, urlsplit
 
 from support.patience import seconds
+from support.ports import HeldPort
 
 Object = dict[str, Any]
 
@@ -790,9 +791,8 @@ class TelegramServer:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = int(free.getsockname()[1])
+        self._held = HeldPort()
+        self.port = self._held.number
         self.process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -805,7 +805,7 @@ class TelegramServer:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.kill()
+        self.close()
 
     def start(self) -> None:
         """Start it, with the state that it had, and wait until it answers."""
@@ -830,6 +830,11 @@ class TelegramServer:
             if self.process.stdout:
                 self.process.stdout.close()
             self.process = None
+
+    def close(self) -> None:
+        """End it, and give its port back. Idempotent."""
+        self.kill()
+        self._held.close()
 
     def act(self, action: str, **given: Any) -> Any:
         """Do what a person does, or read what is there; see the methods of `_Service`."""

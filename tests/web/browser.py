@@ -8,8 +8,8 @@ for is a condition in the page.
 import base64
 import http.client
 import json
+import re
 import shutil
-import socket
 import subprocess
 import time
 from pathlib import Path
@@ -32,29 +32,22 @@ MISSING = [
 ]
 ENTER = "\ue007"
 _ELEMENT = "element-6066-11e4-a52e-4f735466cecf"
+_LISTENS = re.compile(rb"started successfully on port (\d+)")  # what chromedriver prints
 
 
 class Driver:
     """A running chromedriver, which starts browsers."""
 
     def __init__(self) -> None:
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = int(free.getsockname()[1])
         program = shutil.which("chromedriver") or "chromedriver"
         self._program = subprocess.Popen(
-            [program, f"--port={self.port}", "--silent"],
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
+            [program, "--port=0"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
         )
-        deadline = time.monotonic() + seconds(WAIT)
-        while True:
-            try:
-                self.call("GET", "/status")
-                return
-            except ConnectionRefusedError:
-                assert time.monotonic() < deadline, "chromedriver does not answer"
-                time.sleep(0.05)
+        assert self._program.stdout is not None
+        listens = (_LISTENS.search(line) for line in self._program.stdout)
+        found = next(filter(None, listens), None)
+        assert found, "chromedriver has ended"
+        self.port = int(found[1])
 
     def call(self, method: str, path: str, body: Any = None) -> Any:
         """Send a command and return its value. Raises `AssertionError` if it fails."""
@@ -72,6 +65,8 @@ class Driver:
         """End it, and every browser with it."""
         self._program.terminate()
         self._program.wait()
+        if self._program.stdout is not None:
+            self._program.stdout.close()
 
 
 class Browser:

@@ -9,11 +9,12 @@ from itertools import count
 import pytest
 from blackbox.conftest import echoed, gate, place, serve, start
 from support.driver import Place
+from support.ports import HeldPort
 from support.served import Served
 
 from .browser import MISSING, Browser, Driver
 
-__all__ = ["Open", "Start", "echoed", "gate", "place", "serve", "served", "start"]
+__all__ = ["Open", "Start", "echoed", "gate", "place", "port", "serve", "served", "start"]
 
 Start = Callable[..., Served]
 Open = Callable[..., Browser]
@@ -38,6 +39,13 @@ def served(place: Place) -> Generator[Start]:
             return one
 
         yield start
+
+
+@pytest.fixture
+def port() -> Generator[str]:
+    """A port that a program which serves, and the next one after a power cut, listen on."""
+    with HeldPort() as held:
+        yield str(held.number)
 
 
 @pytest.fixture(scope="session")

@@ -29,11 +29,12 @@ def script(place: Place, words: int) -> None:
     Path(place.home / "config.toml").write_text("\n".join(lines), "utf-8")
 
 
-def test_a_power_cut_loses_nothing_and_tells_nothing_twice(place: Place, served: Start) -> None:
+def test_a_power_cut_loses_nothing_and_tells_nothing_twice(
+    place: Place, served: Start, port: str
+) -> None:
     """Every message that was acknowledged is there once; every stream has each numbered event once."""
     script(place, 60)
-    web = served()
-    port = web.address.rpartition(":")[2]
+    web = served("--port", port)
     sessions = [web.begin() for _ in range(SESSIONS)]
     followers = [Follower(web.address, web.token, one) for one in sessions for _ in range(2)]
     sent: dict[str, list[str]] = {one: [] for one in sessions}

@@ -302,7 +302,7 @@ def test_a_revoked_device_is_shut_out(place: Place, serve, served: Start, browse
 
 
 @pytest.mark.nightly
-def test_a_power_cut(serve, served: Start, browser: Open, gate: Gate) -> None:
+def test_a_power_cut(serve, served: Start, browser: Open, gate: Gate, port: str) -> None:
     """The page finds the new program; nothing is doubled or lost, and what was typed arrives."""
     serve(
         Text("An answer of old.", match="old one", times=0),
@@ -310,8 +310,7 @@ def test_a_power_cut(serve, served: Start, browser: Open, gate: Gate) -> None:
         Text("An answer of new.", times=0, match="new one"),
         Text("Done."),
     )
-    web = served()
-    port = web.address.rpartition(":")[2]
+    web = served("--port", port)
     one = browser(web)
     session = web.begin()
     open_session(one, web, session)
