@@ -200,6 +200,7 @@ def test_a_project_that_is_not_trusted_brings_no_server(place: Place, serve: Any
 # Calls --------------------------------------------------------------------------------------------
 
 
+@pytest.mark.nightly
 def test_progress_and_a_subagent(place: Place, gate: Gate) -> None:
     """Reports of progress are lines of output; a subagent has servers of its own, which end with it."""
 

@@ -282,6 +282,7 @@ def test_metrics_add_up(place: Place, serve, collector) -> None:
     assert kinds == {"chat", "execute_tool", "invoke_agent"}
 
 
+@pytest.mark.nightly
 def test_a_collector_that_is_gone_costs_one_notice(place: Place, serve, closed: HeldPort) -> None:
     """Nobody waits for it, and nothing else is printed, nor by a chat of one message."""
     serve(Text("Done."), rest=f'[telemetry]\nendpoint = "http://127.0.0.1:{closed.number}"\n')

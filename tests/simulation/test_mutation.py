@@ -43,6 +43,7 @@ def test_each_way_to_change_code_is_found() -> None:
     ]
 
 
+@pytest.mark.nightly
 def test_every_mutant_is_one_change_that_can_be_compiled() -> None:
     """Each file has some; no two are the same, and each entry of the list of equivalents fits one."""
     mutants = list(catalogue())

@@ -50,6 +50,7 @@ def shrunk_with(fault: Fault, scenario: Callable[[Any], Any], first: int) -> Shr
     return shrunk
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", SMALL)
 def test_a_planted_fault_is_shrunk_to_few_choices(name: str) -> None:
     """Few choices are left, and the run that they make breaks the same promise, again and again."""

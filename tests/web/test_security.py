@@ -329,6 +329,7 @@ def test_a_request_that_does_not_end_is_cut(serve, served: Start) -> None:
     assert web.ask("GET", "sessions").status == 200
 
 
+@pytest.mark.nightly
 def test_many_connections_of_strangers_keep_nobody_out(serve, served: Start) -> None:
     """The next request is answered; what the server holds for the others stays bounded."""
     serve(Text("Hello."))
@@ -405,6 +406,7 @@ def test_one_who_does_not_read_costs_nobody_else(place: Place, serve, served: St
         assert web.ask("GET", "sessions").status == 200
 
 
+@pytest.mark.nightly
 def test_a_revoked_device_is_cut_in_the_middle_of_a_stream(
     place: Place, serve, served: Start
 ) -> None:
