@@ -165,6 +165,7 @@ def test_rules_name_a_tool_of_a_server(place: Place, serve: Any, rule: str, outc
     assert [one["status"] for one in ended] == [outcome]
 
 
+@pytest.mark.nightly
 def test_the_selection_of_agent_and_server(place: Place, serve: Any) -> None:
     """`tools` of the server and of the agent select among what it offers; no pattern, no server."""
     server = serve(Text("Hello."), rest=notes(more='tools = ["look_*", "count", "learn"]'))

@@ -176,6 +176,7 @@ def test_a_node_that_was_just_stopped_still_ends_in_order(place: Place, serve, n
         assert running.ended() == 0
 
 
+@pytest.mark.nightly
 def test_a_session_runs_only_where_its_files_are(place: Place, serve, node: Start) -> None:
     """Elsewhere it is read, and not resumed; a message waits until a node of its place runs."""
     serve(Text("Done.", times=0), rest=settings())

@@ -97,6 +97,7 @@ def test_a_table_that_cancels_by_talk_is_found(command: Any) -> None:
     assert command("simulate", "never-cancel", "--seed", "30", "--seeds", "10").code == 0
 
 
+@pytest.mark.nightly
 def test_a_broken_run_is_shrunk_and_played_again(command: Any) -> None:
     """The first run that broke a promise is shrunk; one line plays it again, message by message."""
     done = command("simulate", "cancel-on-message", "--seed", "30", "--seeds", "10")

@@ -71,6 +71,7 @@ def test_an_editors_servers_are_used_and_asked_about(place: Place, serve: Serve,
     assert not wait_gone(pids(place, str(NOTES)), 0.0)
 
 
+@pytest.mark.nightly
 def test_what_cannot_be_used_is_a_notice(place: Place, serve: Serve) -> None:
     """A taken name, a transport that is not known and a broken server leave the others usable."""
     rest = f'[mcp.mine]\ncommand = ["{sys.executable}", "{NOTES}"]\n'

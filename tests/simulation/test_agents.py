@@ -83,6 +83,7 @@ def test_a_tool_that_must_not_be_repeated_is_found() -> None:
     assert any("Book a seat." in line for line in broken.messages)
 
 
+@pytest.mark.nightly
 def test_a_tool_that_may_be_repeated_keeps_its_promise() -> None:
     """The same runs with a careful tool break nothing."""
     theatre = Theatre(is_careful=True)

@@ -4,11 +4,13 @@ A `Place` is one home folder and one project folder; a `Chat` is one `steersman 
 Nothing here sleeps: what is waited for is an event, a pipe or the end of a process.
 """
 
+import inspect
 import itertools
 import json
 import os
 import select
 import signal
+import struct
 import subprocess
 import sys
 import threading
@@ -19,6 +21,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 from support.event_kinds import NOT_JSON, check_events
+from support.fork_server import SETTINGS, fork_server, interpreter_settings
 from support.patience import seconds
 
 from steersman.gateway.commands.registry import NAMES
@@ -66,11 +69,55 @@ sys.exit(main())
 
 
 class Process(subprocess.Popen[Any]):
-    """A program whose end is waited for.
+    """A program whose end is waited for; the installed command is forked from a server where it can be.
 
     With a bound, `subprocess` looks for the end again and again, with pauses of up to 50 ms. Here the
     kernel reports it.
     """
+
+    _status = -1
+    """The pipe from which the exit status of a forked process is read."""
+
+    def _execute_child(self, *given: Any) -> None:
+        start = super()._execute_child  # type: ignore[misc]
+        call = inspect.signature(start).bind(*given).arguments
+        if not _can_be_forked(call):
+            start(*given)
+            return
+        handles = (call["p2cread"], call["c2pwrite"], call["errwrite"])
+        files = [own if file == -1 else file for own, file in enumerate(handles)]
+        program, *arguments = map(os.fspath, call["args"])
+        forked = fork_server(program).fork(arguments, os.fspath(call["cwd"]), call["env"], files)
+        if forked is None:
+            start(*given)
+            return
+        self.pid, self._status = forked
+        self._child_created = True
+        self._close_pipe_fds(  # type: ignore[attr-defined]
+            *(call[name] for name in ("p2cread", "p2cwrite", "c2pread", "c2pwrite")),
+            *(call[name] for name in ("errread", "errwrite")),
+        )
+
+    def _internal_poll(self, *given: Any, **named: Any) -> int | None:
+        if self._status == -1:
+            return super()._internal_poll(*given, **named)  # type: ignore[misc,no-any-return]
+        with self._waitpid_lock:  # type: ignore[attr-defined]
+            if self.returncode is None and select.select([self._status], [], [], 0)[0]:
+                self._read_status()
+        return self.returncode
+
+    def _wait(self, timeout: float | None) -> int:
+        if self._status == -1:
+            return super()._wait(timeout)  # type: ignore[misc,no-any-return]
+        with self._waitpid_lock:  # type: ignore[attr-defined]
+            if self.returncode is None:
+                self._read_status()
+        return self.returncode
+
+    def _read_status(self) -> None:
+        (status,) = struct.unpack("i", os.read(self._status, 4))
+        os.close(self._status)
+        self.returncode = os.waitstatus_to_exitcode(status)
 
     def wait(self, timeout: float | None = None) -> int:
         """Wait for the end, at most so many seconds; return the exit code."""
@@ -79,6 +126,23 @@ class Process(subprocess.Popen[Any]):
                 raise subprocess.TimeoutExpired(self.args, timeout)
             timeout = None
         return super().wait(timeout)
+
+
+def _can_be_forked(call: dict[str, Any]) -> bool:
+    """Say whether a program is the installed command, given nothing but what a fork takes over."""
+    usual = (
+        call["executable"] is None
+        and call["preexec_fn"] is None
+        and not call["pass_fds"]
+        and not call["shell"]
+        and not call["start_new_session"]
+        and call["process_group"] == -1
+    )
+    if sys.platform != "linux" or not usual or call["env"] is None or call["cwd"] is None:
+        return False
+    if not _SCRIPT.exists() or os.fspath(call["args"][0]) != str(_SCRIPT):
+        return False
+    return interpreter_settings(call["env"]) == SETTINGS
 
 
 class Place:
@@ -94,6 +158,7 @@ class Place:
         self.folder.mkdir()
         self._mark = f"HOME={root}".encode()
         self.chats: list[Chat] = []
+        self.programs: list[Process] = []
         kept = ("PATH", "PYTHONPATH", "LANG", "LC_ALL", "TMPDIR")
         self.environ = {name: os.environ[name] for name in kept if name in os.environ}
         self.environ |= {
@@ -133,9 +198,11 @@ model = "main"
         """Start any command with pipes; who asks for it waits for its end."""
         pipe = subprocess.PIPE
         given = {"stdin": pipe, "stdout": pipe, "stderr": pipe} | options
-        return Process(
+        program = Process(
             (*self.command, *arguments), cwd=self.folder, env=self.environ, text=True, **given
         )
+        self.programs.append(program)
+        return program
 
     def run(self, *arguments: str, said: str = "", **options: Any) -> Ran:
         """Run any command to its end with `said` as its input."""
@@ -151,10 +218,10 @@ model = "main"
     def processes(self) -> dict[int, str]:
         """Return the command lines of the live processes that were started here, by pid.
 
-        Those are the ones with this place in their environment, and whatever descends from a chat. The
-        process id of a chat that has ended may be that of a foreign process by now.
+        Those are the ones with this place in their environment, and whatever descends from a program.
+        The process id of one that has ended may be that of a foreign process by now.
         """
-        ours = {chat.process.pid for chat in self.chats if chat.process.returncode is None}
+        ours = {program.pid for program in self.programs if program.returncode is None}
         found: dict[int, str] = {}
         rows = sorted(_processes(), key=lambda row: row.pid)
         while fresh := [row for row in rows if self._is_ours(row, ours) and row.pid not in found]:
@@ -277,6 +344,7 @@ class Chat:
         self.events: list[Event] = []
         self.times: list[float] = []
         self._mark = 0
+        self._results: list[Event] = []
         self._change = threading.Condition()
         self._is_over = False
         self._complaints: list[str] = []
@@ -289,6 +357,7 @@ class Chat:
             stderr=subprocess.PIPE,
             preexec_fn=preexec_fn,
         )
+        place.programs.append(self.process)
         self._threads = [
             threading.Thread(target=work, daemon=True) for work in (self._read, self._overhear)
         ]
@@ -329,20 +398,24 @@ class Chat:
         return self._next(lambda event: _fits(event, kind, fields), f"`{kind}` {fields}", timeout)
 
     def _next(self, is_wanted: Callable[[Event], bool], what: str, timeout: float = WAIT) -> Event:
-        """Wait for the next event that is wanted, from the mark on, and move the mark behind it."""
+        """Wait for the next event that is wanted, from the mark on, and move the mark behind it.
+
+        A result that `ask` returned is passed over.
+        """
         with self._change:
             position = self._mark
 
             def came() -> bool:
                 nonlocal position
                 while position < len(self.events):
-                    if is_wanted(self.events[position]):
+                    event = self.events[position]
+                    if is_wanted(event) and not any(event is one for one in self._results):
                         return True
                     position += 1
                 return self._is_over
 
             self._change.wait_for(came, seconds(timeout))
-            if position >= len(self.events) or not is_wanted(self.events[position]):
+            if position >= len(self.events):
                 raise AssertionError(f"no {what} came.\n{self.story()}")
             self._mark = position + 1
             return self.events[position]
@@ -398,27 +471,39 @@ class Chat:
         with self._change:
             del self.events[: self._mark], self.times[: self._mark]
             self._mark = 0
+            self._results = [one for one in self._results if one in self.events]
 
     def ask(self, command: str) -> Event:
         """Send a slash command and return its result.
+
+        What the command causes may come before its result or behind it: the mark stays before both.
 
         Raises `ValueError` for a text that has no result: one that is no command, or is a message. Of a
         command that is not built in, which may be one of a package, the session says what it is.
         """
         if names := _result_names(command):
             self.send(command)
-            return self._next(
-                lambda event: event["type"] == "result" and event["name"] in names,
-                f"`result` of `{command}`",
+            return self._result(
+                lambda event: event["type"] == "result" and event["name"] in names, command
             )
         key = f"ask {next(_KEYS)}"
         self.send({"text": command, "client_id": key})
-        receipt = self._next(
-            lambda event: is_receipt(cast(Any, event), key), f"receipt of `{command}`"
-        )
+        receipt = self._result(lambda event: is_receipt(cast(Any, event), key), command)
         if receipt["type"] != "result":
             raise ValueError(f"`{command}` is no command here: {receipt}")
         return receipt
+
+    def _result(self, is_wanted: Callable[[Event], bool], command: str) -> Event:
+        """Wait for a result, and move the mark behind the acceptance of its command."""
+        with self._change:
+            before = self._mark
+            result = self._next(is_wanted, f"result of `{command}`")
+            self._results.append(result)
+            for position in range(before, self._mark):
+                event = self.events[position]
+                if (event.get("as"), event.get("id")) == ("command", result.get("id")):
+                    self._mark = position + 1
+            return result
 
     def answer(self, question: Event | str, choice: str, reason: str = "") -> None:
         """Answer a question, or the one with this id.
