@@ -7,8 +7,8 @@ unexport PYTHONDONTWRITEBYTECODE # tests start many processes, and pytest rewrit
 ROOMS = actors cli gateway journal machines ports simulator workflows
 PYTHON_FILES = $(ROOMS) docs/generate.py __init__.py __main__.py testing.py $(wildcard examples/*.py)
 
-PYTEST = .venv/bin/python -m pytest -n auto --maxprocesses 4 --dist worksteal \
-    --progress --override-ini console_output_style=classic
+PYTEST = .venv/bin/python -m pytest -n $$((2 * $$(getconf _NPROCESSORS_ONLN))) --maxprocesses 8 \
+    --dist worksteal --progress --override-ini console_output_style=classic
 
 .PHONY: help chat test test-all check check-fast format bench bench-peers prove soak docs recordings
 
@@ -31,14 +31,14 @@ chat:
 	@.venv/bin/steersman models fetch smollm2 --if-needed </dev/null >&2 || true
 	@exec env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS .venv/bin/steersman chat $(ARGS)
 
-# Most of a test is waiting for a program to start, so several run at a time.
+# Half of a test is waiting, so twice as many run at a time as there are cores.
 test:
 	@.ci/venv dev </dev/null
-	@$(PYTEST) -m 'not nightly' $(ARGS)
+	@$(PYTEST) -m 'not nightly' $(ARGS:--durations=--durations=40)
 
 test-all:
 	@.ci/venv dev </dev/null
-	@$(PYTEST) $(ARGS)
+	@$(PYTEST) $(ARGS:--durations=--durations=40)
 
 # mypy names the package after its folder, so it looks at it through a link that has the right name.
 check: check-fast

@@ -5,7 +5,6 @@ the time that a run says it takes, and the house test of what `make test` covers
 the property `programs` started so many, and `kills` is how many it ended by SIGKILL before its teardown.
 """
 
-import os
 import sys
 import tomllib
 from collections.abc import Generator, Iterable, Mapping
@@ -101,6 +100,11 @@ class Programs:
         elif event in kill and arguments[1] == 9:
             self.killed += 1
 
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_protocol(self) -> None:
+        """Count from zero: what was started while tests were collected belongs to none."""
+        self.started = self.killed = 0
+
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(
         self, item: pytest.Item, call: pytest.CallInfo[None]
@@ -133,8 +137,12 @@ class Keeper:
         )
 
     def pytest_sessionfinish(self) -> None:
-        """Write the file."""
-        FILE.write_text(_HEAD + "".join(_lines(self.found)), encoding="utf-8")
+        """Write the file, with what earlier runs measured of what this one did not run."""
+        modules = read()
+        for module, parts in self.found.items():
+            modules[module] = modules.get(module, {}) | parts
+        kept = {name: modules[name] for name in modules if (FILE.parent / name).exists()}
+        FILE.write_text(_HEAD + "".join(_lines(kept)), encoding="utf-8")
 
 
 def _lines(found: Durations) -> Iterable[str]:
@@ -148,7 +156,7 @@ def _lines(found: Durations) -> Iterable[str]:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add `--keep-durations`."""
-    text = "write what each module takes to tests/durations.toml; for a run of everything"
+    text = "write what the modules of this run take to tests/durations.toml"
     parser.addoption("--keep-durations", action="store_true", help=text)
 
 
@@ -157,5 +165,5 @@ def pytest_configure(config: pytest.Config) -> None:
     programs = Programs()
     sys.addaudithook(programs.note)
     config.pluginmanager.register(programs)
-    if config.getoption("keep_durations") and "PYTEST_XDIST_WORKER" not in os.environ:
+    if config.getoption("keep_durations") and not hasattr(config, "workerinput"):
         config.pluginmanager.register(Keeper())

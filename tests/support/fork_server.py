@@ -99,6 +99,7 @@ class ForkServer:
         finally:
             os.close(theirs)
         (pid,) = _STATUS.unpack(self._socket.recv(_STATUS.size))
+        sys.audit("subprocess.Popen", *arguments[:1], folder)  # as for any other program
         return pid, status
 
     def close(self) -> None:

@@ -6,7 +6,6 @@ failures and counts are printed, and the tests in progress are listed. With pyte
 names the test of each worker.
 """
 
-import os
 import signal
 import threading
 import time
@@ -35,8 +34,7 @@ class Progress:
     def __init__(self, config: pytest.Config, expected: Mapping[str, Part]) -> None:
         self.config = config
         self.expected = expected
-        is_worker = "PYTEST_XDIST_WORKER" in os.environ
-        self.is_shown = config.getoption("progress") and not is_worker
+        self.is_shown = config.getoption("progress") and not hasattr(config, "workerinput")
         self.began: dict[str, float] = {}
         self.collected: list[str] = []
         self.ended = 0
