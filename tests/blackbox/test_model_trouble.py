@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from support.driver import Place
-from support.model_server import Behaviour, Cut, Raw, Stall, Status, Text
+from support.model_server import Behaviour, Cut, Endless, Raw, Stall, Status, Text
 
 PROVIDERS = ("openai", "anthropic")
 OVERLOADED = {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}
@@ -99,4 +99,16 @@ def test_thoughts_pass_and_are_not_sent_again(place: Place, serve, provider: str
     chat.send("two")
     chat.wait("turn_ended", status="completed")
     assert "well." not in json.dumps(server.requests[1].body)
+    assert chat.close() == 0
+
+
+def test_an_answer_without_an_end_fails_its_turn(place: Place, serve) -> None:
+    """The connection is closed at a limit, the reason names it, and the next message is answered."""
+    serve(Endless("x" * 65_536, start="data: "), Text("Still here."))
+    chat = place.chat()
+    chat.send("work")
+    ended = chat.wait("turn_ended")
+    assert (ended["status"], "a line" in ended["reason"]) == ("failed", True), ended
+    chat.send("and now?")
+    assert chat.wait("turn_ended")["status"] == "completed"
     assert chat.close() == 0

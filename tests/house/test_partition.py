@@ -43,7 +43,7 @@ MACHINE_TESTS = {
 INTERFACE_TESTS = {
     "chat": "screen/test_keys.py",
     "chat --json": "blackbox/test_turn.py",
-    "chat --plain": "cli/test_plain.py",
+    "chat --plain": "blackbox/test_input.py",
     "attach": "blackbox/test_attach.py",
     "send": "blackbox/test_data_elsewhere.py",
     "run": "blackbox/test_run.py",
