@@ -56,7 +56,6 @@ def left(place: Place) -> str:
     return chat.session
 
 
-@pytest.mark.nightly
 @pytest.mark.checks_data("node list", "node evict")
 def test_a_message_has_a_session_run_on_a_node(place: Place, serve, node: Start) -> None:
     """A node takes the session, runs the message, is listed, evicts, and ends in order."""

@@ -84,7 +84,6 @@ def give_tools(place: Place, *names: str) -> None:
 # The example --------------------------------------------------------------------------------------
 
 
-@pytest.mark.nightly
 @pytest.mark.checks_data("plugins list")
 def test_the_example_is_listed_with_its_package(weather: Place) -> None:
     """Each entry point has its kind, package and version; without packages there is nothing."""

@@ -132,7 +132,6 @@ def ran(place: Place) -> int:
     return len(file.read_text().split()) if file.exists() else 0
 
 
-@pytest.mark.nightly
 @pytest.mark.checks_data("schedule list")
 def test_a_workflow_runs_at_its_time_and_a_message_is_said(place: Place, home: Home, serve) -> None:
     """Both happen when their time comes, once, and the list says what came of it."""
