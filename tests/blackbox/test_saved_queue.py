@@ -77,7 +77,8 @@ def test_a_crash_is_announced(place: Place, serve, gate: Gate, is_utf8: bool) ->
     ):
         ran = place.run("chat", "--plain", "--continue")
         assert ran.returncode == 0
-        assert ran.stderr.splitlines()[:7] == [f"{sign}{first}", *rest]
+        found = [line for line in ran.stderr.splitlines() if not line.startswith("model main ")]
+        assert found[:7] == [f"{sign}{first}", *rest]  # which model is used is said meanwhile
     assert len(server.requests) == 1
 
 

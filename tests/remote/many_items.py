@@ -127,10 +127,12 @@ class ManyItems:
         reverted = self._bench.place.start("sessions", "revert", "last")
         _, errors = reverted.communicate()
         self.figures["seconds of the revert"] = round(time.monotonic() - began, 1)
-        if reverted.returncode or (self._bench.place.folder / "out").exists():
-            self.wrong.append(f"the revert left files: {errors}")
-        left = [*self._bench.place.processes().values(), *map(str, slots(self._cluster))]
-        self.wrong += [f"a process is left: {process}" for process in left]
+        out = self._bench.place.folder / "out"
+        if reverted.returncode or out.exists():
+            left = [str(path.relative_to(out)) for path in (out, *out.rglob("*"))][:10]
+            self.wrong.append(f"the revert left {left}: {errors}")
+        alive = [*self._bench.place.processes().values(), *map(str, slots(self._cluster))]
+        self.wrong += [f"a process is left: {process}" for process in alive]
 
     # What is known ------------------------------------------------------------------------------------
 
