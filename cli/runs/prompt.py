@@ -154,8 +154,10 @@ def _await(watch: RunWatch, prompt_exit: PromptExit) -> None:
     """End the prompt when the run has ended."""
     conversation = watch.conversation
     assert conversation is not None
-    watch.wait(conversation)
-    prompt_exit.shut()
+    try:
+        watch.wait(conversation)
+    finally:
+        prompt_exit.shut()
 
 
 def _read(
