@@ -152,6 +152,7 @@ class RunKeys:
         self._is_stopping = False
         self.bindings = KeyBindings()
         self.bindings.add("c-c")(self._control_c)
+        self.bindings.add("<sigint>")(self._control_c)  # Ctrl-C while a line is printed above
         self.bindings.add("c-d")(self._control_c)
         self.bindings.add("escape", eager=False)(self._escape)
         self.bindings.add("escape", "enter")(self._steer)
