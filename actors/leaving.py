@@ -42,8 +42,7 @@ def _end(
     session = live.id
     if live.kind is OfflineSession:
         runtime.inspect(session, is_last=True)
-        runtime.settle()
-        runtime.inspect(session)  # behind the news of what is durable, so that it is all published
+        runtime.publish_all(session)
         runtime.run(let_go(runtime, live))
         return
     is_over = runtime.inspect(session).get("state", "idle") in states

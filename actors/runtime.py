@@ -421,6 +421,17 @@ class Runtime:
         self.run(asyncio.sleep(0))  # whatever the loop is at, it hands on first
         self.writer.flush()
 
+    def publish_all(self, session: str) -> None:
+        """Block until every event of what a session decided so far has been published.
+
+        The record is ahead of the events, which wait for the commit: the record of a session can be quiet
+        before the end of its work is published. Not for the loop's own thread. Raises `UnknownSession`.
+        """
+        self.settle()
+        self.run(asyncio.sleep(0))  # the loop has handed on what is durable
+        self.inspect(session)  # the session has taken that in
+        self.run(asyncio.sleep(0))  # and the loop has published it
+
     def leave_all(self) -> None:
         """Suspend every session; children go with their parents."""
         for live in list(self.sessions.values()):

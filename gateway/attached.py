@@ -405,6 +405,9 @@ class AttachedRun(AttachedSession):
         """Whether the run is over and its owner has said what it changed, or the owner is gone."""
         return self._changes is not None or self._is_cut_off
 
+    def publish_all(self) -> None:
+        """Do nothing: what is known of the run is known from its events."""
+
     def changes(self) -> list[str]:
         """Name the files that the run has changed; none before it is quiet."""
         return self._changes or []

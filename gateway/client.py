@@ -355,6 +355,11 @@ class SessionClient:
         record = self.record()
         return record.is_quiet or self._runtime.is_broken(self.session)
 
+    def publish_all(self) -> None:
+        """Block until every event of what the session decided so far has been published."""
+        with suppress(UnknownSession):  # another thread has left it
+            self._runtime.publish_all(self.session)
+
     @property
     def is_open(self) -> bool:
         """Whether the session still lives here: another terminal may have finalized it."""

@@ -100,6 +100,10 @@ class RunSession(ChatSession, Protocol):
         """Stop the run without waiting for the reply; safe in a signal's handler."""
         ...
 
+    def publish_all(self) -> None:
+        """Block until the events that led to the present state have been published."""
+        ...
+
     def changes(self) -> list[str]:
         """Name the files that the run has changed; of use when it is quiet."""
         ...

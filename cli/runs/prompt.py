@@ -5,16 +5,20 @@ Messages go to the run's agents by the routing table; Esc and Ctrl-C stop the ru
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
 import sys
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
-from contextlib import redirect_stderr, redirect_stdout
+from contextlib import redirect_stderr, redirect_stdout, suppress
+from functools import partial
 from typing import Any
 
 from prompt_toolkit import PromptSession
+from prompt_toolkit.application import run_in_terminal
 from prompt_toolkit.formatted_text import FormattedText
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.patch_stdout import StdoutProxy
@@ -58,6 +62,39 @@ BETWEEN_WRITES = 0.03
 """Seconds for which lines are collected, so that a burst causes one redraw."""
 
 
+class LinesAbove(StdoutProxy):
+    """Prints lines above the prompt, and loses none of them when the prompt ends.
+
+    `StdoutProxy` hands lines to the event loop of the prompt, which may end before it prints them. Here
+    they stay in a queue until they are printed, at the latest when this is closed.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: deque[str] = deque()
+        self._printing = threading.Lock()
+        super().__init__(sleep_between_writes=BETWEEN_WRITES, raw=True)
+
+    def _write_and_flush(self, loop: asyncio.AbstractEventLoop | None, text: str) -> None:
+        self._waiting.append(text)
+        if loop is None:
+            self._print()
+            return
+        with suppress(RuntimeError):  # the loop has been closed meanwhile
+            loop.call_soon_threadsafe(partial(run_in_terminal, self._print))
+
+    def _print(self) -> None:
+        with self._printing:
+            while self._waiting:
+                self._output.enable_autowrap()
+                self._output.write_raw(self._waiting.popleft())
+            self._output.flush()
+
+    def close(self) -> None:
+        """Print what is left."""
+        super().close()
+        self._print()
+
+
 def run_at_prompt(host: ChatHost, open_it: Callable[[], RunSession], options: RunOptions) -> int:
     """Run to the end, or until the person stops it, or leaves one that goes on elsewhere."""
     began = time.monotonic()
@@ -67,7 +104,7 @@ def run_at_prompt(host: ChatHost, open_it: Callable[[], RunSession], options: Ru
     host.event_bus.subscribe(watch.hear)
     host.event_bus.subscribe(screen.hear)
     watch.on_stop = lambda: _write("Stopping; Ctrl-C again ends it at once.\n")
-    proxy: Any = StdoutProxy(sleep_between_writes=BETWEEN_WRITES, raw=True)
+    proxy: Any = LinesAbove()
     with proxy, redirect_stdout(proxy), redirect_stderr(proxy):
         conversation = open_it()
         watch.conversation = conversation
@@ -115,6 +152,7 @@ class RunKeys:
         self._is_stopping = False
         self.bindings = KeyBindings()
         self.bindings.add("c-c")(self._control_c)
+        self.bindings.add("<sigint>")(self._control_c)  # Ctrl-C while a line is printed above
         self.bindings.add("c-d")(self._control_c)
         self.bindings.add("escape", eager=False)(self._escape)
         self.bindings.add("escape", "enter")(self._steer)
@@ -154,8 +192,10 @@ def _await(watch: RunWatch, prompt_exit: PromptExit) -> None:
     """End the prompt when the run has ended."""
     conversation = watch.conversation
     assert conversation is not None
-    watch.wait(conversation)
-    prompt_exit.shut()
+    try:
+        watch.wait(conversation)
+    finally:
+        prompt_exit.shut()
 
 
 def _read(

@@ -38,8 +38,9 @@ class RunWatch:
             self.idle_waiter.pause = LONG
 
     def wait(self, conversation: RunSession) -> None:
-        """Block until the run has ended and none of its work is left."""
+        """Block until the run has ended, none of its work is left, and `ended` is known."""
         self.idle_waiter.wait(conversation)
+        conversation.publish_all()
 
     def stop(self) -> None:
         """Interrupt the run, as a first Ctrl-C does."""

@@ -6,8 +6,10 @@ import signal
 from typing import Any
 
 import pytest
+from blackbox.terminal import Terminal
 from support.driver import COMMAND, Chat, Gate, Place
 from support.model_server import Text
+from support.patience import seconds
 
 STOPPED = """
 [workflow]
@@ -136,6 +138,21 @@ def test_a_failed_run_continues_when_its_cause_is_repaired(place: Place) -> None
     assert "broken.toml '--var=cause=the cause'` starts a new run" in over.stderr
     assert place.run("sessions", "revert", "last").returncode == 0
     assert not (place.folder / "log").exists()  # all of it, over all its turns
+
+
+def test_a_signal_stops_a_run_as_the_key_does(place: Place, gate: Gate) -> None:
+    """A terminal sends one for Ctrl-C while a line is printed above the prompt."""
+    (place.folder / "halting.toml").write_text(STOPPED.format(command=gate.command))
+    terminal = Terminal(place, (*COMMAND, "run", "halting.toml"))
+    try:
+        gate.wait()
+        terminal.wait("Esc stops")
+        terminal.process.send_signal(signal.SIGINT)
+        terminal.wait("Stopping; Ctrl-C again ends it at once.")
+        terminal.wait("continues where it stopped.")
+        assert terminal.process.wait(seconds(30)) == 130
+    finally:
+        terminal.close()
 
 
 @pytest.mark.nightly
