@@ -148,18 +148,30 @@ class Browser:
 
     # What a person does -----------------------------------------------------------------------------
 
-    def _find(self, selector: str) -> str:
-        self.wait("document.querySelector(arguments[0])?.checkVisibility()", selector)
-        found = self.call("POST", "/element", {"using": "css selector", "value": selector})
-        return str(found[_ELEMENT])
+    def _use(self, selector: str, command: str, body: Any) -> None:
+        """Send a command to the first element that a selector finds, once it can be seen.
+
+        The page may draw it again between the two: then nothing was done, and it is found again.
+        """
+        deadline = time.monotonic() + seconds(WAIT)
+        while True:
+            self.wait("document.querySelector(arguments[0])?.checkVisibility()", selector)
+            try:
+                found = self.call("POST", "/element", {"using": "css selector", "value": selector})
+                self.call("POST", f"/element/{found[_ELEMENT]}/{command}", body)
+                return
+            except AssertionError as error:
+                is_gone = any(word in str(error) for word in ("stale element", "no such element"))
+                if not is_gone or time.monotonic() > deadline:
+                    raise
 
     def click(self, selector: str) -> None:
         """Click the first element that a selector finds, once it can be seen."""
-        self.call("POST", f"/element/{self._find(selector)}/click", {})
+        self._use(selector, "click", {})
 
     def type(self, selector: str, text: str) -> None:
         """Type into an element."""
-        self.call("POST", f"/element/{self._find(selector)}/value", {"text": text})
+        self._use(selector, "value", {"text": text})
 
     def press(self, *keys: str) -> None:
         """Press keys, one after another, wherever the focus is."""
