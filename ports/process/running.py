@@ -282,8 +282,11 @@ class RunningProcess:
         loss = await self._supervisor.loss()
         killed, survivors = await asyncio.to_thread(end_marked, self._mark)
         found = sorted({*loss.killed, *killed} - {*survivors})
-        reason = "its supervisor was killed" if self.pid else "its supervisor did not start"
-        self._finish("lost", None, tuple(found), survivors or loss.survivors, reason)
+        left = survivors or loss.survivors
+        # Killed early, it has not reported the process that it started.
+        has_started = self.pid or found or left
+        reason = "its supervisor was killed" if has_started else "its supervisor did not start"
+        self._finish("lost", None, tuple(found), left, reason)
 
     def _has_started(self) -> None:
         if not self.started.done():
