@@ -29,6 +29,14 @@ def chat(
 ) -> int:
     """Run a chat and return its exit code; `given` replaces the interface that the options name."""
     _require_sense(options)
+    try:
+        with leave_on_signals():
+            return _chat(options, environ, given)
+    except SignalExit as signal_exit:
+        return signal_exit.exit_code
+
+
+def _chat(options: ChatOptions, environ: Mapping[str, str], given: ChatInterface | None) -> int:
     folder = work_folder(options.folder)
     paths = Paths.of(environ)
     if options.resume == CHOOSE:
@@ -67,10 +75,7 @@ def chat(
     gc.freeze()
     gc.enable()
     try:
-        with leave_on_signals():
-            return (given or interface)(host, open_it, options)
-    except SignalExit as signal_exit:
-        return signal_exit.exit_code
+        return (given or interface)(host, open_it, options)
     finally:
         host.close()
 

@@ -10,7 +10,6 @@ import sys
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from types import FrameType
 
 from ..gateway.commands.own import kill
 from ..gateway.commands.talk import stop
@@ -22,7 +21,7 @@ from .following import StartedTurns
 from .plain import PlainInterface
 from .printer import Printer
 from .question import Questions, answered, asked
-from .signals import SignalExit, farewell
+from .signals import SignalExit, farewell, throwing
 from .stdin_lines import typed_lines
 
 AGAIN = 2.0
@@ -116,15 +115,14 @@ def _control_c(watch: _Watch) -> Generator[None]:
     """Make Ctrl-C stop a running turn; with no turn, or the second time, it leaves the chat."""
     last = -AGAIN
 
-    def on_signal(number: int, frame: FrameType | None) -> None:
+    def decide(number: int) -> BaseException:
         nonlocal last
         now = time.monotonic()
         is_again, last = now - last < AGAIN, now
-        raise (
-            _Stop if (watch.is_busy or watch.own_commands) and not is_again else SignalExit(number)
-        )
+        is_working = watch.is_busy or bool(watch.own_commands)
+        return _Stop() if is_working and not is_again else SignalExit(number)
 
-    before = signal.signal(signal.SIGINT, on_signal)
+    before = signal.signal(signal.SIGINT, throwing(decide))
     try:
         yield
     finally:

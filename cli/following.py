@@ -6,6 +6,7 @@ import threading
 
 from ..gateway.events.contract import Event, QueueEvent, QueueItem, has_left, is_aside, items_after
 from ..gateway.interface import ChatSession
+from .signals import waiting
 
 _ENDS_ANSWER = frozenset(
     {
@@ -154,5 +155,6 @@ class IdleWaiter:
     def wait(self, conversation: ChatSession) -> None:
         """Block until nothing runs and no queued message will start without a command."""
         while not conversation.is_quiet():
-            self._changed.wait(self.pause)
+            with waiting():
+                self._changed.wait(self.pause)
             self._changed.clear()

@@ -53,6 +53,8 @@ def _left(row: SessionRow) -> str:
 
 TWICE = 0.05
 """Seconds within which a second signal is a repetition: some senders signal a process and its group."""
+GRACE = 0.5
+"""Seconds after which a signal is raised wherever the main thread is: it may wait for another program."""
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 _ways: list[Callable[[SignalExit], bool]] = []
@@ -70,9 +72,76 @@ class SignalExit(SystemExit):
         self.exit_code = 128 + number
 
 
+class _Thrown:
+    """What signals raise in the main thread: where it waits, since elsewhere it may hold a lock.
+
+    An exception between the taking of a lock and the block that gives it back leaves the lock taken, and
+    closing in order needs it.
+    """
+
+    def __init__(self) -> None:
+        self.is_waiting = False
+        self._kept: BaseException | None = None
+        self._is_due = False
+
+    def handler(
+        self, decide: Callable[[int], BaseException | None]
+    ) -> Callable[[int, FrameType | None], None]:
+        """Return a signal's handler: what `decide` returns is raised in time."""
+
+        def on_signal(number: int, frame: FrameType | None) -> None:
+            if self._is_due:
+                self._is_due = False
+                self.raise_kept()
+            elif (exception := decide(number)) is not None:
+                self._kept = exception
+                if self.is_waiting:
+                    self.raise_kept()
+                timer = threading.Timer(GRACE, self._insist, (exception, number))
+                timer.daemon = True
+                timer.start()
+
+        return on_signal
+
+    def raise_kept(self) -> None:
+        """Raise what a signal left, if it left anything."""
+        if (kept := self.take()) is not None:
+            raise kept
+
+    def take(self) -> BaseException | None:
+        """Return what a signal left, for the caller to act on."""
+        kept, self._kept = self._kept, None
+        return kept
+
+    def _insist(self, exception: BaseException, number: int) -> None:
+        if self._kept is exception:
+            self._is_due = True
+            os.kill(os.getpid(), number)
+
+
+_thrown = _Thrown()
+throwing = _thrown.handler
+"""Returns a handler for `signal.signal`: what a function makes of a signal's number is raised where the
+main thread waits, or after `GRACE`."""
+
+
+@contextmanager
+def waiting() -> Generator[None]:
+    """Let signals be raised in this block, in which the main thread waits and holds no lock."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    _thrown.is_waiting = True
+    try:
+        _thrown.raise_kept()
+        yield
+    finally:
+        _thrown.is_waiting = False
+
+
 @contextmanager
 def leave_on_signals() -> Generator[None]:
-    """Raise `SignalExit` in the main thread at the first signal; a second Ctrl-C ends the process.
+    """Raise `SignalExit` in the main thread, where it waits, at the first signal.
 
     A closing terminal hangs up twice, and a service manager may repeat itself: only a person's
     second Ctrl-C ends the process at once. Tools die with it in any case: their supervisors
@@ -80,19 +149,18 @@ def leave_on_signals() -> Generator[None]:
     """
     count, began = 0, 0.0
 
-    def on_signal(number: int, frame: FrameType | None) -> None:
+    def decide(number: int) -> SignalExit | None:
         nonlocal count, began
         count, now = count + 1, time.monotonic()
         if count > 1 and now - began < TWICE:
-            return
+            return None
         began = now
         if count > 1:
             if number == signal.SIGINT:
                 os._exit(128 + number)
-            return
+            return None
         signal_exit = SignalExit(number)
-        if not (_ways and _ways[-1](signal_exit)):
-            raise signal_exit
+        return None if _ways and _ways[-1](signal_exit) else signal_exit
 
     def on_lost(lost: sys.UnraisableHookArgs) -> None:
         """Send the signal again: an exception raised in a finalizer does not propagate."""
@@ -106,26 +174,32 @@ def leave_on_signals() -> Generator[None]:
 
     unraisable, sys.unraisablehook = sys.unraisablehook, on_lost
     before = {
-        number: signal.signal(number, on_signal)
+        number: signal.signal(number, throwing(decide))
         for number in SIGNALS
         if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN  # nohup
     }
     try:
         yield
+        _thrown.raise_kept()
     finally:
         for number, former in before.items():
             signal.signal(number, signal.SIG_IGN if count else former)
         sys.unraisablehook = unraisable
+        _thrown.take()
 
 
 @contextmanager
 def leave_through(way: Callable[[SignalExit], bool]) -> Generator[None]:
-    """Hand a signal to `way` instead of raising it wherever the main thread is.
+    """Hand a signal to `way` instead of raising it in the main thread.
 
-    `way` runs in the signal's handler; if it returns False, the exception is raised.
+    `way` runs in the signal's handler, and at once for a signal that came before; if it returns False,
+    the exception is raised.
     """
     _ways.append(way)
     try:
+        kept = _thrown.take()
+        if kept is not None and not (isinstance(kept, SignalExit) and way(kept)):
+            raise kept
         yield
     finally:
         _ways.remove(way)

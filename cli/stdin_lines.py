@@ -11,6 +11,8 @@ import signal
 import sys
 from collections.abc import Iterator
 
+from .signals import waiting
+
 CHUNK = 1 << 16
 
 
@@ -36,19 +38,21 @@ def typed_lines() -> Iterator[str]:
 
 def comes_soon(seconds: float) -> bool:
     """Whether standard input has data, or ends, within so many seconds."""
-    waiting = select.poll()
-    waiting.register(sys.stdin.fileno(), select.POLLIN)
-    return bool(waiting.poll(seconds * 1000))
+    poll = select.poll()
+    poll.register(sys.stdin.fileno(), select.POLLIN)
+    with waiting():
+        return bool(poll.poll(seconds * 1000))
 
 
 def _chunks(source: int, wake: int) -> Iterator[bytes]:
-    waiting = select.poll()
-    waiting.register(source, select.POLLIN)
-    waiting.register(wake, select.POLLIN)
+    poll = select.poll()
+    poll.register(source, select.POLLIN)
+    poll.register(wake, select.POLLIN)
     while True:
-        ready = {descriptor for descriptor, _ in waiting.poll()}
-        if wake in ready:
-            os.read(wake, CHUNK)  # the signal's handler runs now, before the next instruction
+        with waiting():
+            ready = {descriptor for descriptor, _ in poll.poll()}
+            if wake in ready:
+                os.read(wake, CHUNK)  # the signal's handler runs now, before the next instruction
         if source not in ready:
             continue
         chunk = os.read(source, CHUNK)
