@@ -152,11 +152,12 @@ def scan(git: ShadowGit, prefix: str) -> Scan:
     """Compare the work tree below `prefix` with the index. Raises `GitFault`, `TooMuch`."""
     scope = ["--", prefix] if prefix else []
     way = ("-z", "--raw", "--no-renames", "--ignore-submodules=all")
-    comparing = git.start("diff-files", *way, *scope)
-    listing = git.start("ls-files", "-z", "-o", "--directory", "--exclude-standard", *scope)
+    untracked = ("-z", "-o", "--directory", "--exclude-standard")
     found = Scan()
-    _read_raw(git.finish(comparing), found)
-    listed = _names(git.finish(listing))
+    with git.start("diff-files", *way, *scope) as comparing:
+        with git.start("ls-files", *untracked, *scope) as listing:
+            _read_raw(git.finish(comparing), found)
+            listed = _names(git.finish(listing))
     found.dirty |= dict.fromkeys(name for name in listed if not name.endswith("/"))
     folders = [name[:-1] for name in listed if name.endswith("/")]
     folders += [name for name in sorted(found.deleted) if is_folder(git.top / name)]
