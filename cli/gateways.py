@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import signal
 from collections.abc import Mapping
 from difflib import get_close_matches
@@ -18,7 +19,7 @@ from ..workflows.config import Config, load
 from ..workflows.paths import Paths
 from ..workflows.plugins import GATEWAYS
 from .output import show, show_document, show_table, warn
-from .signals import SIGNALS
+from .signals import SIGNALS, TWICE
 
 
 class _Told(logging.Handler):
@@ -125,11 +126,16 @@ async def _run(gateway: Any, name: str, settings: dict[str, Any]) -> int:
     task, loop = asyncio.current_task(), asyncio.get_running_loop()
     assert task is not None
     signals: list[int] = []
+    began = 0.0
 
     def leave(number: int) -> None:
+        nonlocal began
         signals.append(number)
         if len(signals) == 1:
+            began = loop.time()
             task.cancel()
+        elif number == signal.SIGINT and loop.time() - began > TWICE:  # a person's second Ctrl-C
+            os._exit(128 + number)
 
     for number in SIGNALS:
         if signal.getsignal(number) == signal.SIG_IGN:  # nohup
