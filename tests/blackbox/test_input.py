@@ -173,13 +173,17 @@ def test_an_unknown_command_is_given_back(place: Place, serve) -> None:
     assert prompts(server) == [" /frobnicate the list"]
 
 
-def test_an_output_that_is_closed_ends_the_program(place: Place, serve, gate: Gate) -> None:
+@pytest.mark.parametrize("prefix", [(), ("nohup",)])
+def test_an_output_that_is_closed_ends_the_program(
+    place: Place, serve, gate: Gate, prefix: tuple[str, ...]
+) -> None:
     """When the reader goes away, the program leaves in order, and its session can be taken up."""
     serve(
         Tools([{"tool": "shell", "arguments": {"command": gate.command}}]),
         Text("Fine."),
         top='busy_input_mode = "queue"',
     )
+    place.command = (*prefix, *place.command)
     process = place.start("chat", "--json", "--yes")
     assert process.stdin is not None
     assert process.stdout is not None
