@@ -18,6 +18,7 @@ from ..machines.policy import (
     Price,
     ResultLimits,
 )
+from ..machines.progress import ProgressPolicy
 from ..machines.routes import STEERSMAN, Routes
 from ..machines.value import Value
 from ..ports.judging import JudgeSeat
@@ -48,6 +49,7 @@ class AgentProfile(Value):
     policy: Policy = field(default_factory=Policy)
     delegation: DelegationPolicy = field(default_factory=DelegationPolicy)
     compaction: CompactionPolicy = field(default_factory=CompactionPolicy)
+    progress: ProgressPolicy = field(default_factory=ProgressPolicy)
     limits: Limits = field(default_factory=Limits)
     result_limits: ResultLimits = field(default_factory=ResultLimits)
     price: Price | None = None

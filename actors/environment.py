@@ -25,6 +25,7 @@ from ..machines.policy import (
     Price,
     ResultLimits,
 )
+from ..machines.progress import ProgressPolicy
 from ..machines.result_routing import DEFAULT_RETURNS
 from ..machines.routes import Routes
 from ..machines.routing import Table
@@ -144,6 +145,7 @@ class Environment(Struct, kw_only=True):
     returns: Table[Any] = DEFAULT_RETURNS
     delegation: DelegationPolicy = field(default_factory=DelegationPolicy)
     compaction: CompactionPolicy = field(default_factory=CompactionPolicy)
+    progress: ProgressPolicy = field(default_factory=ProgressPolicy)
     account: Account = field(default_factory=lambda: Account(name="limits"))
     price: Price | None = None
     goals: GoalPolicy = field(default_factory=GoalPolicy)

@@ -197,6 +197,7 @@ def environment_of(
         deliveries=profile.routes.deliveries,
         delegation=profile.delegation,
         compaction=replace(profile.compaction, overhead=executor.resources.overhead),
+        progress=profile.progress,
         account=account_of(record, profile.limits),
         price=profile.price,
         result_limits=profile.result_limits,

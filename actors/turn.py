@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, assert_never
 
-from ..journal.entries import Entry, LimitReached, QuestionAnswered
+from ..journal.entries import Entry, QuestionAnswered
 from ..journal.record import SessionRecord
 from ..journal.turn_record import CALL_ENDS, GOES_ON, TurnRecord
 from ..machines.conversation import Usage
-from ..machines.delivery import ENDS, Cause, Relation, deliver
+from ..machines.delivery import ENDS, Relation, deliver
 from ..machines.internal_messages import SteerWaits, TakeSteers, Wake
 from ..machines.lifecycles import TURN
 from ..machines.machine import Refusal, perform, step
@@ -44,7 +44,7 @@ from ..machines.transient_events import (
     WindowFilled,
 )
 from .actor import Actor
-from .decisions import calls, compacting, stopping, turning
+from .decisions import calls, compacting, progress, stopping, turning
 from .decisions.decision import NOTHING, Decision, answer, refused_with
 from .decisions.queries import running_calls, waiting_steers
 from .decisions.turning import Ending
@@ -139,7 +139,7 @@ class Turn(Actor):
             case ToolFinished():
                 self._tool_finished(message)
             case ToolProgressed():
-                if message.call in self._open() and self._turn.state == "acting":
+                if message.call in _begun(self._turn) and self._turn.state == "acting":
                     self.ledger.decide(turning.progressed(self.id, message))
             case AgentBound() | AgentCalled() | AgentCallEnded():
                 self._agent_told(message)
@@ -151,10 +151,6 @@ class Turn(Actor):
             case _:
                 return super().on_receive(message)
         return None
-
-    def _open(self) -> list[str]:
-        calls = self._turn.calls.values()
-        return sorted(call.id for call in calls if call.state not in (*CALL_ENDS, "requested"))
 
     # Due work -------------------------------------------------------------------------------------
 
@@ -208,6 +204,8 @@ class Turn(Actor):
                 self.asked = turn.step + 1
                 self.ledger.tell("queue", TakeSteers(turn=self.id, step=self.asked))
             return
+        if not turn.is_closing and self._stalls():
+            return
         is_spent = turning.is_spent(turn, self.ledger.environment)
         if turn.is_closing or (turn.was_cut and is_spent):
             if not turning.awaited(record, self.id):
@@ -218,9 +216,28 @@ class Turn(Actor):
             if environment.policy.can_ask:
                 self._fire("pause", decision=turning.paused(turn, environment))
             else:
-                self._end_at_limit(_spent(environment), STEPS)
+                self._end_by(*turning.at_limit(turn, turning.spent(environment), STEPS))
         elif not self._makes_room() and self._may_call():
             self._fire("proceed")
+
+    def _stalls(self) -> bool:
+        """Do what is due about a turn that repeats itself; whether the model is not asked now."""
+        turn, environment = self._turn, self.ledger.environment
+        match progress.due(self.ledger.record, environment):
+            case "":
+                return False
+            case "tell":
+                self.ledger.decide(progress.told(turn, environment))
+                return False
+            case "judge":
+                ending, noted = progress.judged(turn, environment)
+                if self.ledger.accepts(Decision(entries=(noted,))):
+                    self._fire("finish", ending=ending)
+            case "ask":
+                self._fire("pause", decision=progress.asked(turn, environment))
+            case "end":
+                self._end_by(*progress.ended(turn, environment))
+        return True
 
     def call_model(self, ending: Ending | None = None) -> None:
         """Ask the model for the next answer."""
@@ -272,12 +289,12 @@ class Turn(Actor):
                 self.partial.append(message.delta)
                 self.ledger.publish(TextStreamed(turn=self.id, delta=message.delta))
             case ToolPrinted():
-                if message.call in self._open():
+                if message.call in _begun(self._turn):
                     self.ledger.publish(
                         OutputShown(turn=self.id, call=message.call, text=message.text)
                     )
             case AgentSaid():
-                if message.call in self._open():
+                if message.call in _begun(self._turn):
                     self.ledger.publish(TextStreamed(turn=self.id, delta=message.text))
             case ModelNoticed():
                 self.ledger.publish(Notice(text=message.text, seconds=message.seconds))
@@ -385,20 +402,21 @@ class Turn(Actor):
         refusal = self.budget.reserve(self.ledger.record, self.system.now())
         if not refusal:
             return True
-        self._end_at_limit(refusal)
+        self._end_by(*turning.at_limit(self._turn, refusal))
         return False
 
-    def _end_at_limit(self, what: str, hint: str = "", *before: Entry) -> None:
-        """End the turn at a limit so that it can be resumed, or as failed where the table says so."""
+    def _end_by(self, ending: Ending, entry: Entry, *before: Entry) -> None:
+        """End the turn by a cause of its own: so that it can be resumed, or as `ending` says.
+
+        The latter where the table has it so, and in a child, whose parent gets a result.
+        """
+        entries = (*before, entry)
         environment = self.ledger.environment
-        entries = (*before, LimitReached(turn=self.id, what=what, hint=hint))
-        row = deliver(environment.deliveries, Cause.BUDGET, Relation.SELF)
+        row = deliver(environment.deliveries, ending.cause, Relation.SELF)
         if environment.delegation.depth or row.action not in ENDS:
-            reason = f"a limit is reached, {what}"
-            ending = Ending(status="failed", reason=reason, hint=hint, cause=Cause.BUDGET)
             self._fire("fail", decision=Decision(entries=entries), ending=ending)
         else:
-            order = Interrupt(cause="budget", turn=self.id)
+            order = Interrupt(cause=ending.cause, turn=self.id)
             self.ledger.decide(Decision(entries=entries, orders=(("session", order),)))
 
     # Tools ----------------------------------------------------------------------------------------
@@ -431,8 +449,10 @@ class Turn(Actor):
             said = QuestionAnswered(turn=self.id, question=message.question, choice=choice)
             if choice in GOES_ON:
                 self._fire("go_on", decision=Decision(entries=(said,)))
+            elif turn.progress.is_asked:
+                self._end_by(*progress.ended(turn, environment), said)
             else:
-                self._end_at_limit(_spent(environment), STEPS, said)
+                self._end_by(*turning.at_limit(turn, turning.spent(environment), STEPS), said)
             return answer()
         decision = calls.answered(self.ledger.record, message, environment)
         if decision:
@@ -440,16 +460,16 @@ class Turn(Actor):
         return decision.reply
 
 
+def _begun(turn: TurnRecord) -> list[str]:
+    """Name the calls that have begun and not ended."""
+    return [c.id for c in turn.calls.values() if c.state not in (*CALL_ENDS, "requested")]
+
+
 def _is_stopped(record: SessionRecord) -> bool:
     """Whether a stop has taken effect on the turn, or does now that no tool runs any more."""
     if turning.stop_of(record) is not None:
         return True
     return stopping.planned_stop(record) is not None and not running_calls(record)
-
-
-def _spent(environment: Environment) -> str:
-    """Name the limit of a turn that has made all its model calls."""
-    return f"{environment.max_steps} model calls in a turn"
 
 
 def _nothing(turn: Turn, ending: Ending | None = None) -> None:

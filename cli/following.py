@@ -119,6 +119,12 @@ ENDINGS = frozenset(
 )
 
 
+LIMITS = ("limit_reached", "no_progress")
+"""Codes of the errors after which a turn is interrupted without anybody's word."""
+LIMITED = 3
+"""The exit code of work that a limit, or the want of progress, has ended."""
+
+
 class IdleWaiter:
     """Waits until a session has nothing more to do.
 
@@ -143,7 +149,7 @@ class IdleWaiter:
             self.is_limited = self.is_limited and event["status"] != "completed"
         if event["type"] == "rejected":
             self.has_refusal = True
-        if event["type"] == "error" and event["code"] == "limit_reached" and "parent" not in event:
+        if event["type"] == "error" and event["code"] in LIMITS and "parent" not in event:
             self.is_limited = True
         if event["type"] == "error" and event["code"] in ("store_failed", "lease_lost"):
             self.is_broken = True

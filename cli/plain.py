@@ -27,7 +27,7 @@ from ..gateway.saved_queues import announce, announce_saved
 from ..gateway.terminal import audited, clean
 from ..machines.errors import UsageError
 from .chat_options import ChatOptions
-from .following import HeldNotice, IdleWaiter, ends_answer
+from .following import LIMITED, HeldNotice, IdleWaiter, ends_answer
 from .goal import GoalLines
 from .output import warn
 from .printer import Printer
@@ -187,7 +187,9 @@ def talk_plain(host: ChatHost, open_it: Callable[[], ChatSession], options: Chat
             return signal_exit.exit_code
         conversation.leave()
         has_failed = idle_waiter.has_refusal or idle_waiter.status == "failed"
-        return 1 if has_failed or idle_waiter.is_broken or idle_waiter.is_limited else 0
+        if has_failed or idle_waiter.is_broken:
+            return 1
+        return LIMITED if idle_waiter.is_limited else 0
     finally:
         host.close()
         out.close()

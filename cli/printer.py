@@ -60,5 +60,5 @@ class Printer:
                 os.write(2, f"steersman: the output cannot be written: {error}\n".encode())
         with contextlib.suppress(ValueError):  # closed, or no file at all
             forget(self._stream.fileno())
-        is_ignored = signal.getsignal(signal.SIGHUP) == signal.SIG_IGN  # nohup: the output counts more
-        os.kill(os.getpid(), signal.SIGTERM if is_ignored else signal.SIGHUP)
+        is_deaf = signal.getsignal(signal.SIGHUP) == signal.SIG_IGN  # under nohup
+        os.kill(os.getpid(), signal.SIGTERM if is_deaf else signal.SIGHUP)

@@ -375,6 +375,7 @@ class ProfileFactory:
             compaction=CompactionPolicy(
                 is_auto=compaction.auto, at=compaction.at, keep=compaction.keep, window=window
             ),
+            progress=self._config.progress.policy,
             limits=self._limits(agent),
             result_limits=ResultLimits(
                 usual=agent.model_limit or self._config.tools.model_limit,

@@ -39,9 +39,13 @@ The result of a child is no message of a person either.
 FOLLOWS = (Cause.SIGNAL, Cause.FINALIZE, Cause.NEW, Cause.TURN_ENDED)
 """Causes of interrupts that follow from the end of a session or turn, a moment of its own."""
 
+OF_A_TURN = (Cause.BUDGET, Cause.NO_PROGRESS)
+"""Causes of interrupts that a turn itself gives rise to, with an entry of their own."""
+
 STOPS = {
     Cause.TIMEOUT: "the time limit",
     Cause.BUDGET: "a limit of the session",
+    Cause.NO_PROGRESS: "a turn that repeats itself",
     Cause.PARENT: "a stop by the parent",
 }
 """Names of the interrupts that no person gave."""
@@ -134,9 +138,10 @@ def _of_entry(entry: e.Entry, record: SessionRecord, known: set[str]) -> dict[st
             }
         case e.InterruptRequested() | e.InterruptPlanned():
             return _of_interrupt(entry, known)
-        case LimitReached() if not record.parent:
+        case LimitReached() | e.NoProgress(did="ended") if not record.parent:
             known.add(f"limit {entry.turn}")
-            return {"what": STOPS[Cause.BUDGET], "cause": Cause.BUDGET}
+            cause = Cause.BUDGET if isinstance(entry, LimitReached) else Cause.NO_PROGRESS
+            return {"what": STOPS[cause], "cause": cause}
         case e.ChildCancelled(cause=Cause.TIMEOUT):
             limited = (Recipient(name=entry.child, relation=Relation.SELF),)
             what = f"the time limit of {entry.child}"
@@ -158,7 +163,7 @@ def _of_interrupt(
     """Return the fields of an interrupt's moment; none if it follows from an earlier moment."""
     is_known = entry.receipt in known
     known.add(entry.receipt)
-    is_limit = entry.cause == Cause.BUDGET and f"limit {entry.turn}" in known
+    is_limit = entry.cause in OF_A_TURN and f"limit {entry.turn}" in known
     if is_known or is_limit or entry.cause in FOLLOWS:
         return None
     if entry.text:

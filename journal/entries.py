@@ -18,6 +18,7 @@ from msgspec import field
 from ..machines.conversation import Attachment, ChatMessage, Usage
 from ..machines.goal_messages import GateResult
 from ..machines.policy import RoutesChoice
+from ..machines.port_results import ChangedFile
 from ..machines.value import Value
 
 
@@ -546,6 +547,22 @@ class ToolEnded(TurnEntry):
     killed: tuple[int, ...] = ()
     survivors: tuple[int, ...] = ()
     spilled: str = ""
+    changed: tuple[ChangedFile, ...] = ()
+    is_poll: bool = False
+    messages: tuple[ChatMessage, ...] = ()
+
+
+class NoProgress(TurnEntry):
+    """A turn repeats itself: what, how often, and one line that shows it.
+
+    `did` says what follows: `told` the model, `judged` (the turn of a goal ends, so that its judge
+    looks), `asked` a person, `ended` the turn, or `cut` the answer off.
+    """
+
+    what: str
+    count: int
+    evidence: str
+    did: Literal["told", "judged", "asked", "ended", "cut"]
     messages: tuple[ChatMessage, ...] = ()
 
 
@@ -1001,6 +1018,7 @@ AnyTurnEntry = (
     | ToolEnded
     | CallReported
     | ProgressMade
+    | NoProgress
     | LimitReached
     | CompactionBegun
     | Compacted

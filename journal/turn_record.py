@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from ..machines.conversation import Usage
 from ..machines.lifecycles import CALL, TURN
+from ..machines.progress import Outcome, Progress, after_step, outcome
 from ..machines.value import Value
 from . import entries as e
 from .fold import EntryKinds, moved
@@ -29,8 +30,9 @@ FOR_GOOD = 1 << 40
 class CallRecord(Value):
     """One tool call of the turn that runs, or ran last.
 
-    `fault` says what is wrong with its arguments. `within` is the call of the agent that makes it, where
-    that is another program. `is_outside`: it leads out of the session's folder.
+    `outcome` is there until its step is over. `fault` says what is wrong with its arguments. `within` is
+    the call of the agent that makes it, where that is another program. `is_outside`: it leads out of
+    the session's folder.
     """
 
     id: str
@@ -48,6 +50,7 @@ class CallRecord(Value):
     killed: tuple[int, ...] = ()
     survivors: tuple[int, ...] = ()
     since: float = 0.0
+    outcome: Outcome | None = None
 
 
 class TurnRecord(Value):
@@ -85,6 +88,7 @@ class TurnRecord(Value):
     granted: int = 0
     usage: Usage = field(default_factory=Usage)
     sent: int = 0
+    progress: Progress = field(default_factory=Progress)
     calls: Mapping[str, CallRecord] = field(default_factory=dict[str, CallRecord])
 
 
@@ -118,9 +122,12 @@ def apply_to_turn(turn: TurnRecord, entry: e.Entry, time: float) -> TurnRecord:
         case e.AnswerCut():
             return move_turn(turn, "cut", time, sent=0, was_cut=True)
         case e.Steered():
-            return replace(turn, is_closing=False, was_cut=False)
-        case e.LimitReached():
+            return replace(turn, is_closing=False, was_cut=False, progress=Progress())
+        case e.LimitReached() | e.NoProgress(did="ended"):
             return replace(turn, is_spent=True)
+        case e.NoProgress(did=did):
+            progress = replace(turn.progress, is_told=True, is_asked=did == "asked")
+            return replace(turn, progress=progress)
         case e.ModelCallFailed():
             return move_turn(turn, "model_failed", time, reason=entry.reason, sent=0)
         case e.CompactionBegun():
@@ -164,6 +171,9 @@ def _unpause(turn: TurnRecord, entry: e.QuestionAnswered, time: float) -> TurnRe
     """Let a turn go on, if it may: for as many model calls again, or without a limit."""
     if entry.choice not in GOES_ON:
         return replace(turn, question="")
+    if turn.progress.is_asked:
+        progress = Progress(is_off=entry.choice == "always")
+        return move_turn(turn, "go_on", time, question="", progress=progress)
     granted = FOR_GOOD if entry.choice == "always" else turn.step
     return move_turn(turn, "go_on", time, question="", granted=granted)
 
@@ -196,7 +206,11 @@ def _apply_to_call(
 ) -> TurnRecord:
     calls = {**turn.calls, call.id: _moved_call(call, entry, time)}
     if turn.state == "acting" and all(known.state in CALL_ENDS for known in calls.values()):
-        return move_turn(turn, "calls_done", time, calls=calls)
+        ended = {name: known for name, known in calls.items() if known.outcome is not None}
+        outcomes = [known.outcome for known in ended.values() if known.outcome is not None]
+        calls |= {name: replace(known, outcome=None) for name, known in ended.items()}
+        progress = after_step(turn.progress, outcomes)
+        return move_turn(turn, "calls_done", time, calls=calls, progress=progress)
     return replace(turn, calls=calls)
 
 
@@ -214,7 +228,7 @@ def _moved_call(
             return replace(call, state=moved(CALL, call.state, "intend"), since=time)
         case e.ToolRefused():
             state = moved(CALL, call.state, EVENT_OF_REFUSAL[entry.status])
-            return replace(call, state=state, since=time)
+            return replace(call, state=state, since=time, outcome=_outcome(call, entry))
         case e.ToolEnded():
             return replace(
                 call,
@@ -224,7 +238,26 @@ def _moved_call(
                 bytes=entry.bytes,
                 killed=entry.killed,
                 survivors=entry.survivors,
+                outcome=_outcome(call, entry),
             )
+
+
+def _outcome(call: CallRecord, entry: e.ToolEnded | e.ToolRefused) -> Outcome | None:
+    """Describe the end of a call of the turn's own."""
+    if call.within:
+        return None
+    text = entry.messages[0].text if entry.messages else ""
+    if isinstance(entry, e.ToolRefused):
+        return outcome(call.tool, call.arguments, entry.status, text, has_run=False)
+    return outcome(
+        call.tool,
+        call.arguments,
+        entry.status,
+        text,
+        has_run=entry.exit_code is not None,
+        changed=[file.path for file in entry.changed],
+        is_poll=entry.is_poll,
+    )
 
 
 def lose_calls(turn: TurnRecord) -> TurnRecord:

@@ -31,6 +31,7 @@ class Cause(StrEnum):
     SIGNAL = "signal"  # Ctrl-C, SIGTERM, SIGHUP
     TIMEOUT = "timeout"  # a child's time limit, at the child itself
     BUDGET = "budget"  # a session's limit of tokens, cost, time or model calls
+    NO_PROGRESS = "no_progress"  # a turn repeats itself, and nobody lets it go on
     PARENT = "parent"  # the parent cancels this session
     FINALIZE = "finalize"  # the session ends permanently
     TURN_ENDED = "turn_ended"  # a turn ended, for whatever reason
@@ -87,7 +88,14 @@ STEERS: Final = (Cause.STEER, Cause.STEER_THROUGH, Cause.STEER_NAMED)
 
 _CHILDREN: Final = (Relation.FOREGROUND_CHILD, Relation.BACKGROUND_CHILD)
 _BELOW: Final = (*_CHILDREN, Relation.SIDE_TALK)
-_CANCELS: Final = (Cause.STOP, Cause.BARE_WORD, Cause.SIGNAL, Cause.PARENT, Cause.BUDGET)
+_CANCELS: Final = (
+    Cause.STOP,
+    Cause.BARE_WORD,
+    Cause.SIGNAL,
+    Cause.PARENT,
+    Cause.BUDGET,
+    Cause.NO_PROGRESS,
+)
 
 DEFAULT_DELIVERIES: Final = Table(
     "deliveries",
@@ -210,6 +218,7 @@ ASKED_BY: Final[Mapping[Cause, tuple[str, ...]]] = {
     Cause.SIGNAL: (f"{_STOPPING}:leave",),
     Cause.TIMEOUT: ("actors/decisions/children.py:is_timed_out", f"{_STOPPING}:stop"),
     Cause.BUDGET: (f"{_STOPPING}:stop",),
+    Cause.NO_PROGRESS: (f"{_STOPPING}:stop",),
     Cause.PARENT: (f"{_STOPPING}:stop",),
     Cause.FINALIZE: (f"{_STOPPING}:leave", "actors/decisions/goals.py:paused_by_stop"),
     Cause.TURN_ENDED: (f"{_STOPPING}:ended_turn",),

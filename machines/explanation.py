@@ -32,6 +32,7 @@ CAUSES: Final[Mapping[str, str]] = {
     Cause.SIGNAL: "the program is left: /exit, or a signal",
     Cause.TIMEOUT: "a child reaches its time limit",
     Cause.BUDGET: "the session reaches a limit of tokens, cost, time or model calls",
+    Cause.NO_PROGRESS: "the turn repeats itself, and nobody lets it go on",
     Cause.PARENT: "the parent is stopped",
     Cause.FINALIZE: "/finalize",
     Cause.TURN_ENDED: "the turn ends, for whatever reason",

@@ -88,15 +88,26 @@ class Summarised(Message):
 ToolStatus = Literal["ok", "failed", "timed_out", "killed", "unknown"]
 
 
+class ChangedFile(Value):
+    """A file that a call changed, and how many lines of it: `path` is relative to the folder."""
+
+    path: str
+    added: int = 0
+    removed: int = 0
+    is_new: bool = False
+
+
 class ToolResult(Value):
     """How a run ended.
 
     `text` is what the model gets (capped: head and tail of long output, and the file of the whole).
     `bytes` is the size of all output before capping. `killed` and `survivors` are process ids.
     `progress` is (done, total, unit, note) for the tool `progress`, else none. For a workflow's
-    command `text` is its standard output alone; `errors` is its standard error, `is_cut` says
-    that something is missing in the middle of `text`, and `missing` names declared files that it did not
-    make. `unknown`: contact was lost to the machine on which it ran, and it may have had its effect.
+    command `text` is its standard output alone; `errors` is its standard error, `is_cut` says that
+    something is missing in the middle of `text`, and `missing` names declared files that it did not
+    make. `changed` are the files that it is known to have changed; `is_poll`: it looked whether
+    something outside has happened, so that to repeat it is right. `unknown`: contact was lost to
+    the machine on which it ran, and it may have had its effect.
     """
 
     status: ToolStatus
@@ -110,6 +121,8 @@ class ToolResult(Value):
     errors: str = ""
     is_cut: bool = False
     missing: tuple[str, ...] = ()
+    changed: tuple[ChangedFile, ...] = ()
+    is_poll: bool = False
 
 
 class ToolProgressed(Message):

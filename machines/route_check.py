@@ -83,8 +83,8 @@ CANCELS: Final = (
 )
 """Causes by which a person wants work to stop, here or further up."""
 
-LIMITS: Final = (Cause.TIMEOUT, Cause.BUDGET)
-"""Causes without a message: a limit is reached."""
+LIMITS: Final = (Cause.TIMEOUT, Cause.BUDGET, Cause.NO_PROGRESS)
+"""Causes without a message: a limit is reached, or a turn repeats itself."""
 
 _ANYWAY: Final = (Action.QUEUE, Action.REFUSE)
 

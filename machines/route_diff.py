@@ -52,6 +52,7 @@ BY_THEMSELVES: Final = (
     Cause.SIGNAL,
     Cause.TIMEOUT,
     Cause.BUDGET,
+    Cause.NO_PROGRESS,
     Cause.PARENT,
     Cause.FINALIZE,
     Cause.TURN_ENDED,

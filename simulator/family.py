@@ -44,7 +44,7 @@ from .happening import (
 from .program import ROOT, SimulatedProgram
 from .promises import durable_entries
 
-STOPS = {"stop", "new", "bare_word", "signal", "parent", "budget", "timeout"}
+STOPS = {"stop", "new", "bare_word", "signal", "parent", "budget", "no_progress", "timeout"}
 LEAVING = {"exit", "suspend", "signal"}
 ENDS = {"user", "finalize", "completed", "failed", "cancelled", "disconnected"}
 CAUSES = STOPS | LEAVING | ENDS
@@ -418,9 +418,9 @@ def check_talk(chronicle: Chronicle) -> None:
     for session, one in chronicle.all:
         if not isinstance(one, Appended):
             continue
-        is_limited = is_limited or isinstance(one.entry, e.LimitReached)
+        is_limited = is_limited or isinstance(one.entry, e.LimitReached | e.NoProgress)
         if isinstance(one.entry, e.ChildCancelled):
-            is_allowed = is_limited and one.entry.cause == "budget"
+            is_allowed = is_limited and one.entry.cause in ("budget", "no_progress")
             is_allowed = is_allowed or _is_by_time(chronicle, session, one.entry)
             assert is_allowed, f"talk stopped a child: {one}"
 

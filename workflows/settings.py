@@ -14,6 +14,7 @@ from msgspec import Meta, field
 from ..machines.classification import Keywords
 from ..machines.people import Right
 from ..machines.permission_mode import Mode
+from ..machines.progress import LONGEST, ProgressPolicy
 from .problem import shown
 from .providers import PROVIDERS
 from .suggestions import DEFAULT_TABLE, OneOf, UserName
@@ -217,6 +218,20 @@ class Compaction(SettingsTable):
     auto: bool
     at: Annotated[float, Meta(gt=0, le=1)]
     keep: Annotated[float, Meta(ge=0, lt=1)]
+
+
+class ProgressSettings(SettingsTable):
+    """After how many repetitions a turn is told, asked about and ended; `period` in steps."""
+
+    tell: Annotated[int, Meta(ge=2)]
+    ask: Annotated[int, Meta(ge=2)]
+    end: Annotated[int, Meta(ge=2)]
+    period: Annotated[int, Meta(ge=1, le=LONGEST)]
+
+    @property
+    def policy(self) -> ProgressPolicy:
+        """The same as the turns take it."""
+        return ProgressPolicy(tell=self.tell, ask=self.ask, end=self.end, period=self.period)
 
 
 class UsageLimits(SettingsTable):
@@ -617,6 +632,7 @@ class Settings(SettingsTable):
     goals: Goals
     delegation: Delegation
     compaction: Compaction
+    progress: ProgressSettings
     limits: UsageLimits
     permissions: PermissionSettings
     terminal: TerminalSettings

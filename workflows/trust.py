@@ -37,6 +37,7 @@ GUARDED: tuple[Where, ...] = (
     ("routing",),
     ("goals", "gates"),
     ("limits",),
+    ("progress",),
     ("restore",),
     ("agents", "*", "model"),
     ("agents", "*", "tools"),

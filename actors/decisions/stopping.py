@@ -38,7 +38,7 @@ BESIDE = (Relation.BACKGROUND_CHILD, Relation.SIDE_TALK)
 """The children that a turn does not wait for."""
 IN_A_HURRY = (Cause.SIGNAL, Cause.FINALIZE, Cause.NEW, Cause.PARENT)
 """Causes for which a run does not let its commands end."""
-ALWAYS_HOLDS = (Cause.PARENT, Cause.BUDGET)
+ALWAYS_HOLDS = (Cause.PARENT, Cause.BUDGET, Cause.NO_PROGRESS)
 """Causes after which the queue is held until a person resumes it, whatever is configured."""
 
 

@@ -86,6 +86,18 @@ def is_spent(turn: TurnRecord, environment: Environment) -> bool:
     return turn.step >= turn.granted + environment.max_steps
 
 
+def spent(environment: Environment) -> str:
+    """Name the limit of a turn that has made all its model calls."""
+    return f"{environment.max_steps} model calls in a turn"
+
+
+def at_limit(turn: TurnRecord, what: str, hint: str = "") -> tuple[Ending, e.Entry]:
+    """Return how a turn ends at a limit that `what` names, and the entry that says so."""
+    reason = f"a limit is reached, {what}"
+    ending = Ending(status="failed", reason=reason, hint=hint, cause=Cause.BUDGET)
+    return ending, e.LimitReached(turn=turn.id, what=what, hint=hint)
+
+
 def paused(turn: TurnRecord, environment: Environment) -> Decision:
     """Ask a person whether a turn may make as many model calls again."""
     limit = environment.max_steps

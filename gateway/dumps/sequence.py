@@ -104,6 +104,8 @@ def _of_turn(entry: e.AnyTurnEntry, turn: str) -> Iterator[Arrow]:
             yield turn, "-x", f"tool {entry.tool}", f"{entry.status}: {entry.reason}"
         case e.ProgressMade():
             yield turn, "->>", "P", f"{entry.unit} {entry.done}/{entry.total}".strip()
+        case e.NoProgress():
+            yield turn, "->>", "M", f"no progress: {entry.what}, {entry.count} times"
         case e.Interrupted():
             yield turn, "-->>", "P", f"interrupted ({entry.cause})"
         case e.Stopped():

@@ -5,10 +5,24 @@ from __future__ import annotations
 from typing import assert_never
 
 from ...journal import entries as e
-from ...journal.entries import Compacted, CompactionBegun, LimitReached, LimitsGranted
+from ...journal.entries import (
+    Compacted,
+    CompactionBegun,
+    LimitReached,
+    LimitsGranted,
+    NoProgress,
+)
 from ...journal.record import SessionRecord
 from ...machines.conversation import Attachment, told
-from .contract import CompactedEvent, ErrorEvent, Event, NoticeEvent, RevertedEvent, Stamp
+from .contract import (
+    CompactedEvent,
+    ErrorEvent,
+    Event,
+    NoProgressEvent,
+    NoticeEvent,
+    RevertedEvent,
+    Stamp,
+)
 
 SHOWN = 16_000
 """Characters of a tool's output in an event; of more, the beginning and the end."""
@@ -75,6 +89,35 @@ def of_limits(entry: LimitReached | LimitsGranted, at: Stamp) -> Event:
         return NoticeEvent(type="notice", **at, text=text)
     text = f"A limit is reached, {entry.what}. The queue is held."
     return ErrorEvent(type="error", **at, code="limit_reached", text=text, hint=entry.hint or MORE)
+
+
+_DONE = {
+    "told": "the model was told",
+    "judged": "the goal is judged",
+    "ended": "it was ended",
+    "cut": "the answer was ended",
+}
+NO_PROGRESS = "`/queue resume` lets it try again; say more, or `[progress]` allows more repetitions"
+
+
+def of_no_progress(entry: NoProgress, at: Stamp) -> list[Event]:
+    """Return the events of a turn that repeats itself: for programs, and for people."""
+    event = NoProgressEvent(
+        type="no_progress",
+        **at,
+        turn=entry.turn,
+        kind=entry.what,
+        streak=entry.count,
+        evidence=entry.evidence,
+        did=entry.did,
+    )
+    if entry.did == "asked":  # the question says the rest
+        return [event]
+    text = f"No progress, {entry.count} times: {entry.evidence}; {_DONE[entry.did]}."
+    if entry.did == "ended":
+        error = ErrorEvent(type="error", **at, code="no_progress", text=text, hint=NO_PROGRESS)
+        return [event, error]
+    return [event, NoticeEvent(type="notice", **at, text=text)]
 
 
 def of_compaction(entry: CompactionBegun | Compacted, at: Stamp) -> list[Event]:

@@ -741,6 +741,24 @@ class ProgressEvent(Progress, Stamp):
     """the turn"""
 
 
+class NoProgressEvent(Stamp):
+    """Sent when a turn repeats itself."""
+
+    type: Literal["no_progress"]
+    turn: str
+    """the turn"""
+    kind: str
+    """calls (one step again and again), cycle (several in turn), errors (failures of one kind in a
+    row), or text (an answer that repeats itself)"""
+    streak: int
+    """how often"""
+    evidence: str
+    """the newest call and its result, on one line"""
+    did: str
+    """told (the model), judged (the turn of a goal ends, and its judge looks), asked (a person),
+    ended (the turn), or cut (the answer)"""
+
+
 class InterruptingEvent(Stamp):
     """Sent when an interrupt was accepted."""
 
@@ -797,6 +815,7 @@ TurnEvent = (
     | OutputEvent
     | ToolEndedEvent
     | ProgressEvent
+    | NoProgressEvent
     | InterruptingEvent
     | InterruptedEvent
     | TurnEndedEvent

@@ -17,6 +17,7 @@ from ...journal import entries as e
 from ...journal.queue_record import ItemRecord, QueueRecord
 from ...journal.record import SessionRecord
 from ...machines.conversation import Usage
+from ...machines.delivery import Cause
 from ...machines.transient_events import (
     Fact,
     MessageKnown,
@@ -31,7 +32,14 @@ from ...machines.transient_events import (
 from ..acknowledgement import accepted
 from ..formats import iso
 from .child import of_child, steered
-from .compaction import attachment_events, of_compaction, of_limits, of_revert, output_of
+from .compaction import (
+    attachment_events,
+    of_compaction,
+    of_limits,
+    of_no_progress,
+    of_revert,
+    output_of,
+)
 from .contract import (
     AcceptedEvent,
     AnsweredEvent,
@@ -483,6 +491,8 @@ def _of_turn(entry: e.AnyTurnEntry, record: SessionRecord, at: Stamp) -> list[Ev
             return [refused]
         case e.LimitReached():
             return [of_limits(entry, at)]
+        case e.NoProgress():
+            return of_no_progress(entry, at)
         case e.CompactionBegun() | e.Compacted():
             return of_compaction(entry, at)
         case e.ModelCalled() | e.Answered() | e.AnswerCut() | e.CallReported() | e.LateResult():
@@ -626,8 +636,8 @@ def _turn_ended(turn: str, status: str, record: SessionRecord, at: Stamp) -> Tur
         status=status,
         usage=TurnUsage(**usage_view(known.usage), seconds=seconds),
     )
-    if known.reason:
-        event["reason"] = known.reason
+    if known.reason or known.cause == Cause.NO_PROGRESS:
+        event["reason"] = known.reason or known.cause
     return event
 
 

@@ -326,6 +326,9 @@ class SessionTrace:
             case e.ProgressMade():
                 done = {"steersman.done": entry.done, "steersman.total": entry.total}
                 self._note("progress", done)
+            case e.NoProgress():
+                said = {"steersman.count": entry.count, "steersman.did": entry.did}
+                self._note("no_progress", {"steersman.what": entry.what, **said})
             case e.LimitReached():
                 self._note("limit", {"steersman.reason": self._line(entry.what)})
             case e.Interrupted():

@@ -88,7 +88,7 @@ def everybody(cause: Cause, *, is_waiting: bool) -> Iterator[SimulatedProgram]:
 def arise(made: SimulatedProgram, cause: Cause) -> None:
     """Let a cause arise at the session, as it does in the program."""
     match cause:
-        case Cause.STOP | Cause.BUDGET:
+        case Cause.STOP | Cause.BUDGET | Cause.NO_PROGRESS:
             made.say(Interrupt(cause=cause, turn="t1"))
         case Cause.PARENT:
             made.say(Interrupt(cause=cause, epoch=made.record.epoch + 1))

@@ -1,0 +1,120 @@
+"""A turn that repeats itself: the model is told, a person is asked, and the turn ends."""
+
+import json
+from collections.abc import Callable, Iterator
+from itertools import cycle
+from typing import Any
+
+import pytest
+from support.driver import Place
+from support.model_server import ModelServer, Recorded, Text, Tools
+
+WRONG = {"tool": "read", "arguments": {"path": "notes.tx"}}
+LOOPS: dict[str, list[dict[str, Any]]] = {
+    "one": [WRONG],
+    "ok": [{"tool": "list", "arguments": {}}],
+    "two": [WRONG, {"tool": "list", "arguments": {}}],
+    "six": [{"tool": "search", "arguments": {"pattern": name}} for name in "uvwxyz"],
+    "write": [
+        {"tool": "write", "arguments": {"path": "a.txt", "content": "same\n"}},
+        {"tool": "read", "arguments": {"path": "a.txt"}},
+    ],
+}
+
+
+def looping(calls: list[dict[str, Any]]) -> Callable[[Recorded], Text | Tools]:
+    """Return a model that makes these calls for ever."""
+    said = cycle(calls)
+    return lambda request: Tools([next(said)])
+
+
+@pytest.fixture
+def model(place: Place) -> Iterator[Callable[..., ModelServer]]:
+    """Start a model that behaves as it is told."""
+    servers: list[ModelServer] = []
+
+    def start(behave: Callable[[Recorded], Text | Tools], **more: Any) -> ModelServer:
+        servers.append(ModelServer(behave))
+        place.configure(servers[-1].base_url, **more)
+        return servers[-1]
+
+    yield start
+    for server in servers:
+        server.close()
+
+
+@pytest.mark.parametrize("shape", LOOPS)
+def test_a_loop_ends_where_nobody_can_be_asked(place: Place, model, shape: str) -> None:
+    """Told once, with the evidence; after six repetitions it ends, and can be resumed."""
+    calls = LOOPS[shape]
+    server = model(looping(calls))
+    ran = place.run("chat", "--yes", "go")
+    assert ran.returncode == 3
+    assert "No progress" in ran.stderr
+    assert "/queue resume" in ran.stderr
+    extra = 2 if shape == "write" else len(calls)  # the first `write` is a change
+    assert len(server.requests) <= extra + 6
+    heard = [said for said in server.requests[-1].body["messages"] if said["role"] == "user"]
+    told = [said["content"] for said in heard if said["content"].startswith("[No progress]")]
+    assert len(told) == 1
+    assert calls[-1]["tool"] in told[0] or calls[0]["tool"] in told[0]
+    (row,) = json.loads(place.run("sessions", "list", "--json").stdout)["sessions"]
+    assert row["interrupted"] == 1
+
+
+def test_a_person_is_asked(place: Place, model) -> None:
+    """`allow` lets it try as often again, `deny` ends the turn; `explain` names the row."""
+    server = model(looping([WRONG]))
+    chat = place.chat()
+    chat.send("go")
+    told = chat.wait("no_progress", did="told")
+    assert (told["kind"], told["streak"]) == ("calls", 3)
+    assert "notes.tx" in told["evidence"]
+    asked = chat.wait("question")
+    assert (asked["tool"], asked["rule"], len(server.requests)) == ("continue", "no_progress", 5)
+    chat.answer(asked, "allow")
+    again = chat.wait("question")
+    assert len(server.requests) == 10
+    chat.answer(again, "deny")
+    assert chat.wait("error", code="no_progress")["hint"]
+    assert chat.wait("interrupted")["cause"] == "no_progress"
+    assert chat.wait("turn_ended", status="interrupted")["reason"] == "no_progress"
+    chat.send("/queue resume")
+    chat.wait("question")
+    assert chat.close() in (0, 130)
+    assert "cancel-all" in place.run("routes", "explain", "--cause", "no_progress").stdout
+
+
+def test_always_lets_a_turn_repeat_itself(place: Place, model) -> None:
+    """A person who wants the repetitions is asked once."""
+    number = iter(range(100))
+
+    def behave(request: Recorded) -> Text | Tools:
+        return Tools([WRONG]) if next(number) < 12 else Text("Enough.")
+
+    model(behave)
+    chat = place.chat()
+    chat.send("go")
+    chat.answer(chat.wait("question"), "always")
+    chat.wait("turn_ended", status="completed")
+    assert len(chat.seen("question")) == 1
+    assert chat.close() == 0
+
+
+def test_a_told_model_that_changes_its_way_goes_on(place: Place, model) -> None:
+    """The remark is all that happens."""
+
+    def behave(request: Recorded) -> Text | Tools:
+        return Text("It is not there.") if "[No progress]" in request.prompt else Tools([WRONG])
+
+    server = model(behave)
+    ran = place.run("chat", "--yes", "go")
+    assert (ran.returncode, ran.stdout) == (0, "It is not there.\n")
+    assert len(server.requests) == 4
+
+
+def test_the_bounds_are_settings(place: Place, model) -> None:
+    """`[progress]` says after how many repetitions what happens."""
+    server = model(looping([WRONG]), top="[progress]\ntell = 2\nask = 2\nend = 2\nperiod = 1\n")
+    assert place.run("chat", "--yes", "go").returncode == 3
+    assert len(server.requests) == 2
