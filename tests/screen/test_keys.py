@@ -6,6 +6,7 @@ from stories.agent import call, says, uses
 from stories.stage import Stage
 from stories.terminal import Terminal
 from support.driver import Gate
+from support.fleet import until
 from support.model_server import Text
 
 from steersman.cli.screen.bindings import KEYS
@@ -14,6 +15,11 @@ from .conftest import Open
 
 UP, DOWN, RIGHT, ESC = "\x1b[A", "\x1b[B", "\x1b[C", "\x1b"
 ALT_ENTER, CTRL_J, CTRL_R, CTRL_U = "\x1b\r", "\n", "\x12", "\x15"
+
+
+def asked_for(stage: Stage, *prompts: str) -> None:
+    """Wait until the model was asked for just these: between two turns a chat is idle, too."""
+    until(lambda: [one.prompt for one in stage.requests()] == [*prompts], f"only {prompts}")
 
 
 def at_work(stage: Stage, opened: Open, **environ: str) -> Terminal:
@@ -56,8 +62,7 @@ def test_editing_what_waits(stage: Stage, opened: Open) -> None:
     terminal.presses(ESC)
     stage.agent.door("go").open()
     terminal.shows("Done.")
-    terminal.has_bar("idle")
-    assert [one.prompt for one in stage.requests()] == ["work", "second and better"]
+    asked_for(stage, "work", "second and better")
 
 
 def test_what_is_edited_does_not_start(stage: Stage, opened: Open) -> None:
@@ -78,9 +83,7 @@ def test_what_is_edited_does_not_start(stage: Stage, opened: Open) -> None:
     terminal.shows("#2 goes to the running turn at its next boundary.")
     door.open()
     terminal.shows("[Steered]")
-    terminal.has_bar("idle")
-    said = [one.prompt for one in stage.requests()]
-    assert said == ["work", "second", "[New message from user] first of all"]
+    asked_for(stage, "work", "second", "[New message from user] first of all")
 
 
 def test_what_had_started_is_said_again(stage: Stage, opened: Open) -> None:
@@ -93,8 +96,7 @@ def test_what_had_started_is_said_again(stage: Stage, opened: Open) -> None:
     terminal.types(", please", end="\t")
     terminal.shows('📥 Queued #4: "second, please"')
     stage.agent.door("go").open()
-    terminal.has_bar("idle")
-    assert [one.prompt for one in stage.requests()] == ["work", "first", "second, please"]
+    asked_for(stage, "work", "first", "second, please")
 
 
 def test_a_text_that_finds_no_room_comes_back(stage: Stage, opened: Open) -> None:
