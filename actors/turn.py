@@ -206,6 +206,9 @@ class Turn(Actor):
             return
         if not turn.is_closing and self._stalls():
             return
+        if turn.is_closing:
+            self.ledger.decide(turning.doubted(record))
+            record, turn = self.ledger.record, self._turn
         is_spent = turning.is_spent(turn, self.ledger.environment)
         if turn.is_closing or (turn.was_cut and is_spent):
             if not turning.awaited(record, self.id):

@@ -128,6 +128,8 @@ def _line(event: Event) -> str:
             return f"[{event['tool']}] {_failure(event)}"
         case "progress":
             return progress_text(event).strip()
+        case "turn_ended" if "facts" in event:
+            return event["facts"]["text"]
         case "error":
             return f"steersman: {event['text']}" + (f"\n  {event['hint']}" if event["hint"] else "")
         case "notice":

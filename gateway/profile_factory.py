@@ -48,6 +48,7 @@ from .launch_options import LaunchOptions
 from .permission import rules_of
 from .router import Router
 from .running import RunPlan, included_plan, plan_of, run_profile
+from .small_profile import made_small, wants_small
 
 PROGRAM = "the program"
 """The source of rules that a program brings."""
@@ -342,7 +343,10 @@ class ProfileFactory:
         if model is None or requested or chosen:
             model = self._model(own.settings.model, requested, chosen)
             choice = self.choice
-        return own.fitted(self._profile_with(name, name, model, routes, choice))
+        profile = self._profile_with(name, name, model, routes, choice)
+        if wants_small(own.settings, choice):
+            profile = made_small(profile, own.settings)
+        return own.fitted(profile)
 
     def _profile_with(
         self,

@@ -566,6 +566,13 @@ class NoProgress(TurnEntry):
     messages: tuple[ChatMessage, ...] = ()
 
 
+class ClaimDoubted(TurnEntry):
+    """The last answer claims what the facts of the turn contradict, and the model is told once."""
+
+    fact: str
+    messages: tuple[ChatMessage, ...] = ()
+
+
 class CallReported(TurnEntry):
     """The agent reported that it uses a tool of its own, in call `within` of the turn."""
 
@@ -1019,6 +1026,7 @@ AnyTurnEntry = (
     | CallReported
     | ProgressMade
     | NoProgress
+    | ClaimDoubted
     | LimitReached
     | CompactionBegun
     | Compacted

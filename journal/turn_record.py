@@ -14,6 +14,7 @@ from ..machines.progress import Outcome, Progress, after_step, outcome
 from ..machines.value import Value
 from . import entries as e
 from .fold import EntryKinds, moved
+from .turn_facts import TurnFacts
 
 EVENT_OF_STATUS = {"ok": "succeed", "failed": "fail", "timed_out": "time_out", "killed": "kill"}
 EVENT_OF_REFUSAL = {"denied": "deny", "failed": "reject", "skipped": "stop"}
@@ -89,6 +90,7 @@ class TurnRecord(Value):
     usage: Usage = field(default_factory=Usage)
     sent: int = 0
     progress: Progress = field(default_factory=Progress)
+    facts: TurnFacts = field(default_factory=TurnFacts)
     calls: Mapping[str, CallRecord] = field(default_factory=dict[str, CallRecord])
 
 
@@ -125,6 +127,9 @@ def apply_to_turn(turn: TurnRecord, entry: e.Entry, time: float) -> TurnRecord:
             return replace(turn, is_closing=False, was_cut=False, progress=Progress())
         case e.LimitReached() | e.NoProgress(did="ended"):
             return replace(turn, is_spent=True)
+        case e.ClaimDoubted():
+            facts = replace(turn.facts, is_told=True)
+            return replace(turn, is_closing=False, facts=facts)
         case e.NoProgress(did=did):
             progress = replace(turn.progress, is_told=True, is_asked=did == "asked")
             return replace(turn, progress=progress)
@@ -205,6 +210,8 @@ def _apply_to_call(
     time: float,
 ) -> TurnRecord:
     calls = {**turn.calls, call.id: _moved_call(call, entry, time)}
+    if isinstance(entry, e.ToolEnded) and not call.within:
+        turn = replace(turn, facts=turn.facts.after(entry, call.arguments.get("command")))
     if turn.state == "acting" and all(known.state in CALL_ENDS for known in calls.values()):
         ended = {name: known for name, known in calls.items() if known.outcome is not None}
         outcomes = [known.outcome for known in ended.values() if known.outcome is not None]

@@ -18,7 +18,7 @@ from ..machines.progress import LONGEST, ProgressPolicy
 from .problem import shown
 from .providers import PROVIDERS
 from .suggestions import DEFAULT_TABLE, OneOf, UserName
-from .tools import REMOTE, RESERVED, TOOLS
+from .tools import REMOTE, RESERVED, TOOLS, USUAL
 from .typed_table import Check, SettingsTable
 
 BusyInputMode = Literal["interrupt", "steer", "queue"]
@@ -550,7 +550,8 @@ class AgentSettings(SettingsTable):
 
     model: str = ""
     system: str = ""
-    tools: tuple[Annotated[str, AnyTool], ...] = (*TOOLS.built_in, f"{REMOTE}*")
+    tools: tuple[Annotated[str, AnyTool], ...] = (*USUAL, f"{REMOTE}*")
+    profile: Literal["auto", "small", "full"] = "auto"
     max_steps: Annotated[int, Meta(ge=1)] = 500
     model_limit: Size | None = None
     busy_input_mode: BusyInputMode | None = None

@@ -53,6 +53,7 @@ TOOLS = Registry(
         "edit": ToolPart(place=f"{_PORTS}.file_tools:make_edit", kind="edit"),
         "list": ToolPart(place=f"{_PORTS}.file_tools:make_list", kind="read"),
         "search": ToolPart(place=f"{_PORTS}.searching:SearchTool", kind="search"),
+        "survey": ToolPart(place=f"{_PORTS}.survey:make_survey", kind="read"),
         "shell": ToolPart(place=f"{_PORTS}.shell:ShellTool", kind="execute"),
         "delegate": ToolPart(place=f"{_PORTS}.session_tools:make_delegate", kind="think"),
         "dismiss": ToolPart(place=f"{_PORTS}.session_tools:make_dismiss"),
@@ -62,6 +63,9 @@ TOOLS = Registry(
     EntryPoints(f"{PREFIX}tools", "tool", gives="FunctionTool", check_name=_name_fault),
 )
 
+
+USUAL = tuple(name for name in TOOLS.built_in if name != "survey")
+"""The tools of an agent that names none; `survey` belongs to the profile for small models."""
 
 AGENT_CALLS = ("fetch", "think", "switch_mode", "other")
 """What the calls of external agents are in rules where no tool here corresponds: kinds of the protocol.

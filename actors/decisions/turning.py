@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ...journal import entries as e
 from ...journal.child_record import ChildRecord
 from ...journal.record import CancelRecord, SessionRecord
+from ...journal.turn_facts import contradicted
 from ...journal.turn_record import CALL_ENDS, CONTINUE, CallRecord, TurnRecord
 from ...machines.context import Fill
 from ...machines.conversation import ChatMessage, Usage
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
 
 
 GO_ON = "[The new message was taken back. Go on where you were cut off.]"
+FACTS = (
+    "[Facts] {fact}. If something is left to do, do it now; else say in one sentence how it stands."
+)
 CUT_SHORT = "The answer was cut short at the limit of tokens: say `continue`, or raise max_tokens."
 INTERRUPTED = "[Interrupted by the user.]"
 SKIPPED = "[Not run: the turn was interrupted before this call could start.]"
@@ -79,6 +83,16 @@ def call_model(record: SessionRecord, tokens: int, most: int | None) -> Decision
         entries=(e.ModelCalled(turn=turn.id, step=number, messages=said, tokens=tokens),),
         effects=(call,),
     )
+
+
+def doubted(record: SessionRecord) -> Decision:
+    """Tell the model once which facts of the turn its last answer contradicts, if it does."""
+    turn = record.turns[record.turn]
+    fact = contradicted(turn.facts, record.conversation[-1:])
+    if not fact:
+        return NOTHING
+    said = ChatMessage(role="user", text=FACTS.format(fact=fact))
+    return Decision(entries=(e.ClaimDoubted(turn=turn.id, fact=fact, messages=(said,)),))
 
 
 def is_spent(turn: TurnRecord, environment: Environment) -> bool:
@@ -209,6 +223,8 @@ def tool_ended(record: SessionRecord, finished: ToolFinished) -> Decision:
             killed=result.killed,
             survivors=result.survivors,
             spilled=result.spilled,
+            changed=result.changed,
+            is_poll=result.is_poll,
             messages=(said,),
         )
     )

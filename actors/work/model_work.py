@@ -309,6 +309,7 @@ class ModelWork:
             call_prefix=f"{effect.turn}.s{effect.step}.c",
             max_tokens=effect.max_tokens,
             memory=self._memory,
+            is_plain=effect.is_summary,
         )
 
 

@@ -12,7 +12,7 @@ from prompt_toolkit.utils import get_cwidth
 from ...gateway.events.contract import QuestionEvent, ToolCallView
 from ...gateway.terminal import exposed
 from ...machines.errors import ToolError
-from ...ports.tools.file_tools import replaced
+from ...ports.tools.file_tools import content_before, difference
 from ...ports.tools.place import find_place
 from ..question import AnswerKey, Questions, answer_keys
 from ..wrapping import wrapped_pieces
@@ -77,7 +77,8 @@ def replacing(question: QuestionEvent, folder: Path) -> str:
     match question:
         case {"tool": "write", "arguments": {"path": str(path), "content": str(content)}}:
             try:
-                rows = replaced(find_place(path, folder), content.encode())
+                before = content_before(find_place(path, folder))
+                rows = [] if before is None else difference(before, content.encode())
             except (ToolError, ValueError):
                 rows = []
             return "\n".join(["Replaced ", *rows])

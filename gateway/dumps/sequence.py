@@ -106,6 +106,8 @@ def _of_turn(entry: e.AnyTurnEntry, turn: str) -> Iterator[Arrow]:
             yield turn, "->>", "P", f"{entry.unit} {entry.done}/{entry.total}".strip()
         case e.NoProgress():
             yield turn, "->>", "M", f"no progress: {entry.what}, {entry.count} times"
+        case e.ClaimDoubted():
+            yield turn, "->>", "M", _short(entry.fact)
         case e.Interrupted():
             yield turn, "-->>", "P", f"interrupted ({entry.cause})"
         case e.Stopped():

@@ -781,6 +781,34 @@ class InterruptedEvent(Stamp):
     """the progress that was saved"""
 
 
+class FileFacts(TypedDict):
+    """A file that a turn changed."""
+
+    path: str
+    """relative to the session's folder"""
+    added: int
+    """lines"""
+    removed: int
+    """lines"""
+    new: bool
+    """whether it was made"""
+
+
+class FactsView(TypedDict):
+    """What a turn did."""
+
+    changed: list[FileFacts]
+    """the files that its calls are known to have changed"""
+    all: bool
+    """whether these are all: nothing else ran that may change files"""
+    command: str | None
+    """the last command"""
+    exit_code: int | None
+    """its exit code"""
+    text: str
+    """the same as a line for people; may be empty"""
+
+
 class TurnEndedEvent(Stamp):
     """Sent when a turn has ended."""
 
@@ -794,7 +822,9 @@ class TurnEndedEvent(Stamp):
     usage: TurnUsage
     """what it used"""
     reason: NotRequired[str]
-    """why it failed"""
+    """why it failed, or `no_progress`"""
+    facts: NotRequired[FactsView]
+    """what it did, if it made calls"""
 
 
 class StoppedEvent(ProcessesView, Stamp):

@@ -16,6 +16,7 @@ from ...actors.environment import Publication
 from ...journal import entries as e
 from ...journal.queue_record import ItemRecord, QueueRecord
 from ...journal.record import SessionRecord
+from ...journal.turn_facts import TurnFacts, written
 from ...machines.conversation import Usage
 from ...machines.delivery import Cause
 from ...machines.transient_events import (
@@ -46,6 +47,8 @@ from .contract import (
     ChangedItem,
     ErrorEvent,
     Event,
+    FactsView,
+    FileFacts,
     InterruptedEvent,
     InterruptingEvent,
     ModeEvent,
@@ -493,6 +496,9 @@ def _of_turn(entry: e.AnyTurnEntry, record: SessionRecord, at: Stamp) -> list[Ev
             return [of_limits(entry, at)]
         case e.NoProgress():
             return of_no_progress(entry, at)
+        case e.ClaimDoubted():
+            text = f"The answer does not fit the facts, {entry.fact}: the model was told."
+            return [NoticeEvent(type="notice", **at, text=text)]
         case e.CompactionBegun() | e.Compacted():
             return of_compaction(entry, at)
         case e.ModelCalled() | e.Answered() | e.AnswerCut() | e.CallReported() | e.LateResult():
@@ -636,9 +642,25 @@ def _turn_ended(turn: str, status: str, record: SessionRecord, at: Stamp) -> Tur
         status=status,
         usage=TurnUsage(**usage_view(known.usage), seconds=seconds),
     )
+    if known.facts.calls:
+        event["facts"] = _facts(known.facts)
     if known.reason or known.cause == Cause.NO_PROGRESS:
         event["reason"] = known.reason or known.cause
     return event
+
+
+def _facts(facts: TurnFacts) -> FactsView:
+    files = [
+        FileFacts(path=file.path, added=file.added, removed=file.removed, new=file.is_new)
+        for file in facts.files.values()
+    ]
+    return FactsView(
+        changed=files,
+        all=not facts.is_blind,
+        command=facts.command or None,
+        exit_code=facts.exit_code,
+        text=written(facts),
+    )
 
 
 def _of_fact(fact: Fact, at: Stamp) -> Event:

@@ -326,6 +326,8 @@ class SessionTrace:
             case e.ProgressMade():
                 done = {"steersman.done": entry.done, "steersman.total": entry.total}
                 self._note("progress", done)
+            case e.ClaimDoubted():
+                self._note("claim_doubted", {"steersman.fact": self._line(entry.fact)})
             case e.NoProgress():
                 said = {"steersman.count": entry.count, "steersman.did": entry.did}
                 self._note("no_progress", {"steersman.what": entry.what, **said})

@@ -57,7 +57,8 @@ class ModelRequest(Value):
 
     `response_schema`, when given, is a JSON Schema that the whole answer must satisfy.
     `call_prefix` begins the session's ids of the answer's tool calls: `t3.s2.c` gives `t3.s2.c1`, ….
-    `memory` is there for a conversation that further calls will extend.
+    `memory` is there for a conversation that further calls will extend. `is_plain`: words are wanted, and
+    no tool is to be called.
     """
 
     system: str
@@ -68,6 +69,7 @@ class ModelRequest(Value):
     temperature: float | None = None
     response_schema: dict[str, Any] | None = None
     memory: ConversationMemory | None = None
+    is_plain: bool = False
 
 
 class ModelAnswer(Value):

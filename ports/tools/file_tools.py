@@ -2,12 +2,13 @@
 
 import os
 import stat
+from collections import Counter
 from collections.abc import Iterator
 from itertools import islice
 from typing import Any, BinaryIO
 
 from ...machines.errors import ToolError
-from ...machines.port_results import ToolResult
+from ...machines.port_results import ChangedFile, ToolResult
 from ...workflows.durability import replace_file
 from .arguments import declare
 from .place import Place, open_file, open_folder, resolve
@@ -123,16 +124,26 @@ def difference(before: bytes, after: bytes) -> list[str]:
     return shown_rows
 
 
-def replaced(place: Place, data: bytes) -> list[str]:
-    """Return the diff that writing `data` makes; nothing for a new file, or one that is no text."""
+def content_before(place: Place) -> bytes | None:
+    """Return what a text file holds that is to be replaced; none for a new or large one, or no text."""
     try:
         with open_file(place) as file:
             refuse_binary(file, place)
-            if os.fstat(file.fileno()).st_size > LARGEST:
-                return []
-            return difference(file.read(), data)
+            is_large = os.fstat(file.fileno()).st_size > LARGEST
+            return None if is_large else file.read()
     except (OSError, ToolError):
-        return []
+        return None
+
+
+def changed_file(place: Place, before: bytes, after: bytes, *, is_new: bool = False) -> ChangedFile:
+    """Count the lines that a change adds and removes."""
+    old, new = Counter(before.splitlines()), Counter(after.splitlines())
+    return ChangedFile(
+        path=str(place.relative),
+        added=(new - old).total(),
+        removed=(old - new).total(),
+        is_new=is_new,
+    )
 
 
 def _shared(old: list[str], new: list[str]) -> int:
@@ -228,13 +239,18 @@ def _write(arguments: dict[str, Any], context: ToolContext, stop: StopFlag) -> T
     place = resolve(arguments["path"], context)
     content: str = arguments["content"]
     data = content.encode()
-    changed = replaced(place, data)
+    before = content_before(place)
+    if before == data:
+        text = f"Unchanged: `{shown(place.relative)}` has just this content."
+        return ToolResult(status="ok", text=text)
     is_new = replace_text(place, data)
     lines = content.count("\n") + (content != "" and not content.endswith("\n"))
     size = f"{counted(len(data), 'byte')}, {counted(lines, 'line')}"
     verb = "Created" if is_new else "Replaced"
     head = f"{verb} `{shown(place.relative)}` ({size})."
-    return ToolResult(status="ok", text="\n".join([head, *changed]))
+    rows = [] if before is None else difference(before, data)
+    changed = changed_file(place, before or b"", data, is_new=is_new)
+    return ToolResult(status="ok", text="\n".join([head, *rows]), changed=(changed,))
 
 
 def replace_text(place: Place, data: bytes) -> bool:
@@ -313,7 +329,8 @@ def _edit(arguments: dict[str, Any], context: ToolContext, stop: StopFlag) -> To
     stop.check()
     replace_text(place, after)
     head = f"Edited `{name}` ({counted(number, 'replacement')})."
-    return ToolResult(status="ok", text="\n".join([head, *difference(before, after)]))
+    text = "\n".join([head, *difference(before, after)])
+    return ToolResult(status="ok", text=text, changed=(changed_file(place, before, after),))
 
 
 def _as_in_file(content: bytes, old: bytes, new: bytes) -> tuple[bytes, bytes]:

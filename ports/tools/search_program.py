@@ -21,8 +21,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-__all__: list[str] = []
-
 _SKIPPED = frozenset({".git", ".hg", ".svn", "__pycache__", "node_modules"})
 _LARGEST = 8 * 1024 * 1024  # bytes of a file that is looked into
 _LARGEST_NAMED = 64 * 1024 * 1024  # of one that is searched alone, such as a kept output
@@ -31,7 +29,7 @@ _WIDTH = 300
 _SNIFF = 8192
 
 
-def _files(root: str) -> Iterator[str]:
+def files_below(root: str) -> Iterator[str]:
     """Walk below `root` in order; symlinks are not followed."""
     if not os.path.isdir(root):
         yield root
@@ -41,7 +39,7 @@ def _files(root: str) -> Iterator[str]:
             yield os.path.join(folder, name)
 
 
-def _content(path: str, largest: int) -> bytes:
+def content_of(path: str, largest: int) -> bytes:
     """Read a text file; empty for what is large, binary, unreadable or no regular file."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
@@ -60,7 +58,7 @@ def _is_wanted(path: str, glob: str) -> bool:
     return any(fnmatchcase(text, glob.removeprefix("**/")) for text in (path, name))
 
 
-def _is_hidden(path: str, relative: str, hidden: list[list[Any]]) -> bool:
+def is_hidden(path: str, relative: str, hidden: list[list[Any]]) -> bool:
     """Whether the permission rules hide a file."""
     for pattern, is_denied in hidden:
         if fnmatchcase(relative, pattern) or fnmatchcase(path, pattern):
@@ -78,13 +76,13 @@ def _search(request: dict[str, Any]) -> str:
     pattern = re.compile(request["pattern"])
     matches = looked_into = 0
     largest = _LARGEST if os.path.isdir(request["root"]) else _LARGEST_NAMED
-    for path in _files(request["root"]):
+    for path in files_below(request["root"]):
         relative = os.path.relpath(path, request["folder"])
         if request["glob"] and not _is_wanted(relative, request["glob"]):
             continue
-        if _is_hidden(path, relative, request["hidden"]):
+        if is_hidden(path, relative, request["hidden"]):
             continue
-        content = _content(path, largest)
+        content = content_of(path, largest)
         looked_into += bool(content)
         for number, line in enumerate(content.decode(errors="replace").split("\n"), 1):
             text = line.rstrip("\r")

@@ -362,6 +362,7 @@ export class Transcript {
     const { usage } = event;
     const facts = [seconds(usage.seconds), `${amount(usage.input + usage.output)} tokens`];
     if (usage.cost) facts.push(`$${usage.cost.toFixed(usage.cost < 0.1 ? 4 : 2)}`);
+    if (event.facts && event.facts.text) facts.unshift(event.facts.text);
     const status = event.status === "completed" ? null : chip(event.status);
     const undo = mayApprove() || this.listener.maySpeak ? el("button.quiet", { type: "button", onclick: () => this.listener.onrevert(event.turn) }, "Revert files…") : null;
     this.append(el("footer.entry.turn-ended", status, event.reason && el("span.reason", event.reason), el("span", facts.join(" · ")), undo));

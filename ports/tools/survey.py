@@ -1,0 +1,213 @@
+"""The tool `survey`: the files of a folder that a request is about, for models that look for nothing.
+
+A small model answers well from what it is shown and badly from what it would have to ask for. So the
+small profile shows it, in one call, the files that a request names, those that are small, and of long
+ones the beginning and the lines with words of the request. It is bounded: reading costs seconds.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from ...machines.port_results import ToolResult
+from ...machines.value import Value
+from .arguments import declare
+from .place import find_place
+from .search_program import content_of, files_below, is_hidden
+from .text import counted
+from .thread_tool import StopFlag, ThreadTool
+from .tool import ToolContext, ToolResources
+
+SURVEY = "survey"
+TESTS = "Tests are run with: "
+"""Begins the last line of a result, if the folder has tests; the command follows."""
+LONGER = "[… {lines} more]"
+"""The line of a file that is not shown whole."""
+
+_ROOM = 6000  # characters of files that are shown, about 1,700 tokens
+_UNASKED = 2500  # of which those that have nothing to do with the request take so many at most
+_WHOLE = 80  # lines of a file that is shown whole
+_WHOLE_NAMED = 200  # of one that the request names
+_HEAD = 15  # lines of a longer one
+_MATCHES = 12  # lines of it with words of the request
+_WIDTH = 160  # characters of such a line
+_MOST = 2000  # files that are looked at
+_LARGEST = 8 << 20  # bytes of a file that is looked into
+_LISTED = 40  # names of other files
+
+_SCHEMA = declare(
+    SURVEY,
+    "Show the files of the folder that a request is about.",
+    ("request",),
+    request={"type": "string", "minLength": 1},
+)
+
+
+class Found(Value):
+    """A text file of the folder, by its path in it."""
+
+    path: str
+    text: str
+
+    @property
+    def lines(self) -> list[str]:
+        """Its lines, without their ends."""
+        return self.text.splitlines()
+
+
+def make_survey(resources: ToolResources) -> ThreadTool:
+    """Make the tool."""
+    return ThreadTool(_SCHEMA, _survey, is_mutating=False, is_idempotent=True)
+
+
+def _survey(arguments: dict[str, Any], context: ToolContext, stop: StopFlag) -> ToolResult:
+    folder = find_place(".", context.folder).path
+    hidden = [list(pair) for pair in context.hidden]
+    found: list[Found] = []
+    for path in files_below(str(folder)):
+        stop.check()
+        relative = os.path.relpath(path, folder)
+        if len(found) == _MOST:
+            break
+        if not _is_own(relative) or is_hidden(path, relative, hidden):
+            continue
+        content = content_of(path, _LARGEST)
+        if content or os.path.getsize(path) == 0:
+            found.append(Found(path=relative, text=content.decode(errors="replace")))
+    text = shown(arguments["request"], found)
+    command = command_of_tests(found, folder)
+    text += f"\n\n{TESTS}{command}" if command else ""
+    return ToolResult(status="ok", text=text)
+
+
+def _is_own(relative: str) -> bool:
+    """Whether a path is neither hidden nor of an environment of a language."""
+    return not any(
+        part.startswith(".") or part in ("venv", "node_modules", "target", "dist", "build")
+        for part in Path(relative).parts
+    )
+
+
+def shown(request: str, files: Sequence[Found]) -> str:
+    """Show the files that fit, those first that the request is about."""
+    words = words_of(request, files)
+    named = {file.path for file in files if _is_named(file.path, request)}
+    order = sorted(files, key=lambda file: -_weight(file, words, file.path in named))
+    room, taken = _ROOM, dict[str, str]()
+    for file in order:
+        if _weight(file, words, file.path in named) <= 0:
+            room = min(room, _UNASKED)
+        most = _WHOLE_NAMED if file.path in named else _WHOLE
+        text = _block(file, most, words)
+        if len(text) > room:
+            text = _block(file, 0, words)
+        if len(text) <= room:
+            taken[file.path] = text
+            room -= len(text)
+    others = [file.path for file in files if file.path not in taken]
+    blocks = [taken[file.path] for file in files if file.path in taken]
+    if others:
+        more = f", and {len(others) - _LISTED} more" if len(others) > _LISTED else ""
+        blocks.insert(0, f"Other files: {', '.join(others[:_LISTED])}{more}")
+    return "\n\n".join(blocks) or "The folder is empty."
+
+
+def _block(file: Found, most: int, words: Sequence[str]) -> str:
+    """Show a file: whole up to so many lines, else its beginning and what the request is about."""
+    lines = file.lines
+    if len(lines) > most and len(lines) > _HEAD:
+        lines = [clip(line) for line in [*lines[:_HEAD], *_about(file, words)]]
+    fence = "````" if "```" in file.text else "```"
+    return "\n".join([file.path, fence, *lines, fence])
+
+
+def _about(file: Found, words: Sequence[str]) -> list[str]:
+    """Return the lines of a long file with words of the request, and how many have each."""
+    rest = [LONGER.format(lines=counted(len(file.lines) - _HEAD, "line"))]
+    hits = {word: [n for n, line in enumerate(file.lines, 1) if word in line] for word in words}
+    hits = {word: numbers for word, numbers in hits.items() if numbers}
+    rest += [f"[{counted(len(hit), 'line')} with `{word}`]" for word, hit in hits.items()]
+    rare = {n for numbers in hits.values() if len(numbers) <= _MATCHES for n in numbers}
+    first = [n for n in sorted(rare) if n > _HEAD][:_MATCHES]
+    return rest + [f"line {number}: {file.lines[number - 1]}" for number in first]
+
+
+def clip(line: str) -> str:
+    """Cut a long line."""
+    return line if len(line) <= _WIDTH else f"{line[:_WIDTH]} […]"
+
+
+_TOKEN = re.compile(r"[A-Za-z_][\w.-]*\w|\d{2,}|\"[^\"\n]+\"|'[^'\n]+'|`[^`\n]+`")
+_USUAL = frozenset(
+    "the and are for from how many much what which when where who why with that this these those there "
+    "they them then than into onto over under also all any can could does did done has have had not now "
+    "only should would will its it's our your you please make made put set get use using used new old "
+    "add change write create fix find show tell list give rename replace remove delete everywhere every "
+    "each file files folder line lines function functions code script python program contain contains "
+    "bug bugs error errors fail fails failing failed pass passes test tests run runs works".split()
+)
+
+
+def words_of(request: str, files: Sequence[Found]) -> list[str]:
+    """Return the words of a request that tell files apart: in some of them, but not in most."""
+    quoted_or_bare = (found.group().strip("\"'`") for found in _TOKEN.finditer(request))
+    words = [w for w in dict.fromkeys(quoted_or_bare) if len(w) > 2 and _tells(w)]
+    most = max(3, len(files) // 2)
+    return [w for w in words if 0 < sum(w in file.text for file in files) <= most][:8]
+
+
+def _tells(word: str) -> bool:
+    """Whether a word is more than a usual one; in capitals it is a name."""
+    return word.isupper() or word.lower() not in _USUAL
+
+
+def _is_named(path: str, request: str) -> bool:
+    name = os.path.basename(path)
+    stem = name.partition(".")[0]
+    is_word = re.search(rf"(?<![\w.]){re.escape(name)}(?!\w)", request) is not None
+    has_stem = len(stem) > 3 and re.search(rf"\b{re.escape(stem)}\b", request, re.I) is not None
+    return is_word or path in request or has_stem
+
+
+def _weight(file: Found, words: Iterable[str], is_named: bool) -> float:
+    """Return how much a request is about a file; among equals the shorter is first."""
+    hits = sum(10.0 for word in words if word in file.text or word in file.path)
+    return 1000.0 * is_named + hits - len(file.text) / 100_000
+
+
+# Tests --------------------------------------------------------------------------------------------
+
+
+def command_of_tests(files: Sequence[Found], folder: Path) -> str:
+    """Return the command that runs the tests of a folder; empty if it seems to have none."""
+    by_path = {file.path: file.text for file in files}
+    if re.search(r"^test\s*:", by_path.get("Makefile", ""), re.M) and shutil.which("make"):
+        return "make test"
+    try:
+        scripts: Any = json.loads(by_path.get("package.json", "{}")).get("scripts", {})
+    except (ValueError, AttributeError):
+        scripts = {}
+    if "test" in scripts and shutil.which("npm"):
+        return "npm test --silent"
+    tests = [file for file in files if re.fullmatch(r"(test_.*|.*_test)\.py", Path(file.path).name)]
+    if tests:
+        is_pytest = any(re.search(r"^(import|from) pytest|^def test_", t.text, re.M) for t in tests)
+        if is_pytest and shutil.which("pytest"):
+            return "pytest -q"
+        beside = all("/" not in test.path for test in tests)
+        place = "" if beside else f" discover -s {Path(tests[0].path).parts[0]} -t ."
+        python = "python3" if shutil.which("python3") else "python"
+        return f"{python} -B -m unittest{place} -q"
+    script = next((path for path in by_path if path in ("test.sh", "run_tests.sh")), "")
+    if script:
+        return f"sh {script}"
+    if "Cargo.toml" in by_path and shutil.which("cargo"):
+        return "cargo test -q"
+    has_go = any(path.endswith("_test.go") for path in by_path)
+    return "go test ./..." if has_go and shutil.which("go") else ""

@@ -1,0 +1,258 @@
+"""A small model's turn: files with the request, whole files back, the tests, one failure told."""
+
+import asyncio
+from collections.abc import Sequence
+
+import pytest
+
+from steersman.machines.conversation import ChatMessage, ToolRequest, ToolSchema
+from steersman.ports.models.blocks import PROMPT, BlocksDialect
+from steersman.ports.models.model import AnswerListener, ModelAnswer, ModelRequest
+
+TOOLS = tuple(
+    ToolSchema(name=name, description="", parameters={})
+    for name in ("survey", "write", "shell", "read")
+)
+SURVEY = "a.py\n```\ndef f():\n    return 1\n```\n\nbig.log\n```\nx\n[… 9 lines more]\n```"
+TESTED = f"{SURVEY}\n\nTests are run with: make test"
+
+
+class Model:
+    """Answers with texts in order, and keeps what it was asked."""
+
+    name = "small"
+
+    def __init__(self, *texts: str) -> None:
+        self.texts = list(texts)
+        self.asked: list[ModelRequest] = []
+
+    async def answer(self, request: ModelRequest, listener: AnswerListener) -> ModelAnswer:
+        """Give the next text."""
+        self.asked.append(request)
+        return ModelAnswer(text=self.texts.pop(0))
+
+    async def window(self) -> int:
+        """Return any."""
+        return 4096
+
+    async def aclose(self) -> None:
+        """There is nothing to close."""
+
+
+class Talk:
+    """One conversation through the dialect, with results that the test gives."""
+
+    def __init__(self, *texts: str) -> None:
+        self.model = Model(*texts)
+        self.dialect = BlocksDialect(self.model)
+        self.said: list[ChatMessage] = []
+
+    def says(self, text: str) -> ModelAnswer:
+        """Say something as the person, or as the program."""
+        self.said.append(ChatMessage(role="user", text=text))
+        return self.next()
+
+    def next(self, *results: str) -> ModelAnswer:
+        """Give the results of the last calls, and return what the dialect answers."""
+        calls: Sequence[ToolRequest] = self.said[-1].tool_calls
+        for call, text in zip(calls, results, strict=True):
+            self.said.append(ChatMessage(role="tool", text=text, call=call.call))
+        request = ModelRequest(
+            system=PROMPT, messages=tuple(self.said), tools=TOOLS, call_prefix=f"c{len(self.said)}."
+        )
+        answer = asyncio.run(self.dialect.answer(request, AnswerListener()))
+        said = ChatMessage(role="assistant", text=answer.text, tool_calls=answer.tool_calls)
+        self.said.append(said)
+        return answer
+
+
+def calls_of(answer: ModelAnswer) -> list[tuple[str, object]]:
+    """Return tool and first argument of each call."""
+    return [(call.tool, next(iter(call.arguments.values()))) for call in answer.tool_calls]
+
+
+def test_a_question_is_answered_in_words() -> None:
+    """The files come first, without a call of the model; an answer in words ends the turn."""
+    talk = Talk("It returns 1.")
+    looked = talk.says("what does f return?")
+    assert calls_of(looked) == [("survey", "what does f return?")]
+    assert not talk.model.asked
+    answer = talk.next(SURVEY)
+    assert (answer.text, answer.tool_calls) == ("It returns 1.", ())
+    (asked,) = talk.model.asked
+    assert asked.tools == ()
+    assert [said.text for said in asked.messages] == [f"{SURVEY}\n\nwhat does f return?"]
+
+
+def test_files_are_written_and_the_turn_ends_without_another_call() -> None:
+    """A block becomes a call of `write`; what was done is said by the dialect."""
+    talk = Talk("Here it is.\n\na.py\n```python\ndef f():\n    return 2\n```")
+    talk.says("let f return 2")
+    answer = talk.next(SURVEY)
+    assert [(call.tool, call.arguments) for call in answer.tool_calls] == [
+        ("write", {"path": "a.py", "content": "def f():\n    return 2\n"})
+    ]
+    assert talk.next("Replaced `a.py` (1 byte).").text == "Done."
+    assert len(talk.model.asked) == 1
+
+
+def test_a_failure_is_told() -> None:
+    """Tests run before where they are spoken of, and after each change; at last it is said how it is."""
+    block = "a.py\n```\ndef f():\n    return {}\n```"
+    talk = Talk(block.format(2), block.format(3), block.format(4))
+    talk.says("the test fails, fix it")
+    assert calls_of(talk.next(TESTED)) == [("shell", "make test")]
+    first = talk.next("f is 1\n[exit code 2]")
+    assert calls_of(first) == [("write", "a.py"), ("shell", "make test")]
+    assert "fail:\nf is 1\n\nthe test fails" in talk.model.asked[0].messages[-1].text
+    second = talk.next("Replaced `a.py`.", "f is 2\n[exit code 2]")
+    assert calls_of(second) == [("write", "a.py"), ("shell", "make test")]
+    assert "still fail:\nf is 2\nSay in one" in talk.model.asked[1].messages[-1].text
+    talk.next("Replaced `a.py`.", "f is 3\n[exit code 2]")
+    end = talk.next("Replaced `a.py`.", "f is 4\n[exit code 2]")
+    assert end.text == "The tests (`make test`) still fail:\nf is 4"
+
+
+def test_passing_tests_end_the_turn() -> None:
+    """Without a word of the model."""
+    talk = Talk("a.py\n```\nx = 1\n```")
+    talk.says("set x to 1")
+    talk.next(TESTED)
+    assert talk.next("Replaced `a.py`.", "fine\n[exit code 0]").text == "Done; `make test` passes."
+
+
+def test_a_refused_write_is_told() -> None:
+    """What a person or a rule denies is no success."""
+    talk = Talk("a.py\n```\nx = 1\n```", "Then I leave it.")
+    talk.says("set x to 1")
+    talk.next(SURVEY)
+    assert talk.next("[write was not run: the user said no]").text == "Then I leave it."
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a.py\n```python\nx = 1\n```",
+        "**a.py**\n\n```python\nx = 1\n```",
+        "### `a.py`\n```\nx = 1\n```",
+        "Here is the corrected file `a.py`:\n\n```python\nx = 1\n```",
+        "```python a.py\nx = 1\n```",
+        "```python:a.py\nx = 1\n```",
+        "```python\n# a.py\nx = 1\n```",
+        "```python\na.py\n```python\nx = 1\n```",
+        "./a.py\n```python\nx = 1\n```\n\nRun it:\n```sh\npython a.py\n```",
+    ],
+)
+def test_where_a_block_belongs(text: str) -> None:
+    """The path stands above it, in its fence, or in a first comment."""
+    talk = Talk(text)
+    talk.says("set x to 1")
+    answer = talk.next(SURVEY)
+    assert [dict(call.arguments) for call in answer.tool_calls] == [
+        {"path": "a.py", "content": "x = 1\n"}
+    ]
+
+
+@pytest.mark.parametrize(
+    ("request_text", "block", "path"),
+    [
+        ("write a script hello.py", "```python\nprint(1)\n```", "hello.py"),
+        ("let f return 2", "```python\ndef f():\n    return 2\n```", "a.py"),
+    ],
+)
+def test_a_block_without_a_path(request_text: str, block: str, path: str) -> None:
+    """The one file that the request names, or the one whose definitions it has, is meant."""
+    talk = Talk(block)
+    talk.says(request_text)
+    assert [call.arguments["path"] for call in talk.next(SURVEY).tool_calls] == [path]
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        "a.py\n```\ndef f():\n    return 1\n```",
+        "big.log\n```\nx\n```",
+        "a.py\n```\ndef f():",
+    ],
+)
+def test_what_changes_nothing_is_no_call(block: str) -> None:
+    """The same content, a file that was shown in part, half a block, and commands are left alone."""
+    talk = Talk(block)
+    talk.says("what is it?")
+    assert talk.next(SURVEY).tool_calls == ()
+
+
+def test_a_long_file_is_looked_into_by_a_command() -> None:
+    """The offer is made where a file is shown in part; the output comes with the request again."""
+    talk = Talk("```sh\nwc -l big.log\n```", "It has 10 lines.")
+    talk.says("how long is big.log?")
+    assert calls_of(talk.next(SURVEY)) == [("shell", "wc -l big.log")]
+    assert "Only a part of `big.log` is shown." in talk.model.asked[0].messages[-1].text
+    assert talk.next("10 big.log\n[exit code 0]").text == "It has 10 lines."
+    assert "The request was: how long is big.log?" in talk.model.asked[1].messages[-1].text
+
+
+def test_a_file_that_stays_as_it_is_is_told_where_the_tests_fail() -> None:
+    """Otherwise the turn would end with nothing done."""
+    survey = "a.py\n```\nx = 1\n```\n\nTests are run with: make test"
+    talk = Talk("a.py\n```\nx = 1\n```", "a.py\n```\nx = 2\n```")
+    talk.says("fix the bug")
+    talk.next(survey)
+    talk.next("x is 1\n[exit code 1]")
+    again = talk.next("Unchanged: `a.py` has just this content.", "x is 1\n[exit code 1]")
+    assert calls_of(again) == [("write", "a.py"), ("shell", "make test")]
+    assert "You printed the file as it was before." in talk.model.asked[1].messages[-1].text
+
+
+def test_tests_are_not_changed_unless_they_are_spoken_of() -> None:
+    """A model that makes the tests pass by changing them has not done the job."""
+    survey = "test_a.py\n```\nassert 1\n```"
+    talk = Talk("test_a.py\n```\nassert True\n```", "test_a.py\n```\nassert True\n```")
+    talk.says("fix the bug")
+    assert talk.next(survey).tool_calls == ()
+    talk = Talk("test_a.py\n```\nassert True\n```")
+    talk.says("make test_a.py stricter")
+    assert calls_of(talk.next(survey)) == [("write", "test_a.py")]
+
+
+def test_a_written_call_is_made() -> None:
+    """A model that calls a tool after all, as text, gets its result, and its request again."""
+    talk = Talk('{"name": "read", "arguments": {"path": "b.txt"}}', "It says hello.")
+    talk.says("what does b.txt say?")
+    assert calls_of(talk.next(SURVEY)) == [("read", "b.txt")]
+    assert talk.next("hello").text == "It says hello."
+    assert "hello\n\nThe request was: what does b.txt say?" in talk.model.asked[1].messages[-1].text
+
+
+def test_a_remark_of_the_program_belongs_to_the_turn() -> None:
+    """What is said of the facts comes after the answer that it is about; nothing is looked at again."""
+    talk = Talk("I have fixed it.", "a.py\n```\nx = 1\n```")
+    talk.says("set x to 1")
+    talk.next(SURVEY)
+    answer = talk.says("[Facts] no file was changed.")
+    assert calls_of(answer) == [("write", "a.py")]
+    assert [said.text for said in talk.model.asked[1].messages[-2:]] == [
+        "I have fixed it.",
+        "[Facts] no file was changed.",
+    ]
+
+
+def test_a_steer_is_part_of_the_request() -> None:
+    """The folder is looked at again, since it may be about other files."""
+    talk = Talk("a.py\n```\nx = 1\n```", "a.py\n```\nx = 2\n```")
+    talk.says("set x to 1")
+    talk.next(SURVEY)
+    talk.said.append(ChatMessage(role="tool", text="Replaced `a.py`.", call="c3.1"))
+    again = talk.says("[New message from ann] no, to 2")
+    assert calls_of(again) == [("survey", "set x to 1\n[New message from ann] no, to 2")]
+
+
+def test_other_requests_pass() -> None:
+    """A summary, a verdict and a session without the profile's tools are asked in plain words."""
+    model = Model("Short.")
+    request = ModelRequest(
+        system="s", messages=(ChatMessage(role="user", text="sum up"),), tools=TOOLS, is_plain=True
+    )
+    answer = asyncio.run(BlocksDialect(model).answer(request, AnswerListener()))
+    assert answer.text == "Short."
+    assert model.asked[0].tools == ()

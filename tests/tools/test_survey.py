@@ -1,0 +1,82 @@
+"""What a small model is shown of a folder."""
+
+from pathlib import Path
+
+import pytest
+
+from steersman.machines.port_results import ToolResult
+from steersman.ports.tools.survey import TESTS, Found, command_of_tests, shown
+from steersman.ports.tools.toolbox import Toolbox
+
+from .conftest import tool_of
+
+LOG = "".join(f"10:{n:02d} {'ERROR' if n % 7 == 3 else 'INFO'} request r{n}\n" for n in range(90))
+
+
+def found(**files: str) -> list[Found]:
+    """Make files; `__` stands for a dot, and `_0_` for a slash."""
+    names = {name: name.replace("_0_", "/").replace("__", ".") for name in files}
+    return [Found(path=names[name], text=text) for name, text in files.items()]
+
+
+def test_small_files_are_shown_whole() -> None:
+    """Each with its path, in a fence that its content cannot close."""
+    text = shown("what is in it?", found(a__txt="hello\n", b__md="```sh\nls\n```\n"))
+    assert text == "a.txt\n```\nhello\n```\n\nb.md\n````\n```sh\nls\n```\n````"
+    assert shown("hi", []) == "The folder is empty."
+
+
+def test_of_a_long_file_its_beginning_and_what_is_asked_about() -> None:
+    """The lines with words of the request are counted, and shown if they are few."""
+    text = shown("how many lines of server.log contain ERROR? and r77", found(server__log=LOG * 3))
+    assert "[39 lines with `ERROR`]" in text
+    assert "[3 lines with `r77`]" in text
+    assert "line 78: 10:77 INFO request r77" in text
+    assert "[… 255 lines more]" in text
+    assert len(text) < 2000
+
+
+def test_what_is_named_comes_first() -> None:
+    """Of a folder that is larger than the room the named file is there, and the others by name."""
+    files = found(**{f"part{n}__py": f"value = {n}\n" * 70 for n in range(30)})
+    text = shown("double the value in part17.py", files)
+    assert "part17.py\n```\nvalue = 17\n" in text
+    assert text.startswith("Other files: part")
+    assert len(text) < 6000
+
+
+@pytest.mark.parametrize(
+    ("files", "command"),
+    [
+        ({}, ""),
+        ({"a__py": "x = 1"}, ""),
+        ({"test_a__py": "import unittest"}, "python3 -B -m unittest -q"),
+        (
+            {"tests_0_test_a__py": "import unittest"},
+            "python3 -B -m unittest discover -s tests -t . -q",
+        ),
+        ({"Makefile": "test:\n\ttrue\n", "test_a__py": ""}, "make test"),
+        ({"test__sh": "true"}, "sh test.sh"),
+        ({"package__json": "[]"}, ""),
+    ],
+)
+def test_the_command_of_the_tests(files: dict[str, str], command: str) -> None:
+    """As the folder's own files say it."""
+    assert command_of_tests(found(**files), Path()) == command
+
+
+def test_the_tool_hides_what_the_rules_hide(bench) -> None:
+    """A denied file and hidden folders are not shown; the tests' command comes last."""
+    (bench.folder / ".git").mkdir()
+    (bench.folder / ".git" / "config").write_text("secret")
+    (bench.folder / "keys.txt").write_text("secret")
+    (bench.folder / "test_a.py").write_text("import unittest\n")
+
+    async def look(toolbox: Toolbox) -> ToolResult:
+        context = bench.context(hidden=(("keys.*", True),))
+        return await tool_of(toolbox, "survey").start({"request": "what is here?"}, context).wait()
+
+    result = bench.run(look)
+    assert result.status == "ok"
+    assert "secret" not in result.text
+    assert result.text.endswith(f"{TESTS}python3 -B -m unittest -q")
