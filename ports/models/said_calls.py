@@ -65,7 +65,8 @@ def _objects(text: str) -> Iterator[SaidCall]:
         tries += 1
         value, end = _decoded(text, start)
         at = end if end > start else start + 1
-        for one in cast("list[Any]", value) if isinstance(value, list) else [value]:
+        items: list[Any] = value if isinstance(value, list) else [value]
+        for one in items:
             if isinstance(one, dict):
                 yield from _of_object(cast("dict[str, Any]", one), start)
 
