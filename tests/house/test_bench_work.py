@@ -1,9 +1,7 @@
 """`make bench-work`: its tasks can be solved and are frozen, its checks find what is wrong."""
 
-import importlib
 import re
-import sys
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -11,7 +9,6 @@ from typing import Any
 import pytest
 
 WORK = Path(__file__).parents[2] / "benchmarks" / "work"
-NAMES = {path.stem for path in WORK.glob("*.py")}
 FAMILIES = ("lookup", "fix", "write", "everywhere", "data", "trap")
 TRIED = {
     "staging-port",
@@ -25,15 +22,6 @@ TRIED = {
 """Tasks whose reference `make test` tries; the others are left to the night."""
 
 Load = Callable[[str], ModuleType]
-
-
-@pytest.fixture
-def load(monkeypatch: pytest.MonkeyPatch) -> Generator[Load]:
-    """Import a module of the benchmark, which is a program and no package."""
-    monkeypatch.syspath_prepend(str(WORK))
-    yield importlib.import_module
-    for name in NAMES:
-        sys.modules.pop(name, None)
 
 
 def laid_out(task: Any, folder: Path) -> Path:
