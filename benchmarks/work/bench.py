@@ -20,6 +20,8 @@ from table import machine
 from task import FROZEN, HALVES, Task, load_tasks
 
 RESULTS = PEERS / "work-results.jsonl"
+_WARM_SECONDS = 600.0
+"""What a harness has to send its instructions once, uncounted; the server keeps them."""
 _WARM = Task("warm-up", "", "", "hi", {"a.txt": "a\n"}, (), ())
 
 
@@ -96,7 +98,7 @@ def attempts(lab: Lab, orders: list[Order], results: Path, model: str) -> None:
             continue
         if warm != order.contender.name:
             warm = order.contender.name
-            brief = replace(lab, seconds=2 * lab.seconds, calls=1, tokens=8, log=None)
+            brief = replace(lab, seconds=_WARM_SECONDS, calls=4, tokens=8, log=None)
             attempt_task(brief, order.contender, _WARM, 0)
         kill = None
         if order.is_kill:

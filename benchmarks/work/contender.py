@@ -20,13 +20,12 @@ from pathlib import Path
 from typing import Any
 
 import tomli_w
-from proxy import Call, malformed
+from proxy import OUTPUT, Call, malformed
+from server import WINDOW
 
 PEERS = Path(os.environ.get("STEERSMAN_PEERS", Path.home() / ".cache" / "steersman-peers"))
 CHECKOUT = Path(__file__).resolve().parents[2]
 OURS = "steersman"
-WINDOW = 16384
-"""Tokens of the model's window, as every harness is told."""
 MOST_CALLS = 24
 _NPM = "node_modules/.bin"
 _NODE = "work-node/node_modules/node/bin"
@@ -249,7 +248,7 @@ def _aider(place: Place) -> list[str]:
     )
     window = {
         "max_input_tokens": WINDOW,
-        "max_output_tokens": 1024,
+        "max_output_tokens": OUTPUT,
         "litellm_provider": "openai",
         "mode": "chat",
     }
@@ -267,7 +266,7 @@ def _aider(place: Place) -> list[str]:
 
 
 def _pi(place: Place) -> list[str]:
-    model = {"id": "bench", "contextWindow": WINDOW, "maxTokens": 1024}
+    model = {"id": "bench", "contextWindow": WINDOW, "maxTokens": OUTPUT}
     compat = {"supportsDeveloperRole": False, "supportsReasoningEffort": False}
     provider = {"baseUrl": f"{place.url}/v1", "api": "openai-completions", "apiKey": "k"}
     models = {"providers": {"bench": {**provider, "compat": compat, "models": [model]}}}
@@ -278,7 +277,7 @@ def _pi(place: Place) -> list[str]:
 
 
 def _opencode(place: Place) -> list[str]:
-    limit = {"context": WINDOW, "output": 1024}
+    limit = {"context": WINDOW, "output": OUTPUT}
     provider = {
         "npm": "@ai-sdk/openai-compatible",
         "name": "bench",

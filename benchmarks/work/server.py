@@ -13,8 +13,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-WINDOW = 16384
-"""Tokens of prompt and answer."""
+WINDOW = 32768
+"""Tokens of prompt and answer: some harnesses begin with 20,000."""
 _LOAD = 180.0  # seconds
 
 
@@ -64,6 +64,7 @@ def main() -> None:
     params.model.path = sys.argv[1]
     params.n_ctx = WINDOW
     params.n_parallel = 1
+    params.cache_ram_mib = 2048  # of prompts that others, as a maker of titles, have pushed out
     params.n_batch = params.n_ubatch = 256  # a call that is given up ends within a batch
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = os.cpu_count() or 1
     params.port = 0
