@@ -5,6 +5,7 @@ import os
 import random
 import re
 import secrets
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -67,11 +68,14 @@ class Result:
 class Lab:
     """What all attempts share; `log` is a folder for what harnesses print, if it is to be kept.
 
-    An attempt has `seconds`, `calls` of the model and `tokens` in each answer, at most.
+    Each attempt has new folders below `root`, whose names are always the same: a harness that tells its
+    model where it works sends the same beginning again, as it would for a person. An attempt has
+    `seconds`, `calls` of the model and `tokens` in each answer, at most.
     """
 
     proxy: Proxy
     weights: Path
+    root: Path
     seconds: float = SECONDS
     calls: int = MOST_CALLS
     tokens: int = OUTPUT
@@ -144,24 +148,24 @@ def attempt_task(
     lab: Lab, contender: Contender, task: Task, seed: int, kill: float | None = None
 ) -> Result:
     """Have a contender do a task; with `kill`, kill it after so many seconds, and resume it."""
-    with tempfile.TemporaryDirectory(prefix="work-", ignore_cleanup_errors=True) as root:
-        home, folder = Path(root) / "home", Path(root) / "work"
-        home.mkdir()
-        folder.mkdir()
-        task.lay_out(folder)
-        attempt = lab.proxy.begin(secrets.token_hex(6), seed, lab.calls, lab.tokens)
-        place = Place(home, lab.proxy.url(attempt), cache_of(contender), lab.weights)
-        environ = environ_of(contender, place, attempt.key)
-        began = time.monotonic()
-        run = Run([*contender.prepare(place), task.request], folder, environ)
-        if kill is not None:
-            run = _killed(run, began + kill, attempt, task, folder, environ)
-        code = run.wait(began + lab.seconds, attempt)
-        seconds = time.monotonic() - began
-        printed = run.end()
-        lab.proxy.end(attempt)
-        calls = journal_calls(environ, folder) if contender.is_embedded else attempt.calls
-        why = judge(task, folder, printed if contender.prints_answer else last_text(calls))
+    home, folder = lab.root / "home", lab.root / "work"
+    for path in (home, folder):
+        shutil.rmtree(path, ignore_errors=True)
+        path.mkdir(parents=True)
+    task.lay_out(folder)
+    attempt = lab.proxy.begin(secrets.token_hex(6), seed, lab.calls, lab.tokens)
+    place = Place(home, lab.proxy.url(attempt), cache_of(contender), lab.weights)
+    environ = environ_of(contender, place, attempt.key)
+    began = time.monotonic()
+    run = Run([*contender.prepare(place), task.request], folder, environ)
+    if kill is not None:
+        run = _killed(run, began + kill, attempt, task, folder, environ)
+    code = run.wait(began + lab.seconds, attempt)
+    seconds = time.monotonic() - began
+    printed = run.end()
+    lab.proxy.end(attempt)
+    calls = journal_calls(environ, folder) if contender.is_embedded else attempt.calls
+    why = judge(task, folder, printed if contender.prints_answer else last_text(calls))
     said = [call.said for call in calls if call.said]
     rejected = sum(bool(re.search(contender.rejected, call.prompt)) for call in calls)
     result = Result(

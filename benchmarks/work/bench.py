@@ -4,6 +4,7 @@ import argparse
 import json
 import os
 import sys
+import tempfile
 import time
 from collections.abc import Iterable
 from contextlib import ExitStack
@@ -197,7 +198,10 @@ def main(arguments: list[str], about: str = "") -> int:
         with ExitStack() as stack:
             url = given.server or stack.enter_context(ModelServer(weights)).url
             proxy = stack.enter_context(Proxy(url))
-            lab = Lab(proxy, weights, given.seconds, log=given.log)
+            root = stack.enter_context(
+                tempfile.TemporaryDirectory(prefix="work-", ignore_cleanup_errors=True)
+            )
+            lab = Lab(proxy, weights, Path(root), given.seconds, log=given.log)
             attempts(lab, orders, given.results, given.model)
     peers = [one.name for one in CONTENDERS if one.is_peer]
     found = report.sheets(read_lines(given.results), load_tasks(), peers)

@@ -299,7 +299,8 @@ def malformed(call: Call, tools: list[dict[str, Any]]) -> int:
     if not call.uses:
         names = "|".join(map(re.escape, offered))
         printed = rf'"(name|tool|function)"\s*:\s*"({names})"|<(function|tool)[=_]({names}|call)'
-        bad += bool(offered and re.search(printed, call.text))
+        any_name = r'"name"\s*:\s*"[^"\n]*"\s*,\s*"(arguments|parameters)"\s*:'
+        bad += bool(offered and re.search(f"{printed}|{any_name}", call.text))
     return bad
 
 

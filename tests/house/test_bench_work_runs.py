@@ -96,6 +96,7 @@ def test_the_end_of_an_attempt_ends_its_calls(load: Load) -> None:
         ("I will look.", [], 0),
         ('```json\n{"name": "read", "arguments": {"path": "a"}}\n```', [], 1),
         ("<function=read>", [], 1),
+        ('{"name": "convert a file",\n "arguments": {"path": "a"}}', [], 1),
         ('{"name": "Ana"}', [], 0),
         ("", [("read", '{"path": "a"}')], 0),
         ("", [("read", '{"file": "a"}')], 1),
@@ -230,7 +231,7 @@ def test_a_killed_attempt_is_resumed(load: Load, tmp_path: Path) -> None:
     ):
         timer = threading.Timer(4.0, door.open)
         timer.start()
-        lab = attempt.Lab(running, tmp_path / "m.gguf", seconds(30))
+        lab = attempt.Lab(running, tmp_path / "m.gguf", tmp_path / "lab", seconds(30))
         began = time.monotonic()
         result = attempt.attempt_task(lab, contender.ours("steersman", {}), task, 1, kill=2.0)
         timer.join()
