@@ -53,7 +53,7 @@ steersman embedded samples as the product does, and it alone loads the weights i
 `make bench-work` installs the newest version of each harness and goes on where it stopped;
 `ARGS=--list` names tasks and contenders, `ARGS=--kill` kills steersman at a drawn moment and resumes it,
 `ARGS=--write` keeps the tables for this page. A contender with other settings of steersman, for example
-without one trick, is a table in [variants.toml](../benchmarks/work/variants.toml):
+without one trick, is a table in `variants.toml` of [the benchmark](../benchmarks/work):
 
     ["native tools"]
     models.main.tool_dialect = "native"
