@@ -10,7 +10,7 @@ PYTHON_FILES = $(ROOMS) docs/generate.py __init__.py __main__.py testing.py $(wi
 PYTEST = .venv/bin/python -m pytest -n $$((2 * $$(getconf _NPROCESSORS_ONLN))) --maxprocesses 8 \
     --dist worksteal --progress --override-ini console_output_style=classic
 
-.PHONY: help chat test test-all check check-fast format bench bench-peers prove soak docs recordings
+.PHONY: help chat test test-all check check-fast format bench bench-peers bench-work prove soak docs recordings
 
 help:
 	@echo 'make chat        set up and open a chat'
@@ -21,6 +21,7 @@ help:
 	@echo 'make format      put the code into shape'
 	@echo 'make bench       run the benchmarks'
 	@echo 'make bench-peers measure other agents beside it; installs them'
+	@echo 'make bench-work  have a small model do work through it and through others: hours'
 	@echo 'make prove       have the simulator find each planted fault, and tests each broken rule'
 	@echo 'make soak        run the suites of the promises at length; ARGS chooses'
 	@echo 'make docs        write the generated docs'
@@ -66,6 +67,10 @@ bench:
 bench-peers:
 	@.ci/venv dev </dev/null
 	@.venv/bin/python benchmarks/peers $(ARGS)
+
+bench-work:
+	@.ci/venv dev </dev/null
+	@.venv/bin/python benchmarks/work $(ARGS)
 
 # Each fault is planted, and has to be found: a table of seeds and seconds. Then each rule is broken.
 # ARGS="mutants --minutes 10" tries mutants that are made by rule instead.

@@ -43,6 +43,23 @@ installs the other programs into a folder of their own (`~/.cache/steersman-peer
 measures, and prints these tables; `ARGS=--write` also writes this page, and
 `ARGS="--only codex,pi --rounds 3"` measures less.
 
+## Work with a small model
+
+Whether work gets done, with the same small weights on one llama.cpp server, at temperature 0, for every
+harness: 36 tasks in six families, each with a hidden check that also looks for damage, 180 seconds and
+24 model calls at most. Settings may be chosen on the half `tune`; the half `held` is only measured.
+Intervals are of 95 %, bootstrapped over tasks; p is of McNemar's exact test on the tasks of both halves.
+steersman embedded samples as the product does, and it alone loads the weights in each attempt.
+`make bench-work` installs the newest version of each harness and goes on where it stopped;
+`ARGS=--list` names tasks and contenders, `ARGS=--kill` kills steersman at a drawn moment and resumes it,
+`ARGS=--write` keeps the tables for this page. A contender with other settings of steersman, for example
+without one trick, is a table in `variants.toml` of [the benchmark](../benchmarks/work):
+
+    ["native tools"]
+    models.main.tool_dialect = "native"
+
+{work}
+
 ## Curves and parts
 
 How cost grows with sessions, messages, files and steps, and what single parts cost, is measured by
@@ -226,6 +243,19 @@ def curves_table(folder: Path = KEPT) -> str:
     return table(["benchmark", "what", "value", "limit or unit", "", "measured"], rows)
 
 
+def work_tables(folder: Path = KEPT) -> str:
+    """Write what `make bench-work` kept; each sheet is a title, a header and rows."""
+    kept = folder / "work.json"
+    if not kept.exists():
+        return "No results are kept yet."
+    data = json.loads(kept.read_text("utf-8"))
+    parts = [f"Measured on {data['date']}, on {data['machine']}; set of tasks {data['set']}."]
+    parts += [f"{name} was left out: {why}." for name, why in data["skipped"].items()]
+    for sheet in data["sheets"]:
+        parts.append(f"**{sheet['title']}**\n\n{table(sheet['header'], sheet['rows'])}")
+    return "\n\n".join(parts)
+
+
 def page(figures: Figures) -> str:
     """Write docs/performance.md."""
     skipped = "".join(f"\n{name} was left out: {why}." for name, why in figures.skipped.items())
@@ -238,6 +268,7 @@ def page(figures: Figures) -> str:
         peers=peers_table(figures),
         benchmarks=benchmarks_table(),
         curves=curves_table(),
+        work=work_tables(),
     )
 
 

@@ -1,9 +1,13 @@
 """The checkout as the house tests see it: its files, and each module of each room."""
 
 import ast
+import importlib
+import sys
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -77,3 +81,15 @@ def modules() -> list[Module]:
 def rooms() -> tuple[str, ...]:
     """The rooms, from the ground up: each may import itself and those before it."""
     return ROOMS
+
+
+@pytest.fixture
+def load(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Generator[Callable[[str], ModuleType]]:
+    """Import a module of benchmarks/work, a program and no package; what it keeps is temporary."""
+    folder = ROOT / "benchmarks" / "work"
+    monkeypatch.syspath_prepend(str(folder.parent))
+    monkeypatch.syspath_prepend(str(folder))
+    monkeypatch.setenv("STEERSMAN_PEERS", str(tmp_path / "peers"))
+    yield importlib.import_module
+    for path in folder.glob("[a-z]*.py"):
+        sys.modules.pop(path.stem, None)

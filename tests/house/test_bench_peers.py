@@ -115,3 +115,17 @@ def test_the_page_says_what_was_measured_and_what_was_not(load: Any) -> None:
     assert "| one-shot peak memory, MiB | at most 50 | - (not measured) | not measured |" in text
     assert "Hermes was left out: `npm` is not installed." in text
     assert "(../benchmarks/turns.py)" in text
+
+
+def test_the_page_has_the_work_that_was_kept(load: Any, tmp_path: Path) -> None:
+    """The tables of `make bench-work` are those of its file; without one the page says so."""
+    page = load("page")
+    assert page.work_tables(tmp_path) == "No results are kept yet."
+    sheet = {"title": "m: solved", "header": ["", "both"], "rows": [["pi 1", "3 of 4"]]}
+    about = {"date": "2026-01-01", "machine": "a processor", "set": "abc"}
+    kept = {**about, "skipped": {"aider": "no npm"}, "sheets": [sheet]}
+    (tmp_path / "work.json").write_text(json.dumps(kept))
+    text = page.work_tables(tmp_path)
+    assert text.startswith("Measured on 2026-01-01, on a processor; set of tasks abc.")
+    assert "aider was left out: no npm." in text
+    assert text.endswith("**m: solved**\n\n|  | both |\n| --- | --- |\n| pi 1 | 3 of 4 |")
