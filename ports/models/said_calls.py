@@ -14,7 +14,7 @@ from typing import Any, cast
 
 from ...machines.pattern import lazy_pattern
 from ...machines.value import Value
-from .loose_json import table
+from .loose_json import table, tables
 
 _NAMES = ("tool", "name", "tool_name", "action")
 _ARGUMENTS = ("arguments", "parameters", "args", "input", "tool_input", "action_input")
@@ -65,10 +65,8 @@ def _objects(text: str) -> Iterator[SaidCall]:
         tries += 1
         value, end = _decoded(text, start)
         at = end if end > start else start + 1
-        items: list[Any] = value if isinstance(value, list) else [value]
-        for one in items:
-            if isinstance(one, dict):
-                yield from _of_object(cast("dict[str, Any]", one), start)
+        for one in tables(value) if isinstance(value, list) else [table(value)]:
+            yield from _of_object(one, start)
 
 
 def _next(text: str, at: int) -> int:
