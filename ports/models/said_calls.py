@@ -65,7 +65,7 @@ def _objects(text: str) -> Iterator[SaidCall]:
         tries += 1
         value, end = _decoded(text, start)
         at = end if end > start else start + 1
-        for one in tables(value) if isinstance(value, list) else [table(value)]:
+        for one in tables(value) or [table(value)]:
             yield from _of_object(one, start)
 
 
