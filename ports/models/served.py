@@ -17,6 +17,7 @@ from .endpoint import Patience
 from .exchange import Exchange
 from .model import AnswerListener, Model, ModelAnswer, ModelRequest
 from .provider import ModelConfig, ReachResult, takes_pictures
+from .reading import ReadingModel
 from .wire import WireFormat, WireValue, beginning, body, encode
 
 
@@ -129,7 +130,7 @@ class ServedProvider:
             takes_pictures=takes_pictures(config),
             patience=Patience(silence=config.timeout) if config.timeout else None,
         )
-        return JsonDialect(model) if config.tool_dialect == "json" else model
+        return JsonDialect(model) if config.tool_dialect == "json" else ReadingModel(model)
 
     def check(self, config: ModelConfig, cache: Path) -> None:
         """Do nothing: whether a server answers shows when it is asked."""

@@ -3,6 +3,7 @@
 What is known of JSON Schema, and passed over, is said in `machines/json_shape.py`.
 """
 
+import json
 from typing import Any
 
 from ...machines.conversation import ToolSchema
@@ -46,10 +47,31 @@ def fault_of(schema: ToolSchema, arguments: dict[str, Any]) -> str:
             return _unknown(name, list(properties))
     for name in parameters.get("required", ()):
         if name not in given:
-            return f"`{name}` is missing"
+            return f"`{name}` is missing; for example {schema.name} {example_of(schema)}"
     if fault := schema_mismatch(given, parameters, ""):
         return f"the arguments{fault}" if fault.startswith(" ") else fault
     return next((_HALF.format(name) for name, value in given.items() if _has_half(value)), "")
+
+
+_EXAMPLES: dict[str, Any] = {
+    "string": "…",
+    "integer": 1,
+    "number": 1,
+    "boolean": True,
+    "array": [],
+    "object": {},
+}
+
+
+def example_of(schema: ToolSchema) -> str:
+    """Return arguments of a right call as JSON: the required ones, with values of their types."""
+    properties: dict[str, dict[str, Any]] = schema.parameters.get("properties", {})
+    values: dict[str, Any] = {}
+    for name in schema.parameters.get("required", ()):
+        given = properties.get(name, {})
+        known: list[Any] = given.get("enum", []) or given.get("examples", [])
+        values[name] = known[0] if known else _EXAMPLES.get(str(given.get("type")), "…")
+    return json.dumps(values, ensure_ascii=False)
 
 
 _HALF = "`{}` holds half of a character (an unpaired surrogate)"
