@@ -426,7 +426,7 @@ class ProfileFactory:
         """Return which agents an agent may call, and how many at a time."""
         delegation, agents = self._config.delegation, self._config.agents
         return DelegationPolicy(
-            agents=tuple(sorted({*agents, *AGENTS.by_name})),
+            agents=tuple(sorted({*agents, *AGENTS.by_name} - {self._config.goals.judge})),
             max_depth=delegation.max_depth,
             max_children=delegation.max_children,
             when_full=delegation.when_full,

@@ -39,7 +39,10 @@ class CallModel(Value):
 
 
 class RunTool(Value):
-    """Start a tool call whose intent is durable."""
+    """Start a tool call whose intent is durable.
+
+    `is_again`: an earlier call of the turn with this tool and path failed.
+    """
 
     turn: str
     epoch: int
@@ -47,6 +50,7 @@ class RunTool(Value):
     tool: str
     arguments: dict[str, Any]
     may_leave_folder: bool = False
+    is_again: bool = False
 
 
 class CancelModel(Value):

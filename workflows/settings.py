@@ -323,6 +323,13 @@ class ToolDeclaration(SettingsTable):
     mutating: Annotated[
         bool, Meta(description="Whether it may change files: then it runs alone, and is reverted.")
     ] = False
+    polls: Annotated[
+        bool,
+        Meta(
+            description="Whether it looks whether something outside has happened: to call it again "
+            "with the same result is then no want of progress."
+        ),
+    ] = False
     timeout: Annotated[float, Meta(gt=0, description="Time limit of a call in seconds.")] = 120.0
 
     @property

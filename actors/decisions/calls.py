@@ -102,6 +102,17 @@ def _start(
         tool=request.tool,
         arguments=arguments,
         may_leave_folder=may_leave_folder,
+        is_again=_is_again(turn, request),
+    )
+
+
+def _is_again(turn: TurnRecord, request: ToolRequest) -> bool:
+    """Whether an earlier call of the turn with this tool and path failed."""
+    path = request.arguments.get("path")
+    return any(
+        call.tool == request.tool and call.state == "failed" and call.arguments.get("path") == path
+        for call in turn.calls.values()
+        if call.id != request.call
     )
 
 

@@ -315,6 +315,7 @@ class EffectExecutor:
             environment=self.resources.environment,
             on_output=latest.add,
             may_leave_folder=effect.may_leave_folder,
+            is_again=effect.is_again,
             hidden=self.resources.hidden,
             wrap=self.resources.sandbox.wrap if self.resources.sandbox else tuple,
             tell=reports.tell,

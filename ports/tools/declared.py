@@ -65,7 +65,7 @@ class DeclaredTool:
         return ProcessRun(
             self._resources.processes,
             partial(asyncio.to_thread, prepare),
-            lambda result: _result(result, timeout),
+            lambda result: _result(result, timeout, is_poll=self._declaration.polls),
             context.on_output,
         )
 
@@ -77,7 +77,7 @@ class DeclaredTool:
         return json.dumps(whole, ensure_ascii=False).encode() + b"\n"
 
 
-def _result(result: ProcessResult, timeout: float) -> ToolResult:
+def _result(result: ProcessResult, timeout: float, *, is_poll: bool) -> ToolResult:
     """Return a result with the output, and of a failure with its errors and how it ended."""
     is_ok = result.status == "exited" and result.exit_code == 0
     spilled = str(result.spilled or "")
@@ -94,4 +94,5 @@ def _result(result: ProcessResult, timeout: float) -> ToolResult:
         killed=result.killed,
         survivors=result.survivors,
         spilled=spilled,
+        is_poll=is_poll,
     )

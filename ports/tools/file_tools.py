@@ -5,6 +5,7 @@ import stat
 from collections import Counter
 from collections.abc import Iterator
 from itertools import islice
+from pathlib import Path
 from typing import Any, BinaryIO
 
 from ...machines.errors import ToolError
@@ -38,6 +39,7 @@ def make_read(resources: ToolResources) -> ThreadTool:
 
     def read(arguments: dict[str, Any], context: ToolContext, stop: StopFlag) -> ToolResult:
         place = resolve(arguments["path"], context)
+        _say_what_is_there(place)
         with open_file(place) as file:
             refuse_binary(file, place)
             offset = arguments.get("offset", 1)
@@ -46,6 +48,24 @@ def make_read(resources: ToolResources) -> ThreadTool:
             return ToolResult(status="ok", text=text, bytes=os.fstat(file.fileno()).st_size)
 
     return ThreadTool(_SCHEMA, read, is_mutating=False, is_idempotent=True)
+
+
+def _say_what_is_there(place: Place) -> None:
+    """Raise `ToolError` for a file that is not there, with the names that are."""
+    parent = place.path.parent
+    if place.is_outside or place.path.exists() or not parent.is_dir():
+        return
+    from difflib import get_close_matches  # for a mistake only
+
+    names = sorted(name for name in os.listdir(parent)[:_MOST_SHOWN] if not name.startswith("."))
+    near = get_close_matches(place.path.name, names, n=1, cutoff=0.6)
+    folder = str(Path(place.relative).parent)
+    there = ", ".join(shown(name) for name in names[:20]) or "nothing"
+    hint = f"did you mean `{shown(near[0])}`? " if near else ""
+    raise ToolError(
+        f"`{shown(place.relative)}`: No such file or directory",
+        f"{hint}in `{shown(folder)}` there is: {there}",
+    )
 
 
 def refuse_binary(file: BinaryIO, place: Place) -> None:
@@ -218,6 +238,10 @@ def _row(entry: "os.DirEntry[str]", folder: int) -> str:
         return f"{name}  (gone, or unreadable)"
 
 
+_LONG, _MOST_LOST = 20, 0.6
+"""A file of so many lines is not replaced at once by one that has lost this share of them."""
+
+
 # `write` ------------------------------------------------------------------------------------------
 
 
@@ -243,6 +267,7 @@ def _write(arguments: dict[str, Any], context: ToolContext, stop: StopFlag) -> T
     if before == data:
         text = f"Unchanged: `{shown(place.relative)}` has just this content."
         return ToolResult(status="ok", text=text)
+    _second_look(place, before or b"", data, context)
     is_new = replace_text(place, data)
     lines = content.count("\n") + (content != "" and not content.endswith("\n"))
     size = f"{counted(len(data), 'byte')}, {counted(lines, 'line')}"
@@ -251,6 +276,17 @@ def _write(arguments: dict[str, Any], context: ToolContext, stop: StopFlag) -> T
     rows = [] if before is None else difference(before, data)
     changed = changed_file(place, before or b"", data, is_new=is_new)
     return ToolResult(status="ok", text="\n".join([head, *rows]), changed=(changed,))
+
+
+def _second_look(place: Place, before: bytes, after: bytes, context: ToolContext) -> None:
+    """Refuse once to throw away most of a file: a model that means it writes it again."""
+    lines = before.count(b"\n")
+    lost = changed_file(place, before, after).removed
+    if lines >= _LONG and lost > _MOST_LOST * lines and not context.is_again:
+        raise ToolError(
+            f"`{shown(place.relative)}` has {counted(lines, 'line')}, and this would drop {lost} of them",
+            "nothing was changed: to change a part use `edit`; to replace it all, write it again",
+        )
 
 
 def replace_text(place: Place, data: bytes) -> bool:
@@ -319,7 +355,9 @@ def _edit(arguments: dict[str, Any], context: ToolContext, stop: StopFlag) -> To
     old, new = _as_in_file(before, arguments["old"].encode(), arguments["new"].encode())
     number = before.count(old)
     if number == 0:
-        raise ToolError(f"`old` does not occur in `{name}`", "read the file again")
+        near = _nearest(before, old)
+        hint = f"the nearest lines are:\n{near}" if near else "read the file again"
+        raise ToolError(f"`old` does not occur in `{name}`; nothing was changed", hint)
     if number > 1 and not arguments.get("all", False):
         raise ToolError(
             f"`old` occurs {number} times in `{name}`, in lines {_line_numbers(before, old)}",
@@ -331,6 +369,19 @@ def _edit(arguments: dict[str, Any], context: ToolContext, stop: StopFlag) -> To
     head = f"Edited `{name}` ({counted(number, 'replacement')})."
     text = "\n".join([head, *difference(before, after)])
     return ToolResult(status="ok", text=text, changed=(changed_file(place, before, after),))
+
+
+def _nearest(content: bytes, wanted: bytes) -> str:
+    """Return the lines of a file that are most like the text that was looked for; nothing if none are."""
+    from difflib import get_close_matches  # for a mistake only
+
+    lines, want = readable(content).splitlines()[:_INPUT], readable(wanted).splitlines()
+    first = next((line for line in want if line.strip()), "")
+    found = get_close_matches(first, lines, n=1, cutoff=0.6)
+    if not found:
+        return ""
+    at = lines.index(found[0])
+    return "\n".join(clip_line(line, _WIDTH) for line in lines[at : at + max(1, min(len(want), 5))])
 
 
 def _as_in_file(content: bytes, old: bytes, new: bytes) -> tuple[bytes, bytes]:

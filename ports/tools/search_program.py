@@ -25,6 +25,7 @@ _SKIPPED = frozenset({".git", ".hg", ".svn", "__pycache__", "node_modules"})
 _LARGEST = 8 * 1024 * 1024  # bytes of a file that is looked into
 _LARGEST_NAMED = 64 * 1024 * 1024  # of one that is searched alone, such as a kept output
 _MATCHES = 200
+_FEW = 5  # matches that are counted at a glance
 _WIDTH = 300
 _SNIFF = 8192
 
@@ -94,6 +95,8 @@ def _search(request: dict[str, Any]) -> str:
             cut = " […]" if len(text) > _WIDTH else ""
             print(f"{_shown(relative)}:{number}: {text[:_WIDTH]}{cut}", flush=True)
     files = f"{looked_into} file{'' if looked_into == 1 else 's'}"
+    if matches > _FEW:
+        return f"[{matches} matches in {files}]"
     return "" if matches else f"No match in {files}."
 
 

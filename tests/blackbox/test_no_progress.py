@@ -118,3 +118,40 @@ def test_the_bounds_are_settings(place: Place, model) -> None:
     server = model(looping([WRONG]), top="[progress]\ntell = 2\nask = 2\nend = 2\nperiod = 1\n")
     assert place.run("chat", "--yes", "go").returncode == 3
     assert len(server.requests) == 2
+
+
+def test_a_claim_that_contradicts_the_facts_is_doubted_once(place: Place, model) -> None:
+    """The model is told, and the person reads the facts at the end of the turn."""
+    (place.folder / "a.txt").write_text("one\n")
+    said = iter(
+        (
+            Tools([{"tool": "read", "arguments": {"path": "a.txt"}}]),
+            Text("I have fixed it."),
+            Text("Done."),
+        )
+    )
+    server = model(lambda request: next(said))
+    chat = place.chat("--yes")
+    chat.send("fix it")
+    chat.wait_text("does not fit the facts")
+    facts = chat.wait("turn_ended", status="completed")["facts"]
+    assert (facts["text"], facts["changed"], facts["all"]) == ("No file was changed.", [], True)
+    assert "[Facts] no file was changed in this turn." in server.requests[-1].prompt
+    assert len(server.requests) == 3
+    assert chat.close() == 0
+    ran = place.run("chat", "--yes", "go")
+    assert ran.returncode == 1  # the model has no more answers
+
+
+def test_the_facts_name_files_and_a_failed_command(place: Place, model) -> None:
+    """Printed to standard error by a one-shot."""
+    said = iter(
+        (
+            Tools([{"tool": "write", "arguments": {"path": "a.txt", "content": "x\n"}}]),
+            Tools([{"tool": "shell", "arguments": {"command": "exit 3"}}]),
+            Text("It fails."),
+        )
+    )
+    model(lambda request: next(said))
+    ran = place.run("chat", "--yes", "go")
+    assert "Changed: a.txt (new). The last command failed, exit 3: exit 3" in ran.stderr

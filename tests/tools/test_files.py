@@ -4,6 +4,7 @@ import os
 import stat
 
 import pytest
+from tools.conftest import tool_of
 
 from steersman.ports.tools.file_tools import replace_text
 from steersman.ports.tools.place import Place, open_file
@@ -107,8 +108,12 @@ def test_a_symlink_planted_after_the_look(bench):
 
 
 def test_missing_file(bench):
-    """A file that is not there is said to be so."""
-    assert bench.call("read", path="no.txt").text == "Error: `no.txt`: No such file or directory"
+    """A file that is not there is said to be so, with the names that are, and the one that is meant."""
+    (bench.folder / "notes.txt").write_text("x")
+    said = (
+        "Error: `note.txt`: No such file or directory; did you mean `notes.txt`? in `.` there is: "
+    )
+    assert bench.call("read", path="note.txt").text == f"{said}exit, leak.txt, notes.txt"
     assert bench.call("list", path="no").text == "Error: `no`: No such file or directory"
     assert bench.call("read", path="leak.txt/x").status == "failed"
 
@@ -200,12 +205,48 @@ def test_edit(bench):
     assert stat.S_IMODE(file.stat().st_mode) == 0o700
 
 
+def test_an_edit_that_misses_shows_the_nearest_lines(bench):
+    """The model sees what it should have written."""
+    (bench.folder / "file").write_text("first\ndef total(prices):\n    return sum(prices)\n")
+    said = bench.call("edit", path="file", old="def total(price):\n  return", new="x").text
+    assert said.endswith("the nearest lines are:\ndef total(prices):\n    return sum(prices)")
+
+
+def test_a_write_that_drops_most_of_a_file_is_refused_once(bench):
+    """A model that was asked a question does not replace the file in question; one that means it may."""
+    file = bench.folder / "server.log"
+    file.write_text("".join(f"line {number}\n" for number in range(130)))
+    refused = bench.call("write", path="server.log", content="line 1\nline 2\n")
+    assert refused.status == "failed"
+    assert "has 130 lines, and this would drop 128 of them; nothing was changed" in refused.text
+    assert len(file.read_text()) > 1000
+
+    async def again(toolbox):
+        context = bench.context(is_again=True)
+        arguments = {"path": "server.log", "content": "line 1\n"}
+        return await tool_of(toolbox, "write").start(arguments, context).wait()
+
+    assert bench.run(again).changed[0].removed == 129
+    assert file.read_text() == "line 1\n"
+
+
+def test_a_write_that_changes_nothing_says_so(bench):
+    """It touches no file, and counts as no change."""
+    (bench.folder / "a.txt").write_text("same\n")
+    result = bench.call("write", path="a.txt", content="same\n")
+    assert (result.text, result.changed) == ("Unchanged: `a.txt` has just this content.", ())
+    (changed,) = bench.call("edit", path="a.txt", old="same", new="other").changed
+    assert (changed.path, changed.added, changed.removed, changed.is_new) == ("a.txt", 1, 1, False)
+    (made,) = bench.call("write", path="b.txt", content="x\n").changed
+    assert (made.added, made.is_new) == (1, True)
+
+
 def test_edit_must_be_unique(bench):
     """An `old` that occurs never or often is refused, and said where; `all` replaces everywhere."""
     file = bench.folder / "file"
     file.write_text("a\nb\na\n")
     assert bench.call("edit", path="file", old="c", new="d").text == (
-        "Error: `old` does not occur in `file`; read the file again"
+        "Error: `old` does not occur in `file`; nothing was changed; read the file again"
     )
     assert bench.call("edit", path="file", old="a", new="d").text == (
         "Error: `old` occurs 2 times in `file`, in lines 1, 3; "

@@ -3,12 +3,11 @@
 from pathlib import Path
 
 import pytest
+from tools.conftest import tool_of
 
 from steersman.machines.port_results import ToolResult
 from steersman.ports.tools.survey import TESTS, Found, command_of_tests, shown
 from steersman.ports.tools.toolbox import Toolbox
-
-from .conftest import tool_of
 
 LOG = "".join(f"10:{n:02d} {'ERROR' if n % 7 == 3 else 'INFO'} request r{n}\n" for n in range(90))
 
