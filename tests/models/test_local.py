@@ -1,7 +1,6 @@
 """The embedded model: a real one, in a real child process."""
 
 import asyncio
-import importlib.util
 import json
 import os
 import select
@@ -20,7 +19,7 @@ from steersman.machines.goal_messages import AskJudge
 from steersman.machines.verdict import Verdict, read_verdict
 from steersman.ports.judging import JudgeSeat, ask_judge
 from steersman.ports.models.embedded.model import PROVIDER, EmbeddedModel
-from steersman.ports.models.embedded.weights import entry_named, fetch, weights_in
+from steersman.ports.models.embedded.weights import entry_named, weights_in
 from steersman.ports.models.model import ModelRequest
 from steersman.ports.models.provider import ModelConfig
 
@@ -31,35 +30,28 @@ TOOLS = (
 )
 
 
-@pytest.fixture(scope="session")
-def weights(tmp_path_factory) -> Path:
-    """The real weights; `STEERSMAN_TEST_CACHE` names a folder that keeps them between runs."""
-    if importlib.util.find_spec("xllamacpp") is None:
-        pytest.skip("the package xllamacpp is not installed: pip install 'steersman[local]'")
-    kept = os.environ.get("STEERSMAN_TEST_CACHE")
-    cache = Path(kept) if kept else tmp_path_factory.mktemp("cache")
-    entry = entry_named("smollm2")
-    assert entry
-    try:
-        return fetch(entry, cache, lambda done, total: None)
-    except ModelError as error:
-        pytest.skip(f"the weights cannot be had: {error.message}")
+SMALL = "qwen2.5-coder-0.5b"
+
+
+def embedded(weights: Path | None) -> EmbeddedModel:
+    """A model from these weights."""
+    return EmbeddedModel(lambda: weights, model=SMALL)
 
 
 def test_missing_weights_say_how_to_get_them(asker, tmp_path):
     """Without weights the error names the command that fetches them."""
     pytest.importorskip("xllamacpp")
     absent = tmp_path / "none.gguf"
-    for find in (lambda: None, lambda: absent):
+    for path in (None, absent):
         with pytest.raises(ModelError, match="are not here") as caught:
-            asker(EmbeddedModel(find), "Hi")
-        assert caught.value.hint == "run `steersman models fetch smollm2`"
+            asker(embedded(path), "Hi")
+        assert caught.value.hint == "run `steersman models fetch qwen2.5-coder-0.5b`"
 
 
 def test_weights_that_come_later_are_found(asker, tmp_path):
     """A model that was made before its weights were fetched uses them from the next call on."""
     pytest.importorskip("xllamacpp")
-    entry = entry_named("smollm2")
+    entry = entry_named(SMALL)
     config = ModelConfig(name="local", provider="local", model=entry.name)
     model = PROVIDER.build(config, tmp_path, {})
     with pytest.raises(ModelError, match="are not here"):
@@ -78,7 +70,7 @@ def test_damaged_weights_are_said(asker, tmp_path):
     path = tmp_path / "bad.gguf"
     path.write_bytes(b"no model")
     with pytest.raises(ModelError, match="could not be loaded") as caught:
-        asker(EmbeddedModel(lambda: path), "Hi")
+        asker(embedded(path), "Hi")
     assert "remove that file" in caught.value.hint
 
 
@@ -88,7 +80,7 @@ def test_hello_gets_an_answer(asker, weights):
     request = ModelRequest(
         system="You are an agent.", messages=(ChatMessage(role="user", text="Hello"),), tools=TOOLS
     )
-    first, second = asker(EmbeddedModel(lambda: weights), request, request)
+    first, second = asker(embedded(weights), request, request)
     assert "hello" in first.text.lower()
     assert first.tool_calls == ()
     assert first.text == second.text
@@ -103,7 +95,7 @@ def test_file_is_really_read_and_told(asker, weights):
     asked = ChatMessage(role="user", text="read notes.txt and tell me what it says")
 
     async def turn() -> str:
-        model = EmbeddedModel(lambda: weights)
+        model = embedded(weights)
         try:
             first = await asker.ask(
                 model,
@@ -138,7 +130,7 @@ def test_cancel_while_loading_and_after(asker, weights):
     """A cancelled first answer does not stop the loading, and the next answer is given."""
 
     async def cancel_then_ask() -> str:
-        model = EmbeddedModel(lambda: weights)
+        model = embedded(weights)
         task = asyncio.create_task(asker.ask(model, "Hello"))
         await asyncio.wait([task], timeout=0)
         task.cancel()
@@ -159,7 +151,7 @@ PARENT = """
     from steersman.ports.models.model import AnswerListener, ModelRequest
 
     async def main():
-        model = EmbeddedModel(lambda: Path({weights!r}))
+        model = EmbeddedModel(lambda: Path({weights!r}), model="small")
         request = ModelRequest(system="", messages=(ChatMessage(role="user", text="Hello"),))
         await model.answer(request, AnswerListener())
         print(model._child._process.pid, flush=True)
@@ -199,7 +191,7 @@ def test_each_verdict_of_the_embedded_model_can_be_read(weights):
     )
 
     async def ask_all():
-        model = EmbeddedModel(lambda: weights)
+        model = embedded(weights)
         seat = JudgeSeat(model=model)
         try:
             return [
@@ -231,10 +223,10 @@ def test_a_goal_with_a_gate_is_achieved_on_the_embedded_model(weights, tmp_path)
     folder.mkdir()
     cache = home / "cache" / "models"
     cache.mkdir(parents=True)
-    (cache / "smollm2.gguf").symlink_to(weights)
+    (cache / f"{SMALL}.gguf").symlink_to(weights)
     goal = "/goal --gate 'grep -qi hello greeting.txt' --turns 8 write hello to greeting.txt"
     ran = subprocess.run(
-        [sys.executable, "-m", "steersman", "chat", "--json", "--yes", "--model", "smollm2"],
+        [sys.executable, "-m", "steersman", "chat", "--json", "--yes", "--model", SMALL],
         input=f"{goal}\n",
         capture_output=True,
         text=True,

@@ -23,71 +23,51 @@ from ..chat import ChatModel
 from ..dialect import JsonDialect
 from ..model import AnswerListener, ModelAnswer, ModelRequest
 from ..provider import ModelConfig, ReachResult
-from .prompting import fit, offer_tools, shown_result, with_results_retold
-from .weights import EMBEDDED, catalogue, entry_named, fetched
+from .weights import catalogue, entry_named, fetched, usual_here
+from .window import fit
 
 _SERVER = Path(__file__).with_name("server.py")
 _LOAD_LIMIT = 120.0  # seconds
-_SYSTEM = "You are a helpful AI assistant. Answer briefly."
-# Tried on SmolLM2-135M: greedy with a penalty for long repetitions knows the capital of France and
-# copies a file rightly; with temperature 0.2 or a usual repeat penalty it does neither.
-_SAMPLING = {"repeat_penalty": 1.0, "dry_multiplier": 0.8, "dry_allowed_length": 12}
-_MAX_TOKENS = 300
+_MAX_TOKENS = 1200
 _TEMPERATURE = 0.0
 
 
 class EmbeddedModel:
     """A model from a GGUF file; `weights` finds it, none if it has not been fetched yet.
 
-    `is_tiny` gives it a short system prompt and few tools. `window` counts tokens.
+    `model` is its name, `name` that of its configuration. `window` counts tokens.
     """
 
     def __init__(
         self,
         weights: Callable[[], Path | None],
         *,
-        model: str = "smollm2",
+        model: str,
         name: str = "",
-        window: int = 4096,
-        is_tiny: bool = True,
+        window: int = 8192,
         temperature: float | None = None,
         max_tokens: int | None = None,
     ) -> None:
         self.name = f"{name} ({model}, embedded)" if name else f"{model} (embedded)"
-        self._is_tiny = is_tiny
         self._window = window
-        self._defaults = (
-            _TEMPERATURE if temperature is None else temperature,
-            max_tokens or _MAX_TOKENS * (1 if is_tiny else 4),
-        )
-        # Threads of llama.cpp wait for each other by spinning. On a busy machine with two cores,
-        # one thread gave 19 tokens in a second and two gave 2; on a quiet one 45 and 75.
-        cores = os.cpu_count() or 1
-        threads = max(1, cores // 2) if is_tiny else cores
-        self._child = _Child(self.name, model, weights, window, threads)
-        self._dialect = JsonDialect(self._child, offer_tools if is_tiny else None)
+        self._temperature = _TEMPERATURE if temperature is None else temperature
+        self._max_tokens = max_tokens or _MAX_TOKENS
+        self._child = _Child(self.name, model, weights, window, os.cpu_count() or 1)
+        self._dialect = JsonDialect(self._child)
 
     async def answer(self, request: ModelRequest, listener: AnswerListener) -> ModelAnswer:
         """Start the child if need be, and answer. Raises `ModelError`."""
-        temperature, max_tokens = self._defaults
+        most = request.max_tokens or self._max_tokens
         request = replace(
             request,
-            # Instructions written for large models only confuse a tiny one. Those of a call
-            # without tools (a judge, a summary) are its whole purpose, and stay.
-            system=_SYSTEM if self._is_tiny and request.tools else request.system,
-            temperature=temperature if request.temperature is None else request.temperature,
-            max_tokens=min(max_tokens, request.max_tokens or max_tokens),
+            temperature=self._temperature if request.temperature is None else request.temperature,
+            max_tokens=min(self._max_tokens, most),
         )
-        if self._is_tiny and not offer_tools(request).tools:
-            if answer := shown_result(request.messages):
-                listener.on_text(answer)
-                return ModelAnswer(text=answer)
-            request = with_results_retold(replace(request, tools=()))
         return await self._dialect.answer(request, listener)
 
     async def window(self) -> int:
-        """Return the window in tokens; 0 for a tiny model, which sees the newest messages that fit."""
-        return 0 if self._is_tiny else self._window
+        """Return the window in tokens."""
+        return self._window
 
     async def aclose(self) -> None:
         """End the child process. Idempotent."""
@@ -189,7 +169,7 @@ class _Child:
             address = ""
         if not address:
             raise await self._failed(weights)
-        self._client = ChatModel(f"{address}/v1", self._model, key=key, extra=_SAMPLING)
+        self._client = ChatModel(f"{address}/v1", self._model, key=key)
         return self._client
 
     async def _failed(self, weights: Path) -> ModelError:
@@ -228,11 +208,11 @@ class EmbeddedProvider:
 
     def offers(self) -> tuple[str, ...]:
         """Return the names of the catalogue's models."""
-        return (EMBEDDED, *(entry.name for entry in catalogue() if entry.name != EMBEDDED))
+        return tuple(entry.name for entry in catalogue())
 
     def build(self, config: ModelConfig, cache: Path, environ: Mapping[str, str]) -> EmbeddedModel:
         """Make a model of a name in the catalogue, or of the path of a GGUF file."""
-        name = config.model or EMBEDDED
+        name = _name(config, cache)
         entry = entry_named(name)
         if entry is None and not name.endswith(".gguf"):
             raise ConfigError(
@@ -244,14 +224,13 @@ class EmbeddedProvider:
             model=entry.name if entry else Path(name).stem,
             name=config.name if config.name != name else "",
             window=config.context_window or (entry.window if entry else 8192),
-            is_tiny=entry.is_tiny if entry else False,
             temperature=config.temperature,
             max_tokens=config.max_tokens,
         )
 
     def check(self, config: ModelConfig, cache: Path) -> None:
         """Raise `ModelError` if the weights or the engine are not here."""
-        name = config.model or EMBEDDED
+        name = _name(config, cache)
         _checked(name, _weights(name, cache))
 
     def reach(self, config: ModelConfig, environ: Mapping[str, str], seconds: float) -> ReachResult:
@@ -259,6 +238,11 @@ class EmbeddedProvider:
         if importlib.util.find_spec("xllamacpp") is None:
             return ReachResult("warn", hint="pip install 'steersman[local]'")
         return ReachResult("ok")
+
+
+def _name(config: ModelConfig, cache: Path) -> str:
+    """Return what a configuration names, or the usual model of this machine."""
+    return config.model or usual_here(cache).entry.name
 
 
 def _weights(name: str, cache: Path) -> Path | None:
