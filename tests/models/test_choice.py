@@ -9,7 +9,6 @@ from steersman.ports.models.anthropic import AnthropicModel
 from steersman.ports.models.chat import ChatModel
 from steersman.ports.models.choice import build, choose, probe_loopback
 from steersman.ports.models.dialect import JsonDialect
-from steersman.ports.models.embedded.model import EmbeddedModel
 from steersman.ports.models.embedded.weights import usual
 from steersman.ports.models.provider import ModelConfig
 from steersman.ports.models.scripted import ScriptedModel
@@ -151,8 +150,8 @@ def test_model_asks_the_server_it_was_built_for(asker, tmp_path):
             ),
             JsonDialect,
         ),
-        (ModelConfig(name="small", provider="local", model="qwen2.5-coder-0.5b"), EmbeddedModel),
-        (ModelConfig(name="mine", provider="local", model="/none/mine.gguf"), EmbeddedModel),
+        (ModelConfig(name="small", provider="local", model="qwen2.5-coder-0.5b"), JsonDialect),
+        (ModelConfig(name="mine", provider="local", model="/none/mine.gguf"), JsonDialect),
     ],
 )
 def test_configuration_becomes_a_model(config, kind, tmp_path):
