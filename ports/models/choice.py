@@ -21,7 +21,7 @@ from ...machines.policy import Price
 from ...machines.value import Value
 from ...workflows.paths import Paths
 from ...workflows.providers import EMBEDDED, PROVIDERS, SERVERS, SERVICES, Service
-from .embedded.weights import Usual, usual_here
+from .embedded.weights import Usual, catalogue, usual_here
 from .model import AnswerListener, Model, ModelAnswer, ModelRequest
 from .provider import ModelConfig, provider_of
 
@@ -209,7 +209,7 @@ def _hosted(service: Service) -> ModelConfig:
 
 
 def _embedded_names() -> tuple[str, ...]:
-    return provider_of(_embedded("")).offers()
+    return tuple(entry.name for entry in catalogue())
 
 
 def _embedded(name: str) -> ModelConfig:

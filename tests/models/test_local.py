@@ -368,7 +368,7 @@ def test_each_verdict_of_the_embedded_model_can_be_read(embedded, weights):
                         turn="t1",
                         text="greeting.txt says hello",
                         said=(ChatMessage(role="assistant", text=one),),
-                        timeout=seconds(120.0),
+                        timeout=seconds(100.0),
                     ),
                 )
                 for one in answers

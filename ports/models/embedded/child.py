@@ -9,7 +9,6 @@ because its standard input ends then. It is started in a session of its own, so 
 
 import asyncio
 import hashlib
-import importlib.metadata
 import json
 import os
 import secrets
@@ -322,6 +321,8 @@ def announced(on_notice: Notice, text: str) -> Generator[Callable[[], None], Non
 
 def _state_name(settings: ChildSettings, request: ModelRequest) -> str:
     """Return the name of the file for the state of a request's instructions."""
+    import importlib.metadata  # takes a while
+
     weights = settings.weights.stat()
     build = importlib.metadata.version("xllamacpp")
     made_of = (

@@ -95,10 +95,6 @@ def _checked(model: str, weights: Path | None) -> Path:
 class EmbeddedProvider:
     """Makes models of the catalogue, and of GGUF files; see `Provider`."""
 
-    def offers(self) -> tuple[str, ...]:
-        """Return the names of the catalogue's models."""
-        return tuple(entry.name for entry in catalogue())
-
     def build(self, config: ModelConfig, cache: Path, environ: Mapping[str, str]) -> Model:
         """Make a model of a name in the catalogue, or of the path of a GGUF file."""
         name = _name(config, cache)
