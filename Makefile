@@ -1,7 +1,9 @@
 # What people and CI run. Each target first sets up .venv, which takes a minute once and no time after.
 # ARGS goes to the program: make chat ARGS="--model main", make test ARGS="tests/config -x".
+# MODEL is the model of a chat: make chat MODEL=qwen2.5-coder-0.5b.
 
 ARGS =
+MODEL =
 MAKEFLAGS += --no-print-directory
 unexport PYTHONDONTWRITEBYTECODE # tests start many processes, and pytest rewrites what it does not keep
 ROOMS = actors cli gateway journal machines ports simulator workflows
@@ -29,8 +31,8 @@ help:
 
 chat:
 	@.ci/venv user </dev/null
-	@.venv/bin/steersman models fetch smollm2 --if-needed </dev/null >&2 || true
-	@exec env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS .venv/bin/steersman chat $(ARGS)
+	@.venv/bin/steersman models fetch $(MODEL) --if-needed </dev/null >&2 || true
+	@exec env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS .venv/bin/steersman chat $(MODEL:%=--model %) $(ARGS)
 
 # Half of a test is waiting, so twice as many run at a time as there are cores.
 test:

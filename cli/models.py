@@ -13,7 +13,13 @@ from msgspec import to_builtins
 from ..gateway.formats import size_text
 from ..gateway.redaction import Redactor, redactor_of
 from ..machines.errors import UsageError
-from ..ports.models.embedded.weights import CatalogueEntry, catalogue, entry_named, fetch, fetched
+from ..ports.models.embedded.weights import (
+    CatalogueEntry,
+    catalogue,
+    entry_named,
+    fetched,
+    usual_here,
+)
 from ..workflows.paths import Paths, make_private
 from ..workflows.providers import EMBEDDED
 from .output import show, show_document, show_table, warn
@@ -26,13 +32,15 @@ if TYPE_CHECKING:
 
 
 _PAUSE = 0.1  # seconds between two updates of the progress on a terminal
-_STEP = 25  # percent between two lines of progress elsewhere
+_STEP = 10  # percent between two lines of progress elsewhere
+_LEARNING = 1.0  # seconds until the time left is known well enough
 
 
 class ProgressLine:
     """Shows the progress of a download: one line that is updated on a terminal, a few lines elsewhere.
 
-    Called with the bytes done and the bytes in all, from any one thread.
+    Called with the bytes that are here and the bytes in all, from any one thread. The time left is
+    estimated from the bytes that came since the first call.
     """
 
     def __init__(self, name: str, stream: TextIO) -> None:
@@ -40,6 +48,7 @@ class ProgressLine:
         self._stream = stream
         self._is_terminal = stream.isatty()
         self._next = 0.0  # seconds of the clock, or percent
+        self._begun: tuple[float, int] | None = None  # seconds of the clock, bytes
 
     def __call__(self, done: int, total: int) -> None:
         """Show the progress, if enough has changed."""
@@ -49,14 +58,26 @@ class ProgressLine:
             return
         self._next = now + _PAUSE if self._is_terminal else percent - percent % _STEP + _STEP
         text = f"{self._name}: {size_text(done)} of {size_text(total)} ({percent} %)"
+        text += self._time_left(done, total)
         self._stream.write(f"\r\x1b[K{text}" if self._is_terminal else f"{text}\n")
         self._stream.flush()
 
+    def _time_left(self, done: int, total: int) -> str:
+        now = time.monotonic()
+        if self._begun is None:
+            self._begun = now, done
+        since, won = now - self._begun[0], done - self._begun[1]
+        if since < _LEARNING or won <= 0 or done >= total:
+            return ""
+        left = (total - done) * since / won
+        return f", {left / 60:.0f} minutes left" if left > 90 else f", {left:.0f} s left"
+
     def close(self) -> None:
-        """End the line."""
+        """End the line; a later call begins another one."""
         if self._is_terminal and self._next:
             self._stream.write("\n")
             self._stream.flush()
+        self._next = 0.0
 
 
 def list_models(environ: Mapping[str, str], *, as_json: bool) -> int:
@@ -126,26 +147,46 @@ async def _try_out(
 
 
 def fetch_model(environ: Mapping[str, str], name: str, *, only_if_needed: bool) -> int:
-    """Download a model of the catalogue. Raises `UsageError` and `ModelError`."""
-    entry = entry_named(name)
+    """Download a model of the catalogue, if none is named the one that a chat here would use.
+
+    `only_if_needed`: unless a chat, of this model if one is named, would use another one. Raises
+    `UsageError` and `ModelError`.
+    """
+    paths = Paths.of(environ)
+    usual = None if name else usual_here(paths.cache)
+    entry = usual.entry if usual else entry_named(name)
+    if entry is None and only_if_needed:
+        return 0
     if entry is None:
         known = ", ".join(entry.name for entry in catalogue())
         raise UsageError(f"the catalogue has no model `{name}`", f"it has: {known}")
-    paths = Paths.of(environ)
     if there := fetched(entry, paths.cache):
         if not only_if_needed:
-            warn(f"{name} is here already: {there}")
+            warn(f"{entry.name} is here already: {there}")
         return 0
-    if only_if_needed and not _is_needed(environ, entry):
+    if only_if_needed and missing_weights(chosen(environ, name)[1], paths.cache) != entry:
         return 0
-    make_private(paths.cache)
+    if usual:
+        warn(f"{entry.name}: {usual.why}; `steersman models list` shows the others")
+    return _fetch(entry, paths.cache, environ)
+
+
+def _fetch(entry: CatalogueEntry, cache: Path, environ: Mapping[str, str]) -> int:
+    from ..ports.models.embedded.download import fetch
+
+    make_private(cache)
     progress_line = ProgressLine(f"fetching {entry.title}", sys.stderr)
+
+    def say(text: str) -> None:
+        progress_line.close()
+        warn(text)
+
     try:
-        path = fetch(entry, paths.cache, progress_line, environ)
+        path = fetch(entry, cache, progress_line, say, environ)
     finally:
         progress_line.close()
-    warn(f"{name} is in {path} ({entry.licence}; its SHA-256 is right)")
-    warn(f"  `steersman chat --model {name}` uses it, and so does `/model {name}` in a chat")
+    warn(f"{entry.name} is in {path} ({entry.licence}; its SHA-256 is right)")
+    warn(f"  `steersman chat --model {entry.name}` uses it, and so does `/model {entry.name}`")
     return 0
 
 
@@ -167,11 +208,6 @@ def missing_weights(choice: Choice, cache: Path) -> CatalogueEntry | None:
         return None
     entry = entry_named(choice.config.model or choice.name)
     return entry if entry and not fetched(entry, cache) else None
-
-
-def _is_needed(environ: Mapping[str, str], entry: CatalogueEntry) -> bool:
-    _, choice = chosen(environ)
-    return missing_weights(choice, Paths.of(environ).cache) == entry
 
 
 def _configured(config: ModelConfig, redactor: Redactor) -> dict[str, Any]:

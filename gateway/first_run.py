@@ -33,23 +33,15 @@ def opening_notices(host: ChatHost) -> list[str]:
 
 
 def greeting(
-    paths: Paths,
-    folder: Path,
-    model: str,
-    permissions: Permissions,
-    sandbox: SandboxPolicy,
-    advice: str = "",
+    paths: Paths, folder: Path, model: str, permissions: Permissions, sandbox: SandboxPolicy
 ) -> str:
-    """Return the screen the first time, and the one line from then on.
-
-    `advice` is about a model that cannot work.
-    """
+    """Return the screen the first time, and the one line from then on."""
     shown = paths.state / "welcomed"
     if shown.exists():
         return touch_line(folder, permissions, sandbox)
     with contextlib.suppress(OSError, ConfigError):  # then the next start shows the screen again
         write_private(shown, b"")
-    return screen(paths, folder, model, permissions, sandbox, advice)
+    return screen(paths, folder, model, permissions, sandbox)
 
 
 def touch_line(folder: Path, permissions: Permissions, sandbox: SandboxPolicy) -> str:
@@ -64,7 +56,6 @@ def screen(
     model: str,
     permissions: Permissions,
     sandbox: SandboxPolicy,
-    advice: str = "",
 ) -> str:
     """Return the lines about the model, the folder and the permissions, and how to change each."""
     rows = (
@@ -78,7 +69,6 @@ def screen(
     width = max(len(name) for name, _, _ in rows)
     lines = [WELCOME, "This is shown once; brackets show how to change each."]
     lines += [f"  {name:<{width}}  {what} ({change})" for name, what, change in rows]
-    lines += [f"Note: {advice}."] if advice else []
     lines.append("`steersman tour` shows in a minute what the keys do.")
     return "\n".join(lines)
 

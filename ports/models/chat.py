@@ -13,7 +13,7 @@ from ...machines.conversation import ChatMessage, ToolSchema, Usage
 from .capacity import asked_window, published_window
 from .endpoint import Endpoint, Patience, is_loopback, parse_base_url
 from .error_text import ServerErrorText
-from .exchange import DONE, Exchange
+from .exchange import DONE, Exchange, TakeIn
 from .loose_json import count, table, tables
 from .model import ModelRequest
 from .reply import AnswerBuilder
@@ -64,87 +64,7 @@ CHAT = WireFormat(objects=wire_messages)
 CHAT_OF_TEXT = WireFormat(objects=lambda messages: wire_messages(without_pictures(messages)))
 
 
-class ChatModel(ServedModel):
-    """A model behind `{base_url}/chat/completions`; `key` empty sends no Authorization header.
-
-    `extra` is added to each request as it is. `key_env` is only named in hints.
-    """
-
-    format = CHAT_OF_TEXT
-
-    def __init__(
-        self,
-        base_url: str,
-        model: str,
-        *,
-        name: str = "",
-        key: str = "",
-        key_env: str = "",
-        temperature: float | None = None,
-        max_tokens: int | None = None,
-        thinking: str = "",
-        extra: Mapping[str, Any] | None = None,
-        takes_pictures: bool = False,
-        retry: RetryPolicy | None = None,
-        patience: Patience | None = None,
-    ) -> None:
-        address, host = parse_base_url(base_url, name or model)
-        url = f"{address}/chat/completions"
-        # OpenAI's own newer models refuse `max_tokens`; other servers may not know the newer name.
-        self._base = address
-        self._is_published = is_openai = host == "api.openai.com"
-        self._limit_name = "max_completion_tokens" if is_openai else "max_tokens"
-        self._extra = dict(extra or {})
-        if thinking not in ("", "off"):
-            self._extra["reasoning_effort"] = thinking
-        headers = {"authorization": f"Bearer {key}"} if key else {}
-        diagnostic = ServerErrorText(url=url, model=model, key=key, key_env=key_env)
-        endpoint = Endpoint(diagnostic, headers, patience or Patience())
-        exchange = Exchange(endpoint, retry or RetryPolicy(), _take_in)
-        super().__init__(exchange, model, host, name, temperature, max_tokens)
-        self.format = CHAT if takes_pictures else CHAT_OF_TEXT
-
-    async def window(self) -> int:
-        """Ask the server for the model's window in tokens; 0 if it does not report it."""
-        if self._is_published:
-            return published_window(self._model)
-        is_near = is_loopback(self._base)
-        return await asked_window(self._exchange.get, self._base, self._model, is_near=is_near)
-
-    def _fields(self, request: ModelRequest) -> WireValue:
-        body: WireValue = {
-            "model": self._model,
-            "stream": True,
-            "stream_options": {"include_usage": True},
-        }
-        if request.tools:
-            body["tools"] = [_wire_tool(schema) for schema in request.tools]
-        if request.temperature is not None:
-            body["temperature"] = request.temperature
-        if request.max_tokens is not None:
-            body[self._limit_name] = request.max_tokens
-        if request.response_schema is not None:
-            schema = {"name": "answer", "schema": request.response_schema}
-            body["response_format"] = {"type": "json_schema", "json_schema": schema}
-        return body | self._extra
-
-    def _first(self, request: ModelRequest) -> list[WireValue]:
-        return [{"role": "system", "content": request.system}] if request.system else []
-
-
-PROVIDER = ServedProvider(ChatModel)
-
-
-def _wire_tool(schema: ToolSchema) -> dict[str, Any]:
-    function = {
-        "name": schema.name,
-        "description": schema.description,
-        "parameters": schema.parameters,
-    }
-    return {"type": "function", "function": function}
-
-
-def _take_in(value: dict[str, Any], reply: AnswerBuilder, diagnostic: ServerErrorText) -> None:
+def take_in(value: dict[str, Any], reply: AnswerBuilder, diagnostic: ServerErrorText) -> None:
     """Add one chunk of a stream to the reply, or a whole answer, which differs only in a name."""
     if value is DONE:
         reply.stop_reason = reply.stop_reason or "stop"
@@ -195,3 +115,85 @@ def _usage(usage: dict[str, Any], reasoning_pieces: int) -> Usage:
         cache_read=count(usage, "prompt_tokens_details", "cached_tokens"),
         reasoning=count(usage, "completion_tokens_details", "reasoning_tokens") or reasoning_pieces,
     )
+
+
+class ChatModel(ServedModel):
+    """A model behind `{base_url}/chat/completions`; `key` empty sends no Authorization header.
+
+    `extra` is added to each request as it is, and `take_in` reads what its stream has. `key_env` is only
+    named in hints.
+    """
+
+    format = CHAT_OF_TEXT
+
+    def __init__(
+        self,
+        base_url: str,
+        model: str,
+        *,
+        name: str = "",
+        key: str = "",
+        key_env: str = "",
+        temperature: float | None = None,
+        max_tokens: int | None = None,
+        thinking: str = "",
+        extra: Mapping[str, Any] | None = None,
+        takes_pictures: bool = False,
+        retry: RetryPolicy | None = None,
+        patience: Patience | None = None,
+        take_in: TakeIn = take_in,
+    ) -> None:
+        address, host = parse_base_url(base_url, name or model)
+        url = f"{address}/chat/completions"
+        # OpenAI's own newer models refuse `max_tokens`; other servers may not know the newer name.
+        self._base = address
+        self._is_published = is_openai = host == "api.openai.com"
+        self._limit_name = "max_completion_tokens" if is_openai else "max_tokens"
+        self._extra = dict(extra or {})
+        if thinking not in ("", "off"):
+            self._extra["reasoning_effort"] = thinking
+        headers = {"authorization": f"Bearer {key}"} if key else {}
+        diagnostic = ServerErrorText(url=url, model=model, key=key, key_env=key_env)
+        endpoint = Endpoint(diagnostic, headers, patience or Patience())
+        exchange = Exchange(endpoint, retry or RetryPolicy(), take_in)
+        super().__init__(exchange, model, host, name, temperature, max_tokens)
+        self.format = CHAT if takes_pictures else CHAT_OF_TEXT
+
+    async def window(self) -> int:
+        """Ask the server for the model's window in tokens; 0 if it does not report it."""
+        if self._is_published:
+            return published_window(self._model)
+        is_near = is_loopback(self._base)
+        return await asked_window(self._exchange.get, self._base, self._model, is_near=is_near)
+
+    def _fields(self, request: ModelRequest) -> WireValue:
+        body: WireValue = {
+            "model": self._model,
+            "stream": True,
+            "stream_options": {"include_usage": True},
+        }
+        if request.tools:
+            body["tools"] = [_wire_tool(schema) for schema in request.tools]
+        if request.temperature is not None:
+            body["temperature"] = request.temperature
+        if request.max_tokens is not None:
+            body[self._limit_name] = request.max_tokens
+        if request.response_schema is not None:
+            schema = {"name": "answer", "schema": request.response_schema}
+            body["response_format"] = {"type": "json_schema", "json_schema": schema}
+        return body | self._extra
+
+    def _first(self, request: ModelRequest) -> list[WireValue]:
+        return [{"role": "system", "content": request.system}] if request.system else []
+
+
+PROVIDER = ServedProvider(ChatModel)
+
+
+def _wire_tool(schema: ToolSchema) -> dict[str, Any]:
+    function = {
+        "name": schema.name,
+        "description": schema.description,
+        "parameters": schema.parameters,
+    }
+    return {"type": "function", "function": function}

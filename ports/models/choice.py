@@ -4,12 +4,13 @@
 2. the agent's own `model` in the configuration
 3. a key in the environment: Anthropic, OpenAI, OpenRouter
 4. a server that answers on loopback: ollama, llama.cpp
-5. the embedded model
+5. the embedded model: one whose weights are here, else the largest that this machine has room for
 """
 
 import json
 import socket
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,9 @@ from msgspec.structs import replace
 from ...machines.errors import ConfigError
 from ...machines.policy import Price
 from ...machines.value import Value
+from ...workflows.paths import Paths
 from ...workflows.providers import EMBEDDED, PROVIDERS, SERVERS, SERVICES, Service
+from .embedded.weights import Usual, catalogue, usual_here
 from .model import AnswerListener, Model, ModelAnswer, ModelRequest
 from .provider import ModelConfig, provider_of
 
@@ -83,20 +86,22 @@ def choose(
     environ: Mapping[str, str],
     probe: Callable[[int], str | None],
     chosen: str = "",
+    embedded: Callable[[Path], Usual] = usual_here,
 ) -> Choice:
     """Return the model of a chat. `probe` names the first model served on a port of loopback.
 
-    `flag`, `agent_model` and `chosen`, what a person chose in the session, may be empty. Raises
-    `ConfigError` for an unknown name.
+    `embedded` returns the usual embedded model, given the cache folder. `flag`, `agent_model` and
+    `chosen`, what a person chose in the session, may be empty. Raises `ConfigError` for an unknown name.
     """
+    usual = partial(embedded, Paths.of(environ).cache)
     if flag:
-        config = _named(flag, config_models, "--model")
+        config = _named(flag, config_models, "--model", usual)
         return Choice(name=flag, config=config, why="asked for with `--model`", is_named=True)
     if chosen:
-        config = _named(chosen, config_models, "/model")
+        config = _named(chosen, config_models, "/model", usual)
         return Choice(name=chosen, config=config, why="chosen with `/model`", is_named=True)
     if agent_model:
-        config = _named(agent_model, config_models, "`model` of the agent")
+        config = _named(agent_model, config_models, "`model` of the agent", usual)
         why = "the agent's `model` in the configuration"
         return Choice(name=agent_model, config=config, why=why, is_named=True)
     for service in SERVICES:
@@ -115,8 +120,10 @@ def choose(
     why = "no other model is configured or running"
     if unnamed:
         why = f'no agent has `model = "{unnamed}"`, and no other model is running'
-    usual = _embedded_names()[0]
-    return Choice(name=usual, config=_embedded(usual), why=why)
+    found = usual()
+    name = found.entry.name
+    why = f"{why}; {found.why}"
+    return Choice(name=name, config=_embedded(name), why=why)
 
 
 def probe_loopback(port: int) -> str | None:
@@ -140,14 +147,18 @@ def probe_loopback(port: int) -> str | None:
         return None  # closed, or not a model server, or one without a model
 
 
-def _named(name: str, config_models: Mapping[str, ModelConfig], place: str) -> ModelConfig:
+def _named(
+    name: str,
+    config_models: Mapping[str, ModelConfig],
+    place: str,
+    usual: Callable[[], Usual],
+) -> ModelConfig:
     if name in config_models:
         return config_models[name]
-    embedded = _embedded_names()
-    if name in embedded:
+    if name in _embedded_names():
         return _embedded(name)
     if name in ("embedded", EMBEDDED):
-        return _embedded(embedded[0])
+        return _embedded(usual().entry.name)
     service_name, colon, model = name.partition(":")
     for service in SERVICES:
         if colon and service.name == service_name:
@@ -198,7 +209,7 @@ def _hosted(service: Service) -> ModelConfig:
 
 
 def _embedded_names() -> tuple[str, ...]:
-    return provider_of(_embedded("")).offers()
+    return tuple(entry.name for entry in catalogue())
 
 
 def _embedded(name: str) -> ModelConfig:

@@ -77,10 +77,6 @@ class ReachResult(NamedTuple):
 class Provider(Protocol):
     """Builds the models of one kind, and checks whether a model can be reached."""
 
-    def offers(self) -> tuple[str, ...]:
-        """Return the names of models that need no configuration, the default first; mostly none."""
-        ...
-
     def build(self, config: ModelConfig, cache: Path, environ: Mapping[str, str]) -> Model:
         """Make a model; nothing is connected or started yet. Raises `ConfigError`.
 
@@ -110,10 +106,6 @@ class InstalledProvider:
 
     def __init__(self, plug_in: PlugIn) -> None:
         self._plug_in = plug_in
-
-    def offers(self) -> tuple[str, ...]:
-        """Return no names: they are written `PROVIDER` or `PROVIDER:MODEL`."""
-        return ()
 
     def build(self, config: ModelConfig, cache: Path, environ: Mapping[str, str]) -> Model:
         """Make a model. Raises `PlugInError`."""

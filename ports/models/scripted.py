@@ -119,10 +119,6 @@ class ScriptedModel:
 class ScriptedProvider:
     """Makes models from script files; see `Provider`."""
 
-    def offers(self) -> tuple[str, ...]:
-        """Return no names: each model is configured."""
-        return ()
-
     def build(self, config: ModelConfig, cache: Path, environ: Mapping[str, str]) -> ScriptedModel:
         """Read the script now. Raises `ConfigError`."""
         return ScriptedModel(load_script(Path(config.script)), config.name)

@@ -112,10 +112,6 @@ class ServedProvider:
         self._kind = kind
         self._base_url = base_url
 
-    def offers(self) -> tuple[str, ...]:
-        """Return no names: each model is configured."""
-        return ()
-
     def build(self, config: ModelConfig, cache: Path, environ: Mapping[str, str]) -> Model:
         """Make a model, which writes its tool calls as JSON if it is configured to."""
         model = self._kind(

@@ -65,7 +65,7 @@ def test_each_name_that_is_listed_is_accepted(place: Place) -> None:
     chat = place.chat()
     known = chat.ask("/model")["data"]["known"]
     embedded = [name for name in known if name not in ("first", "second") and ":" not in name]
-    assert "smollm2" in embedded
+    assert "qwen2.5-coder-0.5b" in embedded
     for name in embedded:
         refused = chat.ask(f"/model {name}")
         assert not refused["ok"]

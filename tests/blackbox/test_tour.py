@@ -51,22 +51,3 @@ def test_the_tour_needs_a_terminal(place: Place) -> None:
     ran = place.run("tour")
     assert (ran.returncode, ran.stdout) == (2, "")
     assert "the tour needs a terminal" in ran.stderr
-
-
-def test_the_welcome_tells_the_truth_about_the_toy(place: Place) -> None:
-    """It names the one command that gets a model that works; the list says what each is good for."""
-    terminal = Terminal(
-        (*place.command, "chat", "--model", "smollm2"),
-        place.folder,
-        place.environ | {"LANG": "C.UTF-8"},
-        (200, 40),
-    )
-    try:
-        terminal.shows("smollm2 is a toy to try the keys with")
-        terminal.has("steersman models fetch qwen2.5-coder-1.5b")
-        terminal.shows("`steersman tour` shows in a minute")
-    finally:
-        terminal.abandon()
-    listed = place.run("models", "list").stdout
-    assert "a toy: to try the keys" in listed
-    assert "1.8 GB" in listed

@@ -92,11 +92,11 @@ def test_models_list(command: Any, configure: Callable[..., None]) -> None:
     configure()
     data = json.loads(command("models", "list", "--json").out)
     assert [one["name"] for one in data["models"]] == ["main"]
-    assert data["catalogue"][0]["name"] == "smollm2"
+    assert data["catalogue"][0]["name"] == "qwen2.5-coder-0.5b"
     assert data["catalogue"][0]["fetched"] is False
     assert (data["choice"]["name"], data["choice"]["provider"]) == ("main", "scripted")
     out = command("models", "list").out
-    assert "smollm2             no       98 MB   300 MB  Apache-2.0" in out
+    assert "qwen2.5-coder-0.5b  no       491 MB  900 MB  Apache-2.0" in out
     assert "A chat here would use main: the agent's `model` in the configuration." in out
 
 
@@ -182,10 +182,10 @@ def test_fetch_if_needed_does_nothing_where_another_model_is_found(
     command: Any, configure: Callable[..., None], home: Path
 ) -> None:
     """With a configured model, or a key, nothing is downloaded and nothing said."""
-    done = command("models", "fetch", "smollm2", "--if-needed", OPENAI_API_KEY="k")
+    done = command("models", "fetch", "--if-needed", OPENAI_API_KEY="k")
     assert (done.code, done.out, done.err) == (0, "", "")
     configure()
-    done = command("models", "fetch", "smollm2", "--if-needed")
+    done = command("models", "fetch", "--if-needed")
     assert (done.code, done.out, done.err) == (0, "", "")
     assert not (home / "cache").exists()
 

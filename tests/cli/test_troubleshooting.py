@@ -57,10 +57,13 @@ CASES: dict[str, Case] = {
         ("models", "check"), "start the model server, or correct `base_url`", 1, "NOBODY"
     ),
     "the weights of the embedded model … are not here": Case(
-        (*CHAT, "--model", "smollm2"), "run `steersman models fetch smollm2`", 1, ""
+        (*CHAT, "--model", "qwen2.5-coder-0.5b"),
+        "run `steersman models fetch qwen2.5-coder-0.5b`",
+        1,
+        "",
     ),
     "no model is called …": Case((*CHAT, "--model", "mian"), "did you mean `main`?"),
-    "the catalogue has no model …": Case(("models", "fetch", "gpt9"), "it has: smollm2"),
+    "the catalogue has no model …": Case(("models", "fetch", "gpt9"), "it has: qwen2.5-coder-0.5b"),
     "the script … cannot be read: …": Case(
         CHAT,
         "correct `script`",

@@ -140,7 +140,7 @@ def test_wheel_holds_the_rooms_and_nothing_else_and_runs(
     }
     for words, shown in (
         (("--version",), f"steersman {steersman.__version__}"),
-        (("models", "list"), "smollm2"),
+        (("models", "list"), "qwen2.5-coder-0.5b"),
         (("hooks", "list"), "codex"),
         (("workflow", "list"), "codemod"),
     ):

@@ -9,7 +9,7 @@ from steersman.ports.models.anthropic import AnthropicModel
 from steersman.ports.models.chat import ChatModel
 from steersman.ports.models.choice import build, choose, probe_loopback
 from steersman.ports.models.dialect import JsonDialect
-from steersman.ports.models.embedded.model import EmbeddedModel
+from steersman.ports.models.embedded.weights import usual
 from steersman.ports.models.provider import ModelConfig
 from steersman.ports.models.scripted import ScriptedModel
 
@@ -19,7 +19,14 @@ KEYS = {"ANTHROPIC_API_KEY": "a", "OPENAI_API_KEY": "b", "OPENROUTER_API_KEY": "
 
 def chosen(agent="", flag="", environ=None, served=None):
     """Choose with these circumstances; `served` maps ports to models."""
-    return choose({"main": MAIN}, agent, flag, environ or {}, (served or {}).get)
+    return choose(
+        {"main": MAIN},
+        agent,
+        flag,
+        environ or {},
+        (served or {}).get,
+        embedded=lambda cache: usual(16_000_000_000, 100_000_000_000),
+    )
 
 
 @pytest.mark.parametrize(
@@ -40,7 +47,12 @@ def chosen(agent="", flag="", environ=None, served=None):
             "ollama answers on port 11434",
         ),
         ({"served": {8080: "b"}}, "llama.cpp", "llama.cpp answers on port 8080"),
-        ({}, "smollm2", 'no agent has `model = "main"`, and no other model is running'),
+        (
+            {},
+            "qwen2.5-coder-1.5b",
+            'no agent has `model = "main"`, and no other model is running; 16 GB of memory and 100 GB '
+            "of free disk are enough for it",
+        ),
     ],
 )
 def test_first_rule_that_holds_decides(circumstances, name, why):
@@ -51,17 +63,16 @@ def test_first_rule_that_holds_decides(circumstances, name, why):
     assert choice.line.startswith(f"model {name}")
 
 
+def embedded(name: str) -> ModelConfig:
+    """The configuration of a model of the catalogue."""
+    return ModelConfig(name=name, provider="local", model=name, tool_dialect="json")
+
+
 @pytest.mark.parametrize(
     ("flag", "config"),
     [
-        (
-            "embedded",
-            ModelConfig(name="smollm2", provider="local", model="smollm2", tool_dialect="json"),
-        ),
-        (
-            "smollm2",
-            ModelConfig(name="smollm2", provider="local", model="smollm2", tool_dialect="json"),
-        ),
+        ("embedded", embedded("qwen2.5-coder-1.5b")),
+        ("qwen2.5-coder-0.5b", embedded("qwen2.5-coder-0.5b")),
         (
             "openrouter:z/glm",
             ModelConfig(
@@ -139,8 +150,8 @@ def test_model_asks_the_server_it_was_built_for(asker, tmp_path):
             ),
             JsonDialect,
         ),
-        (ModelConfig(name="smollm2", provider="local", model="smollm2"), EmbeddedModel),
-        (ModelConfig(name="mine", provider="local", model="/none/mine.gguf"), EmbeddedModel),
+        (ModelConfig(name="small", provider="local", model="qwen2.5-coder-0.5b"), JsonDialect),
+        (ModelConfig(name="mine", provider="local", model="/none/mine.gguf"), JsonDialect),
     ],
 )
 def test_configuration_becomes_a_model(config, kind, tmp_path):
@@ -163,4 +174,4 @@ def test_unknown_embedded_model_is_refused(tmp_path):
     """Neither in the catalogue nor a file: a configuration error that lists the catalogue."""
     with pytest.raises(ConfigError, match="neither in the catalogue nor a GGUF file") as caught:
         build(ModelConfig(name="x", provider="local", model="gpt"), tmp_path, {})
-    assert "smollm2" in caught.value.hint
+    assert "qwen2.5-coder-0.5b" in caught.value.hint

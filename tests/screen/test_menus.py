@@ -46,10 +46,10 @@ def test_sessions_and_models_are_chosen_in_the_chat(stage: Stage) -> None:
     terminal.presses("\r")
     terminal.shows(f"Session {colours};")
     terminal.types("/model")
-    terminal.has("smollm2")
+    terminal.has("qwen2.5-coder-0.5b")
     terminal.has("in use now, test-model at http://127.0.0.1:")
     terminal.presses("mai")
-    terminal.waits(lambda: not any("smollm2" in row for row in terminal.screen.display))
+    terminal.waits(lambda: not any("qwen2.5-coder-0.5b" in row for row in terminal.screen.display))
     terminal.presses("\r")
     terminal.shows("From the next call on: model main")
 

@@ -1,9 +1,8 @@
 """The process that serves the embedded model; executed as a file, imports nothing of ours.
 
-The first line of standard input is a JSON object {weights, window, threads, key}: the key is in no
-argument list and in no environment. Then a thread waits for the end of standard input, which also
-comes when the parent is killed, and ends this process. When the model is loaded, its address is
-printed.
+The first line of standard input is a JSON object {weights, window, threads, prompts, key}: the key is
+in no argument list and in no environment. Then a thread waits for the end of standard input, which comes
+also when the parent is killed, and ends this process. When the model is loaded, its address is printed.
 """
 
 import importlib
@@ -31,6 +30,11 @@ def main() -> None:
     params.model.path = settings["weights"]
     params.n_ctx = settings["window"]
     params.n_parallel = 1
+    # A request that was cancelled ends between two batches. On a processor, small ones are as fast as
+    # large ones: 19 tokens in a second with 16 or 128, but the end came after 0.3 s instead of 7.
+    params.n_batch = params.n_ubatch = 16
+    params.cache_ram_mib = 256  # for the conversations of other sessions
+    params.slot_save_path = settings["prompts"]
     params.cpuparams.n_threads = settings["threads"]
     params.cpuparams_batch.n_threads = settings["threads"]
     params.port = 0
