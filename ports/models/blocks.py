@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from ...machines.conversation import ChatMessage, ToolRequest
 from ...machines.value import Value
 from ..tools.survey import SURVEY, TESTS
-from .fragments import merged
+from .fragments import merged, repaired
 from .model import AnswerListener, Model, ModelAnswer, ModelRequest
 from .said_calls import calls_in
 
@@ -49,19 +49,30 @@ _TEST_SECONDS = 60
 REMARKS = ("[No progress]", "[Facts]")
 """Begin what the program itself says to the model."""
 
-_AGAIN = (
-    "{what}\nSay in one sentence what is wrong, then print the path and the whole corrected file."
+_EVERYWHERE = re.compile(
+    r"\b(every ?where|all over|every|all|each|rename|bump|refers?|replace|instead of)\b", re.I
 )
-_SAME = "You printed the file as it was before. "
+"""A request that may be about several files; for one that is, what is left over is looked for."""
+_WORDS = re.compile(r"[A-Za-z_][\w-]{2,}|\d+(?:\.\d+)*")
+_AGAIN = "Say in one sentence what is wrong, then print the path and the whole corrected file."
 _PART = (
-    "Only a part of {names} is shown. To look into it or to change it as a whole, print one shell "
-    "command in a ```sh block, and nothing else.\n\n"
+    "Only a part of {names} is shown. To look into it, or to make something of all its lines, print one "
+    "short command (of grep, sort, awk or python3 -c) in a ```sh block, and nothing else.\n\n"
+)
+_MOVES = re.compile(r"\b(rename|move|delete|remove)\b.*?[\w/-]+\.\w{1,5}\b", re.I)
+_MOVE = (
+    "To move or remove a file, print first the one command for it (such as `mv old.txt new.txt`) in a "
+    "```sh block, and nothing else.\n\n"
 )
 _FAILS = "The tests (`{command}`) still fail:\n{output}"
-_FAILED_BEFORE = "The tests (`{command}`) fail:\n{output}\n\n"
+_FAILED = "The tests (`{command}`) fail:\n{output}"
 _NOT_WRITTEN = "This was not done: {output}"
 _PRINTED = "`{command}` printed:\n{output}\n\nThe request was: {request}"
-_MENTIONS_TESTS = re.compile(r"\b(tests?|bugs?|fix|fails?|failing|broken|wrong|error)\b", re.I)
+_MENDS = re.compile(r"\b(fix|bugs?|fails?|failing|broken)\b", re.I)
+_NUDGE = (
+    "Nothing was changed yet. Print the path of the file alone on a line, then its whole new content in "
+    "a fenced block."
+)
 _EXIT = re.compile(r"\[exit code (-?\d+)\]\s*$")
 
 
@@ -112,6 +123,14 @@ class BlocksDialect:
                 asked = replace(request, messages=messages, tools=())
                 answer = await self._inner.answer(asked, listener)
         calls = state.calls_of(answer.text, names)
+        if not calls and state.owes_file(answer.text):
+            said = ChatMessage(role="assistant", text=answer.text)
+            told = ChatMessage(role="user", text=_NUDGE)
+            again = replace(asked, messages=(*messages, said, told))
+            second = await self._inner.answer(again, listener)
+            text, usage = f"{answer.text}\n\n{second.text}", answer.usage + second.usage
+            answer = replace(second, text=text, usage=usage)
+            calls = state.calls_of(second.text, names)
         if not calls:
             return answer
         return replace(answer, tool_calls=_requests(calls, request), stop_reason="tools")
@@ -175,16 +194,21 @@ class TurnView:
             )
             for said in answers
         ]
-        ours = [one for one in rounds if not one.text]
         self.rounds = [one for one in rounds if one.text]
-        looked = [pair for one in ours for pair in one.pairs]
-        surveys = [text for call, text in looked if call.tool == SURVEY]
-        self.survey = surveys[-1] if surveys else ""
-        self.before = next((pair for pair in looked[::-1] if pair[0].tool == "shell"), None)
-        newest = max((at for at, said in enumerate(turn) if _is_request(said)), default=0)
+        looked = [pair for one in rounds if not one.text for pair in one.pairs]
+        self._surveys = [text for call, text in looked if call.tool == SURVEY]
+        self.survey = self._surveys[-1] if self._surveys else ""
+        at = max((n for n, one in enumerate(rounds) if _is_survey(one)), default=-1)
+        self._since = [one for one in rounds[at + 1 :] if one.text]
+        runs = [pair for one in rounds for pair in one.pairs if self._is_test(pair[0])]
+        self.tested = runs[-1][1] if runs else None
+        newest = max((n for n, said in enumerate(turn) if _is_request(said)), default=0)
         self._is_surveyed = any(
             call.tool == SURVEY for said in turn[newest:] for call in said.tool_calls
         )
+
+    def _is_test(self, call: ToolRequest) -> bool:
+        return call.tool == "shell" and call.arguments.get("command") == self.tests
 
     @property
     def tests(self) -> str:
@@ -195,34 +219,36 @@ class TurnView:
     @property
     def files(self) -> dict[str, str | None]:
         """The files that the survey shows, by path; none for one that is not shown whole."""
-        shown = dict(_blocks(self.survey.splitlines()))
-        return {
-            path: None if any(line.startswith("[… ") for line in text.splitlines()) else text
-            for path, text in shown.items()
-        }
+        return _files_in(self.survey)
 
     @property
     def _hint(self) -> str:
-        """Say how to look into files that are shown in part; empty if the request is about none."""
+        """Say for what a command is needed: to look into files that are shown in part, or to move one."""
+        if not self.rounds and _MOVES.search(self.request):
+            return _MOVE
         long = [path for path, text in self.files.items() if text is None]
         names = [f"`{path}`" for path in long if path.rpartition("/")[2] in self.request]
         return _PART.format(names=" and ".join(names[:3])) if names else ""
 
     def next_step(self) -> Next:
         """Say what to do now."""
+        look = Call(calls=((SURVEY, {"request": self.request}),))
         if not self._is_surveyed:
-            return Call(calls=((SURVEY, {"request": self.request}),))
+            return look
         if not self.rounds:
-            if self.tests and self.before is None and _MENTIONS_TESTS.search(self.request):
-                return Call(calls=(self._test_run(),))
             return Ask(messages=self._conversation())
         last = self.rounds[-1]
+        if not last.writes and self._since and _MOVES.search(self.request) and not self._remarks:
+            return look
         if not last.writes or self._remarks:
             return Ask(messages=self._conversation())
         fault = self._fault(last)
-        written = sum(bool(one.writes) for one in self.rounds)
-        if fault and written < ROUNDS:
-            return Ask(messages=self._conversation())
+        if sum(bool(one.writes) for one in self.rounds) < ROUNDS:
+            is_looked = not self._since  # after the last change
+            if not is_looked and (fault or _EVERYWHERE.search(self.request)):
+                return look
+            if is_looked and (fault or self._left_over()):
+                return Ask(messages=self._conversation())
         return Say(text=self._farewell(last, fault))
 
     def calls_of(
@@ -241,6 +267,12 @@ class TurnView:
             return ()
         return tuple((call.tool, call.arguments) for call in calls_in(text, offered))
 
+    def owes_file(self, text: str) -> bool:
+        """Whether an answer without a file should have had one: code without a path, or nothing fixed."""
+        is_question = self.request.rstrip().endswith("?") and not _MENDS.search(self.request)
+        has_code = any(path in ("", *_ENDINGS.values()) for path, _ in _blocks(text.splitlines()))
+        return not is_question and (has_code or bool(_MENDS.search(self.request)))
+
     def _test_run(self) -> tuple[str, Mapping[str, Any]]:
         return "shell", {"command": self.tests, "timeout": _TEST_SECONDS}
 
@@ -251,10 +283,17 @@ class TurnView:
             _known_path(path, known): body
             for path, body in _placed(_blocks(text.splitlines(), known), known, self.request)
         }
-        whole = {path: merged(path, known.get(path) or "", body) for path, body in found.items()}
-        fits = {p: body for p, body in whole.items() if not _is_kept(p, known, self.request)}
+        whole = {
+            path: merged(path, known.get(path) or "", repaired(path, body))
+            for path, body in found.items()
+        }
+        fails = self.tested is not None and not _has_passed(self.tested)
+        fits = {
+            path: body
+            for path, body in whole.items()
+            if not _is_kept(path, known, self.request, is_failing=fails)
+        }
         changed = [(p, body) for p, body in fits.items() if not _is_same(known.get(p), body)]
-        fails = self.before is not None and not _has_passed(self.before[1])
         return changed or (list(fits.items()) if fails else [])  # it is told that nothing changed
 
     def _fault(self, one: _Round) -> str:
@@ -278,27 +317,54 @@ class TurnView:
         shown = self.survey
         if self.tests:
             shown = shown.rpartition("\n")[0].rstrip()
-        before = ""
-        if self.before is not None and not _has_passed(self.before[1]):
-            output = _EXIT.sub("", self.before[1]).rstrip()[-_TAIL:]
-            before = _FAILED_BEFORE.format(command=self.tests, output=output)
+        fault = ""
+        if self.tested is not None and not _has_passed(self.tested):
+            output = _EXIT.sub("", self.tested).rstrip()[-_TAIL:]
+            fault = _FAILED.format(command=self.tests, output=output)
+        elif self.rounds and self.rounds[-1].writes:
+            fault = self._fault(self.rounds[-1])
+        fault = " ".join(filter(None, (fault, self._left_over())))
         said = [*spoken(self._earlier, _EARLIER)]
-        text = f"{shown}\n\n{before}{self._hint}{self.request}"
+        last = self.rounds[-1] if self.rounds else None
+        text = "\n\n".join(filter(None, (shown, fault, f"{self._hint}{self.request}")))
+        if last is not None and last.writes:
+            text = f"{shown}\n\nThe request was: {self.request}\n\n{fault}\n{_AGAIN}"
+        elif last is not None and not self._since:
+            commands = (str(call.arguments.get("command", "")) for call in self.rounds[-1].calls)
+            text = f"{shown}\n\n`{'; '.join(commands)}` was run. Do the rest: {self.request}"
         said.append(ChatMessage(role="user", text=text))
-        for one in self.rounds:
+        for one in self._since:
             said += [
                 ChatMessage(role="assistant", text=one.text),
                 ChatMessage(role="user", text=self._told(one)),
             ]
         return (*said, *self._remarks)
 
+    def _left_over(self) -> str:
+        """Say where a name or number that a change replaced is left in other files; empty if nowhere."""
+        if len(self._surveys) < 2 or not _EVERYWHERE.search(self.request):
+            return ""
+        before, now = _files_in(self._surveys[0]), self.files
+        changed = [path for path, text in now.items() if before.get(path) != text]
+        gone = {
+            word
+            for path in changed
+            for word in _WORDS.findall(before.get(path) or "")
+            if word not in _WORDS.findall(now.get(path) or "")
+        }
+        asked = gone & {*_WORDS.findall(self.request)} or gone
+        found = [
+            f"`{word}` is still in {', '.join(where)}."
+            for word in sorted(asked)
+            if (
+                where := [p for p, text in now.items() if p not in changed and word in (text or "")]
+            )
+        ]
+        return " ".join(found[:3])
+
     def _told(self, one: _Round) -> str:
         if one.writes:
-            is_same = all(
-                result.startswith("Unchanged") for call, result in one.pairs if call.tool == "write"
-            )
-            what = self._fault(one) or "That is not all."
-            return _AGAIN.format(what=f"{_SAME}{what}" if is_same else what)
+            return self._fault(one) or "That is not all."
         printed = (
             _PRINTED.format(
                 command=call.arguments.get("command", call.tool),
@@ -308,6 +374,18 @@ class TurnView:
             for call, result in one.pairs
         )
         return "\n".join(printed)
+
+
+def _files_in(survey: str) -> dict[str, str | None]:
+    return {
+        path: None if any(line.startswith("[… ") for line in text.splitlines()) else text
+        for path, text in _blocks(survey.splitlines())
+        if path
+    }
+
+
+def _is_survey(one: _Round) -> bool:
+    return any(call.tool == SURVEY for call in one.calls)
 
 
 def _start_of_turn(messages: Sequence[ChatMessage]) -> int:
@@ -358,8 +436,21 @@ def spoken(messages: Iterable[ChatMessage], most: int = 0) -> Iterable[ChatMessa
 _FENCE = re.compile(r"^\s*(`{3,}|~{3,})(.*)$")
 _PATH = re.compile(r"(?:[\w.+-]+/)*(?:[\w+-][\w.+-]*\.\w+|Makefile|Dockerfile|LICENSE|\.\w[\w.-]*)")
 _SHELLS = ("sh", "bash", "shell", "console", "zsh")
+_ENDINGS = {
+    "python": ".py",
+    "py": ".py",
+    "json": ".json",
+    "toml": ".toml",
+    "yaml": ".yaml",
+    "yml": ".yml",
+    "csv": ".csv",
+    "markdown": ".md",
+    "html": ".html",
+    "css": ".css",
+    "javascript": ".js",
+}
 Block = tuple[str, str]
-"""The path of a fenced block, empty if it has none, and its content."""
+"""The path of a fenced block, or the ending that its language has, or nothing; and its content."""
 
 
 def _blocks(lines: Sequence[str], known: Mapping[str, object] | None = None) -> list[Block]:
@@ -371,24 +462,34 @@ def _blocks(lines: Sequence[str], known: Mapping[str, object] | None = None) -> 
         at += 1
         if fence is None:
             continue
-        end = _end_of(lines, at, fence[1])
+        end = _end_of(lines, at, fence[1], known or {})
         if end is None:  # it was cut off, or opened twice
             continue
         info, body = fence[2].strip(), lines[at:end]
         path = _path_in(info) or _path_above(lines[: at - 1])
+        if body and path and body[0].strip() == path:
+            body = body[1:]
         if not path and body and (inside := _path_in(body[0].lstrip("#/*-;<! "))):
             if known and inside in known and body[0].lstrip()[:1] in "#/*-;<":
                 path, body = inside, body[1:]
         if info.partition(" ")[0].lower() not in _SHELLS or path.endswith((".sh", ".bash")):
+            path = path or _ENDINGS.get(info.lower(), "")
             found.append((path, "\n".join(body) + "\n" if body else ""))
-        at = end + 1
+        at = end + 1 if _FENCE.match(lines[end]) else end
     return found
 
 
-def _end_of(lines: Sequence[str], start: int, fence: str) -> int | None:
-    """Return the line that closes a fence; a fence inside, with a language, is closed before it."""
+def _end_of(
+    lines: Sequence[str], start: int, fence: str, known: Mapping[str, object] | None = None
+) -> int | None:
+    """Return the line that closes a fence; a fence inside, with a language, is closed before it.
+
+    A known path with a fence below it begins the next file: the fence before was left open.
+    """
     depth = 0
     for at in range(start, len(lines)):
+        if known and lines[at].strip("*`#: ") in known and _has_fence_below(lines, at):
+            return at
         inner = _FENCE.match(lines[at])
         if inner is None or inner[1][0] != fence[0] or len(inner[1]) < len(fence):
             continue
@@ -399,6 +500,11 @@ def _end_of(lines: Sequence[str], start: int, fence: str) -> int | None:
         else:
             return at
     return None
+
+
+def _has_fence_below(lines: Sequence[str], at: int) -> bool:
+    below = next((line for line in lines[at + 1 : at + 3] if line.strip()), "")
+    return _FENCE.match(below) is not None
 
 
 def _path_in(text: str) -> str:
@@ -429,7 +535,7 @@ def _placed(
 ) -> Iterable[Block]:
     """Give blocks without a path the one that can be meant: a file by its definitions, or the named."""
     for path, body in blocks:
-        if path:
+        if path and path not in _ENDINGS.values():
             yield path, body
             continue
         names = set(_DEFINED.findall(body))
@@ -438,9 +544,10 @@ def _placed(
             for name, text in known.items()
             if text and not _is_test(name) and (own := set(_DEFINED.findall(text))) and own <= names
         ]
-        if len(fits) != 1:
-            fits = list(dict.fromkeys(_PATH.findall(request)))
-            fits = [name for name in fits if not _is_test(name)] if len(blocks) == 1 else []
+        if len(fits) != 1 and len(blocks) == 1:
+            named = [name for name in dict.fromkeys(_PATH.findall(request)) if not _is_test(name)]
+            named = [name for name in named if name.endswith(path)]
+            fits = [name for name in named if name not in known] if len(named) > 1 else named
         if len(fits) == 1:
             yield fits[0], body
 
@@ -454,12 +561,13 @@ def _known_path(path: str, known: Mapping[str, object]) -> str:
 
 def _is_test(path: str) -> bool:
     name = path.rpartition("/")[2]
-    return name.startswith("test_") or name.endswith(("_test.py", "_test.go", ".test.js"))
+    ends = ("_test.py", "_test.go", ".test.js", ".test.ts")
+    return name.startswith("test_") or name.endswith(ends) or name in ("test.sh", "run_tests.sh")
 
 
-def _is_kept(path: str, known: Mapping[str, str | None], request: str) -> bool:
-    """Whether a file may not be replaced: it was shown in part, or is a test that nobody spoke of."""
-    is_asked = path.rpartition("/")[2] in request
+def _is_kept(path: str, known: Mapping[str, str | None], request: str, *, is_failing: bool) -> bool:
+    """Whether a file may not be replaced: shown in part, or a test that fails or is not named."""
+    is_asked = path.rpartition("/")[2] in request and not is_failing
     return path in known and (known[path] is None or (_is_test(path) and not is_asked))
 
 

@@ -52,6 +52,22 @@ def merged(path: str, before: str, written: str) -> str:
     return "\n".join(lines) + "\n"
 
 
+def repaired(path: str, written: str) -> str:
+    """Return Python without a stray first line, such as a quote that opens nothing, if that mends it."""
+    if not path.endswith(".py") or _can_read(written):
+        return written
+    rest = written.partition("\n")[2]
+    return rest if rest.strip() and _can_read(rest) else written
+
+
+def _can_read(source: str) -> bool:
+    try:
+        ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError):
+        return False
+    return True
+
+
 def _definitions(tree: ast.Module) -> dict[str, _Definition]:
     return {
         name: node for node in tree.body if isinstance(node, _Definition) for name in _name(node)

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from ...machines.pattern import lazy_pattern
 from ...machines.port_results import ToolResult
 from ...machines.value import Value
 from .arguments import declare
@@ -33,7 +34,9 @@ LONGER = "[… {lines} more]"
 _ROOM = 6000  # characters of files that are shown, about 1,700 tokens
 _UNASKED = 2500  # of which those that have nothing to do with the request take so many at most
 _WHOLE = 80  # lines of a file that is shown whole
-_WHOLE_NAMED = 200  # of one that the request names
+_WHOLE_NAMED = 150  # of one that the request names
+_WHOLE_DATA = 40  # of one with data, which a command reads better than a model
+_DATA = (".csv", ".tsv", ".log", ".jsonl", ".ndjson")
 _HEAD = 15  # lines of a longer one
 _MATCHES = 12  # lines of it with words of the request
 _WIDTH = 160  # characters of such a line
@@ -80,8 +83,9 @@ def _survey(arguments: dict[str, Any], context: ToolContext, stop: StopFlag) -> 
         content = content_of(path, _LARGEST)
         if content or os.path.getsize(path) == 0:
             found.append(Found(path=relative, text=content.decode(errors="replace")))
+    found.sort(key=lambda file: file.path)
     text = shown(arguments["request"], found)
-    command = command_of_tests(found, folder)
+    command = command_of_tests(found, arguments["request"])
     text += f"\n\n{TESTS}{command}" if command else ""
     return ToolResult(status="ok", text=text)
 
@@ -104,6 +108,7 @@ def shown(request: str, files: Sequence[Found]) -> str:
         if _weight(file, words, file.path in named) <= 0:
             room = min(room, _UNASKED)
         most = _WHOLE_NAMED if file.path in named else _WHOLE
+        most = min(most, _WHOLE_DATA) if file.path.endswith(_DATA) else most
         text = _block(file, most, words)
         if len(text) > room:
             text = _block(file, 0, words)
@@ -124,7 +129,7 @@ def _block(file: Found, most: int, words: Sequence[str]) -> str:
     if len(lines) > most and len(lines) > _HEAD:
         lines = [clip(line) for line in [*lines[:_HEAD], *_about(file, words)]]
     fence = "````" if "```" in file.text else "```"
-    return "\n".join([file.path, fence, *lines, fence])
+    return "\n".join([file.path, fence, "\n".join(lines).rstrip(), fence])
 
 
 def _about(file: Found, words: Sequence[str]) -> list[str]:
@@ -184,9 +189,19 @@ def _weight(file: Found, words: Iterable[str], is_named: bool) -> float:
 # Tests --------------------------------------------------------------------------------------------
 
 
-def command_of_tests(files: Sequence[Found], folder: Path) -> str:
-    """Return the command that runs the tests of a folder; empty if it seems to have none."""
+_CHECKS = lazy_pattern(r"(?i)test|check|verify|spec|validate")
+_NAMED = lazy_pattern(r"(?:\b(python3?|sh|bash|node)\s+|\./)([\w./-]+\.\w+)")
+
+
+def command_of_tests(files: Sequence[Found], request: str = "") -> str:
+    """Return the command by which a change is checked: one that the request names, or the tests.
+
+    Empty if there seems to be none.
+    """
     by_path = {file.path: file.text for file in files}
+    for program, path in _NAMED.findall(request):
+        if path in by_path and _CHECKS.search(path):
+            return f"{program or 'sh'} {path}"
     if re.search(r"^test\s*:", by_path.get("Makefile", ""), re.M) and shutil.which("make"):
         return "make test"
     try:

@@ -97,20 +97,50 @@ def test_files_are_written_and_the_turn_ends_without_another_call() -> None:
 
 
 def test_a_failure_is_told() -> None:
-    """Tests run before where they are spoken of, and after each change; at last it is said how it is."""
+    """Tests run after each change; after a failure the model sees the folder as it is now."""
     block = "a.py\n```\ndef f():\n    return {}\n```"
     talk = Talk(block.format(2), block.format(3), block.format(4))
     talk.says("the test fails, fix it")
-    assert calls_of(talk.next(TESTED)) == [("shell", "make test")]
-    first = talk.next("f is 1\n[exit code 2]")
-    assert calls_of(first) == [("write", "a.py"), ("shell", "make test")]
-    assert "fail:\nf is 1\n\nthe test fails" in talk.model.asked[0].messages[-1].text
-    second = talk.next("Replaced `a.py`.", "f is 2\n[exit code 2]")
-    assert calls_of(second) == [("write", "a.py"), ("shell", "make test")]
-    assert "still fail:\nf is 2\nSay in one" in talk.model.asked[1].messages[-1].text
-    talk.next("Replaced `a.py`.", "f is 3\n[exit code 2]")
+    assert calls_of(talk.next(TESTED)) == [("write", "a.py"), ("shell", "make test")]
+    for number in (2, 3):
+        look = talk.next("Replaced `a.py`.", f"f is {number}\n[exit code 2]")
+        assert calls_of(look) == [("survey", "the test fails, fix it")]
+        again = talk.next(TESTED.replace("return 1", f"return {number}"))
+        assert calls_of(again) == [("write", "a.py"), ("shell", "make test")]
+        (asked,) = talk.model.asked[number - 1].messages
+        assert f"return {number}" in asked.text
+        assert f"fail:\nf is {number}\nSay in one sentence" in asked.text
     end = talk.next("Replaced `a.py`.", "f is 4\n[exit code 2]")
     assert end.text == "The tests (`make test`) still fail:\nf is 4"
+
+
+def test_an_answer_that_owes_a_file_is_asked_for_it() -> None:
+    """Code without a path, or nothing at all where something was to be mended, does not end the turn."""
+    talk = Talk("```python\ny = 2\n```", "a.py\n```\nx = 1\n```")
+    talk.says("set x to 1")
+    assert calls_of(talk.next(SURVEY)) == [("write", "a.py")]
+    assert "Nothing was changed yet." in talk.model.asked[1].messages[-1].text
+    talk = Talk("`a.py`", "It is right as it is.")
+    talk.says("fix the bug")
+    assert talk.next(SURVEY).text == "`a.py`\n\nIt is right as it is."
+    talk = Talk("Like this:\n```python\ny = 2\n```")
+    talk.says("how do I set y?")
+    assert talk.next(SURVEY).tool_calls == ()
+    assert len(talk.model.asked) == 1
+
+
+def test_what_is_left_over_is_told() -> None:
+    """A request about several files is not done while the old name is still in one."""
+    survey = "a.py\n```\nget_usr()\n```\n\nb.py\n```\nget_usr()\n```"
+    talk = Talk("a.py\n```\nload_user()\n```", "b.py\n```\nload_user()\n```")
+    talk.says("rename get_usr to load_user everywhere")
+    talk.next(survey)
+    assert calls_of(talk.next("Replaced `a.py`."))[0][0] == "survey"
+    again = talk.next(survey.replace("get_usr", "load_user", 1))
+    assert calls_of(again) == [("write", "b.py")]
+    assert "`get_usr` is still in b.py." in talk.model.asked[1].messages[-1].text
+    talk.next("Replaced `b.py`.")
+    assert talk.next(survey.replace("get_usr", "load_user")).text == "Done."
 
 
 def test_passing_tests_end_the_turn() -> None:
@@ -126,7 +156,9 @@ def test_a_refused_write_is_told() -> None:
     talk = Talk("a.py\n```\nx = 1\n```", "Then I leave it.")
     talk.says("set x to 1")
     talk.next(SURVEY)
-    assert talk.next("[write was not run: the user said no]").text == "Then I leave it."
+    assert calls_of(talk.next("[write was not run: the user said no]"))[0][0] == "survey"
+    assert talk.next(SURVEY).text == "Then I leave it."
+    assert "This was not done: [write was not run" in talk.model.asked[1].messages[-1].text
 
 
 @pytest.mark.parametrize(
@@ -140,6 +172,8 @@ def test_a_refused_write_is_told() -> None:
         "```python:a.py\nx = 1\n```",
         "```python\n# a.py\nx = 1\n```",
         "```python\na.py\n```python\nx = 1\n```",
+        "a.py\n```python\na.py\nx = 1\n```",
+        'a.py\n```python\n"""\nx = 1\n```',
         "./a.py\n```python\nx = 1\n```\n\nRun it:\n```sh\npython a.py\n```",
     ],
 )
@@ -158,6 +192,7 @@ def test_where_a_block_belongs(text: str) -> None:
     [
         ("write a script hello.py", "```python\nprint(1)\n```", "hello.py"),
         ("let f return 2", "```python\ndef f():\n    return 2\n```", "a.py"),
+        ("turn a.py into b.json", "```json\n{}\n```", "b.json"),
     ],
 )
 def test_a_block_without_a_path(request_text: str, block: str, path: str) -> None:
@@ -190,18 +225,6 @@ def test_a_long_file_is_looked_into_by_a_command() -> None:
     assert "Only a part of `big.log` is shown." in talk.model.asked[0].messages[-1].text
     assert talk.next("10 big.log\n[exit code 0]").text == "It has 10 lines."
     assert "The request was: how long is big.log?" in talk.model.asked[1].messages[-1].text
-
-
-def test_a_file_that_stays_as_it_is_is_told_where_the_tests_fail() -> None:
-    """Otherwise the turn would end with nothing done."""
-    survey = "a.py\n```\nx = 1\n```\n\nTests are run with: make test"
-    talk = Talk("a.py\n```\nx = 1\n```", "a.py\n```\nx = 2\n```")
-    talk.says("fix the bug")
-    talk.next(survey)
-    talk.next("x is 1\n[exit code 1]")
-    again = talk.next("Unchanged: `a.py` has just this content.", "x is 1\n[exit code 1]")
-    assert calls_of(again) == [("write", "a.py"), ("shell", "make test")]
-    assert "You printed the file as it was before." in talk.model.asked[1].messages[-1].text
 
 
 def test_tests_are_not_changed_unless_they_are_spoken_of() -> None:

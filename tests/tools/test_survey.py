@@ -1,7 +1,5 @@
 """What a small model is shown of a folder."""
 
-from pathlib import Path
-
 import pytest
 from tools.conftest import tool_of
 
@@ -61,7 +59,15 @@ def test_what_is_named_comes_first() -> None:
 )
 def test_the_command_of_the_tests(files: dict[str, str], command: str) -> None:
     """As the folder's own files say it."""
-    assert command_of_tests(found(**files), Path()) == command
+    assert command_of_tests(found(**files)) == command
+
+
+def test_a_command_that_the_request_names() -> None:
+    """It is how the person will look whether it was done."""
+    files = found(check__py="", test_a__py="import unittest")
+    request = "raise the limit. python3 check.py has to say ok"
+    assert command_of_tests(files, request) == "python3 check.py"
+    assert command_of_tests(files, "python3 other.py is slow").startswith("python3 -B -m unittest")
 
 
 def test_the_tool_hides_what_the_rules_hide(bench) -> None:
