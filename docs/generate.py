@@ -405,8 +405,8 @@ COMMAND_LINE_HEAD = """\
 <!-- Written by docs/generate.py from the help of the commands: run `make docs`. -->
 
 `steersman` alone opens a chat. Each command has `--help`; exit codes are 0 for done, 1 for failed or
-refused, 2 for a wrong usage or configuration, 130 after Ctrl-C. `ID` is a session's id, a beginning of it
-that no other has, its name, or `last`.
+refused, 2 for a wrong usage or configuration, 3 where a limit or the want of progress ended the work,
+130 after Ctrl-C. `ID` is a session's id, a beginning of it that no other has, its name, or `last`.
 
 `steersman --install-completion` installs completion for your shell (bash, zsh, fish, PowerShell), which
 completes commands and options; `--show-completion` prints it instead.

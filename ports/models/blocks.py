@@ -199,8 +199,12 @@ class TurnView:
         self._surveys = [text for call, text in looked if call.tool == SURVEY]
         self.survey = self._surveys[-1] if self._surveys else ""
         at = max((n for n, one in enumerate(rounds) if _is_survey(one)), default=-1)
-        self._since = [one for one in rounds[at + 1 :] if one.text]
         runs = [pair for one in rounds for pair in one.pairs if self._is_test(pair[0])]
+        self._since = [
+            one
+            for one in rounds[at + 1 :]
+            if one.text and not all(self._is_test(call) for call in one.calls)
+        ]
         self.tested = runs[-1][1] if runs else None
         newest = max((n for n, said in enumerate(turn) if _is_request(said)), default=0)
         self._is_surveyed = any(
@@ -240,6 +244,9 @@ class TurnView:
         last = self.rounds[-1]
         if not last.writes and self._since and _MOVES.search(self.request) and not self._remarks:
             return look
+        has_passed = self.tested is not None and _has_passed(self.tested)
+        if has_passed and not (last.writes or self._since or self._remarks):
+            return Say(text=f"Nothing was changed; `{self.tests}` passes.")
         if not last.writes or self._remarks:
             return Ask(messages=self._conversation())
         fault = self._fault(last)
@@ -263,6 +270,8 @@ class TurnView:
         if files:
             writes = [("write", {"path": path, "content": body}) for path, body in files]
             return (*writes, *([self._test_run()] if self.tests else []))
+        if self.tests and self.tested is None and _MENDS.search(self.request):
+            return (self._test_run(),)  # what fails says more than the request
         if len(self.rounds) >= LOOKS:
             return ()
         return tuple((call.tool, call.arguments) for call in calls_in(text, offered))
@@ -327,7 +336,7 @@ class TurnView:
         said = [*spoken(self._earlier, _EARLIER)]
         last = self.rounds[-1] if self.rounds else None
         text = "\n\n".join(filter(None, (shown, fault, f"{self._hint}{self.request}")))
-        if last is not None and last.writes:
+        if last is not None and fault and not self._since:
             text = f"{shown}\n\nThe request was: {self.request}\n\n{fault}\n{_AGAIN}"
         elif last is not None and not self._since:
             commands = (str(call.arguments.get("command", "")) for call in self.rounds[-1].calls)
