@@ -86,12 +86,12 @@ def _short(command: str) -> str:
 _DONE = "fixed|added|updated|changed|created|renamed|removed|replaced|written|implemented|modified"
 _CLAIM = lazy_pattern(
     rf"\b(?:i(?:.ve| have)?|(?:has|have) been|(?:is|are) now|it.s now|successfully)"
-    rf" (?:now |successfully )?(?:{_DONE})\b|\bthe bug is fixed\b|^\W*done\b",
+    rf" (?:now |successfully )?(?:{_DONE})\b|\bthe bug is fixed\b",
     re.IGNORECASE,
 )
 _PASSES = lazy_pattern(
     r"\btests? (?:now )?(?:all )?pass|\b(?:it|which|that) (?:now )?(?:works|passes)\b|\bsucceed|"
-    rf"\b(?:bug|issue|problem|error) (?:is|has been) (?:now )?(?:{_DONE})\b|^\W*done\b",
+    rf"\b(?:bug|issue|problem|error) (?:is|has been) (?:now )?(?:{_DONE})\b",
     re.IGNORECASE,
 )
 _NOT = lazy_pattern(

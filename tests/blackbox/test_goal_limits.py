@@ -20,7 +20,9 @@ from support.patience import seconds
 
 BROKEN = Status(400)
 PAID = {"input": 400, "output": 100, "cached": 0}
-LOOK = {"tool": "shell", "arguments": {"command": "true"}}
+LOOKS = [
+    Tools([{"tool": "shell", "arguments": {"command": f"true {number}"}}]) for number in range(40)
+]
 
 
 def in_turn(*behaviours: Behaviour) -> Callable[[Recorded], Behaviour]:
@@ -83,7 +85,7 @@ def test_a_budget_of_tokens_is_kept_to_the_call(place: Place, start: Start) -> N
     """The call that crosses it is the last one, the judge's or the agent's, in or behind a turn."""
     judge = Text(GO_ON, usage=PAID)
     agent, judges = start(
-        in_turn(*(Text(f"Step {n}.", usage=PAID) for n in range(3)), Tools([LOOK])),
+        in_turn(*(Text(f"Step {n}.", usage=PAID) for n in range(3)), *LOOKS),
         judge,
     )
     chat = place.chat("--yes")

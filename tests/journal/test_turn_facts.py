@@ -47,7 +47,7 @@ def test_the_line_for_people(facts: TurnFacts, line: str) -> None:
     [
         (NOTHING, "I have fixed the bug.", "no file was changed"),
         (NOTHING, "The --upper flag has been added to greet.py.", "no file was changed"),
-        (NOTHING, "Done.", "no file was changed"),
+        (NOTHING, "Done.", ""),
         (NOTHING, "The notes say that milk was added to the list.", ""),
         (NOTHING, "I have not changed anything.", ""),
         (NOTHING, "There are 19 errors.", ""),
