@@ -166,7 +166,9 @@ def talk_plain(host: ChatHost, open_it: Callable[[], ChatSession], options: Chat
     """Send the message, or every line of the input; wait until no work is left."""
     if options.message:
         options = replace(options, message=with_piped(options.message))
-    out, err = Printer(sys.stdout), Printer(sys.stderr)
+    out = Printer(sys.stdout)
+    is_one_screen = sys.stdout.isatty() and sys.stderr.isatty()  # in order, then
+    err = out if is_one_screen else Printer(sys.stderr)
     idle_waiter = IdleWaiter()
     utf8 = (sys.stderr.encoding or "").lower().replace("-", "") == "utf8"
     shows_queued = host.config.auto_queue.show_queue_on_input

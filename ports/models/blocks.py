@@ -69,6 +69,7 @@ _FAILED = "The tests (`{command}`) fail:\n{output}"
 _NOT_WRITTEN = "This was not done: {output}"
 _PRINTED = "`{command}` printed:\n{output}\n\nThe request was: {request}"
 _MENDS = re.compile(r"\b(fix|bugs?|fails?|failing|broken)\b", re.I)
+_MAKES = re.compile(r"\b(write|create|make|add|put|convert|generate|save)\b", re.I)
 _NUDGE = (
     "Nothing was changed yet. Print the path of the file alone on a line, then its whole new content in "
     "a fenced block."
@@ -279,8 +280,11 @@ class TurnView:
     def owes_file(self, text: str) -> bool:
         """Whether an answer without a file should have had one: code without a path, or nothing fixed."""
         is_question = self.request.rstrip().endswith("?") and not _MENDS.search(self.request)
+        named = set(_PATH.findall(self.request))
+        wants_new = bool(_MAKES.search(self.request) and named - self.files.keys())
         has_code = any(path in ("", *_ENDINGS.values()) for path, _ in _blocks(text.splitlines()))
-        return not is_question and (has_code or bool(_MENDS.search(self.request)))
+        wants_any = has_code or wants_new or bool(_MENDS.search(self.request))
+        return wants_any and not is_question
 
     def _test_run(self) -> tuple[str, Mapping[str, Any]]:
         return "shell", {"command": self.tests, "timeout": _TEST_SECONDS}
@@ -334,6 +338,8 @@ class TurnView:
             fault = self._fault(self.rounds[-1])
         fault = " ".join(filter(None, (fault, self._left_over())))
         said = [*spoken(self._earlier, _EARLIER)]
+        if said and said[-1].role == "user":  # it was interrupted, and is asked again
+            said.pop()
         last = self.rounds[-1] if self.rounds else None
         text = "\n\n".join(filter(None, (shown, fault, f"{self._hint}{self.request}")))
         if last is not None and fault and not self._since:
@@ -431,9 +437,8 @@ def spoken(messages: Iterable[ChatMessage], most: int = 0) -> Iterable[ChatMessa
         text = (
             message.text if not most or len(message.text) <= most else f"{message.text[:most]} […]"
         )
-        if message.role == "tool" or not text.strip() or (last, text) == (message.role, text):
-            continue
-        if message.role == last:
+        is_note = message.role == "assistant" and text.startswith("[") and text.endswith("]")
+        if message.role in ("tool", last) or is_note or not text.strip():
             continue
         last = message.role
         yield ChatMessage(role=message.role, text=text)

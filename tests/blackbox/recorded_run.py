@@ -94,7 +94,7 @@ def conversation(root: Path) -> Run:
 
 # A run that writes files ---------------------------------------------------------------------------
 
-OLD = "what was there\n" * 50
+OLD = f"what was there{' and stays' * 6}\n" * 15
 NEW = "what an agent writes\n" * 300 + "its end"
 EDITED = f"{NEW}, and more"
 AGAIN = "what it writes then\n" * 200

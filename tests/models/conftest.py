@@ -1,8 +1,6 @@
 """What the tests of models share: a model that is asked on a loop of its own."""
 
 import asyncio
-import importlib.util
-import os
 from collections.abc import Coroutine
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,13 +8,11 @@ from typing import Any, TypeVar
 
 import pytest
 from support.patience import seconds
+from support.weights import weights_of
 
 from steersman.machines.conversation import ChatMessage
-from steersman.machines.errors import ModelError
-from steersman.ports.models.embedded.download import fetch
-from steersman.ports.models.embedded.weights import catalogue, fetched
+from steersman.ports.models.embedded.weights import catalogue
 from steersman.ports.models.model import AnswerListener, Model, ModelAnswer, ModelRequest
-from steersman.workflows.paths import Paths
 
 T = TypeVar("T")
 
@@ -69,19 +65,5 @@ def asker() -> Asker:
 
 @pytest.fixture(scope="session")
 def weights() -> Path:
-    """The weights of the smallest embedded model, from the cache folder of whoever runs the tests.
-
-    `STEERSMAN_TEST_CACHE` names another folder, into which they are also fetched.
-    """
-    if importlib.util.find_spec("xllamacpp") is None:
-        pytest.skip("the package xllamacpp is not installed: pip install 'steersman[local]'")
-    entry = catalogue()[0]
-    kept = os.environ.get("STEERSMAN_TEST_CACHE")
-    if not kept:
-        if found := fetched(entry, Paths.of(os.environ).cache):
-            return found
-        pytest.skip(f"the weights are not here: `steersman models fetch {entry.name}`")
-    try:
-        return fetch(entry, Path(kept), lambda done, total: None)
-    except ModelError as error:
-        pytest.skip(f"the weights cannot be had: {error.message}")
+    """The weights of the smallest embedded model."""
+    return weights_of(catalogue()[0].name)
