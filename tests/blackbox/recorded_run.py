@@ -94,10 +94,10 @@ def conversation(root: Path) -> Run:
 
 # A run that writes files ---------------------------------------------------------------------------
 
-OLD = f"what was there{' and stays' * 6}\n" * 15
+OLD = "what was there, and has to stay until something else is there\n" * 15
 NEW = "what an agent writes\n" * 300 + "its end"
 EDITED = f"{NEW}, and more"
-AGAIN = "what it writes then\n" * 200
+AGAIN = f"{NEW}\n" + "what it writes then\n" * 200
 PLACE = "project/a/new/place.txt"
 FILES: list[tuple[str, dict[str, str | None]]] = [
     ("", {"project/old.txt": OLD, PLACE: None}),
