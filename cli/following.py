@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 
 from ..gateway.events.contract import Event, QueueEvent, QueueItem, has_left, is_aside, items_after
 from ..gateway.interface import ChatSession
@@ -158,9 +159,13 @@ class IdleWaiter:
         if event["type"] in ENDINGS:
             self._changed.set()
 
-    def wait(self, conversation: ChatSession) -> None:
-        """Block until nothing runs and no queued message will start without a command."""
+    def wait(self, conversation: ChatSession, between: Callable[[], None] = lambda: None) -> None:
+        """Block until nothing runs and no queued message will start without a command.
+
+        `between` is called now and then meanwhile, twice a second at least unless `pause` is longer.
+        """
         while not conversation.is_quiet():
             with waiting():
                 self._changed.wait(self.pause)
             self._changed.clear()
+            between()

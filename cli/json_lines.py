@@ -31,6 +31,7 @@ class Lines:
         self.conversation = conversation
         self._takes_words = takes_words
         self._questions: set[str] = set()
+        self._has_ended = False
 
     def take(self, line: str) -> bool:
         """Carry out one line; True if it asked to leave."""
@@ -76,10 +77,16 @@ class Lines:
 
     def deny_the_rest(self) -> None:
         """Deny the open questions: standard input has ended."""
+        self._has_ended = True
         self.conversation.stop_asking()
-        for question in sorted(self._questions):
-            self.conversation.answer(question, "deny", "there is no person to answer")
-        self._questions.clear()
+        self.deny_late()
+
+    def deny_late(self) -> None:
+        """Deny what was asked just before standard input had ended, and is heard of only now."""
+        if self._has_ended:
+            for question in list(self._questions):
+                self._questions.discard(question)
+                self.conversation.answer(question, "deny", "there is no person to answer")
 
     def _answer(self, question: str, choice: str, reason: str) -> None:
         if choice not in ("allow", "always", "deny") and not self._takes_words:
@@ -177,4 +184,4 @@ def _read(lines: Lines, idle_waiter: IdleWaiter, options: ChatOptions) -> None:
         if text.strip() and lines.take(text):
             return
     lines.deny_the_rest()
-    idle_waiter.wait(lines.conversation)
+    idle_waiter.wait(lines.conversation, lines.deny_late)

@@ -83,7 +83,7 @@ def run_json(host: Host, open_it: Callable[[], Conversation], options: RunOption
         threading.Thread(target=_take, args=(lines,), name="lines", daemon=True).start()
         try:
             with watch.stopping_on_interrupt():
-                watch.wait(conversation)
+                watch.wait(conversation, lines.deny_late)
         except SignalExit as signal_exit:
             conversation.leave("signal")
             return signal_exit.exit_code

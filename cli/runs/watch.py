@@ -37,9 +37,12 @@ class RunWatch:
             self.ended = None
             self.idle_waiter.pause = LONG
 
-    def wait(self, conversation: RunSession) -> None:
-        """Block until the run has ended, none of its work is left, and `ended` is known."""
-        self.idle_waiter.wait(conversation)
+    def wait(self, conversation: RunSession, between: Callable[[], None] = lambda: None) -> None:
+        """Block until the run has ended, none of its work is left, and `ended` is known.
+
+        `between` is called now and then meanwhile.
+        """
+        self.idle_waiter.wait(conversation, between)
         conversation.publish_all()
 
     def stop(self) -> None:

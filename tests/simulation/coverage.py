@@ -51,6 +51,7 @@ ENDS_STOPPED = "a turn that is being stopped ends so only if its actor fails jus
 REASONS: Mapping[Point, str] = {
     ("deliveries", "*", "parent"): "nothing goes up: nobody asks",
     ("deliveries", "*", "sibling"): "nothing goes aside: nobody asks",
+    ("deliveries", "no_progress", "*"): "no model here repeats itself: each call is another one",
     ("returns", "background_child", "call", "*"): "no call waits for a child in the background",
     ("returns", "side_talk", "call", "*"): "no call waits for a side talk",
     ("returns", "side_talk", "*", "agent"): "people speak to the first session only",

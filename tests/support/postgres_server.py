@@ -181,7 +181,7 @@ def postgres_url(postgres_server: PostgresServer) -> Iterator[str]:
     schema = url.partition("schema=")[2]
     # What a pooler of the test has not closed yet may look at the tables in another order.
     postgres_server.execute(
-        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+        "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity"
         " WHERE datname = current_database() AND pid <> pg_backend_pid()"
     )
     postgres_server.execute(f'DROP SCHEMA "{schema}" CASCADE')
