@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from ..machines.conversation import Usage
 from ..machines.lifecycles import CALL, TURN
-from ..machines.progress import Outcome, Progress, after_step, outcome
+from ..machines.progress import CallOutcome, TurnProgress, after_step, outcome
 from ..machines.value import Value
 from . import entries as e
 from .fold import EntryKinds, moved
@@ -51,7 +51,7 @@ class CallRecord(Value):
     killed: tuple[int, ...] = ()
     survivors: tuple[int, ...] = ()
     since: float = 0.0
-    outcome: Outcome | None = None
+    outcome: CallOutcome | None = None
 
 
 class TurnRecord(Value):
@@ -89,7 +89,7 @@ class TurnRecord(Value):
     granted: int = 0
     usage: Usage = field(default_factory=Usage)
     sent: int = 0
-    progress: Progress = field(default_factory=Progress)
+    progress: TurnProgress = field(default_factory=TurnProgress)
     facts: TurnFacts = field(default_factory=TurnFacts)
     calls: Mapping[str, CallRecord] = field(default_factory=dict[str, CallRecord])
 
@@ -124,7 +124,7 @@ def apply_to_turn(turn: TurnRecord, entry: e.Entry, time: float) -> TurnRecord:
         case e.AnswerCut():
             return move_turn(turn, "cut", time, sent=0, was_cut=True)
         case e.Steered():
-            return replace(turn, is_closing=False, was_cut=False, progress=Progress())
+            return replace(turn, is_closing=False, was_cut=False, progress=TurnProgress())
         case e.LimitReached() | e.NoProgress(did="ended"):
             return replace(turn, is_spent=True)
         case e.ClaimDoubted():
@@ -177,7 +177,7 @@ def _unpause(turn: TurnRecord, entry: e.QuestionAnswered, time: float) -> TurnRe
     if entry.choice not in GOES_ON:
         return replace(turn, question="")
     if turn.progress.is_asked:
-        progress = Progress(is_off=entry.choice == "always")
+        progress = TurnProgress(is_off=entry.choice == "always")
         return move_turn(turn, "go_on", time, question="", progress=progress)
     granted = FOR_GOOD if entry.choice == "always" else turn.step
     return move_turn(turn, "go_on", time, question="", granted=granted)
@@ -249,7 +249,7 @@ def _moved_call(
             )
 
 
-def _outcome(call: CallRecord, entry: e.ToolEnded | e.ToolRefused) -> Outcome | None:
+def _outcome(call: CallRecord, entry: e.ToolEnded | e.ToolRefused) -> CallOutcome | None:
     """Describe the end of a call of the turn's own."""
     if call.within:
         return None

@@ -38,7 +38,7 @@ class ProgressPolicy(Value):
     period: int = 8
 
 
-class Outcome(Value):
+class CallOutcome(Value):
     """One call and what came of it, as far as repetitions are concerned.
 
     `mark` is the same for the same call with the same result, `failure` for failures of the same kind,
@@ -52,7 +52,7 @@ class Outcome(Value):
     evidence: str = ""
 
 
-class Progress(Value):
+class TurnProgress(Value):
     """What the newest steps of a turn came to.
 
     `marks` and `changes` are those of the newest steps and changes, oldest first. `streak` is how many
@@ -94,13 +94,13 @@ def outcome(
     has_run: bool = True,
     changed: Iterable[str] = (),
     is_poll: bool = False,
-) -> Outcome:
+) -> CallOutcome:
     """Describe a call that has ended. `changed`: what it changed; `has_run`: a command of it did."""
     called = msgspec.json.encode([tool, arguments], order="deterministic", enc_hook=str)
     failure = "" if status == "ok" or has_run else f"{tool}: {_kind_of_failure(text)}"
     changes = list(changed)
     shown = f"{tool} {_line(called.decode().partition(',')[2][:-1])} -> {_line(text) or status}"
-    return Outcome(
+    return CallOutcome(
         mark=_digest(called, status.encode(), text.encode("utf-8", "replace")),
         failure=failure,
         change=_digest(called, *(path.encode("utf-8", "replace") for path in changes))
@@ -111,7 +111,7 @@ def outcome(
     )
 
 
-def after_step(progress: Progress, outcomes: Iterable[Outcome]) -> Progress:
+def after_step(progress: TurnProgress, outcomes: Iterable[CallOutcome]) -> TurnProgress:
     """Return the progress after a step with these outcomes; polls do not count."""
     counted = [one for one in outcomes if not one.is_poll]
     if not counted:
@@ -120,12 +120,12 @@ def after_step(progress: Progress, outcomes: Iterable[Outcome]) -> Progress:
     fresh = [one.change for one in counted if one.change and one.change not in progress.changes]
     if fresh:
         changes = (*progress.changes, *fresh)[-LONGEST:]
-        return Progress(marks=(mark,), changes=changes, is_off=progress.is_off)
+        return TurnProgress(marks=(mark,), changes=changes, is_off=progress.is_off)
     reach = next((at for at, known in enumerate(progress.marks[::-1], 1) if known == mark), 0)
     streak = progress.streak + 1 if reach else 0
     failure = "+".join(one.failure for one in counted) if all(o.failure for o in counted) else ""
     failures = progress.failures + 1 if failure and failure == progress.failure else bool(failure)
-    return Progress(
+    return TurnProgress(
         marks=(*progress.marks, mark)[-LONGEST:],
         changes=progress.changes,
         streak=streak,

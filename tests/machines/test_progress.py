@@ -4,21 +4,21 @@ from collections.abc import Iterable, Sequence
 
 import pytest
 
-from steersman.machines.progress import Outcome, Progress, after_step, outcome
+from steersman.machines.progress import CallOutcome, TurnProgress, after_step, outcome
 
 MISSING = "Error: `notes.tx`: No such file"
 
 
-def made(tool: str, text: str = "fine", status: str = "ok", **more: object) -> Outcome:
+def made(tool: str, text: str = "fine", status: str = "ok", **more: object) -> CallOutcome:
     """Return the outcome of a call without a command of its own, unless `more` says so."""
     return outcome(tool, {"path": tool}, status, text, **{"has_run": False, **more})  # type: ignore[arg-type]
 
 
-def after(steps: Iterable[Outcome | Sequence[Outcome]]) -> Progress:
+def after(steps: Iterable[CallOutcome | Sequence[CallOutcome]]) -> TurnProgress:
     """Fold some steps, of one call each where no list is given."""
-    progress = Progress()
+    progress = TurnProgress()
     for step in steps:
-        progress = after_step(progress, [step] if isinstance(step, Outcome) else step)
+        progress = after_step(progress, [step] if isinstance(step, CallOutcome) else step)
     return progress
 
 

@@ -50,7 +50,7 @@ class ChildSettings(Value):
     prompts: Path
 
 
-class Child:
+class ModelProcess:
     """The serving process, started again if it has died, and the client that talks to it."""
 
     def __init__(self, settings: ChildSettings) -> None:
@@ -163,19 +163,19 @@ class Child:
             await self._reading
 
 
-_shared: dict[tuple[asyncio.AbstractEventLoop, Path, int], Child] = {}
+_shared: dict[tuple[asyncio.AbstractEventLoop, Path, int], ModelProcess] = {}
 """The children of this program; a child belongs to the loop that started it."""
 
 
-def claim(settings: ChildSettings, user: object) -> Child:
+def claim(settings: ChildSettings, user: object) -> ModelProcess:
     """Return the child that serves these weights; `user` has to `release` it."""
     key = asyncio.get_running_loop(), settings.weights, settings.window
-    child = _shared.setdefault(key, Child(settings))
+    child = _shared.setdefault(key, ModelProcess(settings))
     child.users.add(user)
     return child
 
 
-async def release(child: Child, user: object) -> None:
+async def release(child: ModelProcess, user: object) -> None:
     """End a child if no one else uses it."""
     child.users.discard(user)
     if child.users:

@@ -10,7 +10,7 @@ from ....machines.errors import ConfigError, ModelError
 from ..dialect import JsonDialect
 from ..model import AnswerListener, Model, ModelAnswer, ModelRequest
 from ..provider import ModelConfig, ReachResult
-from .child import Child, ChildSettings, claim, release
+from .child import ChildSettings, ModelProcess, claim, release
 from .weights import catalogue, entry_named, fetched, usual_here
 
 _MAX_TOKENS = 1200
@@ -42,7 +42,7 @@ class EmbeddedModel:
         self._window = window
         self._temperature = _TEMPERATURE if temperature is None else temperature
         self._max_tokens = max_tokens or _MAX_TOKENS
-        self._child: Child | None = None
+        self._child: ModelProcess | None = None
 
     @property
     def pid(self) -> int:
