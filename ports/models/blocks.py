@@ -3,8 +3,9 @@
 A model of one or two billion parameters calls tools badly, and writes a short file well. So the request
 is sent with the files that it is about (the tool `survey`), the model prints each file that it changes,
 and its blocks become calls of `write`, which are journalled, permitted and can be taken back like any
-other. Where the folder has tests they are run afterwards, and a failure is told once. What comes next is
-read from the conversation alone, so that a turn goes on after a crash like any other.
+other. Where tests are spoken of, or a file that was there is changed, the folder's tests are run, and a
+failure is told. What comes next is read from the conversation alone, so that a turn goes on after a crash
+like any other.
 """
 
 from __future__ import annotations
@@ -69,6 +70,7 @@ _FAILED = "The tests (`{command}`) fail:\n{output}"
 _NOT_WRITTEN = "This was not done: {output}"
 _PRINTED = "`{command}` printed:\n{output}\n\nThe request was: {request}"
 _MENDS = re.compile(r"\b(fix|bugs?|fails?|failing|broken)\b", re.I)
+_SPEAKS_OF_TESTS = re.compile(r"\b(tests?|test_\w+|check\w*|verif\w+|fix|bugs?|fails?)\b", re.I)
 _MAKES = re.compile(r"\b(write|create|make|add|put|convert|generate|save)\b", re.I)
 _NUDGE = (
     "Nothing was changed yet. Print the path of the file alone on a line, then its whole new content in "
@@ -270,7 +272,9 @@ class TurnView:
                 return (("shell", {"command": commands[0]}),)
         if files:
             writes = [("write", {"path": path, "content": body}) for path, body in files]
-            return (*writes, *([self._test_run()] if self.tests else []))
+            is_change = any(path in self.files for path, _ in files)
+            is_tested = self.tests and (is_change or _SPEAKS_OF_TESTS.search(self.request))
+            return (*writes, *([self._test_run()] if is_tested else []))
         if self.tests and self.tested is None and _MENDS.search(self.request):
             return (self._test_run(),)  # what fails says more than the request
         if len(self.rounds) >= LOOKS:
@@ -300,7 +304,7 @@ class TurnView:
             path: merged(path, known.get(path) or "", repaired(path, body))
             for path, body in found.items()
         }
-        fails = self.tested is not None and not _has_passed(self.tested)
+        fails = self.tested is not None and _has_failed(self.tested)
         fits = {
             path: body
             for path, body in whole.items()
@@ -314,7 +318,7 @@ class TurnView:
         for call, result in one.pairs:
             if call.tool == "write" and not result.startswith(("Created", "Replaced", "Unchanged")):
                 return _NOT_WRITTEN.format(output=result[:_TAIL])
-            if call.tool == "shell" and not _has_passed(result):
+            if call.tool == "shell" and _has_failed(result):
                 output = _EXIT.sub("", result).rstrip()[-_TAIL:]
                 return _FAILS.format(command=call.arguments.get("command"), output=output)
         return ""
@@ -322,30 +326,33 @@ class TurnView:
     def _farewell(self, last: _Round, fault: str) -> str:
         if fault:
             return fault
-        has_tests = any(call.tool == "shell" for call in last.calls)
-        return f"Done; `{self.tests}` passes." if has_tests else "Done."
+        runs = [result for call, result in last.pairs if self._is_test(call)]
+        if not runs:
+            return "Done."
+        how = "passes" if _has_passed(runs[-1]) else "was not run to its end"
+        return f"Done; `{self.tests}` {how}."
 
     def _conversation(self) -> tuple[ChatMessage, ...]:
         """Return the conversation as the model is to read it."""
         shown = self.survey
         if self.tests:
             shown = shown.rpartition("\n")[0].rstrip()
+        last = self.rounds[-1] if self.rounds else None
         fault = ""
-        if self.tested is not None and not _has_passed(self.tested):
+        if self.tested is not None and _has_failed(self.tested):
             output = _EXIT.sub("", self.tested).rstrip()[-_TAIL:]
             fault = _FAILED.format(command=self.tests, output=output)
-        elif self.rounds and self.rounds[-1].writes:
-            fault = self._fault(self.rounds[-1])
+        elif last is not None and last.writes:
+            fault = self._fault(last)
         fault = " ".join(filter(None, (fault, self._left_over())))
         said = [*spoken(self._earlier, _EARLIER)]
         if said and said[-1].role == "user":  # it was interrupted, and is asked again
             said.pop()
-        last = self.rounds[-1] if self.rounds else None
         text = "\n\n".join(filter(None, (shown, fault, f"{self._hint}{self.request}")))
         if last is not None and fault and not self._since:
             text = f"{shown}\n\nThe request was: {self.request}\n\n{fault}\n{_AGAIN}"
-        elif last is not None and not self._since:
-            commands = (str(call.arguments.get("command", "")) for call in self.rounds[-1].calls)
+        elif last is not None and not (last.writes or self._since):
+            commands = (str(call.arguments.get("command", "")) for call in last.calls)
             text = f"{shown}\n\n`{'; '.join(commands)}` was run. Do the rest: {self.request}"
         said.append(ChatMessage(role="user", text=text))
         for one in self._since:
@@ -426,8 +433,15 @@ def _remarks(turn: Sequence[ChatMessage]) -> tuple[ChatMessage, ...]:
 
 
 def _has_passed(result: str) -> bool:
+    """Whether a command has run and succeeded; one that was refused, or ended at its limit, has not."""
     code = _EXIT.search(result)
-    return code is None or code[1] == "0"
+    return code is not None and code[1] == "0"
+
+
+def _has_failed(result: str) -> bool:
+    """Whether a command has run and failed; one that did not end by itself has shown nothing."""
+    code = _EXIT.search(result)
+    return code is not None and code[1] != "0" and not code[1].startswith("-")
 
 
 def spoken(messages: Iterable[ChatMessage], most: int = 0) -> Iterable[ChatMessage]:

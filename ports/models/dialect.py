@@ -28,13 +28,6 @@ Tools:
 """
 
 
-class ToolOffer(Value):
-    """The tools to offer; `must_act` forbids to speak instead."""
-
-    tools: tuple[ToolSchema, ...] = ()
-    must_act: bool = False
-
-
 class _Action(Value):
     """A constrained answer, parsed."""
 
@@ -45,27 +38,20 @@ class _Action(Value):
 
 
 class JsonDialect:
-    """Gives tools to a model without native tool calls; requests without tools pass unchanged.
+    """Gives tools to a model without native tool calls; requests without tools pass unchanged."""
 
-    `choose` selects the tools to offer for a request; by default all of the request's tools.
-    """
-
-    def __init__(
-        self, inner: Model, choose: Callable[[ModelRequest], ToolOffer] | None = None
-    ) -> None:
+    def __init__(self, inner: Model) -> None:
         self._inner = inner
-        self._choose = choose or _offer_all
         self.name = inner.name
 
     async def answer(self, request: ModelRequest, listener: AnswerListener) -> ModelAnswer:
         """Stream the text of the model, and return its text or its one tool call."""
-        offer = self._choose(request)
-        if not offer.tools or request.response_schema is not None:
+        if not request.tools or request.response_schema is not None:
             plain = replace(request, tools=(), messages=_plain(request.messages, as_json=False))
             return await self._inner.answer(plain, listener)
         stream = SayStream(listener.on_text)
         answer = await self._inner.answer(
-            translate(request, offer), replace(listener, on_text=stream.feed)
+            translate(request), replace(listener, on_text=stream.feed)
         )
         action = parse_action(answer.text, is_cut=answer.stop_reason == "length")
         stream.finish(action.text)
@@ -90,30 +76,26 @@ class JsonDialect:
         await self._inner.aclose()
 
 
-def _offer_all(request: ModelRequest) -> ToolOffer:
-    return ToolOffer(tools=request.tools)
-
-
-def translate(request: ModelRequest, offer: ToolOffer) -> ModelRequest:
+def translate(request: ModelRequest) -> ModelRequest:
     """Return an equivalent request without native tools."""
     tools = "".join(
         f"- {tool.name}: {tool.description} Arguments: {json.dumps(tool.parameters)}\n"
-        for tool in offer.tools
+        for tool in request.tools
     )
     return replace(
         request,
         system=f"{request.system}\n{_PROMPT}{tools}".strip(),
         messages=_plain(request.messages, as_json=True),
         tools=(),
-        response_schema=action_schema(offer.tools, may_speak=not offer.must_act),
+        response_schema=action_schema(request.tools),
     )
 
 
-def action_schema(tools: Iterable[ToolSchema], may_speak: bool = True) -> dict[str, Any]:
+def action_schema(tools: Iterable[ToolSchema]) -> dict[str, Any]:
     """Return the JSON Schema of one action."""
     say = _closed({"say": {"type": "string"}})
     uses = [_closed({"tool": {"const": tool.name}, "arguments": tool.parameters}) for tool in tools]
-    return {"oneOf": [say, *uses] if may_speak else uses}
+    return {"oneOf": [say, *uses]}
 
 
 def _closed(properties: dict[str, Any]) -> dict[str, Any]:

@@ -151,6 +151,19 @@ def test_passing_tests_end_the_turn() -> None:
     assert talk.next("Replaced `a.py`.", "fine\n[exit code 0]").text == "Done; `make test` passes."
 
 
+def test_tests_that_did_not_run_to_their_end_do_not_pass() -> None:
+    """They were refused, or ended at their time limit; and a new file alone does not start them."""
+    for result in ("[shell was not run: the user said no]", "[timed out]\n[exit code -15]"):
+        talk = Talk("a.py\n```\nx = 1\n```")
+        talk.says("set x to 1")
+        talk.next(TESTED)
+        end = talk.next("Replaced `a.py`.", result)
+        assert end.text == "Done; `make test` was not run to its end."
+    talk = Talk("new.py\n```\nx = 1\n```")
+    talk.says("write new.py")
+    assert calls_of(talk.next(TESTED)) == [("write", "new.py")]
+
+
 def test_a_refused_write_is_told() -> None:
     """What a person or a rule denies is no success."""
     talk = Talk("a.py\n```\nx = 1\n```", "Then I leave it.")
