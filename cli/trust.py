@@ -1,46 +1,110 @@
-"""`steersman trust`: shows what a folder's file may do, trusts it, lists and forgets trusted folders."""
+"""`steersman trust`: shows what a folder's files may do, trusts them; lists and forgets such folders."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from difflib import unified_diff
 from pathlib import Path
+from typing import Any
 
-from ..gateway.redaction import redactor_of
-from ..machines.errors import ConfigError, UsageError
+from ..gateway.terminal import exposed
+from ..machines.errors import UsageError
+from ..workflows.authority import split
 from ..workflows.config import check_project
+from ..workflows.document import Document, is_table
 from ..workflows.paths import Paths
-from ..workflows.trust import PROJECT_FILE, forget, guarded, is_trusted, trust, trusted
+from ..workflows.problem import Where, dotted
+from ..workflows.trust import (
+    PROJECT_FILE,
+    Contents,
+    TrustedFile,
+    contents_of,
+    forget,
+    trust,
+    trust_error,
+    trusted,
+    trusted_contents,
+)
+from ..workflows.typed_table import Setter
 from .config import value_text
 from .output import show, show_document
 
 
 def trust_folder(environ: Mapping[str, str], folder: Path, *, is_yes: bool) -> int:
-    """Show what a folder's file would be allowed, and allow it; a person at a terminal is asked first.
+    """Show what a folder's files would be allowed, and allow it; a person at a terminal is asked first.
 
-    Only the content that was shown is trusted, even if the file changes meanwhile. Raises `ConfigError`
-    if there is no such file, or it has mistakes.
+    Every character is shown, and only the contents that were shown are trusted, even if a file changes
+    meanwhile. Raises `ConfigError` if there is no such file, or it has mistakes, and `UsageError` where
+    nobody can be asked.
     """
     paths, file = Paths.of(environ), folder.expanduser().resolve() / PROJECT_FILE
-    if not file.is_file():
-        raise ConfigError("can't be trusted: there is no such file", _HINT, file=str(file))
-    document = check_project(file)
-    if is_trusted(paths, file.parent, document.content):
+    document = check_project(file) if file.exists() else Document(file=str(file))
+    try:
+        contents = contents_of(file.parent, document.content if document.text else None)
+    except OSError as error:
+        raise trust_error(file, error) from error
+    before = trusted_contents(paths, file.parent)
+    if contents == before:
         show(f"{file} is trusted already, as it is now.")
         return 0
-    redactor, wants = redactor_of(environ), guarded(document.data)
-    show(f"{file} would be allowed:" if wants else f"{file} sets nothing that needs trust.")
-    for name, value in wants:
-        show(redactor.text(f"  {name} = {value_text(value)}"))
-    if not is_yes and sys.stdin.isatty() and not _agrees():
-        show("Not trusted.")
-        return 1
-    trust(paths, file.parent, document.content)
+    lines = _differences(before, contents) if before else _wants(document, contents)
+    for line in lines:
+        show(exposed(line))
+    if not is_yes:
+        if not sys.stdin.isatty():
+            hint = "`steersman trust --yes` trusts what is shown here"
+            raise UsageError("there is no terminal, so nobody can be asked", hint)
+        if not _agrees():
+            show("Not trusted.")
+            return 1
+    trust(paths, file.parent, contents)
     show(f"{file} is trusted as it is now; after a change it has to be trusted again.")
     return 0
 
 
-_HINT = f"`steersman trust DIR` trusts the {PROJECT_FILE} of a folder."
+def _wants(document: Document, contents: Contents) -> Iterator[str]:
+    """Say what the files would be allowed: settings by name, everything else as it stands."""
+    applied, personal = split(document.data, Setter.TRUSTED_PROJECT)
+    _, wants = split(applied, Setter.ANY_PROJECT)
+    others = {path: file for path, file in contents.items() if path != PROJECT_FILE}
+    if not wants and not others:
+        yield f"{document.file} sets nothing that needs trust."
+    else:
+        yield f"{document.file} would be allowed:"
+    wanted = set(wants)
+    for where, value in _leaves(applied, ()):
+        if any(dotted(where[:depth]) in wanted for depth in range(1, len(where) + 1)):
+            yield f"  {dotted(where)} = {value_text(value)}"
+    for path, file in others.items():
+        yield f"{path}:"
+        yield from (f"  {line}" for line in _lines(file))
+    if personal:
+        yield f"Not even then: {', '.join(personal)}, which only your own files set."
+
+
+def _differences(before: Contents, now: Contents) -> Iterator[str]:
+    """Say what has changed since the folder was trusted."""
+    yield "Since this folder was trusted:"
+    nothing = TrustedFile(sha256="")
+    for path in sorted(before.keys() | now.keys()):
+        old, new = before.get(path, nothing), now.get(path, nothing)
+        if old != new:
+            yield from unified_diff(_lines(old), _lines(new), path, path, lineterm="")
+
+
+def _lines(file: TrustedFile) -> list[str]:
+    if not file.text and file.sha256:
+        return [f"(empty, no text, or a large one; SHA-256 {file.sha256})"]
+    return file.text.split("\n") if file.text else []
+
+
+def _leaves(table: dict[str, Any], where: Where) -> Iterator[tuple[Where, Any]]:
+    for name, value in table.items():
+        if is_table(value) and value:
+            yield from _leaves(value, (*where, name))
+        else:
+            yield (*where, name), value
 
 
 def _agrees() -> bool:

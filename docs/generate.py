@@ -31,6 +31,7 @@ from steersman.machines.result_routing import DEFAULT_RETURNS
 from steersman.machines.routing import Table
 from steersman.ports.process.host import ProcessHost
 from steersman.ports.tools.toolbox import Toolbox
+from steersman.workflows.authority import settings_by_setter
 from steersman.workflows.declaration import model_of
 from steersman.workflows.flow.sandbox import FILTERS, METHODS, TESTS
 from steersman.workflows.flow.spec import FIELDS, ITEM_FIELDS
@@ -38,6 +39,7 @@ from steersman.workflows.problem import dotted
 from steersman.workflows.schema import SettingEntry, entries, workflow_schema
 from steersman.workflows.settings import ToolDeclaration
 from steersman.workflows.tools import TOOLS
+from steersman.workflows.typed_table import Setter
 
 __all__ = [
     "PAGES",
@@ -74,17 +76,27 @@ Settings are TOML. Later layers win, key by key:
 
 Four lists are exceptions: permission rules and [routes](routing.md#routes-of-your-own) of a later
 layer come before those of an earlier one, hooks are added, and so are
-[tools of your own](tools.md#tools-of-your-own), except that a tool replaces one of the same name. In a
-project's `steersman.toml`, the keys `hooks`, `permissions`, `tool`, `tools`, `mcp`, `serve`, `gateways`,
-`models`, `routing`, `route`, `limits`, `restore`, `goals.gates`, `auto_queue.persistence`, and an
-agent's `model`, `tools`, `limits`, `protocol` and `start` apply only after `steersman trust`, which has
-to be repeated after each change of the file; `telemetry` never applies there, and a `schedule` is an
-error there.
+[tools of your own](tools.md#tools-of-your-own), except that a tool replaces one of the same name.
 
 `steersman config show` prints the values in force and the file that set each, `steersman config check`
 reports mistakes, and `steersman config schema` prints a JSON Schema for your editor. If
 `STEERSMAN_HOME` is set, `config.toml`, `state/` and `cache/` are all in that folder.
+
+## Who may set what
+
+A project's `steersman.toml` sets what stands in the table; the start says in one line what it set, and
+what of it is not applied. A workflow's file counts as a trusted project's, since it is run on command.
+After a change of the files that were [trusted](permissions.md#trusting-a-folder) they have to be trusted
+again.
+
+{who}
 """
+
+SETTERS = {
+    Setter.ANY_PROJECT: "any project",
+    Setter.TRUSTED_PROJECT: "a project that is trusted, a workflow",
+    Setter.PERSON: "only your own files and flags",
+}
 
 MACHINES_HEAD = """\
 # Machines
@@ -106,7 +118,9 @@ FLOW_MARK = MARK.replace("machines/", "workflows/flow/")
 
 def configuration() -> str:
     """Describe every key of `config.toml`, in its order."""
-    blocks = [HEAD, "## General\n"]
+    who = {setter: _words(n for n, by in settings_by_setter() if by is setter) for setter in Setter}
+    rows = [(SETTERS[setter], keys) for setter, keys in who.items()]
+    blocks = [HEAD.replace("{who}\n", _rows(("set by", "keys"), rows)), "## General\n"]
     for entry in entries():
         blocks.append(_key(entry) if entry.value else _table(entry))
     return "\n".join(blocks)

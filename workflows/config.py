@@ -13,7 +13,7 @@ one error reports all problems of all files.
 
 import os
 import re
-from collections.abc import Collection, Container, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from string import Template
@@ -41,8 +41,8 @@ from .problem import Problem, Where, dotted, unknown_word
 from .settings import AgentSettings, Settings
 from .suggestions import DEFAULT_TABLE, suggest
 from .tools import AGENT_CALLS, REMOTE, TOOLS, is_of_server, is_rule_tool
-from .trust import OWN, PROJECT_FILE, is_trusted, personal_problems, withhold
-from .typed_table import is_sound, read_table
+from .trust import PROJECT_FILE, is_trusted, trusted_contents
+from .typed_table import Setter, is_sound, read_table
 
 SHIPPED = "shipped config.toml"
 COMMAND_LINE = "command line"
@@ -50,6 +50,7 @@ IN_FRONT: tuple[Where, ...] = (("permissions", "rules"), ("route",))
 """Lists of which a later layer's items are put before an earlier one's: the first match wins."""
 ROUTING: tuple[tuple[str], ...] = (("routing",), ("route",))
 """The tables of which the routes in force are made."""
+_NAMED = 8  # keys in one notice
 _SHIPPED_FILE = Path(__file__).parents[1] / "config.toml"
 
 
@@ -130,15 +131,11 @@ def try_load(
         files.append(Path(named).expanduser())
     layers, unreadable = _read_layers(files, workflow, overrides or {})
     invalid = [diagnostic for layer in layers for diagnostic in check_layer(layer)]
-    others = [layer for layer in layers if layer is workflow or layer.file == str(project)]
-    invalid += [
-        found for layer in others for found in diagnose(layer, personal_problems(layer.data))
-    ]
     if unreadable:  # what they define is not known
         return None, [*unreadable, *invalid]
     unknown_tools = _check_tool_names(layers)
-    layers, notices = _without_own(layers, str(project), workflow)
-    layers, untrusted = _without_untrusted(layers, paths, project)
+    notices: list[str] = []
+    layers = [_allowed(layer, paths, project, workflow, notices) for layer in layers]
     merged, setters = _merge_layers([_shipped_document(), *layers])
     unsound = {diagnostic.problem.where for diagnostic in invalid}
     if workflow and not invalid:
@@ -155,13 +152,12 @@ def try_load(
     if invalid:
         return None, diagnostics
     sources = [layer for layer in (*reversed(layers), _shipped_document()) for _ in _rules(layer)]
-    return _config(settings, merged, setters, (*notices, *untrusted), sources), diagnostics
+    return _config(settings, merged, setters, tuple(notices), sources), diagnostics
 
 
 def check_project(file: Path) -> Document:
     """Read a project's file alone and check it. Raises one `ConfigError` for all its problems."""
     (document,), diagnostics = _read_layers([file], None, {})
-    diagnostics += diagnose(document, personal_problems(document.data))
     if diagnostics := [*diagnostics, *check_layer(document)]:
         raise config_error(diagnostics)
     return document
@@ -222,35 +218,39 @@ def _in_order(layers: list[Document], diagnostics: list[Diagnostic]) -> list[Dia
     return sorted(diagnostics, key=place)
 
 
-def _without_own(
-    layers: list[Document], project: str, workflow: Document | None
-) -> tuple[list[Document], tuple[str, ...]]:
-    """Take what only a person's own files set out of a project's file and a workflow's; say so."""
-    left: list[Document] = []
-    notices: list[str] = []
-    for layer in layers:
-        is_foreign = layer.file == project or layer is workflow
-        taken = [key for key in OWN if is_foreign and key in layer.data]
-        for key in taken:
-            notices.append(f"{layer.file}: `{key}` is not applied; it belongs in your config.toml")
-        rest = {key: value for key, value in layer.data.items() if key not in taken}
-        left.append(replace(layer, data=rest) if taken else layer)
-    return left, tuple(notices)
+def _allowed(
+    layer: Document, paths: Paths, project: Path, workflow: Document | None, notices: list[str]
+) -> Document:
+    """Take out of a layer what it may not set; add a notice about it, and about a project's settings."""
+    is_project = layer.file == str(project)
+    if not is_project and layer is not workflow:
+        return layer
+    from .authority import keys_of, split
+
+    left, personal = split(layer.data, Setter.TRUSTED_PROJECT)
+    told: list[str] = []
+    if is_project:
+        harmless, withheld = split(left, Setter.ANY_PROJECT)
+        if withheld and not is_trusted(paths, project.parent, layer.content):
+            is_known = bool(trusted_contents(paths, project.parent))
+            state = "has changed since it was trusted" if is_known else "is not trusted"
+            told.append(f"{state}: {_named(withheld)} not applied, `steersman trust` applies it")
+            left = harmless
+        if names := keys_of(left):
+            told.append(f"sets {_named(names)}")
+    if personal:
+        told.append(f"cannot set {_named(personal)}: only your own files do")
+    if told:
+        notices.append(f"{layer.file} {'; '.join(told)}")
+    return replace(layer, data=left)
 
 
-def _without_untrusted(
-    layers: list[Document], paths: Paths, project: Path
-) -> tuple[list[Document], tuple[str, ...]]:
-    """Take what the project file may not set out of its layer; say so in a notice."""
-    for index, layer in enumerate(layers):
-        left, taken = withhold(layer.data)
-        is_project = layer.file == str(project)
-        if is_project and taken and not is_trusted(paths, project.parent, layer.content):
-            names = ", ".join(f"`{name}`" for name in taken)
-            notice = f"{project} is not trusted: {names} not applied; `steersman trust` applies it"
-            layers = [*layers[:index], replace(layer, data=left), *layers[index + 1 :]]
-            return layers, (notice,)
-    return layers, ()
+def _named(keys: Iterable[str]) -> str:
+    """Name keys for a notice of one line."""
+    names = [f"`{key}`" for key in keys]
+    return ", ".join(names[:_NAMED]) + (
+        f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    )
 
 
 def _nest(overrides: Mapping[str, Any]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ rest the shipped `config.toml`, which is always the first layer, is the only pla
 import re
 import tomllib
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeVar
 
 from msgspec import Meta, field
 
@@ -19,7 +19,7 @@ from .problem import shown
 from .providers import PROVIDERS
 from .suggestions import DEFAULT_TABLE, OneOf, UserName
 from .tools import REMOTE, RESERVED, TOOLS, USUAL
-from .typed_table import Check, SettingsTable
+from .typed_table import Check, SetBy, Setter, SettingsTable
 
 BusyInputMode = Literal["interrupt", "steer", "queue"]
 InterruptStrategy = Literal["keyword", "always", "never"]
@@ -152,6 +152,8 @@ _Minutes = Annotated[float, Check(_check_minutes, {"type": "number", "exclusiveM
 class Persistence(SettingsTable):
     """The persistence of queues."""
 
+    set_by: ClassVar = Setter.PERSON
+
     enabled: bool
     path: str
     auto_resume: _Never
@@ -161,9 +163,11 @@ class Persistence(SettingsTable):
 class AutoQueueSettings(SettingsTable):
     """The handling of messages that arrive during a turn."""
 
+    set_by: ClassVar = Setter.TRUSTED_PROJECT
+
     enabled: bool
-    max_queue_size: Annotated[int, Meta(ge=1)]
-    show_queue_on_input: bool
+    max_queue_size: Annotated[int, Meta(ge=1), SetBy(Setter.ANY_PROJECT)]
+    show_queue_on_input: Annotated[bool, SetBy(Setter.ANY_PROJECT)]
     interrupt_keywords: tuple[str, ...]
     steer_keywords: tuple[str, ...]
     filler_words: tuple[str, ...]
@@ -187,6 +191,8 @@ class AutoQueueSettings(SettingsTable):
 class Goals(SettingsTable):
     """Budget and judge of standing goals."""
 
+    set_by: ClassVar = Setter.TRUSTED_PROJECT
+
     max_turns: _Turns
     max_tokens: _Tokens | None = None
     max_minutes: _Minutes | None = None
@@ -204,6 +210,8 @@ class Goals(SettingsTable):
 class Delegation(SettingsTable):
     """Bounds of the tree of subagents."""
 
+    set_by: ClassVar = Setter.TRUSTED_PROJECT
+
     max_depth: Annotated[int, Meta(ge=0)]
     max_children: Annotated[int, Meta(ge=1)]
     when_full: WhenFull
@@ -215,6 +223,8 @@ class Delegation(SettingsTable):
 class Compaction(SettingsTable):
     """When older turns are summarised; `at` and `keep` are shares of the model's window."""
 
+    set_by: ClassVar = Setter.TRUSTED_PROJECT
+
     auto: bool
     at: Annotated[float, Meta(gt=0, le=1)]
     keep: Annotated[float, Meta(ge=0, lt=1)]
@@ -222,6 +232,8 @@ class Compaction(SettingsTable):
 
 class ProgressSettings(SettingsTable):
     """After how many repetitions a turn is told, asked about and ended; `period` in steps."""
+
+    set_by: ClassVar = Setter.TRUSTED_PROJECT
 
     tell: Annotated[int, Meta(ge=2)]
     ask: Annotated[int, Meta(ge=2)]
@@ -237,6 +249,8 @@ class ProgressSettings(SettingsTable):
 class UsageLimits(SettingsTable):
     """Usage limits of a session; 0 is no limit."""
 
+    set_by: ClassVar = Setter.TRUSTED_PROJECT
+
     max_tokens: Annotated[int, Meta(ge=0)] = 0
     max_cost: _Amount = 0.0
     max_minutes: _Amount = 0.0
@@ -244,6 +258,8 @@ class UsageLimits(SettingsTable):
 
 class PermissionRule(SettingsTable):
     """One line of the permissions; `tool` and `match` are patterns."""
+
+    set_by: ClassVar = Setter.TRUSTED_PROJECT
 
     tool: str
     match: str = "*"
@@ -253,11 +269,15 @@ class PermissionRule(SettingsTable):
 class PermissionSettings(SettingsTable):
     """Rules in order; the first that matches decides, and `ask` where none does."""
 
+    set_by: ClassVar = Setter.TRUSTED_PROJECT
+
     rules: tuple[PermissionRule, ...]
 
 
 class TerminalSettings(SettingsTable):
     """The look and the keys of the chat in a terminal; `notify_after` is in seconds."""
+
+    set_by: ClassVar = Setter.PERSON
 
     theme: Literal["auto", "dark", "light", "plain"]
     keys: Literal["emacs", "vi"]
@@ -272,6 +292,8 @@ class ToolSettings(SettingsTable):
     `model_limits` are those of single tools, by name or pattern. `network` and `writable` (folders) are
     about commands in the sandbox.
     """
+
+    set_by: ClassVar = Setter.TRUSTED_PROJECT
 
     grace: Annotated[float, Meta(ge=0)]
     model_limit: Size
@@ -290,6 +312,8 @@ class ToolDeclaration(SettingsTable):
     `parameters` are the JSON Schemas of the arguments by name; all without a `default` must be given,
     unless `required` lists others. `mutating`: it may change files. `timeout` in seconds.
     """
+
+    set_by: ClassVar = Setter.TRUSTED_PROJECT
 
     name: Annotated[
         str,
@@ -346,6 +370,8 @@ class McpSettings(SettingsTable):
     `tools` are patterns of the server's own names; `env` is added to the environment of the command,
     `headers` to requests. `timeout` and `start_timeout` are seconds, of a call and of the start.
     """
+
+    set_by: ClassVar = Setter.TRUSTED_PROJECT
 
     command: Annotated[
         tuple[str, ...],
@@ -405,6 +431,8 @@ def _check_person(value: dict[str, Any]) -> dict[str, Any]:
 class HookSettings(SettingsTable):
     """A command that runs on an event of a session; `timeout` in seconds."""
 
+    set_by: ClassVar = Setter.TRUSTED_PROJECT
+
     on: Annotated[str, OneOf(HOOK_EVENTS)]
     run: Annotated[tuple[str, ...], Meta(min_length=1)]
     timeout: Annotated[float, Meta(gt=0, le=3600)] = 10.0
@@ -413,11 +441,15 @@ class HookSettings(SettingsTable):
 class RestoreSettings(SettingsTable):
     """How long sessions of external agents are kept."""
 
+    set_by: ClassVar = Setter.PERSON
+
     retention_hours: Annotated[float, Meta(ge=0)]
 
 
 class CheckpointSettings(SettingsTable):
     """The copies of files for `/revert`."""
+
+    set_by: ClassVar = Setter.PERSON
 
     budget: Size
 
@@ -427,6 +459,8 @@ class HomeSettings(SettingsTable):
 
     `storage` is the folder of long outputs and copies of files; empty: the state folder.
     """
+
+    set_by: ClassVar = Setter.PERSON
 
     url: str
     storage: str
@@ -444,12 +478,16 @@ class HomeSettings(SettingsTable):
 class NodeSettings(SettingsTable):
     """What `steersman node` takes."""
 
+    set_by: ClassVar = Setter.PERSON
+
     capacity: Annotated[int, Meta(ge=1, le=100_000)]
     place: str
 
 
 class ServeSettings(SettingsTable):
     """Where `steersman serve` is reached."""
+
+    set_by: ClassVar = Setter.PERSON
 
     port: Annotated[int, Meta(ge=0, le=65535)]
     names: tuple[str, ...]
@@ -468,6 +506,8 @@ class RaySettings(SettingsTable):
     `fence` is for how long a worker waits for a sign of life of the program that owns the run.
     """
 
+    set_by: ClassVar = Setter.TRUSTED_PROJECT
+
     patience: Annotated[float, Meta(ge=0)]
     fence: Annotated[float, Meta(ge=1)]
 
@@ -481,6 +521,8 @@ def _check_collector(endpoint: str) -> str:
 class TelemetrySettings(SettingsTable):
     """Where traces and metrics are sent; nowhere without an endpoint. `headers` are of each request."""
 
+    set_by: ClassVar = Setter.PERSON
+
     endpoint: Annotated[str, Check(_check_collector)]
     content: bool
     headers: dict[str, str]
@@ -488,6 +530,8 @@ class TelemetrySettings(SettingsTable):
 
 class ScheduleSettings(SettingsTable):
     """What `steersman serve` does at planned times; `schedules.py` checks what belongs together."""
+
+    set_by: ClassVar = Setter.PERSON
 
     name: Annotated[
         str,
@@ -528,6 +572,8 @@ class ScheduleSettings(SettingsTable):
 class ModelPrice(SettingsTable):
     """The price of a million tokens of a model."""
 
+    set_by: ClassVar = Setter.TRUSTED_PROJECT
+
     input: _Amount
     output: _Amount
     cached: _Amount | None = None
@@ -536,6 +582,8 @@ class ModelPrice(SettingsTable):
 
 class ModelSettings(SettingsTable):
     """A model that agents can use by name."""
+
+    set_by: ClassVar = Setter.TRUSTED_PROJECT
 
     provider: Annotated[str, OneOf(PROVIDERS)]
     base_url: str = ""
@@ -554,6 +602,8 @@ class ModelSettings(SettingsTable):
 
 class AgentSettings(SettingsTable):
     """An agent by name; without a `model` the automatic choice, without a mode the general one."""
+
+    set_by: ClassVar = Setter.TRUSTED_PROJECT
 
     model: str = ""
     system: str = ""
@@ -585,8 +635,10 @@ TableName = Annotated[str, Check(_check_table)]
 class Routing(SettingsTable):
     """Which routing tables are in force; `unsafe`: also if they break a safety rule."""
 
+    set_by: ClassVar = Setter.TRUSTED_PROJECT
+
     table: TableName
-    unsafe: bool
+    unsafe: Annotated[bool, SetBy(Setter.PERSON)]
 
 
 T = TypeVar("T", bool, int, float, str)
@@ -598,6 +650,8 @@ class CommandSettings(SettingsTable):
 
     A key's type is that of its default, so that a command and its setting need no other declaration.
     """
+
+    set_by: ClassVar = Setter.PERSON
 
     def of(self, name: str, kind: type[T]) -> T:
         """Return a setting, which is of that type."""
@@ -630,11 +684,13 @@ else:
 class Settings(SettingsTable):
     """Everything that can be set; what stands in a `[[route]]` is checked by `routing.py`."""
 
+    set_by: ClassVar = Setter.TRUSTED_PROJECT
+
     busy_input_mode: BusyInputMode
     interrupt_strategy: InterruptStrategy
     interrupt_at: InterruptAt
     steer_while_streaming: SteerWhileStreaming
-    permission_mode: Mode
+    permission_mode: Annotated[Mode, SetBy(Setter.PERSON)]
     default_agent: str
     auto_queue: AutoQueueSettings
     goals: Goals
@@ -656,10 +712,12 @@ class Settings(SettingsTable):
     tool: tuple[ToolDeclaration, ...]
     schedule: tuple[ScheduleSettings, ...]
     mcp: dict[UserName, McpSettings] = field(default_factory=dict[str, McpSettings])
-    gateways: dict[UserName, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
-    people: dict[UserName, Annotated[dict[str, Any], Check(_check_person)]] = field(
+    gateways: Annotated[dict[UserName, dict[str, Any]], SetBy(Setter.PERSON)] = field(
         default_factory=dict[str, dict[str, Any]]
     )
+    people: Annotated[
+        dict[UserName, Annotated[dict[str, Any], Check(_check_person)]], SetBy(Setter.PERSON)
+    ] = field(default_factory=dict[str, dict[str, Any]])
     routing: Routing
     models: dict[UserName, ModelSettings] = field(default_factory=dict[str, ModelSettings])
     agents: dict[UserName, AgentSettings]

@@ -1,71 +1,99 @@
 """Which project files may attach tools, permissions and models.
 
 A folder that was downloaded from somewhere may hold a `steersman.toml`. Until its owner says
-`steersman trust`, keys that could run something or send something out are not applied. Trust is
-given to the content: a file that changes afterwards has to be trusted again. One small record per
-folder lies in the state folder, so that two terminals can't undo each other.
+`steersman trust`, only keys that `settings.py` declares as harmless are applied (`authority.py`).
+Trust is given to contents: of that file, of the prompts, skills and workflows in `.steersman`, and of
+each file of the folder that a command in them names. After any change the folder has to be trusted
+again, and the difference is shown. One small record per folder lies in the state folder, so that two
+terminals can't undo each other.
 """
 
 import hashlib
 import os
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
 from ..machines.errors import ConfigError
 from ..machines.pattern import lazy_pattern
 from ..machines.value import Value
-from .document import is_table
+from .document import is_list, is_table
 from .paths import Paths, write_private
-from .problem import Problem, Where, dotted
 
 PROJECT_FILE = "steersman.toml"
+BESIDE = ".steersman"
+"""The folder of a project that has its prompts, skills and workflows."""
 
 _KEY_VARIABLE = lazy_pattern(r"""\bapi_key_env\b["']?\s*=\s*(?:"([^"\n]+)"|'([^'\n]+)')""")
 
-GUARDED: tuple[Where, ...] = (
-    ("hooks",),
-    ("permissions",),
-    ("tools",),
-    ("tool",),
-    ("mcp",),
-    ("serve",),
-    ("gateways",),
-    ("models",),
-    ("route",),
-    ("routing",),
-    ("goals", "gates"),
-    ("limits",),
-    ("progress",),
-    ("restore",),
-    ("agents", "*", "model"),
-    ("agents", "*", "tools"),
-    ("agents", "*", "protocol"),
-    ("agents", "*", "start"),
-    ("agents", "*", "limits"),
-    ("auto_queue", "persistence"),
+_COMMANDS = frozenset(("call", "command", "gates", "run", "script", "shell", "start"))
+"""Keys whose texts are run, or are read in place of a program."""
+_LARGEST = 64 * 1024  # bytes of a file whose text is kept, to show a difference
+_MOST = 1000  # files of a folder that are trusted
+_EMPTY = hashlib.sha256().hexdigest()
+_PIECES = lazy_pattern(r"[;&|()`{}\n]+")
+_WORDS = lazy_pattern(r"[^\s<>'\"=$]+")
+_INTERPRETER = lazy_pattern(
+    r"(?:.*/)?(?:[a-z]*sh|source|\.|python|node|deno|bun|ruby|perl|php|lua)[\d.]*"
 )
-"""Keys that take effect only when trusted: they start things, write elsewhere, send text out, spend
-more, throw away what other folders saved, or decide whom a stop reaches."""
+_SCRIPT = lazy_pattern(
+    r".*\.(?:[cm]?[jt]s|lua|mk|php|pl|py|rb|(?:ba|z|k)?sh)|(?i:.*makefile|justfile)"
+)
 
-OWN = ("telemetry", "people", "home", "permission_mode")
-"""Keys that no file of a project sets, trusted or not: where data is sent and kept, and who may do
-what."""
 
-PERSONAL: tuple[str, ...] = ("schedule",)
-"""Keys that only a person's own files may have: they act while no person has opened the folder."""
+class TrustedFile(Value):
+    """A file as it was trusted; `text` is empty for one that is no text, or is large."""
+
+    sha256: str
+    text: str = ""
+
+
+Contents = Mapping[str, TrustedFile]
+"""What is trusted of a folder: its files, by their path in it."""
+
+
+def contents_of(folder: Path, content: bytes | None = None) -> Contents:
+    """Read what a folder's project file (or one with the given content) means by itself. Blocks.
+
+    Raises `OSError` for a file that cannot be read, also where there is none at all.
+    """
+    root = Path(os.path.realpath(folder))
+    found = dict[str, TrustedFile]()
+    if content is not None:
+        found[PROJECT_FILE] = _trusted_file(content)
+    elif os.path.lexists(root / PROJECT_FILE):
+        found[PROJECT_FILE] = _read(root / PROJECT_FILE)
+    for place in islice(_beside(root), _MOST + 1):
+        found[_text(place.relative_to(root))] = _read(place)
+    for path, file in list(found.items()):
+        for named in _named(path, file, root):
+            found.setdefault(_text(named.relative_to(root)), _read(named))
+    if not found:
+        raise FileNotFoundError("there is no such file")
+    if len(found) > _MOST:
+        raise OSError(f"there are more than {_MOST} files to trust")
+    return found
 
 
 def is_trusted(paths: Paths, folder: Path, content: bytes | None = None) -> bool:
-    """Whether the folder's project file is trusted as it is now (or with the given content)."""
+    """Whether the folder is trusted as it is now (or with this content of its project file). Blocks."""
+    before = trusted_contents(paths, folder)
     try:
-        if content is None:
-            content = (folder / PROJECT_FILE).read_bytes()
-        record = tomllib.loads(_record(paths, folder).read_text())
-    except (OSError, ValueError):
+        return bool(before) and contents_of(folder, content) == before
+    except OSError:
         return False
-    return record == _entry(folder, content)
+
+
+def trusted_contents(paths: Paths, folder: Path) -> Contents:
+    """Return what was trusted of a folder; empty if nothing was, or the record cannot be read."""
+    try:
+        record = tomllib.loads(_record(paths, folder).read_text())
+        is_meant = record.get("folder") == _text(folder.resolve())
+        return {path: TrustedFile(**file) for path, file in record["files"].items() if is_meant}
+    except (OSError, ValueError, LookupError, TypeError, AttributeError):
+        return {}
 
 
 def key_variables(paths: Paths, folder: Path, environ: Mapping[str, str]) -> frozenset[str]:
@@ -86,17 +114,6 @@ def key_variables(paths: Paths, folder: Path, environ: Mapping[str, str]) -> fro
     return frozenset(names)
 
 
-def personal_problems(data: dict[str, Any]) -> list[Problem]:
-    """Find keys that a project's file or a workflow's may not have, trusted or not."""
-    message = "`{}` can only stand in your own config.toml"
-    hint = "move it there; `steersman config path` prints where that is"
-    return [
-        Problem(where=(key,), message=message.format(key), hint=hint, at_value=False)
-        for key in PERSONAL
-        if key in data
-    ]
-
-
 class Trusted(Value):
     """A folder that was trusted; `state` is trusted, changed (in force no more) or gone."""
 
@@ -112,7 +129,7 @@ def trusted(paths: Paths) -> list[Trusted]:
             folder = Path(str(tomllib.loads(record.read_text())["folder"]))
         except (OSError, ValueError, LookupError):
             continue
-        is_there = (folder / PROJECT_FILE).exists()
+        is_there = (folder / PROJECT_FILE).exists() or (folder / BESIDE).exists()
         state: Literal["trusted", "changed", "gone"] = "changed" if is_there else "gone"
         found.append(
             Trusted(folder=str(folder), state="trusted" if is_trusted(paths, folder) else state)
@@ -128,62 +145,108 @@ def forget(paths: Paths, folder: Path) -> bool:
     return is_there
 
 
-def guarded(data: dict[str, Any]) -> list[tuple[str, Any]]:
-    """List what a document sets that needs trust: dotted keys with their values."""
-    found: list[tuple[str, Any]] = []
+def trust(paths: Paths, folder: Path, contents: Contents | None = None) -> Path:
+    """Trust these contents of a folder, or its present ones; return its project file.
 
-    def look(table: dict[str, Any], where: Where, is_inside: bool) -> None:
-        for name, value in table.items():
-            place = (*where, name)
-            is_meant = is_inside or any(_is_guarded(place, pattern) for pattern in GUARDED)
-            if is_table(value):
-                look(value, place, is_meant)
-            elif is_meant:
-                found.append((dotted(place), value))
-
-    look(data, (), is_inside=False)
-    return found
-
-
-def trust(paths: Paths, folder: Path, content: bytes | None = None) -> Path:
-    """Trust the folder's project file with this content, or its present one; return the file.
-
-    Raises `ConfigError` when there is none.
+    Raises `ConfigError` when there are none, or they cannot be read.
     """
-    file = folder.resolve() / PROJECT_FILE
+    folder = folder.resolve()
+    file = folder / PROJECT_FILE
     try:
-        content = file.read_bytes() if content is None else content
+        contents = contents_of(folder) if contents is None else contents
     except OSError as error:
-        hint = f"`steersman trust DIR` trusts the {PROJECT_FILE} of a folder."
-        raise ConfigError(f"can't be trusted: {error.strerror}", hint, file=str(file)) from error
+        raise trust_error(file, error) from error
     import tomli_w
+    from msgspec import to_builtins
 
-    write_private(_record(paths, folder), tomli_w.dumps(_entry(folder, content)).encode())
+    record = {"folder": _text(folder.resolve()), "files": to_builtins(dict(contents))}
+    write_private(_record(paths, folder), tomli_w.dumps(record).encode())
     return file
 
 
-def withhold(data: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """Take the guarded keys out of a document; return the rest and the names of what was taken."""
-    taken: list[str] = []
-
-    def keep(table: dict[str, Any], where: Where) -> dict[str, Any]:
-        left: dict[str, Any] = {}
-        for name, value in table.items():
-            place = (*where, name)
-            if any(_is_guarded(place, pattern) for pattern in GUARDED):
-                taken.append(dotted(place))
-            else:
-                left[name] = keep(value, place) if is_table(value) else value
-        return left
-
-    return keep(data, ()), taken
+def trust_error(file: Path, error: OSError) -> ConfigError:
+    """Say why a folder cannot be trusted."""
+    hint = f"`steersman trust DIR` trusts the {PROJECT_FILE} of a folder."
+    return ConfigError(f"can't be trusted: {error.strerror or error}", hint, file=str(file))
 
 
-def _is_guarded(where: Where, pattern: Where) -> bool:
-    same_depth = len(where) == len(pattern)
-    return same_depth and all(
-        want in ("*", part) for part, want in zip(where, pattern, strict=True)
-    )
+def _beside(root: Path) -> Iterator[Path]:
+    """Yield the project's prompts, skills and workflows, by name."""
+    for place in ("prompts", "skills", "workflows"):
+        for at, folders, files in os.walk(root / BESIDE / place):
+            folders.sort()
+            yield from (Path(at, name) for name in sorted(files))
+
+
+def _named(path: str, file: TrustedFile, root: Path) -> Iterator[Path]:
+    """Yield the files of a folder that the commands in a TOML file name. Raises `OSError`."""
+    if not path.endswith(".toml"):
+        return
+    if not file.text and file.sha256 != _EMPTY:
+        raise OSError(f"{path} is no text, or is larger than {_LARGEST // 1024} KiB")
+    try:
+        data = tomllib.loads(file.text)
+    except (ValueError, RecursionError):
+        return
+    for command in _commands(data):
+        for word, is_program in _words(command):
+            for near in (root, (root / path).parent):
+                place = Path(os.path.realpath(os.path.join(near, word)))
+                if place.is_relative_to(root) and _may_run(place, is_program):
+                    yield place
+
+
+def _commands(value: Any, is_command: bool = False) -> Iterator[list[str]]:
+    """Yield the commands in a document: their words, or one text."""
+    if is_table(value):
+        for key, inner in value.items():
+            yield from _commands(inner, is_command or key in _COMMANDS)
+    elif is_list(value):
+        if is_command and all(isinstance(word, str) for word in value):
+            yield value
+        else:
+            for inner in value:
+                yield from _commands(inner, is_command)
+    elif isinstance(value, str) and is_command:
+        yield [value]
+
+
+def _words(command: list[str]) -> Iterator[tuple[str, bool]]:
+    """Yield every word that may name a file, and whether a program or its script stands there."""
+    yield from ((word, number == 0) for number, word in enumerate(command))
+    for piece in _PIECES.split(" ".join(command)):
+        is_program = True
+        for word in _WORDS.findall(piece):
+            yield word, is_program
+            is_program = bool(_INTERPRETER.fullmatch(word)) or (is_program and word[0] == "-")
+
+
+def _may_run(place: Path, is_program: bool) -> bool:
+    """Whether a file is one that a command runs, not one that it only reads or writes."""
+    if not os.path.isfile(place):
+        return False
+    return is_program or os.access(place, os.X_OK) or bool(_SCRIPT.fullmatch(place.name))
+
+
+def _read(path: Path) -> TrustedFile:
+    if not path.is_file():
+        raise OSError(f"{path} is not a regular file")
+    with path.open("rb") as opened:
+        content = opened.read(_LARGEST + 1)
+        if len(content) <= _LARGEST:
+            return _trusted_file(content)
+        digest = hashlib.sha256(content)
+        while block := opened.read(_LARGEST):
+            digest.update(block)
+    return TrustedFile(sha256=digest.hexdigest())
+
+
+def _trusted_file(content: bytes) -> TrustedFile:
+    try:
+        text = content.decode() if len(content) <= _LARGEST and b"\0" not in content else ""
+    except UnicodeDecodeError:
+        text = ""
+    return TrustedFile(sha256=hashlib.sha256(content).hexdigest(), text=text)
 
 
 def _record(paths: Paths, folder: Path) -> Path:
@@ -191,6 +254,5 @@ def _record(paths: Paths, folder: Path) -> Path:
     return paths.state / "trusted" / f"{name}.toml"
 
 
-def _entry(folder: Path, content: bytes) -> dict[str, str]:
-    name = os.fsencode(folder.resolve()).decode(errors="backslashreplace")
-    return {"folder": name, "sha256": hashlib.sha256(content).hexdigest()}
+def _text(path: Path) -> str:
+    return os.fsencode(path).decode(errors="backslashreplace")

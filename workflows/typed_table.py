@@ -8,10 +8,21 @@ of `msgspec.Meta` for bounds and descriptions, and of `Check`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from enum import IntEnum
 from functools import cache
 from math import isfinite
 from types import UnionType
-from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeVar, Union, get_args, get_origin
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    ClassVar,
+    Protocol,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+)
 
 from msgspec import Struct, ValidationError, convert
 from msgspec.structs import fields
@@ -44,11 +55,30 @@ class Check(Struct, frozen=True, eq=False):
         return handler(schema) if self.schema is None else dict(self.schema)
 
 
+class Setter(IntEnum):
+    """Who may set a key; a higher one may also set what a lower one may.
+
+    A workflow that a person runs counts as a trusted project.
+    """
+
+    ANY_PROJECT = 0
+    TRUSTED_PROJECT = 1
+    PERSON = 2
+
+
+class SetBy(Struct, frozen=True):
+    """Annotates a key, or a table by names, that is not set by whom its table says."""
+
+    setter: Setter
+
+
 class SettingsTable(Value, forbid_unknown_fields=True):
     """A table whose keys are the fields. Nothing is converted but an array, into a tuple.
 
-    A whole number becomes a float where one is wanted.
+    A whole number becomes a float where one is wanted. `set_by`: who may set its keys.
     """
+
+    set_by: ClassVar[Setter] = Setter.PERSON
 
     def __post_init__(self) -> None:
         """Check the values by themselves, then together."""

@@ -246,7 +246,7 @@ def test_a_project_that_is_not_trusted_brings_no_tool(place: Place, serve: Any) 
     project = TICKET.format(more="") + '[agents.assistant]\ntools = ["ticket"]\n'
     (place.folder / "steersman.toml").write_text(project)
     chat = place.chat("go")
-    chat.wait_text("`tool`, `agents.assistant.tools` not applied")
+    chat.wait_text("`tool`, `agents` not applied")
     chat.wait("turn_ended", status="completed")
     assert chat.close() == 0
     assert "there is no tool `ticket`" in said_to_model(server)

@@ -229,7 +229,7 @@ def test_a_project_file_is_not_obeyed_before_it_is_trusted(place: Place, serve) 
     assert ran.returncode == 0
     assert "steersman trust" in ran.stderr
     assert not (place.folder / "made").exists()
-    assert place.run("trust").returncode == 0
+    assert place.run("trust", "--yes").returncode == 0
     ran = place.run("chat", "hi")
     assert "steersman trust" not in ran.stderr
     assert (place.folder / "made").exists()

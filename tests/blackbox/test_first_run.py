@@ -82,7 +82,7 @@ def test_trust_is_shown_asked_listed_and_taken_back(place: Place, serve) -> None
     file.write_text(PROJECT + "# changed\n")
     assert rule() == "ask"
     assert "changed since: not in force" in place.run("trust", "--list").stdout
-    assert place.run("trust").returncode == 0
+    assert place.run("trust", "--yes").returncode == 0
     assert rule() == "allow"
     assert place.run("trust", "--forget").returncode == 0
     assert rule() == "ask"
@@ -97,7 +97,7 @@ def test_a_session_taken_up_elsewhere_keeps_its_own_folders_rules(place: Place, 
     other = place.folder.parent / "other"
     other.mkdir()
     (other / "steersman.toml").write_text(PROJECT)
-    assert place.run("trust", str(other)).returncode == 0
+    assert place.run("trust", "--yes", str(other)).returncode == 0
     chat = place.chat("--resume", "last", "--cwd", str(other))
     explained = chat.ask("/permissions explain shell ls")
     assert explained["data"]["do"] == "ask"

@@ -94,7 +94,7 @@ def test_only_a_person_raises_the_mode(place: Place, serve) -> None:
     (place.folder / "steersman.toml").write_text('permission_mode = "all"\n')
     assert place.run("trust", "--yes").returncode == 0
     chat = place.chat()
-    chat.wait_text("`permission_mode` is not applied")
+    chat.wait_text("cannot set `permission_mode`")
     assert chat.ask("/mode")["data"]["mode"] == "plan"
     assert chat.ask("/mode all")["ok"]
     assert chat.close() == 0

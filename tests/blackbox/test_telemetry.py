@@ -369,7 +369,7 @@ def test_a_project_cannot_send_anything(place: Place, serve, collector) -> None:
     chat.send("go")
     chat.wait("turn_ended")
     assert chat.close() == 0
-    assert any("`telemetry` is not applied" in text for text in notices(chat))
+    assert any("cannot set `telemetry`" in text for text in notices(chat))
     (place.folder / "steersman.toml").unlink()
     job = '[workflow]\nname = "job"\n[[step]]\nid = "hello"\nrun = ["true"]\n'
     (place.folder / "job.toml").write_text(job + sent_to(collector))

@@ -81,10 +81,10 @@ def test_trust_makes_a_project_file_count(command: Any, folder: Path) -> None:
     before = command("config", "show", "--json")
     assert json.loads(before.out)["config"]["tools"]["grace"] == 0.2
     assert "`tools` not applied" in before.err
-    assert command("trust").code == 0
+    assert command("trust", "--yes").code == 0
     after = command("config", "show", "--json")
     assert json.loads(after.out)["config"]["tools"]["grace"] == 1.5
-    assert after.err == ""
+    assert after.err == f"{folder}/steersman.toml sets `tools`\n"
 
 
 def test_models_list(command: Any, configure: Callable[..., None]) -> None:

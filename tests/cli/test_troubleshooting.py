@@ -92,6 +92,15 @@ CASES: dict[str, Case] = {
     "is not trusted: … not applied": Case(
         ("config", "check"), "`steersman trust` applies it", 0, script="PROJECT"
     ),
+    "has changed since it was trusted: … not applied": Case(
+        ("config", "check"), "`steersman trust` applies it", 0, script="CHANGED"
+    ),
+    "cannot set …: only your own files do": Case(
+        ("config", "check"), "cannot set `restore`", 0, script="PROJECT"
+    ),
+    "there is no terminal, so nobody can be asked": Case(
+        ("trust",), "`steersman trust --yes`", script="PROJECT"
+    ),
     "can't be trusted: there is no such file": Case(("trust",), "`steersman trust DIR` trusts"),
     "was not trusted": Case(("trust", "--forget"), "`steersman trust --list` shows"),
     "it needs permission (…) and no person can be asked": Case(CHAT, "`--yes` or a rule", 0),
@@ -184,8 +193,12 @@ def happen(
         configure(case.script if case.script.startswith("[[") else ASKS, case.more)
         if (text := configured(case, servers, closed)) is not None:
             (home / "config.toml").write_text(text)
-        if case.script == "PROJECT":
-            (folder / "steersman.toml").write_text("[tools]\ngrace = 9\n")
+        if case.script in ("PROJECT", "CHANGED"):
+            file = folder / "steersman.toml"
+            file.write_text("tools.grace = 9\nrestore.retention_hours = 1\n")
+        if case.script == "CHANGED":
+            assert command("trust", "--yes").code == 0
+            file.write_text("tools.grace = 8\n")
         if case.script == "PACKAGE":
             info = folder.with_name("site") / "acme-1.0.dist-info"
             info.mkdir(parents=True)

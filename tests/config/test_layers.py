@@ -49,12 +49,12 @@ def test_sources_name_the_layer(load_with: Load, project: Path) -> None:
     """For each key it is known which file set it."""
     config = load_with(
         user="busy_input_mode = 'queue'\n",
-        project_file="interrupt_at = 'boundary'\n",
+        project_file="auto_queue.max_queue_size = 3\n",
         flags={"default_agent": "judge"},
     )
     wanted = {
         "busy_input_mode": str(project.parent / "home" / "config.toml"),
-        "interrupt_at": str(project / "steersman.toml"),
+        "auto_queue.max_queue_size": str(project / "steersman.toml"),
         "default_agent": "command line",
         "auto_queue.enabled": "shipped config.toml",
     }

@@ -55,16 +55,16 @@ def test_unknown_names_and_unsafe_routes_are_found_beside_other_faults(error_of:
         deliver = [{ to = "children", as = "cancel" }]
         why = "to see"
         """
-    project = "default_agent = 'lost'\n[agents.coder]\ntools = 3\n[agents.tester]\nmodel = 'big'\n"
-    error = error_of(user=dedent(user), project_file=project)
+    named = "default_agent = 'lost'\n[agents.coder]\ntools = 3\n[agents.tester]\nmodel = 'big'\n"
+    error = error_of(user=dedent(user), named=named)
     heads = [line for line in error.splitlines() if ".toml:" in line]
     assert list(dict.fromkeys(head.split(": ")[0] for head in heads)) == [
         "home/config.toml:2:9",
         "home/config.toml:3:1",
         "home/config.toml:4:1",
         "home/config.toml:7:8",
-        "project/steersman.toml:1:17",
-        "project/steersman.toml:3:9",
+        "named.toml:1:17",
+        "named.toml:3:9",
     ]
     assert heads[0].endswith("`agents.coder.model` names the model `gone`, which is not there")
     assert heads[-2].endswith("`default_agent` names the agent `lost`, which is not there")

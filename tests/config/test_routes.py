@@ -84,8 +84,8 @@ def test_an_untrusted_project_changes_no_route(load_with: Load, project: Path) -
     config = load_with(user=THROUGH, project_file=text)
     assert rule(config) == "through"
     assert config.notices == (
-        f"{project}/steersman.toml is not trusted: `routing`, `route` not applied; "
-        "`steersman trust` applies it",
+        f"{project}/steersman.toml is not trusted: `routing.table`, `route` not applied, "
+        "`steersman trust` applies it; cannot set `routing.unsafe`: only your own files do",
     )
 
 

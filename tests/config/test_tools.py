@@ -52,7 +52,7 @@ def test_a_project_brings_no_tools_until_it_is_trusted(
     config = load_with(user=user, project_file=in_project)
     assert config.tool == ()
     assert "ticket" not in config.agents["assistant"].tools
-    assert "`tool`, `agents.assistant.tools` not applied" in config.notices[0]
+    assert "`tool`, `agents` not applied" in config.notices[0]
     trust(paths, project)
     config = load(paths, project, {})
     assert [one.run for one in config.tool] == [(f"{project}/ticket.sh",)]

@@ -5,19 +5,25 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from msgspec.structs import asdict, replace
 
 from steersman.machines.errors import ConfigError
+from steersman.workflows.authority import settings_by_setter
 from steersman.workflows.config import Config, load, shipped
 from steersman.workflows.paths import Paths
 from steersman.workflows.positions import choose_for_folder
-from steersman.workflows.trust import is_trusted, key_variables, trust
+from steersman.workflows.trust import contents_of, is_trusted, key_variables, trust
+from steersman.workflows.typed_table import Setter, SettingsTable
 
 Load = Callable[..., Config]
+CHANGES = dict.fromkeys(("data", "sources", "notices"))
+"""What of a configuration speaks of its files."""
 
 PROJECT = """\
 busy_input_mode = "queue"
 [auto_queue]
 enabled = true
+max_queue_size = 3
 [auto_queue.persistence]
 path = "/tmp/elsewhere"
 [permissions]
@@ -36,41 +42,43 @@ system = "Hello."
 
 
 def test_untrusted_project_only_sets_harmless_keys(load_with: Load, project: Path) -> None:
-    """Keys that start, allow or send something are left out, and a notice names them."""
+    """Keys that start, allow, stop, keep or send something are left out, and a notice names them."""
     config = load_with(project_file=PROJECT)
-    assert (config.busy_input_mode, config.auto_queue.enabled) == ("queue", True)
-    assert config.agents["assistant"].system == "Hello."
-    assert config.permissions == shipped().permissions
-    assert config.tools == shipped().tools
-    assert config.models == {}
-    assert config.agents["assistant"].model == ""
-    assert config.agents["assistant"].tools == shipped().agents["assistant"].tools
-    assert config.auto_queue.persistence.path == ""
+    assert config.auto_queue.max_queue_size == 3
+    harmless = replace(shipped().auto_queue, max_queue_size=3)
+    assert asdict(config) | CHANGES == asdict(shipped()) | CHANGES | {"auto_queue": harmless}
     assert config.notices == (
-        f"{project}/steersman.toml is not trusted: `auto_queue.persistence`, `permissions`, "
-        "`tools`, `models`, `agents.assistant.model`, `agents.assistant.tools` not applied; "
-        "`steersman trust` applies it",
+        f"{project}/steersman.toml is not trusted: `busy_input_mode`, `auto_queue.enabled`, "
+        "`permissions`, `tools`, `models`, `agents` not applied, `steersman trust` applies it; "
+        "sets `auto_queue.max_queue_size`; cannot set `auto_queue.persistence`: "
+        "only your own files do",
     )
 
 
 def test_trusted_project_sets_everything(load_with: Load, paths: Paths, project: Path) -> None:
-    """After `trust` the whole file is in force, without a notice."""
+    """After `trust` the whole file is in force but for what is the person's; a line says what it sets."""
     load_with(project_file=PROJECT)
     assert trust(paths, project) == project / "steersman.toml"
     config = load_with(project_file=PROJECT)
     assert config.models["main"].base_url == "http://example.invalid/v1"
     assert config.permissions.rules[0].do == "allow"
     assert config.tools.grace == 9
-    assert config.notices == ()
+    assert config.auto_queue.persistence.path == ""
+    assert config.notices == (
+        f"{project}/steersman.toml sets `busy_input_mode`, `auto_queue.enabled`, "
+        "`auto_queue.max_queue_size`, `permissions`, `tools`, `models`, `agents`; "
+        "cannot set `auto_queue.persistence`: only your own files do",
+    )
 
 
 def test_a_changed_file_is_not_trusted(load_with: Load, paths: Paths, project: Path) -> None:
     """Trust is in the content: any change ends it, and the old content has it again."""
     load_with(project_file=PROJECT)
     trust(paths, project)
-    assert load_with(project_file=PROJECT + "max_steps = 3\n").notices
+    (notice,) = load_with(project_file=PROJECT + "max_steps = 3\n").notices
+    assert "has changed since it was trusted: `busy_input_mode`" in notice
     assert not is_trusted(paths, project)
-    assert not load_with(project_file=PROJECT).notices
+    assert load_with(project_file=PROJECT).tools.grace == 9
     assert is_trusted(paths, project)
 
 
@@ -97,8 +105,9 @@ def test_a_folder_whose_name_is_not_text(
 
 
 def test_harmless_project_needs_no_trust(load_with: Load) -> None:
-    """A file without guarded keys is applied without a notice."""
-    assert load_with(project_file="interrupt_at = 'boundary'\n").notices == ()
+    """A file with harmless keys only is applied, and what it sets is said."""
+    (notice,) = load_with(project_file="auto_queue.show_queue_on_input = false\n").notices
+    assert notice.endswith("/steersman.toml sets `auto_queue.show_queue_on_input`")
 
 
 def test_nothing_to_trust(paths: Paths, project: Path) -> None:
@@ -157,3 +166,70 @@ def test_keys_of_models_are_known_from_every_file_that_applies(tmp_path: Path) -
     assert key_variables(paths, project, environ) == {"KEY_A", "KEY_B", "KEY_D"}
     trust(paths, project)
     assert key_variables(paths, project, {}) == {"KEY_A", "KEY_B", "KEY_C"}
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        "steersman.toml",
+        "hook.sh",
+        ".steersman/prompts/fix.md",
+        ".steersman/workflows/w.toml",
+        "w.py",
+    ],
+)
+def test_trust_is_of_everything_that_is_named(paths: Paths, project: Path, changed: str) -> None:
+    """A file that a hook, a workflow or a name stands for may not change after the yes."""
+    files = {
+        "steersman.toml": 'goals.gates = [["sh", "-c", "cd .; ./hook.sh >notes.txt"]]',
+        "hook.sh": "echo hook",
+        ".steersman/prompts/fix.md": "Fix it.",
+        ".steersman/workflows/w.toml": '[[step]]\nid = "a"\nrun = ["python3", "w.py"]\n',
+        "w.py": "print(1)",
+        "notes.txt": "written by the hook",
+    }
+    for name, text in files.items():
+        (project / name).parent.mkdir(parents=True, exist_ok=True)
+        (project / name).write_text(text)
+    trust(paths, project)
+    assert contents_of(project).keys() == files.keys() - {"notes.txt"}
+    (project / "notes.txt").write_text("changed")
+    assert is_trusted(paths, project)
+    (project / changed).write_text(files[changed] + "\n# changed\n")
+    assert not is_trusted(paths, project)
+    (project / changed).unlink()
+    assert not is_trusted(paths, project)
+
+
+def test_a_program_that_comes_later_was_not_trusted(paths: Paths, project: Path) -> None:
+    """A command that named nothing at the time of the yes does not become that of a new file."""
+    (project / "steersman.toml").write_text('[goals]\ngates = [["./check"]]\n')
+    trust(paths, project)
+    assert is_trusted(paths, project)
+    (project / "check").write_text("echo")
+    assert not is_trusted(paths, project)
+
+
+def test_what_cannot_be_read_cannot_be_trusted(paths: Paths, project: Path) -> None:
+    """A device among the files, or more than a person would read, is an error that says so."""
+    (project / "steersman.toml").write_text("")
+    (project / ".steersman" / "skills").mkdir(parents=True)
+    (project / ".steersman" / "skills" / "endless").symlink_to("/dev/zero")
+    with pytest.raises(ConfigError, match="is not a regular file"):
+        trust(paths, project)
+    (project / ".steersman" / "skills" / "endless").unlink()
+    (project / "steersman.toml").write_text(f"x = '{'a' * 70_000}'")
+    with pytest.raises(ConfigError, match="larger than 64 KiB"):
+        trust(paths, project)
+
+
+def test_each_key_says_who_sets_it() -> None:
+    """Every table declares it, and the list of what any project may set is this one."""
+
+    def below(kind: type[SettingsTable]) -> set[type[SettingsTable]]:
+        return {kind, *(inner for one in kind.__subclasses__() for inner in below(one))}
+
+    silent = {one.__name__ for one in below(SettingsTable) if "set_by" not in vars(one)}
+    assert silent == {"Config", "CommandSettings"}, "they have the keys of others"
+    harmless = [name for name, setter in settings_by_setter() if setter is Setter.ANY_PROJECT]
+    assert harmless == ["auto_queue.max_queue_size", "auto_queue.show_queue_on_input"]
