@@ -57,7 +57,7 @@ class MatrixServer:
     def _settings(self, is_limited: bool) -> Json:
         lax = {"per_second": 1000, "burst_count": 1000}
         rates: Json = {
-            "rc_message": {"per_second": 4, "burst_count": 2} if is_limited else lax,
+            "rc_message": {"per_second": 0.5, "burst_count": 2} if is_limited else lax,
             "rc_registration": lax,
             "rc_admin_redaction": lax,
             "rc_login": {"address": lax, "account": lax, "failed_attempts": lax},
