@@ -30,26 +30,31 @@ SHOWN = 60
 Name = Annotated[str, Argument("NAME", of="subagent")]
 
 
-@command("agents", "agents", "Show the subagents, or end one: at once, or after it has summed up.")
+@command(
+    "agents",
+    "agents",
+    "Show the subagents, or end one: at once, or after it has summed up.",
+    is_shared=True,
+)
 def agents(client: SessionClient) -> Reply:
     """Show the subagents as a tree."""
     found = agents_of(_live_state(client), client.session, client.redactor)
     return Reply(ok=True, data={"agents": found}, text=draw_agents(found))
 
 
-@command("agents list", "agents", "Show the subagents as a tree.")
+@command("agents list", "agents", "Show the subagents as a tree.", is_shared=True)
 def list_agents(client: SessionClient) -> Reply:
     """Show the subagents as a tree."""
     return agents.function(client)
 
 
-@command("agents stop", "agents", "Stop a subagent and everything it started.")
+@command("agents stop", "agents", "Stop a subagent and everything it started.", is_shared=True)
 def stop_agent(client: SessionClient, name: Name) -> Reply:
     """End a subagent at once."""
     return _end(client, name.removeprefix("@"), is_gentle=False)
 
 
-@command("agents wrap-up", "agents", "Let a subagent sum up what it has, and end.")
+@command("agents wrap-up", "agents", "Let a subagent sum up what it has, and end.", is_shared=True)
 def wrap_up_agent(client: SessionClient, name: Name) -> Reply:
     """End a subagent after it has summed up."""
     return _end(client, name.removeprefix("@"), is_gentle=True)

@@ -16,7 +16,7 @@ To add a command
            answer = client.services.config.commands.of("ping_answer", str)
            return Reply(ok=True, data={"answer": answer}, text=f"{answer} {name}".rstrip())
 
-   `@command("queue edit", …)` declares a verb of `/queue`.
+   `@command("queue edit", …, is_shared=True)` declares a verb of `/queue`.
 2. A setting of the command is a key with its default and a comment in `[commands]` of `config.toml`. Its
    type is that of its default, so nothing else declares it.
 3. Write a test that checks the command's data, marked `checks_data`: `tests/house/test_commands.py` fails
@@ -155,8 +155,11 @@ class CommandCall(Value):
 class Command(Generic[P]):
     """One slash command; calling it with its arguments returns a `CommandCall`.
 
-    `is_urgent`: the command does not wait for earlier messages. `says`: with a text it is not a command
-    but a message, which is sent as that. `verbs` are the commands whose names begin with this one's.
+    `is_urgent`: the command does not wait for earlier messages. `is_shared`: whoever may speak in the
+    session may give it, since it changes nothing but the session, which decides itself who may do that;
+    any other touches files, starts programs or changes settings, and is for those who may approve.
+    `says`: with a text it is not a command but a message, which is sent as that. `verbs` are the commands
+    whose names begin with this one's.
     """
 
     def __init__(
@@ -168,10 +171,12 @@ class Command(Generic[P]):
         *,
         aliases: tuple[str, ...] = (),
         is_urgent: bool = False,
+        is_shared: bool = False,
         says: str = "",
     ) -> None:
         self.name, self.group, self.doc, self.function = name, group, doc, function
         self.aliases, self.is_urgent, self.says = aliases, is_urgent, says
+        self.is_shared = is_shared
         self.verbs: dict[str, Command[...]] = {}
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> CommandCall:
@@ -338,12 +343,22 @@ def command(
     doc: str,
     *aliases: str,
     is_urgent: bool = False,
+    is_shared: bool = False,
     says: str = "",
 ) -> Callable[[Callable[Concatenate[SessionClient, P], Reply]], Command[P]]:
     """Declare a function as a command; `doc` is its line in `/help`."""
 
     def declare(function: Callable[Concatenate[SessionClient, P], Reply]) -> Command[P]:
-        made = Command(name, group, doc, function, aliases=aliases, is_urgent=is_urgent, says=says)
+        made = Command(
+            name,
+            group,
+            doc,
+            function,
+            aliases=aliases,
+            is_urgent=is_urgent,
+            is_shared=is_shared,
+            says=says,
+        )
         DECLARED[name] = made
         return made
 

@@ -33,6 +33,7 @@ Minutes = Annotated[float | None, Argument("--minutes N")]
     "goal",
     "goal",
     "Work until a judge decides that a goal is met; show, pause, resume or clear it.",
+    is_shared=True,
 )
 def goal(
     client: SessionClient,
@@ -50,31 +51,33 @@ def goal(
     return _set(client, order, gates)
 
 
-@command("goal status", "goal", "Show how far the goal is.")
+@command("goal status", "goal", "Show how far the goal is.", is_shared=True)
 def goal_status(client: SessionClient) -> Reply:
     """Show the current goal."""
     return _status(client)
 
 
-@command("goal pause", "goal", "Begin no further turn for the goal; a running one ends.")
+@command(
+    "goal pause", "goal", "Begin no further turn for the goal; a running one ends.", is_shared=True
+)
 def pause_goal(client: SessionClient) -> Reply:
     """Pause the goal: no further turn begins."""
     return _change(client, ChangeGoal(op="pause"), LETS_END)
 
 
-@command("goal resume", "goal", "Go on with the goal, with as many turns again.")
+@command("goal resume", "goal", "Go on with the goal, with as many turns again.", is_shared=True)
 def resume_goal(client: SessionClient) -> Reply:
     """Resume the goal."""
     return _change(client, ChangeGoal(op="resume"), "Goal resumed")
 
 
-@command("goal clear", "goal", "Drop the goal.")
+@command("goal clear", "goal", "Drop the goal.", is_shared=True)
 def clear_goal(client: SessionClient) -> Reply:
     """Clear the goal."""
     return _change(client, ChangeGoal(op="clear"), "Goal cleared.")
 
 
-@command("goal next", "goal", "Line a goal up behind those that are there.")
+@command("goal next", "goal", "Line a goal up behind those that are there.", is_shared=True)
 def next_goal(
     client: SessionClient,
     text: Text = "",

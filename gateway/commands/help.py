@@ -10,7 +10,12 @@ from .command import DECLARED, GROUPS, Argument, Command, Reply, command
 from .installed import installed_commands
 
 
-@command("help", "session", "List the commands by group, or explain a group or a command.")
+@command(
+    "help",
+    "session",
+    "List the commands by group, or explain a group or a command.",
+    is_shared=True,
+)
 def help_(
     client: SessionClient, name: Annotated[str, Argument("GROUP|COMMAND", is_rest=True)] = ""
 ) -> Reply:

@@ -24,13 +24,14 @@ from .saved_queue import Keep, Merge, Replace, resume_saved, waits_here, way_of
     "queue",
     "queue",
     "Show the queue; edit, move, steer, hold, resume, or save its messages.",
+    is_shared=True,
 )
 def queue(client: SessionClient) -> Reply:
     """List the queue."""
     return list_queue.function(client)
 
 
-@command("queue list", "queue", "List what runs and what waits.")
+@command("queue list", "queue", "List what runs and what waits.", is_shared=True)
 def list_queue(
     client: SessionClient, *, is_all: Annotated[bool, Argument("--all")] = False
 ) -> Reply:
@@ -52,7 +53,7 @@ def _line(item: Mapping[str, Any]) -> str:
     return line
 
 
-@command("queue add", "queue", "Add a message; it waits for its turn.")
+@command("queue add", "queue", "Add a message; it waits for its turn.", is_shared=True)
 def add_to_queue(client: SessionClient, text: Text) -> Reply:
     """Queue a message; it runs at once if nothing runs or is held."""
     key = f"add-{secrets.token_hex(8)}"
@@ -79,7 +80,7 @@ def _not_added(client: SessionClient, text: str) -> Reply:
     return Reply(ok=False, data=data, text=rejected_text(event))
 
 
-@command("queue edit", "queue", "Change what a waiting message says.")
+@command("queue edit", "queue", "Change what a waiting message says.", is_shared=True)
 def edit_queue(client: SessionClient, number: Number, text: Text) -> Reply:
     """Replace the text of a waiting message, and its attachments."""
     prompt = client.prompt(text)
@@ -90,7 +91,12 @@ def edit_queue(client: SessionClient, number: Number, text: Text) -> Reply:
     return _reply(client.ask(change), f"#{number} reads now: {text}")
 
 
-@command("queue move", "queue", "Move a waiting message to another place, counted from 1.")
+@command(
+    "queue move",
+    "queue",
+    "Move a waiting message to another place, counted from 1.",
+    is_shared=True,
+)
 def move_in_queue(
     client: SessionClient, number: Number, position: Annotated[int, Argument("POS")]
 ) -> Reply:
@@ -99,7 +105,7 @@ def move_in_queue(
     return _reply(answer, f"#{number} is at position {answer.get('position')}.")
 
 
-@command("queue pop", "queue", "Take a message back; without a number the last.")
+@command("queue pop", "queue", "Take a message back; without a number the last.", is_shared=True)
 def pop_queue(client: SessionClient, number: Number | None = None) -> Reply:
     """Withdraw a message."""
     answer = client.ask(QueueChange(op="withdraw", number=number))
@@ -107,7 +113,7 @@ def pop_queue(client: SessionClient, number: Number | None = None) -> Reply:
     return _reply(answer, f"Removed: {gone}.")
 
 
-@command("queue clear", "queue", "Take back everything that waits.")
+@command("queue clear", "queue", "Take back everything that waits.", is_shared=True)
 def clear_queue(client: SessionClient) -> Reply:
     """Withdraw all waiting messages."""
     answer = client.ask(QueueChange(op="clear"))
@@ -115,7 +121,12 @@ def clear_queue(client: SessionClient) -> Reply:
     return _reply(answer, f"Removed: {count} waiting." if count else "Nothing waits.")
 
 
-@command("queue steer", "queue", "Hand a waiting message to the running turn, or to a subagent.")
+@command(
+    "queue steer",
+    "queue",
+    "Hand a waiting message to the running turn, or to a subagent.",
+    is_shared=True,
+)
 def steer_from_queue(
     client: SessionClient,
     number: Number,
@@ -132,7 +143,12 @@ def steer_from_queue(
     return _reply(answer, f"#{number} goes to the running turn at its next boundary.")
 
 
-@command("queue keep", "queue", "Let the answer of a side talk or subagent wait like a message.")
+@command(
+    "queue keep",
+    "queue",
+    "Let the answer of a side talk or subagent wait like a message.",
+    is_shared=True,
+)
 def keep_in_queue(client: SessionClient, number: Number | None = None) -> Reply:
     """Queue an offered answer like a message."""
     answer = client.ask(QueueChange(op="keep", number=number))
@@ -140,7 +156,7 @@ def keep_in_queue(client: SessionClient, number: Number | None = None) -> Reply:
     return _reply(answer, f"#{answer.get('number')} waits like a message{later}.")
 
 
-@command("queue hold", "queue", "Run nothing of what waits until `/queue resume`.")
+@command("queue hold", "queue", "Run nothing of what waits until `/queue resume`.", is_shared=True)
 def hold_queue(client: SessionClient) -> Reply:
     """Hold the queue."""
     answer = client.ask(QueueChange(op="hold"))
@@ -149,7 +165,12 @@ def hold_queue(client: SessionClient) -> Reply:
     return _reply(answer, text)
 
 
-@command("queue resume", "queue", "Run what is held: this message first, or a session's queue.")
+@command(
+    "queue resume",
+    "queue",
+    "Run what is held: this message first, or a session's queue.",
+    is_shared=True,
+)
 def resume_queue(
     client: SessionClient,
     which: Annotated[str, Argument("N|ID", of="queue")] = "",
@@ -191,13 +212,13 @@ def resume_queue(
     return _reply(answer, f"{text} {going}".rstrip())
 
 
-@command("queue on", "queue", "Queue what is sent during a turn.")
+@command("queue on", "queue", "Queue what is sent during a turn.", is_shared=True)
 def queue_on(client: SessionClient) -> Reply:
     """Enable the auto-queue."""
     return _auto_queue(client, True)
 
 
-@command("queue off", "queue", "Let what is sent during a turn follow `/busy`.")
+@command("queue off", "queue", "Let what is sent during a turn follow `/busy`.", is_shared=True)
 def queue_off(client: SessionClient) -> Reply:
     """Disable the auto-queue."""
     return _auto_queue(client, False)

@@ -53,23 +53,9 @@ def call(name: str, arguments: dict[str, object]) -> CommandCall:
     return found.call(arguments)
 
 
-_SHARED = frozenset(
-    {
-        *("stop", "steer", "smalltalk", "undo", "receipts", "busy", "queue", "agents", "goal"),
-        *("revert", "diff", "show", "tools", "mcp", "compact", "usage", "help", "history"),
-        *("rename", "inspect", "exit", "detach"),
-    }
-)
-_NOT_SHARED = frozenset({"queue export", "queue import", "mcp restart"})
-
-
 def needing_approval(call: CommandCall) -> str:
-    """Return what of a command is only for those who may also approve; empty for nothing.
-
-    It touches files, starts programs or changes settings. Everything else changes nothing but the
-    session, which decides itself who may do that.
-    """
+    """Return what of a command is only for those who may also approve; empty for nothing."""
     name = call.command.name
     if call.arguments.get("gates"):  # commands that are run without a question
         return f"/{name} --gate"
-    return f"/{name}" if name.partition(" ")[0] not in _SHARED or name in _NOT_SHARED else ""
+    return "" if call.command.is_shared else f"/{name}"

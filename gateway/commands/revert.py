@@ -30,6 +30,7 @@ LONGEST = 400
     "files",
     "Stop, and restore the files that the turn changed; changes by others stay.",
     is_urgent=True,
+    is_shared=True,
 )
 def revert(
     client: SessionClient,
@@ -130,7 +131,7 @@ def _turn(name: str) -> str:
     return f"t{number}"
 
 
-@command("diff", "files", "Show the changes of a turn.")
+@command("diff", "files", "Show the changes of a turn.", is_shared=True)
 def diff(client: SessionClient, turn: Annotated[str, Argument("TURN")] = "") -> Reply:
     """Show the changes of a turn, or of the newest turn that changed a file."""
     try:

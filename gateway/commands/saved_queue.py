@@ -33,7 +33,12 @@ def way_of(merge: bool, replace: bool, keep: bool) -> str:
     return next((way for way, is_given in given if is_given), "")
 
 
-@command("queue restore", "queue", "List what is saved, or bring another session's queue here.")
+@command(
+    "queue restore",
+    "queue",
+    "List what is saved, or bring another session's queue here.",
+    is_shared=True,
+)
 def restore_queue(
     client: SessionClient,
     session: SessionName = "",
@@ -84,7 +89,12 @@ def resume_saved(client: SessionClient, session: str, way: str) -> Reply | None:
     )
 
 
-@command("queue discard", "queue", "Delete everything that is saved, also what was interrupted.")
+@command(
+    "queue discard",
+    "queue",
+    "Delete everything that is saved, also what was interrupted.",
+    is_shared=True,
+)
 def discard_queue(client: SessionClient, session: SessionName = "") -> Reply:
     """Withdraw all saved messages, of this session or of a named one."""
     found = _meant(client, session)

@@ -29,7 +29,7 @@ def clean_name(text: str) -> str:
     return Redactor({}).line(clean(text))[:LONGEST_NAME].strip()
 
 
-@command("rename", "session", "Call this session something.")
+@command("rename", "session", "Call this session something.", is_shared=True)
 def rename(client: SessionClient, called: Annotated[str, Argument("NAME", is_rest=True)]) -> Reply:
     """Name the session; the name is listed, and finds the session."""
     name = clean_name(called)
@@ -43,7 +43,7 @@ def rename(client: SessionClient, called: Annotated[str, Argument("NAME", is_res
     )
 
 
-@command("history", "session", "Show the last messages of the conversation.")
+@command("history", "session", "Show the last messages of the conversation.", is_shared=True)
 def show_history(client: SessionClient, count: Annotated[int, Argument("N")] = SHOWN) -> Reply:
     """Show the newest messages of the conversation."""
     redactor = client.redactor
@@ -147,13 +147,18 @@ def begin_new(
     return Reply(ok=True, data=data, text=f"New session {client.session}.{what}")
 
 
-@command("exit", "session", "Save everything and leave.", "quit")
+@command("exit", "session", "Save everything and leave.", "quit", is_shared=True)
 def leave(client: SessionClient) -> Reply:
     """End the interface, which leaves the session."""
     return Reply(ok=True, data={}, text="", leaves=True)
 
 
-@command("detach", "session", "Leave the terminal; the session goes on in `steersman serve`.")
+@command(
+    "detach",
+    "session",
+    "Leave the terminal; the session goes on in `steersman serve`.",
+    is_shared=True,
+)
 def detach(client: SessionClient) -> Reply:
     """Explain why a session ends with its terminal; a terminal elsewhere answers this by leaving."""
     text = (
@@ -164,7 +169,7 @@ def detach(client: SessionClient) -> Reply:
     return Reply(ok=False, data={"reason": "no_server"}, text=text)
 
 
-@command("inspect", "session", "Show the state of every part of the session.")
+@command("inspect", "session", "Show the state of every part of the session.", is_shared=True)
 def inspect(client: SessionClient) -> Reply:
     """Show the dump of the session as a tree."""
     data = client.inspect()

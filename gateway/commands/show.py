@@ -21,6 +21,7 @@ MOST = 2_000
     "show",
     "session",
     "Show a tool call again, with its whole output; without an id list the last ones.",
+    is_shared=True,
 )
 def show(client: SessionClient, wanted: Annotated[str, Argument("CALL|last")] = "") -> Reply:
     """Show a call by its id (`t3.s1.c2`) or `last`; without an id list the newest calls."""

@@ -19,7 +19,13 @@ LAST = 10_000
 BECAME = {"pending": "waiting", "steered": "taken in"}
 
 
-@command("stop", "talk", "Stop the running turn and everything it started, now.", is_urgent=True)
+@command(
+    "stop",
+    "talk",
+    "Stop the running turn and everything it started, now.",
+    is_urgent=True,
+    is_shared=True,
+)
 def stop(client: SessionClient, text: Text = "") -> Reply:
     """Interrupt the session, its children and its goal; a text behind it delays nothing."""
     answer = client.interrupt()
@@ -40,6 +46,7 @@ def stop(client: SessionClient, text: Text = "") -> Reply:
     "talk",
     "Send a message to the running turn, or to the subagent that it waits for.",
     says="steer",
+    is_shared=True,
 )
 def steer(
     client: SessionClient, text: Annotated[str, Argument("[@NAME|@parent] TEXT", is_rest=True)]
@@ -50,7 +57,13 @@ def steer(
     return Reply(ok=True)
 
 
-@command("smalltalk", "talk", "Ask a question without disturbing the work.", says="side_talk")
+@command(
+    "smalltalk",
+    "talk",
+    "Ask a question without disturbing the work.",
+    says="side_talk",
+    is_shared=True,
+)
 def smalltalk(client: SessionClient, text: Text) -> Reply:
     """Start a side talk; its outcome comes as an event."""
     client.side_talk(text)
@@ -82,7 +95,7 @@ def answer(
     return Reply(ok=True, data={"id": question, "choice": choice}, text=f"{question}: {choice}.")
 
 
-@command("busy", "settings", "Show or set what a message during a turn does.")
+@command("busy", "settings", "Show or set what a message during a turn does.", is_shared=True)
 def busy(client: SessionClient, mode: BusyMode | None = None) -> Reply:
     """Show the busy mode, or change it for the rest of the session."""
     if mode is None:
@@ -96,7 +109,7 @@ def busy(client: SessionClient, mode: BusyMode | None = None) -> Reply:
     return Reply(ok=is_ok, data=data, text=text if is_ok else str(answer.get("reason")))
 
 
-@command("undo", "talk", "Queue the last message instead.")
+@command("undo", "talk", "Queue the last message instead.", is_shared=True)
 def undo(client: SessionClient) -> Reply:
     """Undo the routing of the last message: the message waits in the queue instead.
 
@@ -122,7 +135,7 @@ def undo(client: SessionClient) -> Reply:
     return Reply(ok=True, data=answer, text=text)
 
 
-@command("receipts", "talk", "Show the outcome of each message.")
+@command("receipts", "talk", "Show the outcome of each message.", is_shared=True)
 def show_receipts(client: SessionClient, name: Annotated[str, Argument("ID")] = "") -> Reply:
     """Show the outcome of each message and interrupt, or of the one with an id."""
     record = client.record()

@@ -17,7 +17,12 @@ FEW = 20
 """Resources of a server that are shown, and as many prompts."""
 
 
-@command("tools", "settings", "Show the tools of the agent, and what happens to their calls.")
+@command(
+    "tools",
+    "settings",
+    "Show the tools of the agent, and what happens to their calls.",
+    is_shared=True,
+)
 def tools(client: SessionClient) -> Reply:
     """Show the tools that the agent has, with the rule that decides about a call without arguments."""
     found = client.describe()
@@ -58,7 +63,7 @@ def _origin(name: str, declared: set[str]) -> str:
     return "program"
 
 
-@command("mcp", "settings", "Show the session's MCP servers and what they offer.")
+@command("mcp", "settings", "Show the session's MCP servers and what they offer.", is_shared=True)
 def mcp(client: SessionClient) -> Reply:
     """Show each server: its state, and its tools, resources and prompts."""
     servers = client.servers

@@ -16,7 +16,9 @@ from ..events.translation import usage_view
 from .command import Argument, Reply, command
 
 
-@command("usage", "session", "Show usage: tokens, time, and cost where prices are known.")
+@command(
+    "usage", "session", "Show usage: tokens, time, and cost where prices are known.", is_shared=True
+)
 def usage(client: SessionClient) -> Reply:
     """Show the usage of the newest turn, of the session, of its subagents, and the total."""
     record = client.record()
@@ -116,7 +118,10 @@ def limits(client: SessionClient, grant: Literal["more"] | None = None) -> Reply
 
 
 @command(
-    "compact", "session", "Sum up the conversation so far, to make room in the model's window."
+    "compact",
+    "session",
+    "Sum up the conversation so far, to make room in the model's window.",
+    is_shared=True,
 )
 def compact(
     client: SessionClient, what: Annotated[str, Argument("WHAT MATTERS", is_rest=True)] = ""

@@ -266,10 +266,14 @@ class Access:
                 "this device is not paired: `steersman devices pair NAME`",
                 {"WWW-Authenticate": "Bearer"},
             )
-        if SCOPES.index(device.scope) < SCOPES.index(scope):
-            raise HTTPException(403, f"`{device.name}` may only {device.scope}: this needs {scope}")
+        self.check_scope(device, scope)
         request.state.admitted()
         return device
+
+    def check_scope(self, device: Device, scope: Scope) -> None:
+        """Refuse what a device may not do. Raises `HTTPException`."""
+        if SCOPES.index(device.scope) < SCOPES.index(scope):
+            raise HTTPException(403, f"`{device.name}` may only {device.scope}: this needs {scope}")
 
     def is_admitted(self, device: Device) -> bool:
         """Whether a device was not revoked meanwhile."""

@@ -35,9 +35,14 @@ LARGEST_PAGE = 2_000
 
 
 class Body(BaseModel):
-    """What a client sends."""
+    """What a client sends; `needs` is the least scope for it where that of its route is not enough."""
 
     model_config = ConfigDict(extra="forbid")
+
+    @property
+    def needs(self) -> Scope:
+        """The least scope."""
+        return "look"
 
 
 class NewSession(Body):
@@ -47,6 +52,11 @@ class NewSession(Body):
     agent: str = ""
     model: str = ""
     resume: str = ""
+
+    @property
+    def needs(self) -> Scope:
+        """A new session reads any folder, and may start another agent's program."""
+        return "speak" if self.resume else "approve"
 
 
 class NewMessage(Body):
@@ -144,7 +154,9 @@ class Api:
             request.state.device = await self._access.admit(request, entry.scope)
             try:
                 if entry.body is not None:
-                    request.state.body = entry.body.model_validate_json(await request.body())
+                    body = entry.body.model_validate_json(await request.body())
+                    self._access.check_scope(request.state.device, body.needs)
+                    request.state.body = body
                 return await entry.handler(request)
             except ValidationError as error:
                 first = error.errors()[0]

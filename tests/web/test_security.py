@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 from support.driver import Gate, Place
@@ -18,6 +19,9 @@ from support.model_server import Text, Tools
 from support.patience import seconds
 from support.served import Served
 from web.conftest import Start
+
+from steersman.gateway.web.access import SCOPES
+from steersman.gateway.web.application import Api
 
 # Requests by hand ---------------------------------------------------------------------------------
 
@@ -520,6 +524,30 @@ BEYOND = [
     *("/goal next --gate 'touch stolen' win", "/answer q1 allow"),
     *("!touch stolen", "\uff01touch stolen", "!! touch stolen", "/shell touch stolen"),
 ]
+
+
+def test_each_operation_is_refused_below_its_scope(place: Place, serve, served: Start) -> None:
+    """Every route, by a device of each smaller scope; a session that is begun needs all of them."""
+    serve(Text("Hello."))
+    web = served()
+    session = web.begin()
+    routes = Api(cast(Any, None), cast(Any, None)).table()
+    for scope in SCOPES[:2]:
+        web.pair(scope, scope)
+        small = SCOPES.index(scope)
+        beyond = [one for one in routes if SCOPES.index(one.scope) > small]
+        assert beyond
+        for entry in beyond:
+            path = (
+                entry.path[1:].replace(":int", "").format(session=session, number=1, question="q1")
+            )
+            answer = web.ask(entry.method, path, {})
+            assert (answer.status, entry.scope in answer.data["detail"]) == (403, True), answer
+        for agent in ("", "judge", "nobody"):
+            body = {"folder": str(place.folder), "agent": agent}
+            assert web.ask("POST", "sessions", body).status == 403
+    assert web.ask("POST", "sessions", {"resume": session}).status == 201
+    assert len(web.ask("GET", "sessions").data["sessions"]) == 1
 
 
 def test_no_spelling_gives_a_speaker_more(place: Place, serve, served: Start) -> None:
