@@ -1,6 +1,7 @@
 """What a project file may do before and after it is trusted."""
 
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,9 +10,11 @@ from msgspec.structs import asdict, replace
 
 from steersman.machines.errors import ConfigError
 from steersman.workflows.authority import settings_by_setter
-from steersman.workflows.config import Config, load, shipped
+from steersman.workflows.config import Config, load, shipped, shipped_text
 from steersman.workflows.paths import Paths
 from steersman.workflows.positions import choose_for_folder
+from steersman.workflows.problem import dotted
+from steersman.workflows.schema import entries
 from steersman.workflows.trust import contents_of, is_trusted, key_variables, trust
 from steersman.workflows.typed_table import Setter, SettingsTable
 
@@ -233,3 +236,25 @@ def test_each_key_says_who_sets_it() -> None:
     assert silent == {"Config", "CommandSettings"}, "they have the keys of others"
     harmless = [name for name, setter in settings_by_setter() if setter is Setter.ANY_PROJECT]
     assert harmless == ["auto_queue.max_queue_size", "auto_queue.show_queue_on_input"]
+
+
+def test_of_all_keys_a_project_sets_only_those_of_its_kind(
+    load_with: Load, paths: Paths, project: Path
+) -> None:
+    """A file with every key there is, examples too: what counts before trust, after it, and never."""
+    file, setters = project / "steersman.toml", dict(settings_by_setter())
+    text = re.sub(r"^#(?=[^ #\n])", "", shipped_text(), flags=re.MULTILINE)
+    every = [dotted(entry.where) for entry in entries() if entry.value]
+
+    def setter_of(key: str) -> Setter:
+        return next(setter for name, setter in setters.items() if f"{key}.".startswith(f"{name}."))
+
+    def applied() -> set[str]:
+        sources = load_with(project_file=text).sources
+        servers = {key: ".".join(key.split(".")[:2]) for key in every if key.startswith("mcp.")}
+        return {key for key in every if sources.get(servers.get(key, key)) == str(file)}
+
+    assert len(every) > 100
+    assert applied() == {key for key in every if setter_of(key) is Setter.ANY_PROJECT}
+    trust(paths, project)
+    assert applied() == {key for key in every if setter_of(key) is not Setter.PERSON}
