@@ -21,7 +21,9 @@ def test_one_module_knows_the_interpreter(modules: list[Any]) -> None:
         found = places.setdefault(module.name, set())
         for node in ast.walk(module.tree):
             match node:
-                case ast.Attribute(attr="executable" as word) | ast.alias(name="executable" as word):
+                case (
+                    ast.Attribute(attr="executable" as word) | ast.alias(name="executable" as word)
+                ):
                     found.add(word)
                 case ast.Constant(value=("PYTHONPATH" | "python" | "python3") as word):
                     found.add(word)

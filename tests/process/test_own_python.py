@@ -1,4 +1,4 @@
-"""A Python that this program starts runs what it was given, and nothing of the folder that it starts in."""
+"""A Python that this program starts runs what it was given, and nothing of the current folder."""
 
 import os
 import subprocess
@@ -43,7 +43,7 @@ def said(command: tuple[str, ...], folder: Path, path: str) -> str:
 
 @pytest.mark.parametrize("path", ["", ":", ".", "/nowhere:.:"])
 def test_the_folder_stands_in_for_no_module(hostile: Path, tmp_path: Path, path: str) -> None:
-    """Neither by the current folder nor by a relative one in `PYTHONPATH`; a plain `-m` runs what is there."""
+    """Neither the current one nor a relative one in `PYTHONPATH`; a plain `-m` runs what is there."""
     program = tmp_path / "program.py"
     program.write_text("import json\nprint(json.dumps({}))\n")
     commands = (module_command("json.tool"), file_command(program), bare_command(program))
