@@ -33,7 +33,7 @@ TABLE = '[[route]]\nname = "bait"\nevent = "bait"\n'
 
 
 def words() -> Iterator[tuple[str, str, str, bool]]:
-    """Give the texts of the command line: its command, option or place, metavar, whether it must be given."""
+    """Give the words of the command line: command, option or nothing, metavar, whether it is needed."""
     for name, command in walk(app):
         hints = typing.get_type_hints(command.callback, include_extras=True)
         for parameter, hint in hints.items():
@@ -48,7 +48,7 @@ WORDS = list(words())
 
 
 def lines() -> Iterator[str]:
-    """Give a command line for each name: the bait in its place, and in each other one before the options."""
+    """Give a command line for each name, with the bait in its place and in each that is needed."""
     for name, option, metavar, is_place in WORDS:
         if metavar in NAMES and name not in APART:
             places = [BAIT for other, _, _, needed in WORDS if other == name and needed]
