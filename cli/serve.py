@@ -173,7 +173,8 @@ def _unit(home: str) -> LoginService:
     """Describe the server to systemd."""
     base = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
     setting = f"Environment=STEERSMAN_HOME={_quoted(home)}\n" if home else ""
-    command = " ".join(map(_quoted, module_command("steersman")))
+    program, *options = module_command("steersman")
+    command = " ".join((_quoted(program), *options))
     manager = ("systemctl", "--user")
     return LoginService(
         path=base / "systemd" / "user" / "steersman.service",

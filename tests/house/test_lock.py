@@ -143,9 +143,10 @@ RANGES = "--only-binary xllamacpp --editable .[local]"
             0,
         ),
         ("h11", "No matching distribution found", "", [f"{HASHED} .ci/user.lock", RANGES], 0),
+        ("h11", "WARNING: Retrying (Retry(total=0", "", [f"{HASHED} .ci/user.lock"], 1),
         ("h11", "No matching distribution found", "true", [f"{HASHED} .ci/user.lock"], 1),
     ],
-    ids=["whole", "other hash", "no engine", "no file", "no file in CI"],
+    ids=["whole", "other hash", "no engine", "no file", "no index", "no file in CI"],
 )
 def test_what_is_installed_into_the_environment(
     tmp_path: Path, culprit: str, said: str, ci: str, ran: list[str], code: int
