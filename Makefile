@@ -12,7 +12,7 @@ PYTHON_FILES = $(ROOMS) docs/generate.py __init__.py __main__.py testing.py $(wi
 PYTEST = .venv/bin/python -m pytest -n $$((2 * $$(getconf _NPROCESSORS_ONLN))) --maxprocesses 8 \
     --dist worksteal --progress --override-ini console_output_style=classic
 
-.PHONY: help chat test test-all check check-fast format bench bench-peers bench-work prove soak docs recordings
+.PHONY: help chat test test-all check check-fast format bench bench-peers bench-work prove soak docs recordings lock
 
 help:
 	@echo 'make chat        set up and open a chat'
@@ -28,6 +28,7 @@ help:
 	@echo 'make soak        run the suites of the promises at length; ARGS chooses'
 	@echo 'make docs        write the generated docs'
 	@echo 'make recordings  record the stories in a terminal, and the page'
+	@echo 'make lock        renew the versions and hashes that are installed'
 
 chat:
 	@.ci/venv user </dev/null
@@ -99,3 +100,8 @@ recordings:
 	@cd tests && ../.venv/bin/python -m stories.record
 	@.venv/bin/python docs/recordings/picture.py
 	@cd tests && ../.venv/bin/python -m web.pictures
+
+# The versions stay, as far as pyproject.toml allows: `make lock ARGS=--upgrade` takes the newest.
+lock:
+	@.ci/venv dev </dev/null
+	@.ci/lock $(ARGS)

@@ -28,6 +28,7 @@ from ..machines.errors import SteersmanError
 from ..machines.value import Value
 from ..ports.models.provider import ModelConfig, ReachResult, provider_of
 from ..ports.process.leftover import Leftover, leftovers
+from ..ports.process.own_python import INTERPRETER
 from ..workflows.home_place import storage_of
 from ..workflows.paths import Paths
 from .output import can_colour, show, show_document
@@ -156,7 +157,7 @@ def check_up(environ: Mapping[str, str]) -> Iterator[Finding]:
 
 
 def _python() -> Finding:
-    text = f"{platform.python_version()} at {sys.executable}, {platform.platform()}"
+    text = f"{platform.python_version()} at {INTERPRETER}, {platform.platform()}"
     is_new = sys.version_info >= _OLDEST_PYTHON
     return Finding(
         name="python",

@@ -64,10 +64,12 @@ def _wake_hooks() -> None:
     files += [os.environ.get("STEERSMAN_CONFIG", "")]
     if not any(b"[[hooks]]" in _content(file) for file in files if file):
         return
-    # -P: the current folder is the agent's, and what is in it must not stand in for a module
-    command = [sys.executable, "-P", "-m", "steersman", "hooks", "tell"]
+    from ..ports.process.own_python import module_command, search_path
+
+    command = module_command("steersman", "hooks", "tell")
+    environ = {**os.environ, **search_path(os.environ)}
     nowhere = [(os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_RDWR, 0) for number in (0, 1, 2)]
-    os.posix_spawn(sys.executable, command, os.environ, file_actions=nowhere, setsid=True)
+    os.posix_spawn(command[0], command, environ, file_actions=nowhere, setsid=True)
 
 
 def _content(file: str) -> bytes:

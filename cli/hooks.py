@@ -12,6 +12,7 @@ from typing import Any
 from ..gateway.redaction import redactor_of
 from ..machines.errors import ConfigError, UsageError
 from ..ports.agents.hooks.installation import Change, Installation
+from ..ports.process.own_python import INTERPRETER
 from ..workflows.agent_definition import AgentDefinition, find_agent, load_agents
 from ..workflows.paths import Paths
 from .output import show, show_document, show_table, warn
@@ -147,7 +148,7 @@ def _installation(agent: AgentDefinition, paths: Paths, environ: Mapping[str, st
 
 def _program() -> list[str]:
     """Return the command by which agents call this program: the absolute path of its script."""
-    beside = Path(sys.executable).parent / "steersman"
+    beside = Path(INTERPRETER).parent / "steersman"
     found = shutil.which("steersman")
     for path in (Path(sys.argv[0]).absolute(), beside, *([Path(found)] if found else [])):
         if path.name == "steersman" and os.access(path, os.X_OK) and path.is_file():

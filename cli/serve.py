@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from ..gateway.serving import address_of, server_of
 from ..machines.errors import SteersmanError, UsageError
+from ..ports.process.own_python import module_command, search_path
 from ..workflows.paths import Paths, make_private
 from .output import show, warn
 
@@ -75,12 +76,13 @@ def serve_in_background(host: str, port: int) -> int:
             "`steersman serve stop` ends it",
         )
     log = make_private(paths.state) / "serve.log"
-    command = [sys.executable, "-P", "-m", "steersman", "serve", "--foreground"]
+    command = module_command("steersman", "serve", "--foreground")
     with suppress(FileNotFoundError):
         log.unlink()  # a link in its place is not followed
     with open(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
         program = subprocess.Popen(
             [*command, "--host", host, "--port", str(port)],
+            env={**os.environ, **search_path(os.environ)},
             stdin=subprocess.DEVNULL,
             stdout=file,
             stderr=subprocess.STDOUT,
@@ -171,7 +173,8 @@ def _unit(home: str) -> LoginService:
     """Describe the server to systemd."""
     base = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
     setting = f"Environment=STEERSMAN_HOME={_quoted(home)}\n" if home else ""
-    command = f"{_quoted(sys.executable)} -P -m steersman"
+    program, *options = module_command("steersman")
+    command = " ".join((_quoted(program), *options))
     manager = ("systemctl", "--user")
     return LoginService(
         path=base / "systemd" / "user" / "steersman.service",
@@ -186,7 +189,7 @@ def _launch_agent(home: str) -> LoginService:
     path = Path.home() / "Library" / "LaunchAgents" / f"{LABEL}.plist"
     described: dict[str, Any] = {
         "Label": LABEL,
-        "ProgramArguments": [sys.executable, "-P", "-m", "steersman", "serve", "--foreground"],
+        "ProgramArguments": [*module_command("steersman", "serve", "--foreground")],
         "RunAtLoad": True,
         "KeepAlive": {"SuccessfulExit": False},
         "EnvironmentVariables": {"STEERSMAN_HOME": home} if home else {},

@@ -27,7 +27,7 @@ from ..workflows.flow.reading import load_workflow
 from ..workflows.flow.spec import WorkflowSpec
 from ..workflows.flow.workflow_file import find_workflow
 from ..workflows.paths import Paths
-from ..workflows.routing import find_table, routes_for
+from ..workflows.routing import find_table, routes_for, table_of_file
 from ..workflows.suggestions import table_names
 from .output import show
 
@@ -126,8 +126,7 @@ def _scenarios(environ: Mapping[str, str], file: str) -> tuple[Callable[[Any], P
     paths = Paths.of(environ)
     if not file:
         return _of_table(routes_for(load(paths, Path.cwd(), environ), None)[0])
-    is_path = Path(file).exists() or "/" in file or file.endswith(".toml")
-    if not is_path and file in table_names():
+    if file in table_names():
         return _of_table(find_table(file))
     path = find_workflow(file, paths, Path())
     if not path.is_file():
@@ -137,7 +136,7 @@ def _scenarios(environ: Mapping[str, str], file: str) -> tuple[Callable[[Any], P
         raise config_error(diagnostics)
     keys = set(document.data)
     if keys & _OF_TABLES and not keys & _OF_WORKFLOWS:
-        return _of_table(find_table(str(path)))
+        return _of_table(table_of_file(path))
     if not keys & _OF_WORKFLOWS:
         raise UsageError(
             f"`{file}` is neither a workflow nor a routing table",

@@ -20,6 +20,7 @@ from ..machines.delivery import current_spelling
 from ..machines.errors import PlugInError, ToolError
 from ..machines.value import Value
 from ..workflows.plugins import PREFIX, EntryPoints, PlugIn
+from .process.own_python import module_command, search_path
 from .process.process import Processes, ProcessSpec
 from .tools.environment import clean_environment
 
@@ -126,13 +127,12 @@ HOOKS = EntryPoints(
 
 def installed_hooks(timeout: float = 10.0) -> list[HookSpec]:
     """Find the hooks of installed packages; reads files, so not for the loop's thread."""
-    folders = os.environ.get("PYTHONPATH", "").split(os.pathsep)
-    path = os.pathsep.join(folder for folder in folders if os.path.isabs(folder))
-    python = ("env", f"PYTHONPATH={path}", sys.executable) if path else (sys.executable,)
+    path = [f"{name}={value}" for name, value in search_path(os.environ).items()]
+    begin = ("env", *path) if path else ()
     return [
         HookSpec(
             on=plug_in.name.partition(".")[0],
-            run=(*python, "-P", "-m", "steersman.ports.hooks", *_words(plug_in)),
+            run=(*begin, *module_command("steersman.ports.hooks", *_words(plug_in))),
             timeout=timeout,
             is_plug_in=True,
         )

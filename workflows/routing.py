@@ -24,7 +24,7 @@ from .declaration import Declaration, Several, known_keys
 from .document import Diagnostic, Document, config_error, diagnose, is_list, read_document
 from .problem import Problem, problems_of
 from .settings import Settings, TableName
-from .suggestions import DEFAULT_TABLE, OneOf, OneOrMany, UserName, suggest, table_names
+from .suggestions import DEFAULT_TABLE, OneOf, OneOrMany, UserName, is_path, suggest, table_names
 from .table_file import TableFile, named_table, read_table
 
 # `[[route]]`: a custom route in a configuration or a workflow file --------------------------------
@@ -265,19 +265,27 @@ def routes_for(config: Settings, choice: RoutesChoice | None) -> tuple[Routes, s
 
 
 def find_table(name: str) -> Routes:
-    """Return a table by its name, or by its file: one of rows, or any with routes or `[routing]`.
+    """Return a table by its name, or by the path of its file.
 
-    Routes come before the table that the file's own `[routing]` chooses.
-    Raises `UsageError` when there is neither, `ConfigError` for a file that is wrong.
+    Raises `UsageError` when there is no such name, `ConfigError` for a file that is wrong.
     """
     if name in table_names():
         return named_table(name)
-    if not (Path(name).exists() or "/" in name or name.endswith(".toml")):
+    if not is_path(name):
         near = get_close_matches(name, table_names(), 1)
         meant = f"did you mean `{near[0]}`? " if near else ""
-        known = f"{meant}known: {', '.join(table_names())}; or give a file"
+        file = f"a file is given by its path, as `./{name}`"
+        known = f"{meant}known: {', '.join(table_names())}; {file}"
         raise UsageError(f"there is no routing table `{name}`", known)
-    document, diagnostics = read_document(Path(name))
+    return table_of_file(Path(name))
+
+
+def table_of_file(path: Path) -> Routes:
+    """Return the table of a file: one of rows, or any with routes or `[routing]`.
+
+    Routes come before the table that the file's own `[routing]` chooses. Raises `ConfigError`.
+    """
+    document, diagnostics = read_document(path)
     if diagnostics:
         raise config_error(diagnostics)
     tables = document.data.keys()

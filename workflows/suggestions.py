@@ -28,6 +28,14 @@ def _check_name(name: str) -> str:
 UserName = Annotated[str, Check(_check_name)]
 
 
+def is_path(word: str) -> bool:
+    """Return whether a word that a person gave is a file, and no name: it has a `/`, or ends in `.toml`.
+
+    No folder is looked at, or else a folder from somewhere else would decide what a name means.
+    """
+    return "/" in word or word.endswith(".toml")
+
+
 # The shipped routing tables -----------------------------------------------------------------------
 
 

@@ -73,14 +73,14 @@ class Contender:
             self._run(sys.executable, "-m", "venv", str(CACHE / home))
         python = str(CACHE / home / "bin" / "python")
         if self.name == OURS:
-            constraint = str(CHECKOUT / ".ci" / "requirements.lock")
-            install = (python, "-m", "pip", "install", "-q", "-c", constraint)
+            install = (python, "-m", "pip", "install", "-q", "--no-deps")
+            lock = str(CHECKOUT / ".ci" / "user.lock")
             with tempfile.TemporaryDirectory() as place:  # a build leaves files where it is made
                 copy = Path(place) / "steersman"
                 hidden = shutil.ignore_patterns(".*", "build", "*.egg-info", "tests", "docs")
                 shutil.copytree(CHECKOUT, copy, ignore=hidden)
-                self._run(*install, str(copy))
-                self._run(*install, "--no-deps", "--force-reinstall", str(copy))
+                self._run(*install, "--require-hashes", "--only-binary", ":all:", "-r", lock)
+                self._run(*install, "--no-build-isolation", "--force-reinstall", str(copy))
         else:
             self._run(python, "-m", "pip", "install", "-q", self.package.removeprefix("pypi:"))
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from ...ports.process.own_python import module_command, search_path
 from ...workflows.paths import make_private
 
 log = logging.getLogger("steersman.chat")
@@ -66,13 +66,13 @@ class GatewayKeeper:
         folder = make_private(self._state / "gateways")
         place = os.open(folder / f"{name}.log", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         with os.fdopen(place, "wb") as output:
-            command = (sys.executable, "-P", "-m", "steersman", "gateway", "run", name)
+            command = module_command("steersman", "gateway", "run", name)
             process = await asyncio.create_subprocess_exec(
                 *command,
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
-                env=dict(self._environ),
+                env={**self._environ, **search_path(self._environ)},
                 cwd=Path.home(),
                 start_new_session=True,
             )

@@ -4,12 +4,12 @@ import asyncio
 import os
 import socket
 import subprocess
-import sys
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
+from .own_python import bare_command
 from .wire import TOKEN, Frames, deadline_token
 
 _PROGRAM = Path(__file__).with_name("__main__.py")
@@ -241,7 +241,7 @@ class SupervisorLink:
 def _execute(link: int) -> subprocess.Popen[bytes]:
     """Execute the spawner in a new session, which the terminal's signals do not reach."""
     return subprocess.Popen(
-        [sys.executable, "-I", "-S", str(_PROGRAM), str(link), str(os.getpid())],
+        bare_command(_PROGRAM, str(link), str(os.getpid())),
         pass_fds=(link,),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,

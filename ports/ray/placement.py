@@ -6,7 +6,6 @@ import asyncio
 import base64
 import os
 import re
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from importlib.util import find_spec
@@ -18,6 +17,7 @@ from msgspec import field
 from ...machines.errors import ToolError, UsageError
 from ...machines.value import Value
 from ..placement import PlacedResult, RemoteCommand
+from ..process.own_python import module_command, search_path
 from ..process.pipe import LONGEST, PipeProcess
 from ..process.process import Process, Processes
 from ..tools.environment import clean_environment
@@ -151,7 +151,7 @@ class RayDriver:
             "allow": list(self._options.visible),
             "folder": str(self._folder.path),
         }
-        program = (sys.executable, "-P", "-m", _PROGRAM, json_text(settings))
+        program = module_command(_PROGRAM, json_text(settings))
         environment = _environment(self._options.environ)
         await self._pipe.start(processes, program, self._folder.path, environment)
         try:
@@ -361,8 +361,9 @@ def decoded(message: dict[str, Any]) -> dict[str, Any]:
 
 def _environment(environ: Mapping[str, str]) -> dict[str, str]:
     """Return the driver's environment: that of a tool, and what is for Ray and the interpreter."""
-    own = {name: environ[name] for name in environ if name.startswith(("RAY_", "PYTHONPATH"))}
-    return {**clean_environment(environ), "RAY_USAGE_STATS_ENABLED": "0", **own}
+    own = {name: environ[name] for name in environ if name.startswith("RAY_")}
+    clean = {**clean_environment(environ), **search_path(environ)}
+    return {**clean, "RAY_USAGE_STATS_ENABLED": "0", **own}
 
 
 # Files --------------------------------------------------------------------------------------------

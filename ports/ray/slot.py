@@ -22,8 +22,9 @@ from pathlib import Path
 from typing import Any
 
 from ..process.host import ProcessHost
+from ..process.own_python import file_command, search_path
 from ..process.process import Process, ProcessResult, ProcessSpec
-from ..tools.calling import call_command
+from ..tools import calling
 from ..tools.environment import clean_environment
 from .scratch import ScratchFolder
 
@@ -294,9 +295,8 @@ class Slot:
         environment = dict(self._environment)
         if order["call"] is not None:
             call = {**order["call"], "folder": str(folder / order["call"]["folder"])}
-            argv, data = call_command(call)
-            searched = os.environ.get("PYTHONPATH")
-            environment |= {"PYTHONPATH": searched} if searched else {}
+            argv, data = file_command(calling.__file__), calling.call_input(call)
+            environment |= search_path(os.environ)
         return ProcessSpec(
             argv=argv,
             cwd=folder / order["cwd"],

@@ -30,10 +30,9 @@ _LONGEST = 2000
 """Characters of a reason."""
 
 
-def call_command(arguments: Mapping[str, Any]) -> tuple[tuple[str, ...], bytes]:
-    """Return the command that makes a call, and its standard input."""
-    given = {name: arguments[name] for name in ("call", "with", "folder")}
-    return (sys.executable, "-P", __file__), json.dumps(given).encode()
+def call_input(arguments: Mapping[str, Any]) -> bytes:
+    """Return the standard input for a call."""
+    return json.dumps({name: arguments[name] for name in ("call", "with", "folder")}).encode()
 
 
 class _Answer:

@@ -31,6 +31,7 @@ from ...machines.pattern import lazy_pattern
 from ...machines.port_results import ToolProgressed, ToolResult
 from ...machines.value import Value
 from ...workflows.document import is_list, is_table
+from ..process.own_python import file_command
 from ..process.process import Processes, ProcessResult, ProcessSpec
 from . import calling
 from .shell import STATUS, ProcessRun, ending
@@ -205,7 +206,7 @@ class FunctionTool(Generic[P, R]):
             "about": about,
         }
         spec = ProcessSpec(
-            argv=(sys.executable, "-P", calling.__file__),
+            argv=file_command(calling.__file__),
             cwd=Path.cwd(),
             environment=dict(os.environ),  # it is a part of the program that brought it
             timeout=self.timeout,

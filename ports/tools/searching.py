@@ -3,13 +3,13 @@
 import asyncio
 import json
 import re
-import sys
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from ...machines.errors import ToolError
 from ...machines.port_results import ToolResult, ToolStatus
+from ..process.own_python import bare_command
 from ..process.process import ProcessResult, ProcessSpec
 from .arguments import declare, fault_of
 from .place import find_place, resolve
@@ -61,7 +61,7 @@ class SearchTool:
             if fault := self.fault(arguments):
                 raise ToolError(fault)
             return ProcessSpec(
-                argv=(sys.executable, "-I", "-S", str(_PROGRAM)),
+                argv=bare_command(_PROGRAM),
                 cwd=Path("/"),
                 timeout=_TIMEOUT,
                 grace=0.0,

@@ -12,9 +12,10 @@ from typing import Any
 from ...machines.errors import ToolError
 from ...machines.port_results import ToolResult, ToolStatus
 from ..placement import LocalPlacement, PlacedProcesses, PlacedResult, Placement, RemoteCommand
+from ..process.own_python import file_command, search_path
 from ..process.process import Process, Processes, ProcessResult, ProcessSpec
+from . import calling
 from .arguments import declare, fault_of
-from .calling import call_command
 from .text import join_ends, readable
 from .thread_tool import failed
 from .tool import ToolContext, ToolResources, ToolRun
@@ -112,9 +113,8 @@ class CommandTool:
         """Start the command."""
         argv, data, environment = tuple(arguments.get("argv", ())), b"", context.environment
         if "call" in arguments:
-            argv, data = call_command(arguments)
-            searched = os.environ.get("PYTHONPATH")
-            environment = environment | ({"PYTHONPATH": searched} if searched else {})
+            argv, data = file_command(calling.__file__), calling.call_input(arguments)
+            environment = environment | search_path(os.environ)
         spec = ProcessSpec(
             argv=argv,
             cwd=Path(context.folder, arguments.get("cwd", "")),

@@ -65,8 +65,17 @@ def test_a_name_that_nothing_has(command: Any) -> None:
     assert "did you mean `codemod`?" in done.err
 
 
-def test_names_of_a_folder_never_hide_others(command: Any, folder: Path, home: Path) -> None:
-    """A person's own comes first, then what is shipped; what a folder brings hides neither."""
+@pytest.mark.parametrize("is_trusted", [True, False])
+def test_names_of_a_folder_never_hide_others(
+    command: Any, folder: Path, home: Path, is_trusted: bool
+) -> None:
+    """A person's own comes first, then what is shipped; what a folder brings hides neither.
+
+    Unless the folder is trusted, what it brings has no name.
+    """
+    if is_trusted:
+        (folder / "steersman.toml").touch()
+        assert command("trust", "--yes").code == 0
     for place in (home / "workflows", folder / ".steersman" / "workflows"):
         place.mkdir(parents=True)
         for name in ("codemod", place.parent.name.strip(".")):
@@ -82,9 +91,12 @@ def test_names_of_a_folder_never_hide_others(command: Any, folder: Path, home: P
         ("research", "built-in", False),
         ("review", "built-in", False),
         ("codemod", "project", True),
-        ("steersman", "project", False),
+        ("steersman", "project", not is_trusted),
     ]
     assert listed[0]["description"] == f"of {home.name}"
+    found = command("workflow", "check", "steersman")
+    assert ("there is no workflow `steersman`" in found.err) == (not is_trusted)
+    assert ("as `.steersman/workflows/steersman.toml`" in found.err) == (not is_trusted)
 
 
 def test_a_new_workflow_is_sound(command: Any, folder: Path) -> None:

@@ -86,7 +86,7 @@ def test_an_old_python_is_recognized(root: Path, tmp_path: Path) -> None:
         (tmp_path / "bin" / tool).symlink_to(f"/bin/{tool}")
     checkout = tmp_path / "check out"
     (checkout / ".ci").mkdir(parents=True)
-    for name in (".ci/venv", "pyproject.toml"):
+    for name in (".ci/venv", ".ci/user.lock", ".ci/requirements.lock", "pyproject.toml"):
         (checkout / name).write_bytes((root / name).read_bytes())
     command = ["/bin/sh", str(checkout / ".ci" / "venv"), "user"]
     environ = {"PATH": str(tmp_path / "bin"), "TMPDIR": os.environ.get("TMPDIR", "/tmp")}

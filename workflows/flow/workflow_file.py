@@ -21,13 +21,14 @@ from ..document import Document, is_list, is_table, parse_document
 from ..paths import Paths
 from ..problem import shown
 from ..settings import Size
-from ..suggestions import UserName
+from ..suggestions import UserName, is_path
+from ..trust import is_trusted
 from .spec import inner_path
 from .template import is_template
 
-# Which workflows have a name: those of a person, those that are shipped, those of a folder --------
+# Which workflows have a name: those of a person, those that are shipped, those of a trusted folder
 # A name is looked up in this order, so that a folder from somewhere else can't put its own file in the
-# place of one that a person knows. A path is always just that file.
+# place of one that a person knows. A path is always just that file, and a bare word never one.
 
 
 SHIPPED_WORKFLOWS = Path(__file__).parent.parent / "library"
@@ -36,7 +37,8 @@ SHIPPED_WORKFLOWS = Path(__file__).parent.parent / "library"
 class NamedWorkflow(Value):
     """A workflow that can be run by its name; `origin` is user, built-in or project.
 
-    `is_hidden`: an earlier one has the same name, and this one is reached by its path alone.
+    `is_hidden`: an earlier one has the same name, or the folder is not trusted; this one is reached by
+    its path alone.
     """
 
     name: str
@@ -50,8 +52,9 @@ def list_workflows(paths: Paths, folder: Path) -> list[NamedWorkflow]:
     """List all workflows with a name, in the order in which names are looked up."""
     found: list[NamedWorkflow] = []
     for origin, place in _places(paths, folder):
+        is_foreign = origin == "project" and not is_trusted(paths, folder)
         for path in sorted(place.glob("*.toml")):
-            is_hidden = any(workflow.name == path.stem for workflow in found)
+            is_hidden = is_foreign or any(workflow.name == path.stem for workflow in found)
             found.append(
                 NamedWorkflow(
                     name=path.stem,
@@ -66,18 +69,20 @@ def list_workflows(paths: Paths, folder: Path) -> list[NamedWorkflow]:
 
 def find_workflow(name: str, paths: Paths, folder: Path) -> Path:
     """Return the file that a name or a path in `folder` means. Raises `UsageError` with the nearest."""
-    path = folder / Path(name).expanduser()
-    if os.path.isfile(path) or "/" in name or name.endswith(".toml"):
-        return path
-    known = [workflow for workflow in list_workflows(paths, folder) if not workflow.is_hidden]
-    for workflow in known:
-        if workflow.name == name:
+    if is_path(name):
+        return folder / Path(name).expanduser()
+    listed = list_workflows(paths, folder)
+    for workflow in listed:
+        if workflow.name == name and not workflow.is_hidden:
             return workflow.path
-    names = [workflow.name for workflow in known]
+    names = [workflow.name for workflow in listed if not workflow.is_hidden]
     near = get_close_matches(name, names, 1)
     meant = f"did you mean `{near[0]}`? " if near else ""
+    ours = [workflow.path for workflow in listed if workflow.name == name]
+    file = os.path.relpath(ours[0], folder) if ours else f"./{name}"
     raise UsageError(
-        f"there is no workflow `{name}`", f"{meant}known: {', '.join(names)}; or give a file"
+        f"there is no workflow `{name}`",
+        f"{meant}known: {', '.join(names)}; a file is given by its path, as `{file}`",
     )
 
 

@@ -12,7 +12,6 @@ import hashlib
 import json
 import os
 import secrets
-import sys
 from asyncio.subprocess import PIPE
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Generator
@@ -23,6 +22,7 @@ from typing import Any
 from ....machines.errors import ModelError
 from ....machines.value import Value
 from ....workflows.durability import make_folders
+from ...process.own_python import file_command, search_path
 from ..chat import ChatModel, take_in
 from ..endpoint import Endpoint, Patience
 from ..error_text import ServerErrorText
@@ -99,12 +99,10 @@ class ModelProcess:
         key = secrets.token_urlsafe(24)
         with suppress(OSError):  # without the folder, nothing is kept
             make_folders(settings.prompts, 0o700)
-        # `-P`: the folder of the file, which has modules of ours, must not be searched for modules.
         self._process = process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            "-P",
-            str(_SERVER),
-            str(os.getpid()),  # by which `leftovers` finds it when this process has died
+            # By the process id, `leftovers` finds it when this process has died.
+            *file_command(_SERVER, str(os.getpid())),
+            env={**os.environ, **search_path(os.environ)},
             stdin=PIPE,
             stdout=PIPE,
             stderr=PIPE,
