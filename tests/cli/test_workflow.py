@@ -73,14 +73,13 @@ def test_names_of_a_folder_never_hide_others(
 
     Unless the folder is trusted, what it brings has no name.
     """
-    if is_trusted:
-        (folder / "steersman.toml").touch()
-        assert command("trust", "--yes").code == 0
     for place in (home / "workflows", folder / ".steersman" / "workflows"):
         place.mkdir(parents=True)
         for name in ("codemod", place.parent.name.strip(".")):
             head = f'description = "of {place.parent.name}"'
             (place / f"{name}.toml").write_text(f"[workflow]\n{head}\n")
+    if is_trusted:
+        assert command("trust", "--yes").code == 0
     listed = json.loads(command("workflow", "list", "--json").out)["workflows"]
     told = [(one["name"], one["origin"], one["is_hidden"]) for one in listed]
     assert told == [
