@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Annotated
 
 import typer
@@ -52,3 +53,21 @@ def check(as_json: Json = False) -> int:
     from ..home import check_home
 
     return check_home(as_json=as_json)
+
+
+@home.command("trash")
+def trash(
+    what: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[restore ID|empty]", help="If left out, list what is in it."),
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Empty it without asking.")] = False,
+    as_json: Json = False,
+) -> int:
+    """List what age or a budget put into the trash, restore it, or delete it now.
+
+    Example: steersman home trash restore queue-9f3a01c2
+    """
+    from ..trash import trash
+
+    return trash(os.environ, what or [], is_sure=yes, as_json=as_json)
