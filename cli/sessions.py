@@ -261,6 +261,9 @@ def list_sessions(environ: Mapping[str, str], *, with_size: bool, as_json: bool)
             for row in store.sessions()
             if (row.seq or row.session in owners) and trashed.get(row.session) != row.updated
         ]
+        for row in rows:
+            if row.is_damaged:
+                warn(f"1 session cannot be read: {row.session} (`steersman home check` says more)")
         sizes = disk_use(store, storage_of(Paths.of(environ), environ)) if with_size else {}
     if as_json:
         found = [_about(row, owners.get(row.session)) for row in rows]
@@ -268,7 +271,9 @@ def list_sessions(environ: Mapping[str, str], *, with_size: bool, as_json: bool)
             session["bytes"] = sizes.get(str(session["id"]), 0)
         show_document({"sessions": found})
         return 0
-    rows = [row for row in rows if not row.parent]  # `agents list` shows the others
+    rows = [
+        row for row in rows if not row.parent and not row.is_damaged
+    ]  # `agents list` shows the others
     if rows:
         now = time.time()
         cells = [_cells(row, row.session in owners, redactor, now) for row in rows]

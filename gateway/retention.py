@@ -109,7 +109,7 @@ class Retention:
         self._now, self._hours, self._by_age, self._stops = now, hours, by_age, stops
         self._rows = store.sessions()
         self._moments = moments_of(self._rows, trash)
-        self._saved = {row.session for row in self._rows if is_saved(row)}
+        self._saved = {row.session for row in self._rows if is_saved(row) or row.is_damaged}
 
     def copies(self, budget: int) -> Swept:
         """Sweep the copies of files: those that were not used for long, and the oldest over `budget`.
