@@ -143,7 +143,7 @@ class Trash:
     def take_out(self, thing: Thing) -> None:
         """Remove a mark; one that cannot be removed holds for nothing any more. Idempotent."""
         with suppress(OSError):
-            self._file(thing).unlink(missing_ok=True)
+            self.file_of(thing).unlink(missing_ok=True)
 
     def named(self, name: str) -> Mark:
         """Find what is in the trash by its id or a unique prefix. Raises `UsageError`."""
@@ -207,7 +207,8 @@ class Trash:
         return mark.thing.used != thing.used or (has_room and not self.is_emptied)
 
     def _write(self, mark: Mark) -> None:
-        write_private(self._file(mark.thing), encode(mark))
+        write_private(self.file_of(mark.thing), encode(mark))
 
-    def _file(self, thing: Thing) -> Path:
+    def file_of(self, thing: Thing) -> Path:
+        """Return where the mark of a thing is."""
         return self._folder / f"{thing.id}.json"

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from ...machines.value import Value
+from .change_log import ChangeLog
 from .git import GitFault, ShadowGit, entries, find_git
 from .restore import load_restore
 
@@ -123,6 +124,23 @@ def _last_reverter(store: Path) -> str:
             if load_restore(file).about["scope"] != "undo":
                 return file.stem.removeprefix("restore-").rpartition("-")[0]
     return ""
+
+
+def lost_copies(kept: Kept) -> set[str]:
+    """Return the paths that a session changed, and whose copies from before are gone."""
+    wanted = {
+        change.before.content: change.path
+        for change in ChangeLog(kept.store / f"ledger-{kept.session}.jsonl").touches()
+        if change.before is not None and change.before.kind in ("file", "link")
+    }
+    objects = kept.store / "git" / "objects"
+    missing = [name for name in wanted if not (objects / name[:2] / name[2:]).exists()]
+    if not missing:
+        return set()
+    folder = Path(os.fsdecode((kept.store / "folder").read_bytes()))
+    git = ShadowGit(find_git(os.environ), kept.store / "git", folder, kept.store / "index-none")
+    there = git.sizes(missing)  # in a pack, or in the repository that is borrowed from
+    return {wanted[name] for name in missing if name not in there}
 
 
 _OWN = ("ledger-{}.jsonl", "index-{}", "index-{}.lock", "side-{}.json", "restore-{}-*.json")
