@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from contextlib import closing
 from pathlib import Path
 
 from ..journal.damage import Checkable, RowFault
@@ -102,10 +103,29 @@ def _files(paths: Paths) -> Iterator[Fault]:
         if file not in readable:
             hint = "remove it: the thing is not in the trash then"
             yield Fault(place=str(file), table="", row="", what="it is no mark", next=hint)
+    for file in sorted(paths.state.glob("gateways/*.sqlite")):
+        if (what := _damage_of(file)) != "ok":
+            hint = "move it away: what waits to be sent to its rooms is in it"
+            yield Fault(place=str(file), table="", row="", what=what, next=hint)
     devices = paths.state / "devices.json"
     if devices.exists() and not _is_json(devices):
         hint = "remove it, and pair the devices again"
         yield Fault(place=str(devices), table="", row="", what="it is no JSON", next=hint)
+
+
+def _damage_of(file: Path) -> str:
+    """Return what SQLite finds damaged in a file of its own; `ok` if nothing."""
+    import apsw
+
+    from ..journal.connection import Connection
+
+    try:
+        connection = apsw.Connection(str(file), flags=apsw.SQLITE_OPEN_READONLY)
+        with closing(connection):
+            rows = Connection(connection).rows("PRAGMA quick_check(1)")
+            return " ".join(str(rows[0][0]).split())
+    except apsw.Error as error:
+        return str(error)
 
 
 def _is_json(file: Path) -> bool:

@@ -220,11 +220,11 @@ class PostgresStore:
 
     def faults(self) -> Iterator[RowFault]:
         """Name what cannot be read of each row; the server checks its own files."""
-        yield from row_faults(
-            lambda query, *values: self._line.rows(
-                query.format("home.").replace("?", "%s"), *values
-            )
-        )
+
+        def read(query: str, *values: str | int) -> list[tuple[Any, ...]]:
+            return self._line.rows(query.format("home.").replace("?", "%s"), *values)
+
+        yield from row_faults(read)
 
     def delete(self, lease: Lease) -> None:
         """Delete a session: its journal, its snapshots, its inbox; its lease ends, too."""

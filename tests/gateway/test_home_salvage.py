@@ -8,7 +8,6 @@ from pathlib import Path
 
 import apsw
 import pytest
-from msgspec.structs import replace
 
 from steersman.gateway.home_check import Fault, damaged, home_faults
 from steersman.gateway.home_salvage import Report, salvage_home
@@ -297,11 +296,15 @@ def test_other_rows_that_cannot_be_read_are_named(home: Path) -> None:
 
 
 def test_files_beside_the_database_are_looked_at(home: Path) -> None:
-    """A mark of the trash, the devices, copies without a session, and copies that are gone."""
+    """A mark of the trash, the devices, a gateway's book, and copies without a session."""
     state = home / "state"
     (state / "trash").mkdir()
     (state / "trash" / "queue-s1.json").write_text("{")
     (state / "devices.json").write_text("[")
+    (state / "gateways").mkdir()
+    shutil.copy(state / "journal.db", state / "gateways" / "irc.sqlite")
+    assert faults(home)[-1].place == str(state / "devices.json")
+    (state / "gateways" / "irc.sqlite").write_bytes(b"x" * PAGE)
     store = state / "workspaces" / "folder"
     store.mkdir(parents=True)
     (store / "folder").write_text("/here")
@@ -310,6 +313,7 @@ def test_files_beside_the_database_are_looked_at(home: Path) -> None:
     assert found == [
         ("ledger-gone.jsonl", "the"),
         ("queue-s1.json", "it"),
+        ("irc.sqlite", "file"),
         ("devices.json", "it"),
     ]
-    assert all(replace(fault, next="") != fault for fault in faults(home))
+    assert all(fault.next for fault in faults(home))
