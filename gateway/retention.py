@@ -128,7 +128,8 @@ class Retention:
         far = (
             beyond(place, kept, lambda found: found.session not in over, 2 * budget) if over else ()
         )
-        used = {found.session: found.time for found in kept}
+        known = {row.session: row.updated for row in self._rows}
+        used = {found.session: max(found.time, known.get(found.session, 0.0)) for found in kept}
         return self._sweep("copies", used, lambda name: forget(place, [name]), over, far)
 
     def outputs(self) -> Swept:

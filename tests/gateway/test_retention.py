@@ -134,6 +134,14 @@ def test_what_is_used_leaves_the_trash(tmp_path: Path) -> None:
     assert trash.holds("queue") == {}
 
 
+def test_the_mark_of_what_is_gone_goes(tmp_path: Path) -> None:
+    """A crash between a deletion and the end of its mark leaves nothing that another thing could meet."""
+    trash, moments = Trash(tmp_path), [NOW, *DAYS]
+    looked(trash, moments, DAYS[-1])
+    assert trash.look("queue", [], moments, DAYS[-1], 168) == Found(new=[], due=[])
+    assert trash.marks() == {}
+
+
 def test_what_is_restored_is_as_new(tmp_path: Path) -> None:
     """It is found by a prefix, is no longer in the trash, and comes there again only after as long."""
     trash, moments = Trash(tmp_path), [NOW, *DAYS]
