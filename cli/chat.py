@@ -9,7 +9,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from ..gateway.conversation import Conversation
-from ..gateway.home import find_session, refuse_run
+from ..gateway.home import find_session, named_session, refuse_run
 from ..gateway.host import Host
 from ..gateway.launch_options import LaunchOptions
 from ..gateway.serving import server_of
@@ -94,7 +94,7 @@ def _require_sense(options: ChatOptions) -> None:
 def _folder_of(session: str, environ: Mapping[str, str]) -> Path:
     """Return a session's own folder: its settings apply, wherever the session is resumed."""
     with stored(environ) as store:
-        row = find_session(store.sessions(), session)
+        row = named_session(store, session)
     refuse_run(row)
     return Path(row.folder)
 

@@ -355,6 +355,11 @@ def _store(environ: Mapping[str, str], paths: Paths) -> Iterator[Finding]:
     except SteersmanError as error:
         yield Finding(name="sessions", verdict="bad", text=str(error), hint=error.hint)
         return
+    broken = [session for session, word in words.items() if word == "damaged"]
+    if broken:
+        text = f"{len(broken)} cannot be read: {', '.join(broken[:5])}"
+        hint = "`steersman home check` says more"
+        yield Finding(name="sessions", verdict="warn", text=text, hint=hint)
     dead = [session for session, word in words.items() if word == "crashed"]
     if dead:
         text = f"{len(rows)}, of which the process died: {', '.join(dead[:5])}"

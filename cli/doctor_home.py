@@ -11,6 +11,7 @@ from ..machines.errors import SteersmanError
 from ..workflows.home_place import home_place
 from ..workflows.paths import Paths
 from .doctor import Finding
+from .home import checked_home, fault_line
 
 _SKEW = 5.0  # seconds; times in journals are those of the host that wrote them
 _OLD = 60.0  # seconds after which an unread message is strange
@@ -18,8 +19,9 @@ _SLOW = 1.0  # seconds of a bell
 
 
 def home_findings(environ: Mapping[str, str]) -> Iterator[Finding]:
-    """Look at the home that is configured."""
+    """Look at the home that is configured, and check what is in it as `home check` does."""
     paths = Paths.of(environ)
+    yield from _contents(paths)
     try:
         url = home_place(paths, environ).url
         with closing(open_store(paths, read_only=not url)) as store:
@@ -30,6 +32,20 @@ def home_findings(environ: Mapping[str, str]) -> Iterator[Finding]:
             yield from _postgres(store, url)
     except SteersmanError as error:
         yield Finding(name="home", verdict="bad", text=error.message, hint=error.hint)
+
+
+def _contents(paths: Paths) -> Iterator[Finding]:
+    try:
+        place, sessions, entries, faults = checked_home(paths)
+    except SteersmanError:
+        return  # it cannot be reached, which is said next
+    for fault in faults:
+        yield Finding(
+            name="contents", verdict="bad", text=fault_line(fault, place), hint=fault.next
+        )
+    if not faults:
+        text = f"{sessions} sessions, {entries} entries: all can be read"
+        yield Finding(name="contents", verdict="ok", text=text)
 
 
 def _postgres(store: Store, url: str) -> Iterator[Finding]:

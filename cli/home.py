@@ -1,17 +1,21 @@
-"""`steersman home`: makes a home on PostgreSQL, moves homes, and checks them."""
+"""`steersman home`: makes a home on PostgreSQL, moves homes, checks and salvages them."""
 
 from __future__ import annotations
 
 import os
+import shlex
 from contextlib import closing
+from pathlib import Path
+
+from msgspec.structs import asdict
 
 from ..gateway.home import open_store, store_at
+from ..gateway.home_check import Fault, damaged, home_faults
 from ..gateway.home_move import move_home
-from ..journal.recovery import load_record
 from ..journal.sqlite import SqliteStore
 from ..journal.store import Store
-from ..machines.errors import StoreError, UsageError
-from ..workflows.home_place import home_place
+from ..machines.errors import StoreDamaged, UsageError
+from ..workflows.home_place import home_place, storage_of
 from ..workflows.paths import Paths, make_private
 from .output import show, show_document, warn
 
@@ -65,33 +69,76 @@ def _other(to: str, paths: Paths) -> Store:
 
 
 def check_home(*, as_json: bool) -> int:
-    """Fold every session; return 1 if one cannot be read."""
+    """Print what is damaged in the home; return 1 if anything is."""
     paths = Paths.of(os.environ)
-    faults: dict[str, str] = {}
-    with closing(open_store(paths, read_only=True)) as store:
-        rows = store.sessions()
-        for row in rows:
-            try:
-                load_record(store, row.session)
-                for _ in store.entries(row.session):
-                    pass
-            except StoreError as error:
-                faults[row.session] = error.message
-        entries = sum(row.seq for row in rows)
+    place, sessions, entries, faults = checked_home(paths)
+    if as_json:
+        show_document(
+            {
+                "home": place,
+                "sessions": sessions,
+                "entries": entries,
+                "faults": [asdict(fault) for fault in faults],
+            }
+        )
+        return int(bool(faults))
+    show(f"{place}: {_sessions(sessions)}, {_entries(entries)}")
+    for fault in faults:
+        warn(fault_line(fault, place))
+        warn(f"  {fault.next}")
+    show("every journal can be read" if not faults else f"damaged: {_faults(len(faults))}")
+    return int(bool(faults))
+
+
+def checked_home(paths: Paths) -> tuple[str, int, int, list[Fault]]:
+    """Check the home; returns where it is, how many sessions and entries it has, and what is damaged."""
     place = home_place(paths, os.environ).url
     if place:
         from ..journal.postgres_connection import without_password
 
         place = without_password(place)
-    found = {"home": place or str(paths.state), "sessions": len(rows), "entries": entries}
+    shown = place or str(paths.state)
+    try:
+        with closing(open_store(paths, read_only=True)) as store:
+            rows = store.sessions()
+            faults = list(home_faults(store, shown, paths, storage_of(paths, os.environ)))
+    except StoreDamaged as error:
+        return shown, 0, 0, [damaged(error, shown)]
+    return shown, len(rows), sum(row.seq for row in rows), faults
+
+
+def fault_line(fault: Fault, place: str) -> str:
+    """Say where a fault is and what it is, on one line; the home itself goes without saying."""
+    where = [] if fault.place == place else [fault.place]
+    where += [f"{fault.table} {fault.row}".strip()] if fault.table else []
+    return ": ".join([*where, fault.what])
+
+
+def salvage(to: Path | None, *, as_json: bool) -> int:
+    """Write what can be read of a damaged home into a new one. Raises `SteersmanError`."""
+    from ..gateway.home_salvage import salvage_home
+
+    paths = Paths.of(os.environ)
+    if home_place(paths, os.environ).url:
+        raise UsageError("only a home in SQLite can be salvaged", "restore the server's backup")
+    target = (to or Path(f"{paths.state}-salvaged")).expanduser().absolute()
+    report = salvage_home(paths, target)
     if as_json:
-        show_document({**found, "faults": faults})
-        return int(bool(faults))
-    show(f"{found['home']}: {_sessions(len(rows))}, {_entries(entries)}")
-    for session, fault in faults.items():
-        warn(f"{session}: {fault}")
-    show("every journal can be read" if not faults else f"damaged: {_sessions(len(faults))}")
-    return int(bool(faults))
+        show_document({"home": str(target), **asdict(report)})
+        return 0
+    for line in report.lost:
+        warn(line)
+    show(
+        f"{target}: {_sessions(len(report.saved))}, {_entries(report.entries)}, "
+        f"{report.messages} unread messages; lost: {len(report.lost) or 'nothing'}"
+    )
+    show(f"to look at it: STEERSMAN_HOME={shlex.quote(str(target))} steersman sessions list")
+    show(f"nothing was changed in {paths.state}")
+    return 0
+
+
+def _faults(number: int) -> str:
+    return f"{number} {'fault' if number == 1 else 'faults'}"
 
 
 def _sessions(number: int) -> str:

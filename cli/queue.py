@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
@@ -15,10 +15,13 @@ from ..gateway.formats import item_line
 from ..gateway.home import find_session, named_session
 from ..gateway.one_shot_client import OneShotClient
 from ..journal.store import SessionRow, Store
-from ..machines.errors import UsageError
+from ..machines.errors import StoreDamaged, UsageError
 from ..workflows.paths import Paths
 from .output import show, show_document, warn
 from .stored import stored
+
+if TYPE_CHECKING:
+    from ..gateway.saved_queues import Saved
 
 WAYS_TO_SAY = ("auto", "queue", "steer", "interrupt")
 TAKEN = {
@@ -54,12 +57,11 @@ def list_queue(
 def list_saved(environ: Mapping[str, str], *, as_json: bool) -> int:
     """Print the saved queues of all sessions that no process has open, newest activity first."""
     from ..gateway.retention import is_saved
-    from ..gateway.saved_queues import read_saved
 
     with stored(environ) as store:
         rows = [row for row in store.sessions() if is_saved(row)]
         rows = [row for row in rows if not store.is_owned(row.session)]
-        saved = [read_saved(store, row) for row in rows]
+        saved = list(_readable(store, rows))
     found = [queue.view() for queue in saved if queue.items]
     if as_json:
         show_document({"saved": found})
@@ -70,6 +72,17 @@ def list_saved(environ: Mapping[str, str], *, as_json: bool) -> int:
         lines += [f"  {item_line(item)}" for item in queue["items"]]
     show("\n".join(lines) if lines else "No session has a saved queue.")
     return 0
+
+
+def _readable(store: Store, rows: Sequence[SessionRow]) -> Iterator[Saved]:
+    """Read the saved queues of sessions, and say which cannot be read."""
+    from ..gateway.saved_queues import read_saved
+
+    for row in rows:
+        try:
+            yield read_saved(store, row)
+        except StoreDamaged as fault:
+            warn(f"{fault.message} (`steersman home check` says more)")
 
 
 def send_to(

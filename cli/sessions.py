@@ -18,7 +18,7 @@ from ..gateway.launch_options import LaunchOptions
 from ..gateway.offline_writer import writing
 from ..gateway.one_shot_client import OneShotClient
 from ..gateway.redaction import Redactor, redactor_of
-from ..gateway.retention import delete, family
+from ..gateway.retention import delete, family, queues_folder
 from ..gateway.session_file import (
     exported,
     fork,
@@ -27,6 +27,7 @@ from ..gateway.session_file import (
     read_export,
     write_new,
 )
+from ..gateway.trash import Trash
 from ..journal import entries as e
 from ..journal.codec import decode_entry
 from ..journal.lock import Owner
@@ -194,7 +195,7 @@ def delete_session(
     """Delete a session; asks first unless `is_sure`."""
     paths = Paths.of(environ)
     config = load(paths, Path.cwd(), environ)
-    queues = Path(config.auto_queue.persistence.path or paths.state / "queues").expanduser()
+    queues = queues_folder(paths, config)
     with closing(open_store(paths)) as store:
         rows = store.sessions()
         row = find_session(rows, session)
@@ -252,9 +253,17 @@ _HEAD = ("ID", "TITLE", "STATE", "LAST ACTIVE", "AGENT", "WAITING", "INTERRUPTED
 def list_sessions(environ: Mapping[str, str], *, with_size: bool, as_json: bool) -> int:
     """Print the home's sessions, newest activity first; children only as data."""
     redactor = redactor_of(environ)
+    trashed = Trash(Paths.of(environ).state).holds("session")
     with stored(environ) as store:
         owners = store.owners()
-        rows = [row for row in store.sessions() if row.seq or row.session in owners]
+        rows = [
+            row
+            for row in store.sessions()
+            if (row.seq or row.session in owners) and trashed.get(row.session) != row.updated
+        ]
+        for row in rows:
+            if row.is_damaged:
+                warn(f"1 session cannot be read: {row.session} (`steersman home check` says more)")
         sizes = disk_use(store, storage_of(Paths.of(environ), environ)) if with_size else {}
     if as_json:
         found = [_about(row, owners.get(row.session)) for row in rows]
@@ -262,7 +271,9 @@ def list_sessions(environ: Mapping[str, str], *, with_size: bool, as_json: bool)
             session["bytes"] = sizes.get(str(session["id"]), 0)
         show_document({"sessions": found})
         return 0
-    rows = [row for row in rows if not row.parent]  # `agents list` shows the others
+    rows = [
+        row for row in rows if not row.parent and not row.is_damaged
+    ]  # `agents list` shows the others
     if rows:
         now = time.time()
         cells = [_cells(row, row.session in owners, redactor, now) for row in rows]

@@ -30,6 +30,8 @@ def state_word(row: SessionRow, *, is_owned: bool) -> str:
     """
     if is_owned:
         return "running"
+    if row.is_damaged:
+        return "damaged"
     if not row.seq:
         return "never began"
     if row.state == "suspended" and row.run in ("succeeded", "failed", "interrupted"):

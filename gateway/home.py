@@ -4,6 +4,8 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from ..journal.sqlite import SqliteStore
 from ..journal.store import SessionRow, Store
 from ..machines.errors import StoreError, UnknownSession, UsageError
@@ -61,7 +63,7 @@ def find_session(rows: list[SessionRow], name: str, folder: Path | None = None) 
     """
     if name == "last":
         # a session without an entry failed to open
-        begun = [row for row in rows if row.seq > 0 and not row.parent]
+        begun = [row for row in rows if row.seq > 0 and not row.parent and not row.is_damaged]
         here = [row for row in begun if folder is None or row.folder == str(folder)]
         open_ones = [row for row in here if row.state != "finalized"] or here
         if open_ones:
@@ -84,8 +86,22 @@ def find_session(rows: list[SessionRow], name: str, folder: Path | None = None) 
 def named_session(store: Store, name: str) -> SessionRow:
     """Find a session of a store in the same way; a full id is found without reading all rows."""
     with suppress(UnknownSession, UsageError):
-        return store.row(name)
-    return find_session(store.sessions(), name)
+        return whole_row(store, store.row(name))
+    return whole_row(store, find_session(store.sessions(), name))
+
+
+def whole_row(store: Store, row: SessionRow) -> SessionRow:
+    """Return a row; one that cannot be read is made again from the journal. Raises `StoreDamaged`.
+
+    The session's next entry writes it.
+    """
+    if not row.is_damaged:
+        return row
+    from ..actors.commits import row_of
+    from ..journal.recovery import load_record
+
+    made = row_of(load_record(store, row.session))
+    return replace(made, session=row.session, root=row.root, place=row.place)
 
 
 def refuse_run(row: SessionRow) -> None:

@@ -16,6 +16,7 @@ from ..journal.lock import host_name
 from ..journal.recovery import load_record
 from ..journal.store import Commit, Lease, Loaded, SessionRow, Store
 from ..machines.errors import StoreBusy, StoreError, UnknownSession, UsageError
+from .home import whole_row
 from .offline_writer import claimed
 
 _BATCH = 500  # entries in a commit
@@ -35,7 +36,7 @@ def move_home(source: Store, target: Store) -> Iterator[tuple[SessionRow, int]]:
                 f"{owners[first[0]].process} has session `{first[0]}` open",
                 f"leave all sessions first; open: {', '.join(first)}",
             )
-    for row in _parents_first(source.sessions()):
+    for row in _parents_first([whole_row(source, row) for row in source.sessions()]):
         with claimed(source, row.session):
             yield row, _move(source, target, row)
     known = {(found.schedule, found.planned) for found in target.occurrences()}

@@ -34,7 +34,7 @@ from ..journal.entries import HookRan
 from ..journal.record import SessionRecord, apply
 from ..journal.recovery import load_record
 from ..journal.store import Commit, SessionRow, StoredEntry
-from ..machines.errors import AdmissionRefused, StoreError, UnknownSession
+from ..machines.errors import AdmissionRefused, StoreDamaged, StoreError, UnknownSession
 from ..machines.internal_messages import NoteEntry
 from ..machines.transient_events import Fact
 from ..ports.hooks import UNUSABLE, HookCall, HookResult, HookSpec, installed_hooks, run_hook
@@ -330,7 +330,8 @@ class HookRunner:
         for row in self._runtime.store.sessions():
             is_open = self._runtime.is_open(row.session)
             if row.state == "finalized" and row.updated >= begun and not is_open:
-                found += self._due_of(row)
+                with contextlib.suppress(StoreDamaged):
+                    found += self._due_of(row)
         return found
 
     def _due_of(self, row: SessionRow) -> list[tuple[str, HookCall]]:

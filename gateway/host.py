@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import wait
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +19,7 @@ from ..actors.runtime import PATIENCE, Runtime
 from ..journal.memory import MemoryStore
 from ..journal.record import SessionRecord
 from ..journal.store import Lease, Store
-from ..machines.errors import PlugInError, UnknownSession
+from ..machines.errors import ConfigError, PlugInError, UnknownSession
 from ..machines.messages import PolicyChange
 from ..machines.permission_mode import mode_named
 from ..machines.port_results import AGENT_TOOL
@@ -62,11 +62,12 @@ from .profile_factory import (
 )
 from .recall import recalled
 from .redaction import Redactor
-from .retention import StorageLimit
+from .retention import StorageLimit, queues_folder
 from .router import EventBus, Router
 from .running import RunPlan
 from .saved_queues import SavedQueues
 from .session_servers import ServerFactory, SessionServers
+from .trash import Trash
 
 if TYPE_CHECKING:
     from .library import Agent
@@ -153,12 +154,15 @@ class Host:
                 config, environ, store, Redactor(environ, config.key_variables), self._complain
             )
         queue = config.auto_queue
-        self.saved_queues = SavedQueues(self.runtime, queue.max_queue_size, self._quiet_narrator)
+        self.trash = Trash(paths.state)
+        self.saved_queues = SavedQueues(
+            self.runtime, queue.max_queue_size, self._quiet_narrator, self.trash
+        )
+        queues = queues_folder(paths, config)
         if queue.persistence.enabled:
-            folder = Path(queue.persistence.path or paths.state / "queues").expanduser()
-            self._mirror = QueueMirror(folder, self._complain)
+            self._mirror = QueueMirror(queues, self._complain)
             self.event_bus.subscribe(self._copy)
-        self._budget = StorageLimit(storage, store, config.checkpoints.budget, self._complain)
+        self._budget = StorageLimit(storage, store, self.trash, config, queues, self._complain)
         self._router = Router(config, queue.keywords)
         self._casting = ProfileFactory(
             paths=paths,
@@ -447,12 +451,15 @@ class Host:
             )
             return
         self.listen()
-        self.notices += self.saved_queues.expire(time.time(), persistence.retention_hours)
+        now = time.time()
+        self.notices += self.saved_queues.expire(now, persistence.retention_hours)
         self.notices += orphaned_commands()
         if (self.paths.state / "agents").is_dir():  # an external agent has reported
             from .restore_service import outlived_elsewhere
 
             self.notices += outlived_elsewhere(self.paths, self.config.restore.retention_hours)
+        with suppress(OSError, ConfigError):  # a full disk only makes the home look younger
+            self.trash.note_start(now)
 
     def _announce_saved(self, session: str, folder: Path) -> None:
         """Tell a new session what others left in its folder, to be resumed there."""

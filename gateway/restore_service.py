@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from ..ports.process.ancestry import is_alive, process
 from ..workflows.agent_definition import AgentDefinition, load_agents
 from ..workflows.paths import Paths
 from .formats import age, iso
-from .retention import known_age
+from .trash import HOUR, Thing, Trash, known_age
 
 
 class Resumption(Value):
@@ -36,13 +37,17 @@ class RestoreService:
     def __init__(self, paths: Paths, hours: float) -> None:
         self.agents = load_agents(paths)
         self.ledger = RestoreStore(paths.state, self.agents)
+        self.trash = Trash(paths.state)
         self._hours = hours
 
     def kept(self, now: float) -> list[RestoreRecord]:
-        """List the records that are not finalized, newest event first."""
+        """List the records that are not finalized, newest event first; old or trashed ones are stale."""
         book = self.ledger.read()
-        for record in self._outlived(book, now):
-            record.state = "stale"
+        trashed, moments = self.trash.holds("agent"), self._moments(book)
+        for record in book.kept():
+            is_trashed = trashed.get(_key(record)) == record.updated
+            if is_trashed or self._is_old(record, moments, now):
+                record.state = "stale"
         return book.kept()
 
     def find(self, name: str) -> RestoreRecord:
@@ -100,27 +105,58 @@ class RestoreService:
         return found
 
     def expire(self, now: float) -> Iterator[str]:
-        """Finalize the stale records, yielding a sentence about each; then tidy the files."""
-        if not any(self._outlived(self.ledger.read(), now)):
+        """Put the old records into the trash, and finalize those that were there as long; then tidy.
+
+        Yields a sentence about each. Raises `OSError`, `StoreBusy`.
+        """
+        book = self.ledger.read()
+        moments = self._moments(book)
+        records = {_key(record): record for record in book.kept()}
+        things = [
+            Thing(
+                kind="agent",
+                of=key,
+                used=record.updated,
+                where=record.cwd,
+                what=f"session {record.session} of {record.agent}",
+            )
+            for key, record in records.items()
+        ]
+        found = self.trash.look("agent", things, moments, now, self._hours)
+        for thing, why in found.new:
+            self.trash.put(thing, why, moments, now, self._hours)
+            yield (
+                f"The record of {thing.what}, last event {age(now - thing.used)} "
+                f"(kept for {self._hours:g} hours), is in the trash now: {thing.where}. "
+                f"`steersman home trash restore {thing.id}` restores it"
+            )
+        if not found.due:
             return
         with self.ledger.changing() as book:
-            for record in list(self._outlived(book, now)):
-                self.ledger.write(record, "outlive", now)
-                self.ledger.write(record, "expire", now, "expired")
-                yield (
-                    f"Forgot session {record.session} of {record.agent}, last event "
-                    f"{age(now - record.updated)} (kept for {self._hours:g} hours): {record.cwd}"
-                )
-            self.ledger.tidy(now, self._hours * 3600.0)
+            for thing in [mark.thing for mark in found.due]:
+                record = records[thing.of]
+                if book.records[record.agent, record.session].updated == thing.used:
+                    self.ledger.write(record, "outlive", now)
+                    self.ledger.write(record, "expire", now, "expired")
+                    yield f"Deleted from the trash: the record of {thing.what}, in {thing.where}"
+                self.trash.take_out(thing)
+            self.ledger.tidy(lambda record: self._is_old(record, moments, now))
 
-    def _outlived(self, book: RestoreBook, now: float) -> Iterator[RestoreRecord]:
-        """Yield the records without an event for too long; see `retention.known_age`."""
-        moments = [
-            moment for record in book.records.values() for moment in (record.opened, record.updated)
-        ]
-        for record in book.kept():
-            if known_age(record.updated, moments, now) > self._hours * 3600.0:
-                yield record
+    def _moments(self, book: RestoreBook) -> list[float]:
+        """Return the recorded moments by which the age of records is measured."""
+        records = book.records.values()
+        events = [moment for record in records for moment in (record.opened, record.updated)]
+        return [*self.trash.starts(), *events]
+
+    def _is_old(self, record: RestoreRecord, moments: Sequence[float], now: float) -> bool:
+        """Whether a record had no event for too long; see `trash.known_age`."""
+        return known_age(record.updated, moments, now) > self._hours * HOUR
+
+
+def _key(record: RestoreRecord) -> str:
+    """Return what stands for a record in names of files: any text may be the id of a session."""
+    text = f"{record.agent}\0{record.session}".encode(errors="surrogatepass")
+    return blake2b(text, digest_size=4).hexdigest()
 
 
 def outlived_elsewhere(paths: Paths, hours: float) -> list[str]:

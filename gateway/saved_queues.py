@@ -6,9 +6,8 @@ it was.
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
@@ -22,14 +21,15 @@ from ..journal.queue_record import ItemRecord
 from ..journal.record import SessionRecord
 from ..journal.recovery import is_cut_off, load_record
 from ..journal.store import SessionRow, Store
-from ..machines.errors import StoreBusy, StoreDamaged
+from ..machines.errors import ConfigError, StoreBusy, StoreDamaged
 from ..machines.messages import QueueChange
 from ..machines.policy import Policy
 from ..machines.value import Value
 from .events.contract import RecoveredEvent, SavedQueuesEvent, SavedQueueView, ToolCallView
 from .events.translation import EventPublisher, item_view
 from .formats import age, call_words, iso, item_line, one_line
-from .retention import is_saved, outlived
+from .retention import is_saved, moments_of
+from .trash import Thing, Trash
 
 CUT = 40  # columns of an item's text in a sentence
 WIDE = 60  # columns of the first item of a saved queue in a list
@@ -65,9 +65,13 @@ class SavedQueues:
     """The saved queues of a runtime's home; not for the loop's own thread."""
 
     def __init__(
-        self, runtime: Runtime, max_queue_size: int, publisher: Callable[[str], EventPublisher]
+        self,
+        runtime: Runtime,
+        max_queue_size: int,
+        publisher: Callable[[str], EventPublisher],
+        trash: Trash,
     ) -> None:
-        self._runtime = runtime
+        self._runtime, self._trash = runtime, trash
         self._policy = Policy(max_queue_size=max_queue_size)
         self._publisher = publisher
 
@@ -78,24 +82,25 @@ class SavedQueues:
 
     def saved(self) -> list[Saved]:
         """List the saved queues of sessions that no live process owns, newest activity first."""
-        return [
-            found
-            for row in self.store.sessions()
-            if is_saved(row) and not self.store.is_owned(row.session)
-            if (found := self.of(row)).items
-        ]
+        return list(self._found())
 
     def here(self, folder: Path) -> list[Saved]:
-        """List the newest saved queues of a folder, at most `LISTED`, newest activity first.
+        """List the newest saved queues of a folder, at most `LISTED`, newest activity first."""
+        return list(islice(self._found(str(folder)), LISTED))
 
-        Reads as few sessions as possible, since every chat starts with this call.
+    def _found(self, folder: str = "") -> Iterator[Saved]:
+        """Read the saved queues, of a folder or all, that are not in the trash.
+
+        Reads as few sessions as possible, since every chat starts with this. One that cannot be read is
+        passed over: the list of sessions names it.
         """
-        found = (
-            self.of(row)
-            for row in self.store.sessions()
-            if is_saved(row) and row.folder == str(folder) and not self.store.is_owned(row.session)
-        )
-        return list(islice((saved for saved in found if saved.items), LISTED))
+        trashed = self._trash.holds("queue")
+        for row in self.store.sessions():
+            is_here = is_saved(row) and folder in ("", row.folder)
+            if is_here and trashed.get(row.session) != row.updated:
+                with suppress(StoreDamaged):
+                    if not self.store.is_owned(row.session) and (found := self.of(row)).items:
+                        yield found
 
     def of(self, row: SessionRow) -> Saved:
         """Read the saved queue of one session."""
@@ -124,23 +129,44 @@ class SavedQueues:
         return found
 
     def expire(self, now: float, hours: float) -> Iterator[str]:
-        """Discard the saved queues that are older than `hours`; yields a sentence about each."""
-        for row in outlived(self.store.sessions(), now, hours):
-            if self.store.is_owned(row.session):
-                continue
-            with contextlib.suppress(StoreBusy, StoreDamaged):  # the new owner reports the queue
-                gone = self.discard(row.session)
-                texts = "; ".join(f'"{one_line(item.text, CUT, "...")}"' for item in gone.items)
-                if gone.items:
-                    yield (
-                        f"Deleted the saved queue of session {row.session}, last active "
-                        f"{age(now - row.updated)} (kept for {hours:g} hours): {texts}"
-                    )
+        """Put the saved queues older than `hours` into the trash; discard what was there as long.
+
+        Yields a sentence about each that has items.
+        """
+        rows = self.store.sessions()
+        moments = moments_of(rows, self._trash)
+        saved = {row.session: row for row in rows if is_saved(row)}
+        things = [
+            Thing(kind="queue", of=row.session, used=row.updated, where=row.folder)
+            for row in saved.values()
+        ]
+        found = self._trash.look("queue", things, moments, now, hours)
+        for thing, why in found.new:
+            if not self.store.is_owned(thing.of):
+                with suppress(StoreDamaged, OSError, ConfigError):  # or at another start
+                    thing = replace(thing, what=_texts(self.of(saved[thing.of])))
+                    self._trash.put(thing, why, moments, now, hours)
+                    if thing.what:
+                        yield (
+                            f"The saved queue of session {thing.of}, last active "
+                            f"{age(now - thing.used)} (kept for {hours:g} hours), is in the trash now: "
+                            f"{thing.what}. `steersman home trash restore {thing.id}` restores it"
+                        )
+        for mark in found.due:
+            with suppress(StoreBusy, StoreDamaged):  # the new owner reports the queue
+                gone = _texts(self.discard(mark.thing.of))
+                self._trash.take_out(mark.thing)
+                if gone:
+                    yield f"Deleted from the trash: the saved queue of session {mark.thing.of}: {gone}"
 
     def _profile(self, record: SessionRecord) -> AgentProfile:
         return AgentProfile(
             name=record.agent, model=None, system=record.system, tools=(), policy=self._policy
         )
+
+
+def _texts(saved: Saved) -> str:
+    return "; ".join(f'"{one_line(item.text, CUT, "...")}"' for item in saved.items)
 
 
 def read_saved(store: Store, row: SessionRow) -> Saved:

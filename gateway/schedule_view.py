@@ -12,7 +12,7 @@ from msgspec.structs import asdict
 from ..journal.record import apply
 from ..journal.recovery import is_cut_off, load_record, recovered
 from ..journal.store import Occurrence, Store
-from ..machines.errors import ConfigError, SteersmanError, UnknownSession
+from ..machines.errors import ConfigError, SteersmanError, StoreDamaged, UnknownSession
 from ..machines.value import Value
 from ..workflows.config import Config, load
 from ..workflows.paths import Paths
@@ -141,6 +141,8 @@ def outcome(store: Store, found: Occurrence) -> str:
         record = load_record(store, found.session)
     except UnknownSession:
         return "deleted"
+    except StoreDamaged:
+        return "damaged"
     if is_cut_off(record) and not store.is_owned(found.session):
         apply(record, recovered(record), record.seq + 1, record.updated)
     if record.run is not None:
@@ -155,7 +157,7 @@ def said(store: Store, found: Occurrence) -> str:
         return ""
     try:
         record = load_record(store, found.session)
-    except UnknownSession:
+    except (UnknownSession, StoreDamaged):
         return ""
     outcome = past_outcome(store, found.session, record.queue.clients.get(client_id_of(found), ""))
     text = outcome.text if outcome is not None else ""

@@ -54,7 +54,13 @@ def choices_of(store: Store, redactor: Redactor, rows: Sequence[SessionRow]) -> 
     """Return what can be chosen of these rows: chats that have begun and are neither over nor open."""
     found: list[SessionChoice] = []
     for row in rows:
-        is_chat = row.seq and not row.parent and not row.workflow and row.state != "finalized"
+        is_chat = (
+            row.seq
+            and not row.is_damaged
+            and not row.parent
+            and not row.workflow
+            and row.state != "finalized"
+        )
         if is_chat and not store.is_owned(row.session):
             found.append(_choice(row, redactor, time.time()))
         if len(found) == MOST:

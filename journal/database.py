@@ -269,7 +269,7 @@ def _translated(fault: apsw.Error, file: str, patience: float) -> StoreError:
         case apsw.NotADBError() | apsw.CorruptError() | apsw.FormatError():
             return StoreDamaged(
                 f"`{file}` is damaged or not a database ({fault})",
-                "Move it away to start again, or restore it from a copy; nothing was deleted.",
+                "`steersman home salvage TO` writes what can be read to a new home; nothing was deleted.",
             )
         case _:
             return StoreFailed(

@@ -5,16 +5,17 @@ A commit is encoded before the store is locked, so that a value which is no JSON
 
 import json
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from math import isfinite
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
+from msgspec import ValidationError, convert
 from msgspec.json import Encoder
 
 from ..machines.errors import MachineError, StoreDamaged
 from ..machines.value import Value
-from .store import Commit, Lease, SessionRow, check_identifier
+from .store import DAMAGED, Commit, Lease, Posted, SessionRow, StoredEntry, check_identifier
 
 _PLAIN = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 _ESCAPED = json.JSONEncoder(separators=(",", ":"))
@@ -23,6 +24,7 @@ _FAST = Encoder()
 number that is none: it is given `_is_plain` data only."""
 _LEVEL = 3  # of compression; higher ones take much longer for a few percent
 _ROW_FIELDS = SessionRow.__struct_fields__
+T = TypeVar("T")
 
 
 class EncodedCommit(Value):
@@ -150,11 +152,60 @@ def encode_row(row: SessionRow) -> str:
         return encode(f"the row of `{row.session}`", data)
 
 
-def decode_row(what: str, text: object, seq: int, root: str, place: str) -> SessionRow:
-    """Read a row; `seq`, `root` and `place` are the store's own, which win over those in the text."""
-    data = decode(what, text)
-    data.update(seq=seq, root=root, place=place)
-    try:
-        return SessionRow(**{name: data[name] for name in _ROW_FIELDS if name in data})
-    except TypeError as error:
-        raise StoreDamaged(f"{what} is no row: {error}", "Restore the home from a copy.") from error
+def decode_row(
+    session: str, text: object, seq: object, root: str, place: str, updated: object
+) -> SessionRow:
+    """Read a row, or make one that `is_damaged`, so that no list fails because of one of its rows.
+
+    `seq`, `root`, `place` and `updated` are the store's own; the first three win over those in the text.
+    """
+    with suppress(StoreDamaged, ValidationError):
+        data = decode(session, text) | {"seq": seq, "root": root, "place": place}
+        if data.get("session") == session:
+            return convert(data, SessionRow)
+    return SessionRow(
+        session=session,
+        folder="",
+        state=DAMAGED,
+        seq=seq if isinstance(seq, int) else 0,
+        updated=updated if isinstance(updated, float) else 0.0,
+        root=root,
+        place=place,
+    )
+
+
+def readable(kind: type[T], names: Sequence[str], rows: Iterable[Sequence[Any]]) -> list[T]:
+    """Make values of a table's rows, with the columns `names`; leaves out what cannot be read."""
+    found: list[T] = []
+    for row in rows:
+        with suppress(ValidationError):
+            found.append(convert(dict(zip(names, row, strict=True)), kind))
+    return found
+
+
+def readable_entries(
+    rows: Iterable[tuple[str, int, float, object]],
+) -> list[tuple[str, StoredEntry]]:
+    """Make the entries that a search found; leaves out what cannot be read."""
+    found: list[tuple[str, StoredEntry]] = []
+    for session, seq, time, text in rows:
+        with suppress(StoreDamaged):
+            found.append((session, StoredEntry(seq=seq, time=time, data=decode("an entry", text))))
+    return found
+
+
+def posted(session: str, rows: Iterable[tuple[int, int, object, str, float]]) -> tuple[Posted, ...]:
+    """Make the messages of an inbox, whose columns are id, lane, message, client id and time.
+
+    Leaves out what cannot be read: it stays unread, and `steersman home check` names it.
+    """
+    found: list[Posted] = []
+    for id, lane, message, client_id, time in rows:
+        with suppress(StoreDamaged):
+            data = decode(f"message {id} of `{session}`", message)
+            found.append(
+                Posted(
+                    id=id, session=session, lane=lane, message=data, client_id=client_id, time=time
+                )
+            )
+    return tuple(found)

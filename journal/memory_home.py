@@ -8,7 +8,7 @@ from typing import Literal
 from msgspec import Struct, field
 
 from ..machines.errors import StoreError
-from .encoding import EncodedCommit, decode, decode_row
+from .encoding import EncodedCommit, decode, decode_row, posted
 from .store import (
     Lease,
     NodeRow,
@@ -180,9 +180,8 @@ def apply(stored: MemorySession, commit: EncodedCommit, now: float) -> None:
 
 def row_of(session: str, stored: MemorySession) -> SessionRow:
     """Return what a list shows of a session."""
-    return decode_row(
-        f"the row of `{session}`", stored.row, len(stored.entries), stored.root, stored.place
-    )
+    seq = len(stored.entries)
+    return decode_row(session, stored.row, seq, stored.root, stored.place, stored.updated)
 
 
 def snapshot_of(session: str, stored: MemorySession) -> Snapshot | None:
@@ -204,15 +203,8 @@ def entries_of(stored: MemorySession, after: int, upto: int) -> list[StoredEntry
 
 def inbox_of(session: str, stored: MemorySession) -> tuple[Posted, ...]:
     """Read the unread messages, by lane and then by id."""
-    found = sorted(stored.inbox.items(), key=lambda posted: (posted[1][0], posted[0]))
-    return tuple(
-        Posted(
-            id=id,
-            session=session,
-            lane=lane,
-            message=decode(f"message {id}", text),
-            client_id=client_id,
-            time=time,
-        )
-        for id, (lane, client_id, time, text) in found
+    found = sorted(stored.inbox.items(), key=lambda message: (message[1][0], message[0]))
+    return posted(
+        session,
+        ((id, lane, text, client, time) for id, (lane, client, time, text) in found),
     )

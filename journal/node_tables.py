@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from .connection import Connection
+from .encoding import readable
 from .store import NodeRow, NodeState
 
 Member = tuple[str, str]
@@ -48,20 +49,8 @@ def read_node_rows(connection: Connection) -> list[NodeRow]:
         " (SELECT count(*) FROM sessions WHERE sessions.node = nodes.node)"
         " FROM nodes ORDER BY since, node"
     )
-    return [
-        NodeRow(
-            node=node,
-            place=place,
-            host=host,
-            pid=pid,
-            capacity=capacity,
-            state=state,
-            since=since,
-            beat=beat,
-            sessions=sessions,
-        )
-        for node, place, host, pid, capacity, state, since, beat, sessions in found
-    ]
+    names = ("node", "place", "host", "pid", "capacity", "state", "since", "beat", "sessions")
+    return readable(NodeRow, names, found)
 
 
 def read_nodes_at(connection: Connection, place: str) -> list[str]:
@@ -88,7 +77,8 @@ def read_families(connection: Connection, place: str) -> dict[str, list[Member]]
         " CROSS JOIN sessions AS top ON top.session = wanted.root AND top.place IN (?, '')"
         " CROSS JOIN sessions AS member ON member.root = wanted.root"
         " WHERE member.node <> '' OR member.session IN (SELECT session FROM mail)"
-        " OR member.row ->> '$.state' <> 'finalized'"
+        " OR CASE WHEN json_valid(member.row)"
+        " THEN member.row ->> '$.state' END IS NOT 'finalized'"
         " ORDER BY wanted.first IS NULL, wanted.first, member.root, member.session",
         place,
     )

@@ -14,6 +14,7 @@ from typing import Any, Self
 
 from ..machines.errors import ConnectionLost, StoreError
 from . import postgres_tables as tables
+from .damage import RowFault, row_faults
 from .encoding import encode, encode_commit, encode_reply
 from .lock import Owner
 from .postgres_connection import PostgresAddress, PostgresConnection, check_about
@@ -216,6 +217,14 @@ class PostgresStore:
     def sizes(self) -> dict[str, int]:
         """Return how many bytes the journal of each session takes."""
         return self._line.run(tables.read_sizes)
+
+    def faults(self) -> Iterator[RowFault]:
+        """Name what cannot be read of each row; the server checks its own files."""
+
+        def read(query: str, *values: str | int) -> list[tuple[Any, ...]]:
+            return self._line.rows(query.format("home.").replace("?", "%s"), *values)
+
+        yield from row_faults(read)
 
     def delete(self, lease: Lease) -> None:
         """Delete a session: its journal, its snapshots, its inbox; its lease ends, too."""

@@ -11,7 +11,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..machines.errors import StoreDamaged
-from .encoding import EncodedCommit, decode, decode_row, encode_row
+from .encoding import (
+    EncodedCommit,
+    decode,
+    decode_row,
+    encode_row,
+    posted,
+    readable,
+    readable_entries,
+)
 from .postgres_connection import VERSION, Raw, errors
 from .store import (
     REMEMBERED,
@@ -110,6 +118,7 @@ _OWN = (
     b"="  # begins the id of a client; other messages have one of ours, so that a repeat is noticed
 )
 _OURS = b"~"
+_ROWS = "SELECT session, row, seq, root, place, updated FROM home.sessions"
 _SNAPSHOTS_KEPT = 3
 _SNAPSHOT_GAP = 1000  # entries; of older snapshots the first in each stretch of so many is kept
 
@@ -362,16 +371,12 @@ def read_inbox(raw: Raw, session: str) -> tuple[Posted, ...]:
         " WHERE session = %s AND NOT consumed ORDER BY lane, id",
         session,
     )
-    return tuple(
-        Posted(
-            id=id,
-            session=session,
-            lane=lane,
-            message=decode(f"message {id} of `{session}`", message),
-            client_id=key[1:].decode() if key[:1] == _OWN else "",
-            time=time,
-        )
-        for id, lane, message, key, time in found
+    return posted(
+        session,
+        (
+            (id, lane, message, key[1:].decode() if key[:1] == _OWN else "", time)
+            for id, lane, message, key, time in found
+        ),
     )
 
 
@@ -426,18 +431,15 @@ def forget_replies(raw: Raw, before: float) -> None:
 
 def read_row(raw: Raw, session: str) -> SessionRow:
     """Read a session's row; raises `UnknownSession`."""
-    found = raw.rows("SELECT row, seq, root, place FROM home.sessions WHERE session = %s", session)
+    found = raw.rows(f"{_ROWS} WHERE session = %s", session)
     if not found:
         raise unknown_session(session)
-    return decode_row(f"the row of `{session}`", *found[0])
+    return decode_row(*found[0])
 
 
 def read_rows(raw: Raw) -> list[SessionRow]:
     """Read all rows, newest activity first."""
-    found = raw.rows(
-        "SELECT session, row, seq, root, place FROM home.sessions ORDER BY updated DESC, session"
-    )
-    return [decode_row(f"the row of `{session}`", *columns) for session, *columns in found]
+    return [decode_row(*row) for row in raw.rows(f"{_ROWS} ORDER BY updated DESC, session")]
 
 
 def read_epoch(raw: Raw, session: str) -> int:
@@ -460,7 +462,10 @@ def read_snapshot(raw: Raw, session: str, upto: int | None = None) -> Snapshot |
     if not found:
         return None
     seq, state = found[0]
-    return Snapshot(seq=seq, state=decode(f"a snapshot of `{session}`", state))
+    try:
+        return Snapshot(seq=seq, state=decode(f"a snapshot of `{session}`", state))
+    except StoreDamaged:  # the journal and an older one give the same state
+        return read_snapshot(raw, session, seq - 1)
 
 
 def read_entries(raw: Raw, session: str, after: int, upto: int) -> tuple[StoredEntry, ...]:
@@ -502,10 +507,7 @@ def search_entries(raw: Raw, text: str) -> list[tuple[str, StoredEntry]]:
         " ORDER BY top.updated DESC, session, entry.seq",
         written.encode("ascii", "backslashreplace").decode() if _is_broken(written) else written,
     )
-    return [
-        (session, StoredEntry(seq=seq, time=time, data=decode(f"entry {seq} of `{session}`", data)))
-        for session, seq, time, data in found
-    ]
+    return readable_entries(found)
 
 
 def _is_broken(text: str) -> bool:
@@ -594,10 +596,7 @@ def read_watches(raw: Raw) -> list[Watch]:
     found = raw.rows(
         'SELECT schedule, timing, upto, floor FROM home.watches ORDER BY schedule COLLATE "C"'
     )
-    return [
-        Watch(schedule=name, timing=timing, upto=upto, floor=floor)
-        for name, timing, upto, floor in found
-    ]
+    return readable(Watch, Watch.__struct_fields__, found)
 
 
 def read_occurrences(raw: Raw) -> list[Occurrence]:
@@ -606,15 +605,4 @@ def read_occurrences(raw: Raw) -> list[Occurrence]:
         "SELECT schedule, planned, state, session, noted, reason, count FROM home.occurrences"
         ' ORDER BY planned DESC, schedule COLLATE "C"'
     )
-    return [
-        Occurrence(
-            schedule=schedule,
-            planned=planned,
-            state=state,
-            session=session,
-            noted=noted,
-            reason=reason,
-            count=count,
-        )
-        for schedule, planned, state, session, noted, reason, count in found
-    ]
+    return readable(Occurrence, Occurrence.__struct_fields__, found)

@@ -10,7 +10,7 @@ import heapq
 import json
 import os
 import time
-from collections.abc import Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -63,11 +63,11 @@ class RestoreStore:
         session = "" if record.session.startswith("@") else record.session
         append(file_of(str(self._state), record.agent, session), line, create=True, sync=True)
 
-    def tidy(self, now: float, keep_seconds: float) -> None:
+    def tidy(self, is_old: Callable[[RestoreRecord], bool]) -> None:
         """Delete what ended long ago, thin what has grown; the caller holds the lock."""
         book = self.read()
         for key, record in book.records.items():
-            if not record.is_kept and now - record.updated > keep_seconds:
+            if not record.is_kept and is_old(record):
                 Path(file_of(str(self._state), *key)).unlink(missing_ok=True)
         for path in self._files():
             if path.stat().st_size > _THIN_AT:

@@ -17,6 +17,7 @@ from typing import Any, Self
 
 from ..machines.errors import StoreError
 from . import tables
+from .damage import RowFault, sqlite_faults
 from .encoding import encode, encode_commit, encode_reply
 from .lock import Owner, this_process
 from .sqlite_home import SqliteHome
@@ -215,6 +216,16 @@ class SqliteStore:
         """Return how many bytes the journal of each session takes."""
         with self._home.looking() as connection:
             return tables.read_sizes(connection) if connection is not None else {}
+
+    def faults(self) -> Iterator[RowFault]:
+        """Name what cannot be read, of the file and of each row."""
+
+        def read(query: str, *values: str | int) -> list[tuple[Any, ...]]:
+            with self._home.looking() as connection:
+                rows = connection.rows(query.format(""), *values) if connection is not None else []
+            return rows
+
+        yield from sqlite_faults(read)
 
     def delete(self, lease: Lease) -> None:
         """Delete a session: its journal, its snapshots, its inbox; its lease ends, too."""

@@ -65,6 +65,10 @@ class Position(Value):
     seq: int
 
 
+DAMAGED = "damaged"
+"""The state in the place of that of a session whose row cannot be read; its journal may be whole."""
+
+
 class SessionRow(Value):
     """A session in a list of sessions, kept beside the journal so that listing folds nothing.
 
@@ -90,6 +94,11 @@ class SessionRow(Value):
     run: str = ""
     root: str = ""
     place: str = ""
+
+    @property
+    def is_damaged(self) -> bool:
+        """Whether the row cannot be read: it has only what the store knows of it by itself."""
+        return self.state == DAMAGED
 
 
 class Commit(Value):

@@ -18,7 +18,15 @@ from typing import Any
 
 from ..machines.errors import StoreDamaged, StoreError, StoreTooNew, StoreTooOld
 from .connection import Connection
-from .encoding import EncodedCommit, decode, decode_row, encode_row
+from .encoding import (
+    EncodedCommit,
+    decode,
+    decode_row,
+    encode_row,
+    posted,
+    readable,
+    readable_entries,
+)
 from .store import (
     REMEMBERED,
     Lease,
@@ -186,6 +194,7 @@ def migrate(connection: Connection, migrations: Sequence[str] = MIGRATIONS) -> N
 # Access to one session ----------------------------------------------------------------------------
 
 
+_ROWS = "SELECT session, row, seq, root, place, updated FROM sessions"
 _OF_SESSION = ("entries", "snapshots", "inbox")
 _SNAPSHOTS_KEPT = 3
 _SNAPSHOT_GAP = 1000  # entries; of older snapshots the first in each stretch of so many is kept
@@ -284,20 +293,15 @@ def insert_message(
 
 def read_row(connection: Connection, session: str) -> SessionRow:
     """Read a session's row; raises `UnknownSession`."""
-    found = connection.row("SELECT row, seq, root, place FROM sessions WHERE session = ?", session)
+    found = connection.row(f"{_ROWS} WHERE session = ?", session)
     if found is None:
         raise unknown_session(session)
-    return decode_row(_what(connection, session, "the row"), *found)
+    return decode_row(*found)
 
 
 def read_rows(connection: Connection) -> list[SessionRow]:
     """Read all rows, newest activity first."""
-    found = connection.rows(
-        "SELECT session, row, seq, root, place FROM sessions ORDER BY updated DESC, session"
-    )
-    return [
-        decode_row(_what(connection, session, "the row"), *columns) for session, *columns in found
-    ]
+    return [decode_row(*row) for row in connection.rows(f"{_ROWS} ORDER BY updated DESC, session")]
 
 
 def last_seq(connection: Connection, session: str) -> int:
@@ -334,7 +338,11 @@ def read_snapshot(connection: Connection, session: str, upto: int | None = None)
     )
     if found is None:
         return None
-    return Snapshot(seq=found[0], state=decode(_what(connection, session, "a snapshot"), found[1]))
+    seq, state = found
+    try:
+        return Snapshot(seq=seq, state=decode(_what(connection, session, "a snapshot"), state))
+    except StoreDamaged:  # the journal and an older one give the same state
+        return read_snapshot(connection, session, seq - 1)
 
 
 def read_entries(
@@ -368,17 +376,7 @@ def read_inbox(connection: Connection, session: str) -> tuple[Posted, ...]:
         " WHERE session = ? AND consumed = 0 ORDER BY lane, id",
         session,
     )
-    return tuple(
-        Posted(
-            id=id,
-            session=session,
-            lane=lane,
-            message=decode(_what(connection, session, f"message {id}"), message),
-            client_id=client_id,
-            time=time,
-        )
-        for id, lane, message, client_id, time in found
-    )
+    return posted(session, found)
 
 
 def write_reply(connection: Connection, lease: Lease, id: int, reply: str, now: float) -> bool:
@@ -563,10 +561,7 @@ def update_occurrence(connection: Connection, found: Occurrence) -> None:
 def read_watches(connection: Connection) -> list[Watch]:
     """List how far schedules were looked at, by name."""
     found = connection.rows("SELECT schedule, timing, upto, floor FROM watches ORDER BY schedule")
-    return [
-        Watch(schedule=name, timing=timing, upto=upto, floor=floor)
-        for name, timing, upto, floor in found
-    ]
+    return readable(Watch, Watch.__struct_fields__, found)
 
 
 def read_occurrences(connection: Connection) -> list[Occurrence]:
@@ -575,18 +570,7 @@ def read_occurrences(connection: Connection) -> list[Occurrence]:
         "SELECT schedule, planned, state, session, noted, reason, count FROM occurrences"
         " ORDER BY planned DESC, schedule"
     )
-    return [
-        Occurrence(
-            schedule=schedule,
-            planned=planned,
-            state=state,
-            session=session,
-            noted=noted,
-            reason=reason,
-            count=count,
-        )
-        for schedule, planned, state, session, noted, reason, count in found
-    ]
+    return readable(Occurrence, Occurrence.__struct_fields__, found)
 
 
 # Access to all sessions, deletion -----------------------------------------------------------------
@@ -620,10 +604,7 @@ def search_entries(connection: Connection, text: str) -> list[tuple[str, StoredE
         " WHERE data LIKE ? ESCAPE '\\' ORDER BY sessions.updated DESC, session, entries.seq",
         f"%{written}%",
     )
-    return [
-        (session, StoredEntry(seq=seq, time=time, data=decode(f"entry {seq} of `{session}`", data)))
-        for session, seq, time, data in found
-    ]
+    return readable_entries(found)
 
 
 def delete_session(connection: Connection, session: str, epoch: int) -> None:

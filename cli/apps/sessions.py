@@ -220,11 +220,11 @@ def sessions_delete(
 @sessions.command("prune")
 def sessions_prune(
     with_finalized: Annotated[
-        bool, typer.Option("--finalized", help="Also delete finalized sessions.")
+        bool, typer.Option("--finalized", help="Also take finalized sessions.")
     ] = False,
     as_json: Json = False,
 ) -> int:
-    """Delete outputs and copies of sessions that were not used for long.
+    """Put outputs and copies of sessions that were not used for long into the trash.
 
     Example: steersman sessions prune
     """

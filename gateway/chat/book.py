@@ -11,11 +11,12 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 import apsw
-from msgspec import json
+from msgspec import DecodeError, ValidationError, json
 
 from ...machines.value import Value
 from ...workflows.paths import make_private
@@ -28,6 +29,7 @@ T = TypeVar("T")
 State = Literal["waiting", "sending", "sent", "unknown", "refused", "held"]
 KEPT = 10_000
 """Messages in each direction that are remembered of a room, to know one that comes again."""
+_AHEAD = 20  # damaged rows that are passed over
 CLOSED = "closed"
 """Stands in a subject instead of the id of a question that is not open any more."""
 FIRST_PAUSE, LONGEST_PAUSE = 0.2, 10.0  # seconds before what could not be written is tried again
@@ -210,13 +212,15 @@ class Book:
         )
 
     async def next_received(self, room: str) -> Received | None:
-        """Return the oldest of what was not dealt with."""
+        """Return the oldest of what was not dealt with and can be read."""
         rows = await self._read(
-            "SELECT id, data FROM inbox WHERE room = ? AND NOT is_done ORDER BY id LIMIT 1", room
+            f"SELECT id, data FROM inbox WHERE room = ? AND NOT is_done ORDER BY id LIMIT {_AHEAD}",
+            room,
         )
-        return (
-            Received(id=rows[0][0], event=json.decode(rows[0][1], type=Inbound)) if rows else None
-        )
+        for id, data in rows:
+            with suppress(ValidationError, DecodeError):
+                return Received(id=id, event=json.decode(data, type=Inbound))
+        return None
 
     async def done(self, received: Received, *letters: Letter) -> None:
         """Note that something was dealt with, with what is to be said about it."""
@@ -233,17 +237,18 @@ class Book:
         await self._write(*map(_insert, letters), *told, *forgotten)
 
     async def next_letter(self, room: str) -> Stored | None:
-        """Return the oldest letter that was not sent, or whose sending was cut off."""
+        """Return the oldest letter that was not sent, or whose sending was cut off, and can be read."""
         rows = await self._read(
             "SELECT id, data, state, replaces FROM outbox WHERE room = ? "
-            "AND state IN ('waiting', 'sending') ORDER BY id LIMIT 1",
+            f"AND state IN ('waiting', 'sending') ORDER BY id LIMIT {_AHEAD}",
             room,
         )
-        if not rows:
-            return None
-        id, data, state, replaces = rows[0]
-        message = await self.message(replaces) if replaces else ""
-        return Stored(id=id, letter=json.decode(data, type=Letter), state=state, message=message)
+        for id, data, state, replaces in rows:
+            with suppress(ValidationError, DecodeError):
+                letter = json.decode(data, type=Letter)
+                message = await self.message(replaces) if replaces else ""
+                return Stored(id=id, letter=letter, state=state, message=message)
+        return None
 
     async def message(self, key: str) -> str:
         """Return the platform's id of a letter that was sent; empty if there is none."""

@@ -1,34 +1,27 @@
-"""Frees what the copies of files take: those of sessions that ended long ago, and the oldest first."""
+"""What the copies of files take, which of them a budget has no room for, and their deletion."""
 
 from __future__ import annotations
 
 import json
 import os
 import shutil
-import time
-from collections.abc import Callable, Iterator, Sequence
+import stat
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast
 
 from ...machines.value import Value
+from .change_log import ChangeLog
 from .git import GitFault, ShadowGit, entries, find_git
 from .restore import load_restore
 
 FRESH = 3600.0
 """Seconds in which a copy may be on its way into a change log that does not name it yet."""
-NEVER = float("inf")
 
 
-class Pruned(Value):
-    """The sessions whose copies were deleted, and the bytes that were freed and are left."""
-
-    sessions: tuple[str, ...]
-    freed: int
-    left: int
-
-
-class _Kept(Value):
+class Kept(Value):
     """The files of one session in one store; `time` is their last change.
 
     `can_undo`: it has the last revert of its folder, which a person may want to take back.
@@ -40,30 +33,48 @@ class _Kept(Value):
     can_undo: bool
 
 
-def prune(
-    place: Path,
-    is_needed: Callable[[str], bool],
-    now: float,
-    budget: int,
-    age: float = NEVER,
-) -> Pruned:
-    """Delete what nothing has touched for `age` seconds, and the oldest while all is over `budget`.
+def kept_in(place: Path) -> list[Kept]:
+    """List the sessions that have copies, the least recently used first."""
+    return sorted(_sessions(place), key=lambda found: found.time)
 
-    A session that is needed is left alone. For the budget's sake nothing goes that is fresh (its
-    copies would stay) or with which the last revert of a folder can be undone.
-    """
-    before = left = size_of(place)
-    if before <= budget and age == NEVER:
-        return Pruned(sessions=(), freed=0, left=left)
-    gone: list[str] = []
-    for kept in sorted(_sessions(place), key=lambda found: found.time):
-        is_over = left > budget and now - kept.time > FRESH and not kept.can_undo
-        if (is_over or now - kept.time > age) and not is_needed(kept.session):
-            _forget(kept)
-            _sweep(kept.store, now)
-            gone.append(kept.session)
-            left = size_of(place)
-    return Pruned(sessions=tuple(gone), freed=max(0, before - left), left=left)
+
+def beyond(
+    place: Path, kept: Sequence[Kept], is_spared: Callable[[Kept], bool], budget: int
+) -> set[str]:
+    """Return the sessions without which all takes `budget` bytes, the first ones of `kept`."""
+    left = size_of(place)
+    if left <= budget:
+        return set()
+    weights = {(found.store, found.session): _weight(found) for found in kept}
+    needed = Counter(copy for copies, _ in weights.values() for copy in copies)
+    gone: set[str] = set()
+    for found in kept:
+        if left > budget and not is_spared(found):
+            copies, own = weights[found.store, found.session]
+            needed.subtract(copies)
+            left -= own + sum(size for copy, size in copies.items() if not needed[copy])
+            gone.add(found.session)
+    return gone
+
+
+def _weight(kept: Kept) -> tuple[dict[Path, int], int]:
+    """Return the copies that a session names, with their bytes, and the bytes of its own files."""
+    own = [file for pattern in _OWN for file in kept.store.glob(pattern.format(kept.session))]
+    try:
+        names = _named(kept.store, own)
+    except (OSError, ValueError, GitFault):
+        names = set[str]()
+    objects = kept.store / "git" / "objects"
+    files = (objects / name[:2] / name[2:] for name in names if name.isalnum())
+    return {file: size for file in files if (size := _bytes(file))}, sum(map(_bytes, own))
+
+
+def _bytes(file: Path) -> int:
+    """Return the bytes of a file; 0 if there is none, or the name is that of a folder."""
+    with suppress(OSError, ValueError):
+        found = os.lstat(file)
+        return found.st_size if stat.S_ISREG(found.st_mode) else 0
+    return 0
 
 
 def forget(place: Path, sessions: Sequence[str]) -> int:
@@ -71,7 +82,7 @@ def forget(place: Path, sessions: Sequence[str]) -> int:
     before = size_of(place)
     for kept in [found for found in _sessions(place) if found.session in sessions]:
         _forget(kept)
-        _sweep(kept.store, time.time())
+        _sweep(kept.store)
     return max(0, before - size_of(place))
 
 
@@ -94,7 +105,7 @@ def size_of(place: Path) -> int:
     return size
 
 
-def _sessions(place: Path) -> Iterator[_Kept]:
+def _sessions(place: Path) -> Iterator[Kept]:
     for file in place.glob("*/ledger-*.jsonl"):
         session = file.stem.removeprefix("ledger-")
         try:
@@ -102,7 +113,7 @@ def _sessions(place: Path) -> Iterator[_Kept]:
             changed = file.stat().st_mtime
         except FileNotFoundError:
             continue  # another process prunes, too
-        yield _Kept(store=file.parent, session=session, time=changed, can_undo=can_undo)
+        yield Kept(store=file.parent, session=session, time=changed, can_undo=can_undo)
 
 
 def _last_reverter(store: Path) -> str:
@@ -115,41 +126,71 @@ def _last_reverter(store: Path) -> str:
     return ""
 
 
-def _forget(kept: _Kept) -> None:
+def lost_copies(kept: Kept) -> set[str]:
+    """Return the paths that a session changed, and whose copies from before are gone."""
+    wanted = {
+        change.before.content: change.path
+        for change in ChangeLog(kept.store / f"ledger-{kept.session}.jsonl").touches()
+        if change.before is not None and change.before.kind in ("file", "link")
+    }
+    objects = kept.store / "git" / "objects"
+    missing = [name for name in wanted if not (objects / name[:2] / name[2:]).exists()]
+    if not missing:
+        return set()
+    folder = Path(os.fsdecode((kept.store / "folder").read_bytes()))
+    git = ShadowGit(find_git(os.environ), kept.store / "git", folder, kept.store / "index-none")
+    there = git.sizes(missing)  # in a pack, or in the repository that is borrowed from
+    return {wanted[name] for name in missing if name not in there}
+
+
+_OWN = ("ledger-{}.jsonl", "index-{}", "index-{}.lock", "side-{}.json", "restore-{}-*.json")
+
+
+def _forget(kept: Kept) -> None:
     """Delete a session's own files; its copies are left for `_sweep`."""
-    for pattern in ("ledger-{}.jsonl", "index-{}", "index-{}.lock", "side-{}.json"):
-        (kept.store / pattern.format(kept.session)).unlink(missing_ok=True)
-    for file in kept.store.glob(f"restore-{kept.session}-*.json"):
-        file.unlink(missing_ok=True)
+    for pattern in _OWN:
+        for file in kept.store.glob(pattern.format(kept.session)):
+            file.unlink(missing_ok=True)
 
 
-def _sweep(store: Path, now: float) -> None:
-    """Delete the copies that no session here needs any more."""
+def _sweep(store: Path) -> None:
+    """Delete the copies that no session here needs any more.
+
+    A copy that is as new as the newest file may be on its way into a change log; no clock is asked.
+    """
     if not any(store.glob("ledger-*.jsonl")):
         shutil.rmtree(store, ignore_errors=True)
         return
     try:
-        needed = _needed(store)
+        needed = _named(store, store.iterdir())
     except (OSError, ValueError, GitFault):
         return  # what cannot be read may name anything
-    for file in (store / "git" / "objects").glob("??/*"):
-        with suppress(OSError):
-            if f"{file.parent.name}{file.name}" not in needed and (
-                now - file.stat().st_mtime > FRESH
-            ):
-                file.unlink()
+    copies = list((store / "git" / "objects").glob("??/*"))
+    newest = max(_changed(file) for file in (*store.iterdir(), *copies))
+    for copy in copies:
+        if f"{copy.parent.name}{copy.name}" not in needed and newest - _changed(copy) > FRESH:
+            copy.unlink(missing_ok=True)
 
 
-def _needed(store: Path) -> set[str]:
+def _changed(file: Path) -> float:
+    """Return when a file was changed; 0 if it is gone."""
+    with suppress(OSError):
+        return file.stat().st_mtime
+    return 0.0
+
+
+def _named(store: Path, files: Iterable[Path]) -> set[str]:
+    """Return all that these of a store's files name; among it are the names of copies."""
     names: set[str] = set()
-    for file in [*store.glob("ledger-*.jsonl"), *store.glob("restore-*.json")]:
-        for line in file.read_text("utf-8").split("\n"):
-            if line:
-                names.update(_strings(json.loads(line)))
-    folder = Path(os.fsdecode((store / "folder").read_bytes()))
-    for index in store.glob("index-*"):
-        git = ShadowGit(find_git(os.environ), store / "git", folder, index)
-        names.update(name for _, _, name, _ in entries(git))
+    for file in files:
+        if file.name.startswith(("ledger-", "restore-")):
+            for line in file.read_text("utf-8").split("\n"):
+                if line:
+                    names.update(_strings(json.loads(line)))
+        elif file.name.startswith("index-") and file.suffix != ".lock":
+            folder = Path(os.fsdecode((store / "folder").read_bytes()))
+            git = ShadowGit(find_git(os.environ), store / "git", folder, file)
+            names.update(name for _, _, name, _ in entries(git))
     return names
 
 

@@ -32,7 +32,7 @@ HEAD = 200
 """Characters of a restore's file in which its name and phase stand."""
 IN_THE_WAY = "something else is in its place"
 FULL = (errno.ENOSPC, errno.EDQUOT)
-ROOM = "free disk space (for example with `steersman sessions prune`), then try again"
+ROOM = "free disk space (for example with `steersman home trash empty`), then try again"
 
 
 class RestoreFailed(Exception):

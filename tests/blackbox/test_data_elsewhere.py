@@ -4,6 +4,7 @@ Each test also runs against an echo of each command that it names, and has to fa
 """
 
 import json
+import sqlite3
 import tomllib
 from collections.abc import Callable
 from typing import Any
@@ -85,7 +86,7 @@ def test_sessions_are_named_copied_and_moved(place: Place, session: str) -> None
     assert ids == {session, made, brought}
 
 
-@checks_data("sessions revert", "sessions finalize", "sessions delete", "sessions prune")
+@checks_data("sessions revert", "sessions finalize", "sessions delete")
 def test_sessions_are_taken_back_ended_and_deleted(place: Place, session: str) -> None:
     """The file is as it was before; the state is finalized; the session is gone."""
     reverted = printed(place, "sessions", "revert", session, "--json")
@@ -93,16 +94,38 @@ def test_sessions_are_taken_back_ended_and_deleted(place: Place, session: str) -
     assert (place.folder / "a.txt").read_text() == "old\n"
     place.run("sessions", "finalize", session)
     assert place.stored(session)["state"] == "finalized"
-    (place.home / "steersman.toml").write_text("[auto_queue.persistence]\nretention_hours = 0\n")
-    named = {**place.environ, "STEERSMAN_CONFIG": str(place.home / "steersman.toml")}
-    place.environ = named
-    pruned = printed(place, "sessions", "prune", "--finalized", "--json")
-    assert pruned["deleted"] == [session]
+    place.run("sessions", "delete", session, "--yes")
+    assert printed(place, "sessions", "list", "--json")["sessions"] == []
+
+
+@checks_data("sessions prune", "home trash")
+def test_an_old_session_is_pruned_restored_and_emptied(place: Place, session: str) -> None:
+    """It goes to the trash after eight days of use, comes back, and stays when the trash is emptied.
+
+    Its saved queue never was one. A second session is still in the trash then, and is deleted.
+    """
     again = place.run("chat", "hello again")
     assert again.returncode == 0, again.stderr
     other = place.stored()["id"]
-    place.run("sessions", "delete", other, "--yes")
+    for name in (session, other):
+        place.run("sessions", "finalize", name)
+    home = sqlite3.connect(place.home / "state" / "journal.db")
+    with home:
+        home.execute("UPDATE sessions SET row = json_replace(row, '$.updated', 0.0)")
+    home.close()
+    days = "".join(f"{day * 86400.0}\n" for day in range(1, 9))
+    (place.home / "state" / "trash" / "starts").write_text(days)
+    pruned = printed(place, "sessions", "prune", "--finalized", "--json")
+    assert (set(pruned["trashed"]), pruned["deleted"]) == ({session, other}, [])
     assert printed(place, "sessions", "list", "--json")["sessions"] == []
+    restored = printed(place, "home", "trash", "restore", f"session-{session}", "--json")
+    assert restored == {"restored": f"session-{session}", "of": session}
+    trash = printed(place, "home", "trash", "--json")["trash"]
+    assert f"session-{other}" in {found["id"] for found in trash}
+    emptied = printed(place, "home", "trash", "empty", "--yes", "--json")["deleted"]
+    assert emptied["session"] == [other]
+    (row,) = printed(place, "sessions", "list", "--json")["sessions"]
+    assert row["id"] == session
 
 
 @checks_data("sessions resume", "send", "queue resume")

@@ -1,6 +1,7 @@
 """A home on PostgreSQL, and the way there and back, with the installed command."""
 
 import json
+import sqlite3
 import subprocess
 import sys
 
@@ -46,7 +47,7 @@ def test_a_home_moves_there_and_back(place: Place, serve, postgres_server: Postg
     after = place.stored(session)["messages"]
     assert after > before
     checked = json.loads(place.run("home", "check", "--json").stdout)
-    assert (checked["sessions"], checked["faults"]) == (1, {})
+    assert (checked["sessions"], checked["faults"]) == (1, [])
     back = place.run("home", "move", "--to", "sqlite")
     assert back.returncode == 0, back.stderr
 
@@ -134,3 +135,65 @@ def test_a_home_without_its_package_says_what_to_install(place: Place) -> None:
     assert ran.returncode == 2
     assert "pip install 'steersman[postgres]'" in ran.stderr
     assert "Traceback" not in ran.stderr
+
+
+def spoil(place: Place, statement: str) -> None:
+    """Run a statement in the database of a home in SQLite."""
+    home = sqlite3.connect(place.home / "state" / "journal.db")
+    with home:
+        home.execute(statement)
+    home.close()
+
+
+@pytest.mark.checks_data("home check", "home salvage")
+def test_a_damaged_row_closes_no_other_session(place: Place, serve) -> None:
+    """It is named; others go on, begin, and are read; it is resumed by its id, which repairs it."""
+    serve(Text("One."), Text("Two."), Text("Three."), Text("Four."))
+    for text in ("first", "second"):
+        assert place.run("chat", text).returncode == 0
+    newest, oldest = (
+        row["id"] for row in json.loads(place.run("sessions", "list", "--json").stdout)["sessions"]
+    )
+    spoil(place, f"UPDATE sessions SET row = '{{' WHERE session = '{newest}'")
+    listed = place.run("sessions", "list")
+    named = f"1 session cannot be read: {newest} (`steersman home check` says more)"
+    assert (listed.returncode, named in listed.stderr, oldest in listed.stdout) == (0, True, True)
+    assert newest not in listed.stdout
+    assert "One." in place.run("sessions", "show", "last").stdout
+    assert place.run("chat", "third").stdout == "Three.\n"
+    checked = place.run("home", "check", "--json")
+    (fault,) = json.loads(checked.stdout)["faults"]
+    assert (checked.returncode, fault["table"], fault["row"]) == (1, "sessions", newest)
+    doctor = place.run("doctor", "--home")
+    assert (doctor.returncode, fault["next"] in doctor.stdout) == (1, True)
+    target = place.home.with_name("new")
+    saved = json.loads(place.run("home", "salvage", str(target), "--json").stdout)
+    assert (len(saved["saved"]), saved["lost"]) == (3, [])
+    assert place.run("chat", "--resume", newest, "fourth").stdout == "Four.\n"
+    assert json.loads(place.run("home", "check", "--json").stdout)["faults"] == []
+    place.environ["STEERSMAN_HOME"] = str(target)
+    assert "Two." in place.run("sessions", "show", newest).stdout
+
+
+def test_a_damaged_session_is_deleted_by_its_id(place: Place, serve) -> None:
+    """One whose row and journal cannot be read is named, and goes; the other stays."""
+    serve(Text("One."), Text("Two."))
+    for text in ("first", "second"):
+        assert place.run("chat", text).returncode == 0
+    session, _ = (
+        row["id"] for row in json.loads(place.run("sessions", "list", "--json").stdout)["sessions"]
+    )
+    spoil(place, f"UPDATE sessions SET row = '' WHERE session = '{session}'")
+    spoil(place, f"UPDATE entries SET data = '{{' WHERE session = '{session}' AND seq = 1")
+    spoil(place, f"DELETE FROM snapshots WHERE session = '{session}'")
+    shown = place.run("sessions", "show", session)
+    assert (shown.returncode, "entry 1" in shown.stderr) == (1, True)
+    faults = json.loads(place.run("home", "check", "--json").stdout)["faults"]
+    assert {(fault["table"], fault["row"]) for fault in faults} == {
+        ("sessions", session),
+        ("entries", f"{session} 1"),
+    }
+    assert place.run("sessions", "delete", session, "--yes").returncode == 0
+    assert place.run("home", "check").returncode == 0
+    (row,) = json.loads(place.run("sessions", "list", "--json").stdout)["sessions"]
+    assert row["id"] != session

@@ -7,7 +7,9 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import time
 import tomllib
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -257,22 +259,64 @@ def test_what_another_terminal_has_open_is_not_taken(place: Place, serve, gate: 
     assert chat.close() == 0
 
 
-@pytest.mark.nightly
-@pytest.mark.parametrize(
-    ("days", "is_gone"), [(6.9, False), (8, True), (365, False), (-365, False)]
-)
-def test_saved_queues_are_kept_for_so_long(place: Place, serve, days: float, is_gone: bool) -> None:
-    """What is older than the retention goes when a chat starts, and is named; a leap does nothing."""
+def notices(place: Place, starts: Iterable[int]) -> list[str]:
+    """Start a chat in a home that was also started so many days ago; return what it says of the trash."""
+    days = [time.time() - 86_400 * day for day in starts]
+    trash = place.home / "state" / "trash"
+    trash.mkdir(exist_ok=True)
+    (trash / "starts").write_text("\n".join(map(str, days)))
+    chat = place.chat()
+    chat.ask("/queue")
+    assert chat.close() == 0
+    return [one["text"] for one in chat.seen("notice") if "trash" in one["text"]]
+
+
+def waiting(place: Place, session: str) -> int:
+    """Return how many messages wait in a session."""
+    ran = place.run("queue", "list", "--session", session, "--json")
+    return len(json.loads(ran.stdout)["items"])
+
+
+@pytest.mark.parametrize("days", [6.9, 30, 59, 365, -365])
+def test_a_clock_that_leaps_takes_no_saved_queue(place: Place, serve, days: float) -> None:
+    """Neither at the first start nor at a second one, however far it is ahead or behind."""
     serve(Text("Done."))
     old = leave_behind(place, "one", "two")
     age(place, old, days * 86_400)
-    chat = place.chat()
-    chat.ask("/queue")
-    told = [one["text"] for one in chat.seen("notice") if "Deleted" in one["text"]]
-    assert [(old in one, '"one"; "two"' in one) for one in told] == [(True, True)] * is_gone
-    assert chat.close() == 0
-    ran = place.run("queue", "list", "--session", old, "--json")
-    assert len(json.loads(ran.stdout)["items"]) == (0 if is_gone else 2)
+    assert [notices(place, ()) for _ in range(2)] == [[], []]
+    assert (waiting(place, old), (place.home / "state/trash/queue-x.json").exists()) == (2, False)
+
+
+def test_a_saved_queue_goes_to_the_trash_and_comes_back(place: Place, serve) -> None:
+    """After eight days of use it is in the trash, named, and no longer announced; it can be restored.
+
+    Eight days of use later it is in the trash again, and only after eight more it is deleted.
+    """
+    serve(Text("Done."))
+    old = leave_behind(place, "one", "two")
+    age(place, old, 60 * 86_400)
+    (told,) = notices(place, range(58, 50, -1))
+    assert f"queue of session {old}" in told
+    assert '"one"; "two"' in told
+    assert f"`steersman home trash restore queue-{old}`" in told
+    assert "queue-" + old in place.run("home", "trash").stdout
+    listed = place.chat()
+    assert listed.ask("/queue restore --list")["data"]["saved"] == []
+    assert listed.close() == 0
+    assert place.run("home", "trash", "restore", f"queue-{old}").returncode == 0
+    assert notices(place, range(58, 50, -1)) == []
+    assert waiting(place, old) == 2
+    mark = place.home / "state" / "trash" / f"queue-{old}.json"
+    restored = json.loads(mark.read_text())
+    mark.write_text(json.dumps(restored | {"since": time.time() - 50 * 86_400}))
+    (told,) = notices(place, range(48, 40, -1))
+    assert "is in the trash now" in told
+    assert waiting(place, old) == 2
+    marked = json.loads(mark.read_text())
+    mark.write_text(json.dumps(marked | {"since": time.time() - 39 * 86_400}))
+    (told,) = notices(place, range(38, 30, -1))
+    assert told == f'Deleted from the trash: the saved queue of session {old}: "one"; "two"'
+    assert waiting(place, old) == 0
 
 
 def test_without_persistence_nothing_is_kept_and_that_is_said(place: Place, serve) -> None:

@@ -1,8 +1,10 @@
 """Rooms and sessions: everything that no platform does by itself, on a platform in memory."""
 
 import asyncio
+import sqlite3
 from collections.abc import AsyncGenerator, Coroutine
 from contextlib import asynccontextmanager, suppress
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,8 +15,9 @@ from support.model_server import Door, Hang, Text, Tools
 from support.patience import seconds
 
 import steersman
+from steersman.gateway.chat.book import Book, Letter
 from steersman.gateway.chat.bridge import ChatGateway
-from steersman.gateway.chat.platform import Gap, NotSent, SentFile
+from steersman.gateway.chat.platform import Gap, NotSent, Outgoing, Said, SentFile
 from steersman.machines.errors import ConfigError
 
 PEOPLE = """
@@ -589,3 +592,26 @@ def test_a_room_learns_what_becomes_of_its_queue(desk: Desk, on_restart: str) ->
             await server.seen("Third.")
 
     play(story())
+
+
+def test_a_damaged_row_of_a_book_holds_no_other_up(tmp_path: Path) -> None:
+    """What people said behind it is dealt with, and what waits to be sent behind it is sent."""
+
+    async def read() -> tuple[int, str]:
+        book = Book(tmp_path / "irc.sqlite")
+        await book.open()
+        for key in ("one", "two"):
+            said = Said(id=key, room="room", sender="ann", text=key)
+            await book.receive("room", key, said)
+            await book.write(Letter(outgoing=Outgoing(key=key, room="room", text=key)))
+        with sqlite3.connect(tmp_path / "irc.sqlite") as connection:
+            for table in ("inbox", "outbox"):
+                connection.execute(f"UPDATE {table} SET data = 'x' WHERE id = 1")
+        connection.close()
+        received, letter = await book.next_received("room"), await book.next_letter("room")
+        await book.aclose()
+        assert received is not None
+        assert letter is not None
+        return received.id, letter.letter.outgoing.key
+
+    assert asyncio.run(read()) == (2, "two")

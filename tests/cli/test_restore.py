@@ -264,20 +264,34 @@ def test_forget_is_an_end(emit: Emit, command: Any) -> None:
 def test_an_old_record_expires_once_with_a_notice(
     emit: Emit, command: Any, home: Path, configure: Any, program: Any, tmp_path: Path
 ) -> None:
-    """After `restore.retention_hours` a record is stale, and the next chat finalizes it and says so."""
+    """After `restore.retention_hours` of use a record is stale, and the next chat trashes it.
+
+    After as long again, a chat finalizes it and says so.
+    """
     emit("gemini", "session-start", session_id="s-1")
     (file,) = (home / "state" / "agents" / "gemini").glob("*.jsonl")
-    old = {**json.loads(file.read_text()), "time": time.time() - 200 * 3600}
+    old = {**json.loads(file.read_text()), "time": time.time() - 30 * 86_400}
     file.write_text(json.dumps(old) + "\n")
+    assert listed(command)[0]["state"] == "waiting"
+    starts = home / "state" / "trash" / "starts"
+    starts.parent.mkdir()
+    starts.write_text("\n".join(str(time.time() - day * 86_400) for day in range(29, 20, -1)))
     (record,) = listed(command)
     assert (record["state"], record["alive"]) == ("stale", True)
     log = tmp_path / "log"
     hook = f'[[hooks]]\non = "session_finalize"\nrun = ["sh", "-c", "grep external >> {log}"]\n'
     configure(more=hook)
-    first, second = program("chat", "hello"), program("chat", "hello")
-    assert "Forgot session s-1 of gemini" in first.err
-    assert "Forgot" not in second.err
-    assert listed(command) == []
+    first = program("chat", "hello")
+    assert "The record of session s-1 of gemini" in first.err
+    assert "is in the trash now" in first.err
+    assert [record["state"] for record in listed(command)] == ["stale"]
+    (mark,) = starts.parent.glob("agent-*.json")
+    since = {**json.loads(mark.read_text()), "since": time.time() - 29 * 86_400}
+    mark.write_text(json.dumps(since))
+    second, third = program("chat", "hello"), program("chat", "hello")
+    assert "Deleted from the trash: the record of session s-1 of gemini" in second.err
+    assert "trash" not in third.err
+    assert (listed(command), list(starts.parent.glob("*.json"))) == ([], [])
     assert [command("hooks", "tell").out for _ in range(2)] == [
         "Hooks run: 1.\n",
         "Hooks run: 0.\n",

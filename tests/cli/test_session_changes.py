@@ -121,7 +121,10 @@ def test_deleted_is_gone(command: Any, told: Path) -> None:
 
 
 def test_finalized_and_pruned(command: Any, told: Path) -> None:
-    """A finalized session stays readable, until it is old and a person wants such ones gone."""
+    """A finalized session stays readable, until it is old and a person wants such ones gone.
+
+    Both it and its output are in the trash first, where they can be used, and go when that is emptied.
+    """
     (session,) = listed(command)
     assert command("sessions", "finalize", session).code == 0
     assert listed(command)[session]["state"] == "finalized"
@@ -133,12 +136,22 @@ def test_finalized_and_pruned(command: Any, told: Path) -> None:
     connection = apsw.Connection(str(told / "state" / "journal.db"))
     connection.execute("UPDATE sessions SET row = json_replace(row, '$.updated', 0.0)")
     connection.close()
-    freed = json.loads(command("sessions", "prune", "--json").out)
-    assert (freed["outputs"], freed["deleted"]) == ({"freed": 5000, "left": 0}, [])
-    assert json.loads(command("sessions", "prune", "--finalized", "--json").out)["deleted"] == [
-        session
-    ]
-    assert listed(command) == {}
+    days = "".join(f"{day * 86400.0}\n" for day in range(1, 9))
+    (told / "state" / "trash" / "starts").write_text(days)
+    pruned = json.loads(command("sessions", "prune", "--finalized", "--json").out)
+    assert (pruned["outputs"]["trashed"], pruned["outputs"]["freed"]) == ([session], 0)
+    assert (pruned["trashed"], pruned["deleted"]) == ([session], [])
+    assert (listed(command), command("sessions", "show", session).code) == ({}, 0)
+    trash = json.loads(command("home", "trash", "--json").out)["trash"]
+    assert {found["id"] for found in trash} == {f"outputs-{session}", f"session-{session}"}
+    assert command("home", "trash", "restore", f"session-{session}").code == 0
+    assert set(listed(command)) == {session}
+    assert command("home", "trash", "empty").code == 2
+    assert output.exists()
+    emptied = json.loads(command("home", "trash", "empty", "--yes", "--json").out)["deleted"]
+    assert (emptied["outputs"], emptied["session"]) == ([session], [])
+    assert not output.exists()
+    assert command("sessions", "show", session).code == 0
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read anything")

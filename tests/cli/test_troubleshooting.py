@@ -6,6 +6,7 @@ No documented failure is without a test, and none ends in a traceback.
 import json
 import re
 import resource
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -39,6 +40,8 @@ class Case:
     environ: tuple[tuple[str, str], ...] = ()
     largest: int = -1
     """Bytes that no file may exceed, as on a full disk; -1: any."""
+    spoils: str = ""
+    """A statement that damages the journal before the command, or `HEADER`."""
 
 
 def server(status: int, body: str, step: str) -> Case:
@@ -146,6 +149,19 @@ CASES: dict[str, Case] = {
         said=f"{'word ' * 4000}\n" * 40,
         largest=300_000,
     ),
+    "1 session cannot be read: …": Case(
+        ("sessions", "list"),
+        "`steersman home check` says more",
+        0,
+        script="TALKED",
+        spoils="UPDATE sessions SET row = '{'",
+    ),
+    "… is damaged or not a database": Case(
+        ("sessions", "list"), "`steersman home salvage TO`", 1, script="TALKED", spoils="HEADER"
+    ),
+    "… is not in the trash": Case(
+        ("home", "trash", "restore", "x"), "`steersman home trash` lists"
+    ),
     "the folder can't be created: …": Case(
         CHAT,
         "set STEERSMAN_HOME to a folder that you own",
@@ -173,6 +189,17 @@ def configured(case: Case, servers: list[ModelServer], closed: HeldPort) -> str 
     _, status, body = case.config.split(" ", 2)
     servers.append(ModelServer([Status(int(status), body=body)]))
     return model_at(servers[-1].base_url)
+
+
+def damage(journal: Path, how: str) -> None:
+    """Run a statement in a journal, or take its header away."""
+    if how == "HEADER":
+        journal.write_bytes(b"\xa5" * 4096 + journal.read_bytes()[4096:])
+    else:
+        connection = sqlite3.connect(journal)
+        with connection:
+            connection.execute(how)
+        connection.close()
 
 
 @pytest.fixture
@@ -211,6 +238,8 @@ def happen(
             owner.stdout.readline()
         if owner is not None and case.script == "TALKED":
             owner.communicate("", seconds(30))
+        if case.spoils:
+            damage(home / "state" / "journal.db", case.spoils)
         if case.arguments[0] != "chat" and not case.said:
             ran_here = command(*case.arguments, **dict(case.environ))
             return ran_here.code, " ".join((ran_here.out + ran_here.err).split())

@@ -1,6 +1,7 @@
 """The budget of copies of files: what it spares, and that its end is never the chat's."""
 
 import os
+import threading
 from pathlib import Path
 from queue import SimpleQueue
 
@@ -8,9 +9,12 @@ from msgspec.structs import replace
 from support.patience import seconds
 
 from steersman.gateway.retention import StorageLimit
+from steersman.gateway.trash import DAY, Trash
 from steersman.journal.memory import MemoryStore
 from steersman.journal.store import Commit, SessionRow, StoredEntry
+from steersman.workflows.config import load
 from steersman.workflows.home_place import Storage
+from steersman.workflows.paths import Paths
 
 
 def home(tmp_path: Path, *sessions: SessionRow) -> MemoryStore:
@@ -51,25 +55,45 @@ def left(tmp_path: Path) -> set[str]:
     return {one.stem.removeprefix("ledger-") for one in found}
 
 
+def limit(tmp_path: Path, store: MemoryStore, said: SimpleQueue[str]) -> StorageLimit:
+    """Make the limit of one byte."""
+    paths = Paths(config=tmp_path, state=tmp_path, cache=tmp_path)
+    (tmp_path / "config.toml").write_text('[checkpoints]\nbudget = "1 B"\n')
+    config = load(paths, tmp_path, {})
+    storage = Storage(folder=tmp_path)
+    return StorageLimit(storage, store, Trash(tmp_path), config, tmp_path / "queues", said.put)
+
+
 def test_what_can_be_resumed_or_is_open_keeps_its_copies(tmp_path: Path) -> None:
-    """All other sessions lose their copies, and a notice names the sessions and the freed bytes."""
+    """Those of all others go to the trash, with a notice; days later they go, not at the next start."""
     store = home(tmp_path, row("cut", interrupted=1), row("live"), row("over"))
     assert store.claim("live", "node") is not None
     said: SimpleQueue[str] = SimpleQueue()
-    budget = StorageLimit(Storage(folder=tmp_path), store, 1, said.put)
-    budget.keep()
+
+    def start(day: float) -> None:
+        Trash(tmp_path).note_start(day * DAY)
+        budget = limit(tmp_path, store, said)
+        budget.keep()
+        for thread in threading.enumerate():
+            if thread.name == "steersman-storage-limit":
+                thread.join()
+
+    start(1)
     told = said.get(timeout=seconds(10.0))
-    assert told.startswith("Copies of files took 3 kB")
-    assert told.endswith("can no longer be reverted: over.")
+    assert told.startswith("Copies of files take 3 kB, and `checkpoints.budget` is 1 B")
+    assert "in the trash now: over. `steersman home trash`" in told
+    start(2)
+    assert (left(tmp_path), said.empty()) == ({"cut", "live", "over"}, True)
+    start(4)
+    assert said.get(timeout=seconds(10.0)) == "Deleted from the trash: the copies of files of over."
     assert "still needed" in said.get(timeout=seconds(10.0))
-    budget.close()
     assert left(tmp_path) == {"cut", "live"}
 
 
 def test_leaving_waits_for_no_further_deletion(tmp_path: Path) -> None:
     """From the close on nothing goes, and nothing is said of it."""
     said: SimpleQueue[str] = SimpleQueue()
-    budget = StorageLimit(Storage(folder=tmp_path), home(tmp_path, row("over")), 1, said.put)
+    budget = limit(tmp_path, home(tmp_path, row("over")), said)
     budget.close()
     budget.keep()
     budget.close()
@@ -82,7 +106,7 @@ def test_an_unreadable_store_is_reported_and_ends_nothing(tmp_path: Path) -> Non
     store = home(tmp_path, row("over"))
     store.close()
     said: SimpleQueue[str] = SimpleQueue()
-    budget = StorageLimit(Storage(folder=tmp_path), store, 1, said.put)
+    budget = limit(tmp_path, store, said)
     budget.keep()
     budget.close()
     assert said.get_nowait().startswith("copies of files cannot be kept within")

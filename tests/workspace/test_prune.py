@@ -1,70 +1,96 @@
-"""Old sessions free their space; young or owned ones keep their copies and can be reverted."""
+"""What the copies of sessions take, and what their deletion leaves."""
 
 import os
-import time
 from pathlib import Path
 
 from workspace.conftest import Agent
 
-from steersman.journal.workspace.prune import prune, size_of
+from steersman.journal.workspace.prune import beyond, forget, kept_in, size_of
 
 DAY = 86_400.0
 
 
-def test_only_old_copies_without_an_owner_are_deleted(tmp_path: Path, folder: Path) -> None:
-    """By age, and then by a budget, the oldest first; the others lose nothing."""
-    agents = [Agent(tmp_path / "state", folder, name) for name in ("s1", "s2", "s3")]
+def age(state: Path, session: str, days: float) -> None:
+    """Let a session's copies be last used so many days after the epoch, and all copies be older."""
+    (ledger,) = state.glob(f"*/ledger-{session}.jsonl")
+    os.utime(ledger, (days * DAY, days * DAY))
+    for file in state.glob("*/git/objects/??/*"):
+        os.utime(file, (0, 0))
+
+
+def test_the_deletion_of_one_sessions_copies_leaves_those_of_others(
+    tmp_path: Path, folder: Path
+) -> None:
+    """The others can still be reverted, and with the last session all goes."""
+    state = tmp_path / "state"
+    agents = [Agent(state, folder, name) for name in ("s1", "s2", "s3")]
     for number, agent in enumerate(agents):
         (folder / f"f{number}").write_bytes(b"person %d" % number)
         agent.command(lambda number=number: (folder / f"f{number}").write_bytes(b"agent"))
-        (ledger,) = (tmp_path / "state").glob(f"*/ledger-s{number + 1}.jsonl")
-        os.utime(ledger, (number * DAY, number * DAY))
-    for file in (tmp_path / "state").glob("*/git/objects/??/*"):
-        os.utime(file, (0, 0))
-    before = size_of(tmp_path / "state")
-    done = prune(tmp_path / "state", lambda name: name == "s1", 3 * DAY, 1 << 40, 1.5 * DAY)
-    assert done.sessions == ("s2",)
-    assert 0 < done.freed < before
+        age(state, f"s{number + 1}", number)
+    before = size_of(state)
+    assert 0 < forget(state, ["s2"]) < before
     for number in (0, 2):
         agents[number].restart()
         assert agents[number].revert().restored == (f"f{number}",)
         assert (folder / f"f{number}").read_bytes() == b"person %d" % number
-    assert prune(tmp_path / "state", lambda name: False, time.time(), 0, -1.0).left == 0
+    forget(state, ["s1", "s3"])
+    assert size_of(state) == 0
 
 
-def test_a_budget_deletes_the_oldest_copies_without_an_owner(tmp_path: Path, folder: Path) -> None:
-    """Not what is open, not what is fresh, and not the last revert of a folder, which can be undone."""
-    agents = [Agent(tmp_path / "state", folder, f"s{number}") for number in range(5)]
+def test_a_budget_has_no_room_for_the_oldest_copies(tmp_path: Path, folder: Path) -> None:
+    """What is counted as freed is what the deletion frees; what is spared stays, though it is oldest."""
+    state = tmp_path / "state"
+    agents = [Agent(state, folder, f"s{number}") for number in range(4)]
     for number, agent in enumerate(agents):
-        (folder / f"f{number}").write_bytes(b"person %d" % number)
+        (folder / f"f{number}").write_bytes(b"person %d" % number * 5000)
         agent.command(lambda number=number: (folder / f"f{number}").write_bytes(b"agent"))
         if number == 1:
             agent.revert()
-        (ledger,) = (tmp_path / "state").glob(f"*/ledger-s{number}.jsonl")
-        os.utime(ledger, (number * DAY, number * DAY))
-    for file in (tmp_path / "state").glob("*/git/objects/??/*"):
-        os.utime(file, (0, 0))
-    size = size_of(tmp_path / "state")
-    now = 4 * DAY + 60.0
+        age(state, f"s{number}", number)
+    kept, size = kept_in(state), size_of(state)
+    assert [(found.session, found.can_undo) for found in kept] == [
+        ("s0", False),
+        ("s1", True),
+        ("s2", False),
+        ("s3", False),
+    ]
 
-    def is_needed(session: str) -> bool:
-        return session == "s0"
+    def over(budget: int) -> set[str]:
+        return beyond(state, kept, lambda found: found.session == "s0" or found.can_undo, budget)
 
-    assert prune(tmp_path / "state", is_needed, now, size).sessions == ()
-    assert prune(tmp_path / "state", is_needed, now, size - 1).sessions == ("s2",)
-    assert prune(tmp_path / "state", is_needed, now, 1).sessions == ("s3",)
+    assert over(size) == set()
+    assert over(size - 1) == {"s2"}
+    assert over(1) == {"s2", "s3"}
+    freed = forget(state, ["s2"])
+    assert freed > 5000
+    assert over(size - freed) == set()
     agents[1].restart()
     agents[1].revert("undo")
     assert (folder / "f1").read_bytes() == b"agent"
-    os.utime(next((tmp_path / "state").glob("*/ledger-s1.jsonl")), (DAY, DAY))
-    assert prune(tmp_path / "state", is_needed, now, 1).sessions == ("s1",)
-    for number in (0, 4):
-        agents[number].restart()
-        assert agents[number].revert().restored == (f"f{number}",)
+
+
+def test_a_new_copy_that_no_log_names_yet_stays(tmp_path: Path, folder: Path) -> None:
+    """Another process may just have written it; an old one goes with the session that needed it."""
+    state = tmp_path / "state"
+    for name in ("s1", "s2"):
+        (folder / name).write_bytes(b"person")
+        Agent(state, folder, name).command(lambda name=name: (folder / name).write_bytes(b"agent"))
+    age(state, "s1", 1)
+    age(state, "s2", 2)
+    (store,) = state.iterdir()
+    copies = store / "git" / "objects" / "00"
+    copies.mkdir(exist_ok=True)
+    for name in ("old", "new"):
+        (copies / name).write_bytes(b"x")
+    os.utime(copies / "old", (0, 0))
+    forget(state, ["s1"])
+    assert {file.name for file in copies.iterdir()} >= {"new"}
+    assert not (copies / "old").exists()
 
 
 def test_what_another_program_deletes_meanwhile_is_passed_over(tmp_path: Path) -> None:
     """A name that leads nowhere any more hinders nothing."""
     (tmp_path / "store").mkdir()
     (tmp_path / "store" / "ledger-gone.jsonl").symlink_to("nowhere")
-    assert prune(tmp_path, lambda name: False, DAY, 0).sessions == ()
+    assert kept_in(tmp_path) == []
