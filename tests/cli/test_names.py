@@ -18,6 +18,7 @@ NAMES = {"[FILE]", "FILE", "NAME", "TABLE", "A", "B", "AGENT", "RUN", "CLUSTER",
 OTHERS = {
     *("ID", "[ID]", "N|ID", "ITEM", "SESSION", "TURN"),  # of the home's sessions
     *("SEQ|TIME", "A B", "MESSAGE", "[last|undo [PATH]]", "[@NAME]"),  # inside a session
+    "[restore ID|empty]",  # of the trash
     *("TEXT", "COMMAND", "URL", "CHOICES", "NAME=VALUE"),  # taken as it is
     *("FORMAT", "WAY", "MODE", "STATE", "CAUSE", "EVENT", "KIND", "S", "X", "SCOPE"),  # of a list
 }
