@@ -8,7 +8,6 @@ folder lies in the state folder, so that two terminals can't undo each other.
 
 import hashlib
 import os
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
@@ -17,6 +16,7 @@ from ..machines.errors import ConfigError
 from ..machines.pattern import lazy_pattern
 from ..machines.value import Value
 from .document import is_table
+from .foreign_file import parse_toml, read_foreign, read_text
 from .paths import Paths, write_private
 from .problem import Problem, Where, dotted
 
@@ -61,8 +61,8 @@ def is_trusted(paths: Paths, folder: Path, content: bytes | None = None) -> bool
     """Whether the folder's project file is trusted as it is now (or with the given content)."""
     try:
         if content is None:
-            content = (folder / PROJECT_FILE).read_bytes()
-        record = tomllib.loads(_record(paths, folder).read_text())
+            content = read_foreign(folder / PROJECT_FILE)
+        record = parse_toml(read_text(_record(paths, folder)))
     except (OSError, ValueError):
         return False
     return record == _entry(folder, content)
@@ -79,7 +79,7 @@ def key_variables(paths: Paths, folder: Path, environ: Mapping[str, str]) -> fro
     names: set[str] = set()
     for file in files:
         try:
-            text = file.read_text(encoding="utf-8", errors="replace")
+            text = read_foreign(file).decode(errors="replace")
         except OSError:
             continue
         names |= {found for pair in _KEY_VARIABLE.findall(text) for found in pair if found}
@@ -109,7 +109,7 @@ def trusted(paths: Paths) -> list[Trusted]:
     found: list[Trusted] = []
     for record in sorted((paths.state / "trusted").glob("*.toml")):
         try:
-            folder = Path(str(tomllib.loads(record.read_text())["folder"]))
+            folder = Path(str(parse_toml(read_text(record))["folder"]))
         except (OSError, ValueError, LookupError):
             continue
         is_there = (folder / PROJECT_FILE).exists()
@@ -152,10 +152,12 @@ def trust(paths: Paths, folder: Path, content: bytes | None = None) -> Path:
     """
     file = folder.resolve() / PROJECT_FILE
     try:
-        content = file.read_bytes() if content is None else content
+        content = read_foreign(file) if content is None else content
     except OSError as error:
         hint = f"`steersman trust DIR` trusts the {PROJECT_FILE} of a folder."
-        raise ConfigError(f"can't be trusted: {error.strerror}", hint, file=str(file)) from error
+        raise ConfigError(
+            f"can't be trusted: {error.strerror or error}", hint, file=str(file)
+        ) from error
     import tomli_w
 
     write_private(_record(paths, folder), tomli_w.dumps(_entry(folder, content)).encode())

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import json
 import re
-import tomllib
 from collections.abc import Sequence
 from typing import Any
 
 from ....workflows.agent_definition import AgentDefinition
 from ....workflows.document import is_list
+from ....workflows.foreign_file import parse_toml
 from .syntax import HookEntry, HookSyntax, NotUnderstood, is_ours
 
 _BEGIN = "# steersman hooks: begin (written by `steersman hooks install`)"
@@ -60,8 +60,8 @@ class TomlHooks(HookSyntax):
 
 def _tables(text: str) -> list[dict[str, Any]]:
     try:
-        hooks = tomllib.loads(text).get("hooks", [])
-    except tomllib.TOMLDecodeError as error:
+        hooks = parse_toml(text).get("hooks", [])
+    except ValueError as error:
         place = re.search(r"line (\d+), column (\d+)", str(error))
         at = _offset(text, int(place[1]), int(place[2])) if place else len(text)
         raise NotUnderstood(f"not valid TOML: {error}", text or "\n", at) from error
