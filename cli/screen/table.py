@@ -24,7 +24,7 @@ LIVE_ROWS = 8
 NARROWEST = 8
 """Columns of a column that had to be narrowed; below that, rows are listed."""
 
-_DELIMITER = lazy_pattern(r"\s*\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?\s*")
+_DELIMITER = lazy_pattern(r"\s*+\|?\s*+:?-++:?\s*+(?:\|\s*+:?-++:?\s*+)*+\|?\s*+")
 _PIPE = lazy_pattern(r"(?<!\\)\|")
 
 

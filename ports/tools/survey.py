@@ -190,7 +190,7 @@ def _weight(file: Found, words: Iterable[str], is_named: bool) -> float:
 
 
 _CHECKS = lazy_pattern(r"(?i)test|check|verify|spec|validate")
-_NAMED = lazy_pattern(r"(?:\b(python3?|sh|bash|node)\s+|\./)([\w./-]+\.\w+)")
+_NAMED = lazy_pattern(r"(?:\b(python3?|sh|bash|node)\s+|(?<![\w./-])\./)([\w./-]+\.\w+)")
 
 
 def command_of_tests(files: Sequence[Found], request: str = "") -> str:

@@ -17,7 +17,10 @@ from .syntax import HookEntry, HookSyntax, NotUnderstood, is_ours
 
 _BEGIN = "# steersman hooks: begin (written by `steersman hooks install`)"
 _END = "# steersman hooks: end"
-_BLOCK = re.compile(rf"\n?^{re.escape(_BEGIN)}\n.*?^{re.escape(_END)}\n?", re.MULTILINE | re.DOTALL)
+_BLOCK = re.compile(  # up to an end before which no other begins
+    rf"\n?^{re.escape(_BEGIN)}\n(?:(?!^{re.escape(_BEGIN)}).)*?^{re.escape(_END)}\n?",
+    re.MULTILINE | re.DOTALL,
+)
 
 
 class TomlHooks(HookSyntax):
@@ -66,7 +69,7 @@ def _tables(text: str) -> list[dict[str, Any]]:
         at = _offset(text, int(place[1]), int(place[2])) if place else len(text)
         raise NotUnderstood(f"not valid TOML: {error}", text or "\n", at) from error
     if not is_list(hooks):
-        match = re.search(r"^\s*(\[?hooks)", text, re.MULTILINE)
+        match = re.search(r"^[ \t]*(\[?hooks)", text, re.MULTILINE)
         raise NotUnderstood(
             "`hooks` is not an array of tables", text, match.start(1) if match else 0
         )
