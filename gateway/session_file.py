@@ -27,9 +27,9 @@ from ..journal.recovery import closing_messages, load_record, whole_conversation
 from ..journal.store import SessionRow, Store, StoredEntry, check_identifier
 from ..machines.conversation import ChatMessage
 from ..machines.errors import SteersmanError, UsageError
-from ..machines.json_shape import DEEPEST
+from ..machines.json_shape import DEEPEST, parse_json
 from ..workflows.document import is_list, is_table
-from ..workflows.foreign_file import parse_json, read_foreign
+from ..workflows.foreign_file import read_foreign
 from .formats import document_lines, iso
 from .offline_writer import writing
 from .redaction import Redactor

@@ -38,6 +38,27 @@ def allows_null(schema: Schema) -> bool:
     return any(word in schema for word in _WORDS) and not schema_mismatch(None, schema)
 
 
+def parse_json(text: str | bytes, deepest: int = DEEPEST) -> Any:
+    """Parse JSON from outside. Raises `ValueError`, also for what is nested too deeply."""
+    return shallow(json.loads, text, deepest)
+
+
+def shallow(parse: Callable[[Any], Any], text: str | bytes, deepest: int) -> Any:
+    """Parse a text. Raises `ValueError`, also for what is nested more than `deepest` times."""
+    try:
+        data = parse(text)
+    except RecursionError:
+        pass
+    except ValueError as error:
+        if "digits" in str(error):  # of Python, which would say how to switch its own bound off
+            raise ValueError("a number has too many digits") from None
+        raise
+    else:
+        if not is_deeper(data, deepest):
+            return data
+    raise ValueError(f"values are nested more than {deepest} deep")
+
+
 def is_deeper(value: Any, most: int) -> bool:
     """Whether more than `most` lists and objects lie inside each other; needs no stack."""
     level = [value]

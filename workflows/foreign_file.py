@@ -6,15 +6,13 @@ such files uses these functions, so that each of those is an error like a wrong 
 tests/house/test_foreign_files.py sees to. Blocks: not for the actors' loop.
 """
 
-import json
 import os
 import stat
 import tomllib
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from ..machines.json_shape import DEEPEST, is_deeper
+from ..machines.json_shape import DEEPEST, shallow
 from ..machines.pattern import lazy_pattern
 
 LARGEST = 1 << 20
@@ -52,24 +50,5 @@ def parse_toml(text: str) -> dict[str, Any]:
             found.start() - text.rfind("\n", 0, found.start()),
         )
         raise ValueError(f"a key has more than {DEEPEST} parts (at line {line}, column {column})")
-    return _shallow(lambda: tomllib.loads(text), DEEPEST)
-
-
-def parse_json(text: str | bytes, deepest: int = DEEPEST) -> Any:
-    """Parse JSON. Raises `ValueError`, also for what is nested more than `deepest` times."""
-    return _shallow(lambda: json.loads(text), deepest)
-
-
-def _shallow(parse: Callable[[], Any], deepest: int) -> Any:
-    try:
-        data = parse()
-    except RecursionError:
-        pass
-    except ValueError as error:
-        if "digits" in str(error):  # of Python, which would say how to switch its own bound off
-            raise ValueError("a number has too many digits") from None
-        raise
-    else:
-        if not is_deeper(data, deepest):
-            return data
-    raise ValueError(f"values are nested more than {deepest} deep")
+    data: dict[str, Any] = shallow(tomllib.loads, text, DEEPEST)
+    return data

@@ -35,8 +35,9 @@ from typing import Any, cast
 
 from ...machines.conversation import ToolRequest, Usage
 from ...machines.errors import ConfigError, ModelError
+from ...machines.json_shape import parse_json
 from ...machines.value import Value
-from ...workflows.foreign_file import parse_json, parse_toml, read_text
+from ...workflows.foreign_file import parse_toml, read_text
 from .loose_json import table
 from .model import AnswerListener, ModelAnswer, ModelRequest
 from .provider import ModelConfig, ReachResult

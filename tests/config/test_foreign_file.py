@@ -10,13 +10,14 @@ import pytest
 from steersman.gateway.queue_file import read_file
 from steersman.gateway.session_file import read_export
 from steersman.machines.errors import SteersmanError
+from steersman.machines.json_shape import parse_json
 from steersman.ports.models.scripted import load_script
 from steersman.workflows.agent_definition import read_agent
 from steersman.workflows.config import load
 from steersman.workflows.document import read_document
 from steersman.workflows.flow.check import Surroundings, check_file
 from steersman.workflows.flow.workflow_file import list_workflows
-from steersman.workflows.foreign_file import LARGEST, parse_json, parse_toml
+from steersman.workflows.foreign_file import LARGEST, parse_toml
 from steersman.workflows.paths import Paths
 from steersman.workflows.trust import is_trusted, key_variables, trust
 

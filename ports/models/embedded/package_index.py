@@ -17,7 +17,8 @@ from urllib.parse import unquote, urljoin, urlsplit
 from urllib.request import url2pathname
 
 from ....machines.errors import ModelError
-from ....workflows.foreign_file import parse_json, read_foreign
+from ....machines.json_shape import parse_json
+from ....workflows.foreign_file import read_foreign
 from ..route import trusted_certificates
 
 if TYPE_CHECKING:
