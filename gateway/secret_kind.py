@@ -18,6 +18,11 @@ from ..machines.pattern import lazy_pattern
 COVER = "…"
 """What a secret becomes."""
 
+_SLICE = 1 << 16
+"""Characters that are searched at once."""
+_OVERLAP = 1 << 12
+"""Characters in which each kind is decided: longer than a lead, and what a pattern looks ahead at."""
+
 
 class SecretKind(NamedTuple):
     """One kind of secret: of what `pattern` finds, its first group stays and the rest is covered.
@@ -147,7 +152,7 @@ KINDS = (
         "login in an address",
         "://",
         r"(?<=[A-Za-z0-9+.-])://",
-        r"[^\s/@:]*+:[^\s/@]++(?=@)",
+        r"[^\s/@:]{0,1000}+:[^\s/@]{1,2000}+(?=@)",
         "postgres://me:hunter2@example.org/x",
     ),
     _kind(
@@ -246,13 +251,36 @@ def is_field(name: str) -> bool:
 
 
 def covered(text: str) -> str:
-    """Cover each secret of a kind that is known."""
+    """Cover each secret of a kind that is known.
+
+    A long text is searched in slices: no other thread runs while `re` searches one.
+    """
     lower = text.lower()
-    if not _ANY.search(lower):
+    if len(text) <= _SLICE and not _ANY.search(lower):
         return text
     for kind in _present(lower):
-        text = kind.pattern.sub(rf"\1{COVER}", text)
+        if len(text) <= _SLICE:
+            text = kind.pattern.sub(rf"\1{COVER}", text)
+        else:
+            text = "".join(_pieces(kind.pattern, text))
     return text
+
+
+def _pieces(pattern: re.Pattern[str], text: str) -> Iterator[str]:
+    done = at = 0
+    while at < len(text):
+        end = min(at + _SLICE, len(text))
+        found = pattern.search(text, at, end)
+        if found is None:
+            at = end if end == len(text) else end - _OVERLAP
+            continue
+        at = found.start() + 1
+        if found.end() == end:  # it may go on, or be none
+            found = pattern.match(text, found.start())
+        if found is not None:
+            yield from (text[done : found.start()], found[1], COVER)
+            done = at = max(found.end(), at)
+    yield text[done:]
 
 
 def _present(lower: str) -> Iterator[SecretKind]:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from steersman.gateway import secret_kind
 from steersman.gateway.redaction import Redactor
 from steersman.gateway.secret_kind import COVER, KINDS, SecretKind
 
@@ -42,6 +43,20 @@ def test_a_kind_of_secret_is_covered(kind: SecretKind) -> None:
     assert secret not in shown
     assert shown.startswith("before\n")
     assert shown.endswith("\nafter") or kind.name == "private key"
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+def test_a_secret_in_a_long_text_is_covered(
+    kind: SecretKind, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Wherever it stands, also where one slice of the text ends and the next begins."""
+    example = f" {kind.example}\n\n"
+    shown = Redactor({}).text(example)
+    monkeypatch.setattr(secret_kind, "_SLICE", 600)
+    monkeypatch.setattr(secret_kind, "_OVERLAP", 300)
+    for lead in range(0, 600, 11):
+        text = "." * lead + example * 9
+        assert Redactor({}).text(text) == "." * lead + shown * 9
 
 
 @pytest.mark.parametrize("line", ORDINARY.splitlines())
