@@ -212,11 +212,10 @@ def _other_names(agent: str) -> tuple[str, ...]:
 
 
 def _declared(folder: str, name: str) -> dict[str, Any]:
-    import tomllib
+    from ..workflows.foreign_file import parse_toml, read_text
 
     try:
-        with open(os.path.join(folder, name), "rb") as file:
-            data = tomllib.load(file)
+        data = parse_toml(read_text(os.path.join(folder, name)))
     except (OSError, ValueError):
         return {}
     return _inner(data, "agent")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable
 from typing import Any, cast
@@ -10,6 +9,7 @@ from typing import Any, cast
 from ..gateway.commands.registry import call
 from ..gateway.events.contract import Event
 from ..gateway.interface import ChatHost, ChatSession
+from ..machines.json_shape import parse_json
 from ..machines.messages import Answer
 from .chat_options import ChatOptions
 from .following import IdleWaiter
@@ -128,7 +128,7 @@ def _parse(line: str) -> dict[str, Any] | None:
 def _object(line: str) -> dict[str, Any] | None:
     """Read a JSON object, null fields as if they were absent; `None` if it is no object."""
     try:
-        data = json.loads(line)
+        data = parse_json(line)
     except (ValueError, RecursionError):
         return None
     if not isinstance(data, dict):

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 from .. import __version__
 from ..machines.errors import SteersmanError, UsageError
+from ..machines.json_shape import parse_json
 from ..workflows.document import is_table
 from .output import show, show_document
 
@@ -110,9 +111,8 @@ def _asked(index: str, host: str) -> Mapping[str, Any]:
 
 
 def _parsed(content: bytes) -> Mapping[str, Any]:
-    import json
 
-    answer: Any = json.loads(content)
+    answer: Any = parse_json(content)
     if is_table(answer):
         return answer
     raise ValueError("its answer is not understood")

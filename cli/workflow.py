@@ -11,6 +11,7 @@ from ..machines.errors import SteersmanError, UsageError
 from ..workflows.document import Diagnostic, tell
 from ..workflows.flow.check import Checked, Surroundings, check_file
 from ..workflows.flow.workflow_file import find_workflow, list_workflows, starter
+from ..workflows.foreign_file import read_text
 from ..workflows.paths import Paths
 from .output import show, show_document, show_table, warn
 
@@ -106,7 +107,7 @@ def create_workflow(environ: Mapping[str, str], name: str, origin: str) -> int:
         )
     if origin:
         source = find_workflow(origin, Paths.of(environ), Path())
-        text = source.read_text(encoding="utf-8")
+        text = read_text(source)
     else:
         text = starter(path.stem)
     try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from prompt_toolkit.utils import get_cwidth
 
@@ -31,7 +31,7 @@ def wrapped_pieces(
     spans = list(_spans(line, width, hang, by_word))
     if len(spans) == 1:
         return [list(pieces)]
-    rows = [_cut(pieces, start, end) for start, end in spans]
+    rows = list(_cut(pieces, spans))
     return [row if at == 0 or not hang else [("", hang), *row] for at, row in enumerate(rows)]
 
 
@@ -58,8 +58,8 @@ def _rows(line: str, width: int) -> list[str]:
 def _spans(line: str, width: int, hang: str, by_word: bool = True) -> Iterator[tuple[int, int]]:
     """Yield where each row begins and ends in the line; blanks between rows are in neither."""
     start, room, least = 0, width, len(hang)
-    while _is_wider(line, start, room):
-        end = max(_fitting(line, start, room), start + 1)
+    while (end := _fitting(line, start, room)) < len(line):
+        end = max(end, start + 1)
         space = line.rfind(" ", start + least + 1, end + 1) if by_word else -1
         end = space if space > start + least else end
         yield start, start + len(line[start:end].rstrip(" ")) if by_word else end
@@ -68,12 +68,6 @@ def _spans(line: str, width: int, hang: str, by_word: bool = True) -> Iterator[t
             start += 1
         room, least = max(1, width - get_cwidth(hang)), 0
     yield start, len(line)
-
-
-def _is_wider(line: str, start: int, room: int) -> bool:
-    if line.isascii():
-        return len(line) - start > room
-    return get_cwidth(line[start:]) > room
 
 
 def _fitting(line: str, start: int, room: int) -> int:
@@ -87,13 +81,17 @@ def _fitting(line: str, start: int, room: int) -> int:
     return len(line)
 
 
-def _cut(pieces: Sequence[Piece], start: int, end: int) -> list[Piece]:
-    """Take the part of styled text between two places."""
-    row = list[Piece]()
-    at = 0
-    for style, text in pieces:
-        part = text[max(0, start - at) : max(0, end - at)]
-        if part:
-            row.append((style, part))
-        at += len(text)
-    return row
+def _cut(pieces: Sequence[Piece], spans: Iterable[tuple[int, int]]) -> Iterator[list[Piece]]:
+    """Yield the parts of styled text between places that follow each other."""
+    number, at = 0, 0  # of a piece, and where it begins
+    for start, end in spans:
+        row = list[Piece]()
+        while number < len(pieces):
+            style, text = pieces[number]
+            if part := text[max(0, start - at) : max(0, end - at)]:
+                row.append((style, part))
+            if at + len(text) > end:
+                break
+            at += len(text)
+            number += 1
+        yield row

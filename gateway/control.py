@@ -35,6 +35,7 @@ import pykka
 from ..journal.codec import encode_whole
 from ..journal.folder import PrivateFolder
 from ..machines.errors import SteersmanError, UnknownSession
+from ..machines.json_shape import parse_json
 from .events.contract import Event, ReceiptEvent, is_receipt
 from .remote import INVALID, MISTAKE, NO_ANSWER, NOT_HERE, REFUSED, SOCKETS
 from .running import Works, go_on
@@ -160,7 +161,7 @@ class Client:
     async def _answer(self, line: bytes) -> None:
         request: Params = {}
         try:
-            request = _object(_parsed(line))
+            request = _object(parse_json(line))
             method, params = str(request["method"]), _object(request.get("params") or {})
             if method == "subscribe":
                 self._subscribe(self._host.conversation(str(params["session"])).session)
@@ -179,7 +180,7 @@ class Client:
         LOGGER.error("a request at the control socket failed", exc_info=error)
         request: Params = {}
         with contextlib.suppress(ValueError):
-            request = _object(_parsed(line))
+            request = _object(parse_json(line))
         self._send({"jsonrpc": "2.0", "id": request.get("id"), "error": error_of(error)})
 
     def _subscribe(self, session: str) -> None:
@@ -370,14 +371,6 @@ def error_of(fault: BaseException) -> Params:
 
 def _error(code: int, text: str, hint: str) -> Params:
     return {"code": code, "message": text, "data": {"hint": hint}}
-
-
-def _parsed(line: bytes) -> Any:
-    """Parse JSON. Raises `ValueError`, also for what is nested too deeply to be read."""
-    try:
-        return json.loads(line)
-    except RecursionError:
-        raise ValueError("nested too deeply") from None
 
 
 def _object(data: Any) -> Params:

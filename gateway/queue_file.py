@@ -14,10 +14,7 @@ A message that steers has `type = "steer"`, too.
 The file is a copy; the store has the queue. An import adds all of a file or nothing.
 """
 
-import os
 import re
-import stat
-import tomllib
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -30,6 +27,7 @@ from ..machines.errors import ConfigError
 from ..machines.messages import ImportedItem
 from ..workflows.document import is_list, is_table
 from ..workflows.durability import replace_file
+from ..workflows.foreign_file import parse_toml, read_foreign
 from .formats import progress_text
 
 WAITING = ("pending", "interrupted", "running")
@@ -68,8 +66,8 @@ def parse(text: str, file: str) -> list[ImportedItem]:
     Raises `ConfigError` with the place for a damaged file, and for a file that is no queue file.
     """
     try:
-        data = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+        data = parse_toml(text)
+    except ValueError as error:
         place = re.search(r"at line (\d+), column (\d+)", str(error))
         end = text.count("\n") + 1, len(text) - text.rfind("\n")
         line, column = (int(place[1]), int(place[2])) if place else end
@@ -90,16 +88,10 @@ def parse(text: str, file: str) -> list[ImportedItem]:
 def read_file(path: Path) -> list[ImportedItem]:
     """Read a queue file; a symbolic link is not followed. Raises `ConfigError`."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        data = read_foreign(path, LIMIT, follows_links=False)
     except OSError as error:
-        what = "it is a symbolic link" if path.is_symlink() else error.strerror
+        what = "it is a symbolic link" if path.is_symlink() else error.strerror or error
         raise _unusable(f"it cannot be read: {what}", path) from error
-    with os.fdopen(descriptor, "rb") as file:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise _unusable("it is no regular file", path)
-        data = file.read(LIMIT + 1)
-    if len(data) > LIMIT:
-        raise _unusable(f"it is larger than {LIMIT // 1024 // 1024} MiB", path)
     try:
         text = data.decode()
     except UnicodeDecodeError as error:

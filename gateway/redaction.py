@@ -22,29 +22,18 @@ from ..machines.pattern import lazy_pattern
 from ..workflows.document import is_table
 from ..workflows.paths import Paths
 from ..workflows.trust import key_variables
+from .secret_kind import COVER, covered, is_field
 from .terminal import audited, clean, removed
 
 if TYPE_CHECKING:
     from ..journal.store import StoredEntry
 
-_MARK = "…"
 _NAME = r"[A-Z0-9_]*(?:API_?KEY|ACCESS_KEY|TOKEN|SECRET|PASSWORD|PASSWD)"
-_VARIABLE = lazy_pattern(rf"{_NAME}", re.IGNORECASE)
-_FIELD = lazy_pattern(
-    r"(api|access|private)[_-]?key|(.*_)?token|.*secret|password|authorization", re.I
-)
+_VARIABLE = lazy_pattern(_NAME, re.IGNORECASE)
+_DEEPEST = 100
+"""Tables and lists inside each other that are shown: what draws them needs some stack for each."""
 _SHORTEST = 6  # characters; a shorter value would blank ordinary words
-_KINDS = lazy_pattern(
-    r"(?P<key>(?<![A-Za-z0-9])(?:sk-|gh[pousr]_|github_pat_|glpat-|xox[abprs]-|hf_|AKIA|ASIA|AIza)"
-    r"[A-Za-z0-9_-]{12,})"
-    r"|(?P<bearer>\b(?:Bearer|Basic)\s+)[A-Za-z0-9._~+/-]{8,}=*"
-    rf"|(?P<name>\b{_NAME}\s*[=:]\s*[\"']?)[^\s\"']{{6,}}"
-    r"|(?P<scheme>\b[a-z][a-z0-9+.-]*://)[^\s/@:]*:[^\s/@]+@"
-    r"|-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)",
-    re.DOTALL,
-)
 _LOGIN = lazy_pattern(r"://([^\s/@:]*):([^\s/]+)@")
-_PREFIX = lazy_pattern(r"sk-|github_pat_|glpat-|xox.-|hf_|[A-Z]{4}|AIza|gh._")
 
 
 class Redactor:
@@ -62,9 +51,7 @@ class Redactor:
         longest_first = sorted(
             (value for value in values if len(value) >= _SHORTEST), key=len, reverse=True
         )
-        self._values = (
-            re.compile("|".join(map(re.escape, longest_first))) if longest_first else None
-        )
+        self._values = longest_first
 
     def text(self, text: str) -> str:
         """Return a text that is safe to print and to share; newlines and tabs stay."""
@@ -74,29 +61,31 @@ class Redactor:
             return self._covered(text)
         text = text.encode("utf-8", "replace").decode()
         shown, bare = audited(text), clean(text)
-        covered = self._covered(shown)
-        if shown != bare and (joined := self._covered(bare)).count(_MARK) > covered.count(_MARK):
+        shown = self._covered(shown)
+        if shown != bare and (joined := self._covered(bare)).count(COVER) > shown.count(COVER):
             # a secret was taken apart by what a terminal does not show, which must not vanish either
             return f"{joined} [removed from it: {self._covered(removed(text))}]"
-        return covered
+        return shown
 
     def _covered(self, text: str) -> str:
-        if self._values:
-            text = self._values.sub(_MARK, text)
-        return _KINDS.sub(_cover, text)
+        for value in self._values:
+            text = text.replace(value, COVER)
+        return covered(text)
 
     def line(self, text: str) -> str:
         """Return a text as one line."""
         return " ".join(self.text(text).split())
 
-    def data(self, value: Any) -> Any:
-        """Return data that JSON can hold, with redacted texts and keys."""
+    def data(self, value: Any, depth: int = 0) -> Any:
+        """Return data that JSON can hold, with redacted texts and keys, down to a certain depth."""
         if isinstance(value, str):
             return self.text(value)
-        if is_table(value):
-            return {self.text(key): self._field(key, item) for key, item in value.items()}
-        if _is_sequence(value):
-            return [self.data(item) for item in value]
+        if is_table(value) or _is_sequence(value):
+            if depth == _DEEPEST:
+                return f"{COVER} nested too deeply to be shown"
+            if is_table(value):
+                return {self.text(key): self._field(key, value[key], depth + 1) for key in value}
+            return [self.data(item, depth + 1) for item in value]
         if isinstance(value, float) and not math.isfinite(value):
             return str(value)
         return value
@@ -105,10 +94,10 @@ class Redactor:
         """Return a journal entry with redacted data, which can be decoded as before."""
         return replace(stored, data=self.data(stored.data))
 
-    def _field(self, key: str, item: Any) -> Any:
-        if isinstance(item, str) and item and _FIELD.fullmatch(key):
-            return _MARK
-        return self.data(item)
+    def _field(self, key: str, item: Any, depth: int) -> Any:
+        if isinstance(item, str) and item and is_field(key):
+            return COVER
+        return self.data(item, depth)
 
 
 def redactor_of(environ: Mapping[str, str], folder: str = "") -> Redactor:
@@ -122,13 +111,3 @@ def redactor_of(environ: Mapping[str, str], folder: str = "") -> Redactor:
 
 def _is_sequence(value: object) -> TypeGuard[Sequence[Any]]:
     return isinstance(value, list | tuple)
-
-
-def _cover(found: re.Match[str]) -> str:
-    """Replace a secret by `…`, after the prefix that shows its kind."""
-    if key := found["key"]:
-        prefix = _PREFIX.match(key)
-        return (prefix[0] if prefix else "") + _MARK
-    if found["scheme"]:
-        return f"{found['scheme']}{_MARK}@"
-    return (found["bearer"] or found["name"] or "") + _MARK

@@ -27,7 +27,9 @@ from ..journal.recovery import closing_messages, load_record, whole_conversation
 from ..journal.store import SessionRow, Store, StoredEntry, check_identifier
 from ..machines.conversation import ChatMessage
 from ..machines.errors import SteersmanError, UsageError
+from ..machines.json_shape import DEEPEST, parse_json
 from ..workflows.document import is_list, is_table
+from ..workflows.foreign_file import read_foreign
 from .formats import document_lines, iso
 from .offline_writer import writing
 from .redaction import Redactor
@@ -35,6 +37,9 @@ from .redaction import Redactor
 FORMAT, VERSION = "steersman-session", 1
 LIMIT = 256 * 1024 * 1024
 """Bytes of a file that is imported."""
+_DEEPEST = (
+    DEEPEST + 36
+)  # what the arguments of a call may have, in all that a journal has around them
 _BATCH = 500
 _FENCE = "````"
 
@@ -158,12 +163,11 @@ def write_new(path: Path, lines: Iterable[str]) -> None:
 def read_export(path: Path) -> dict[str, Any]:
     """Read a file that `exported` made. Raises `UsageError` for any other file."""
     try:
-        if path.stat().st_size > LIMIT:
-            raise UsageError(f"`{path}` is larger than {LIMIT >> 20} MiB", "it is no export")
-        data = json.loads(path.read_text("utf-8"))
+        data = parse_json(read_foreign(path, LIMIT), _DEEPEST)
     except OSError as error:
-        raise UsageError(f"`{path}` cannot be read: {error.strerror}", "name a file") from error
-    except (ValueError, RecursionError) as error:
+        reason = error.strerror or error
+        raise UsageError(f"`{path}` cannot be read: {reason}", "name a file") from error
+    except ValueError as error:
         raise UsageError(f"`{path}` is not JSON: {error}", "export it again") from error
     if not is_table(data) or data.get("format") != FORMAT:
         raise UsageError(

@@ -5,7 +5,6 @@ four characters each. Pure.
 """
 
 import json
-import re
 from collections.abc import Sequence
 
 from msgspec.structs import replace
@@ -17,7 +16,7 @@ CHARACTERS = 4  # of a token: English prose has more, code fewer
 PICTURE = 1_500  # tokens of a picture: APIs count about that for one that fills a screen
 EACH = 4  # tokens around every message
 LEFT_OUT = "[left out to make room: {} characters of this result{}]"
-_PLACE = re.compile(r"; whole output in .+?(?=: `read` it)")
+_PLACE, _PLACE_END = "; whole output in ", ": `read` it"
 _GAP = "[… {} left out{}]"
 SHORTENED = "\n[… left out to make room: {} characters …]\n"
 KEPT = 2_000  # characters of the newest results that stay in any case
@@ -49,7 +48,7 @@ def ends_of(text: str, most: int, place: str = "") -> str:
 def gap_between(head: str, tail: str, missing: str, place: str = "") -> str:
     """Join the ends of a text; `missing` is what lies between, in words, `place` the file with all."""
     line = head.count("\n") + 1
-    where = f"; whole output in {place}: `read` it with `offset` {line}, or `search` it"
+    where = f"{_PLACE}{place}{_PLACE_END} with `offset` {line}, or `search` it"
     gap = _GAP.format(missing, where if place else "")
     return f"{head.rstrip()}\n{gap}\n{tail.lstrip()}"
 
@@ -125,8 +124,9 @@ def pruned(
 
 def _left_out(text: str) -> str:
     """Say that a result is left out, and which file still has all of it."""
-    place = _PLACE.search(text)
-    return LEFT_OUT.format(len(text), place[0] if place else "")
+    before, is_there, _ = text.partition(_PLACE_END)
+    _, mark, place = before.rpartition(_PLACE) if is_there else ("", "", "")
+    return LEFT_OUT.format(len(text), mark + place if "\n" not in place else "")
 
 
 def _shortened(text: str, wanted: int) -> str:

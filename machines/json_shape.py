@@ -7,7 +7,7 @@ among these: a regular expression from outside can take for ever.
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any, Final, TypeGuard
 
 Schema = Mapping[str, Any]
@@ -22,6 +22,8 @@ TYPES: Final[Mapping[str, tuple[tuple[type, ...], str]]] = {
     "null": ((type(None),), "null"),
 }
 """The types of JSON Schema: the types of Python, and how people call them."""
+DEEPEST: Final = 64
+"""Lists and objects inside each other that data from outside may have: each takes some stack."""
 _DEPTH: Final = 64
 """Schemas within schemas that are followed; a `$ref` to itself has no end."""
 
@@ -34,6 +36,43 @@ def schema_mismatch(value: Any, schema: Schema, place: str = "the output") -> st
 def allows_null(schema: Schema) -> bool:
     """Whether null is a value that a schema expects, and so means more than a missing one."""
     return any(word in schema for word in _WORDS) and not schema_mismatch(None, schema)
+
+
+def parse_json(text: str | bytes, deepest: int = DEEPEST) -> Any:
+    """Parse JSON from outside. Raises `ValueError`, also for what is nested too deeply."""
+    return shallow(json.loads, text, deepest)
+
+
+def shallow(parse: Callable[[Any], Any], text: str | bytes, deepest: int) -> Any:
+    """Parse a text. Raises `ValueError`, also for what is nested more than `deepest` times."""
+    try:
+        data = parse(text)
+    except RecursionError:
+        pass
+    except ValueError as error:
+        if "digits" in str(error):  # of Python, which would say how to switch its own bound off
+            raise ValueError("a number has too many digits") from None
+        raise
+    else:
+        if not is_deeper(data, deepest):
+            return data
+    raise ValueError(f"values are nested more than {deepest} deep")
+
+
+def is_deeper(value: Any, most: int) -> bool:
+    """Whether more than `most` lists and objects lie inside each other; needs no stack."""
+    level = [value]
+    for _ in range(most + 1):
+        level = [item for found in level for item in _parts(found)]
+        if not level:
+            return False
+    return True
+
+
+def _parts(value: Any) -> Collection[Any]:
+    if is_object(value):
+        return value.values()
+    return value if is_array(value) else ()
 
 
 class _Check:

@@ -9,6 +9,7 @@ from msgspec import field
 
 from .delegation_messages import SetTimer
 from .errors import UsageError
+from .json_shape import parse_json
 from .machine import Machine, State, Transition
 from .messages import Lane, Message
 from .value import Value
@@ -180,7 +181,7 @@ def given_in(name: str, task: str) -> dict[str, Any]:
     found: Any = None
     said = task.removeprefix(f"run {name}").strip()
     with suppress(ValueError):
-        found = json.loads(said) if said else {}
+        found = parse_json(said) if said else {}
     if not isinstance(found, dict):
         raise UsageError(f"`{task[:80]}` does not run the workflow `{name}`")
     return cast("dict[str, Any]", found)

@@ -1,7 +1,6 @@
 """A TOML file that people write, and how its problems are shown: position, source line, next step."""
 
 import re
-import tomllib
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, TypeGuard
@@ -10,6 +9,7 @@ from msgspec import field
 
 from ..machines.errors import ConfigError
 from ..machines.value import Value
+from .foreign_file import parse_toml, read_foreign
 from .positions import locate
 from .problem import SECRET, Problem
 
@@ -38,22 +38,22 @@ class Diagnostic(Value):
 def read_document(path: Path) -> tuple[Document, list[Diagnostic]]:
     """Read and parse a file; if it can't be, the document is empty and there is a diagnostic."""
     try:
-        if not path.is_file():
-            raise OSError("it is not a regular file" if path.exists() else "it is not there")
-        return parse_document(str(path), path.read_bytes())
+        return parse_document(str(path), read_foreign(path))
+    except FileNotFoundError:
+        reason = "it is not there"
     except OSError as error:
-        document = Document(file=str(path))
         reason = error.strerror or str(error)
-        problem = Problem(
-            where=(), message=f"the file can't be read: {reason}", hint="correct the path"
-        )
-        return document, [Diagnostic(document=document, problem=problem)]
+    document = Document(file=str(path))
+    problem = Problem(
+        where=(), message=f"the file can't be read: {reason}", hint="correct the path"
+    )
+    return document, [Diagnostic(document=document, problem=problem)]
 
 
 def parse_document(file: str, content: bytes) -> tuple[Document, list[Diagnostic]]:
     """Parse the content of a file, in the same way."""
     try:
-        text = content.decode()
+        text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         before = content[: error.start]
         line, column = before.count(b"\n") + 1, error.start - (before.rfind(b"\n") + 1) + 1
@@ -68,8 +68,8 @@ def parse_document(file: str, content: bytes) -> tuple[Document, list[Diagnostic
         ]
     text = text.replace("\r\n", "\n")
     try:
-        return Document(file=file, text=text, content=content, data=tomllib.loads(text)), []
-    except tomllib.TOMLDecodeError as error:
+        return Document(file=file, text=text, content=content, data=parse_toml(text)), []
+    except ValueError as error:
         return _syntax_diagnostic(Document(file=file, text=text), str(error))
 
 

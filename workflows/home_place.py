@@ -5,7 +5,6 @@ person's own files. `config.load` reads it with all others, and reports what is 
 """
 
 import os
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from typing import Any
 from ..machines.errors import ConfigError
 from ..machines.value import Value
 from .document import is_table
+from .foreign_file import parse_toml, read_text
 from .paths import Paths, make_private
 
 URL = "STEERSMAN_HOME_URL"
@@ -94,7 +94,7 @@ _HINT = "`steersman config check` shows where"
 
 def _table(file: Path) -> dict[str, Any]:
     try:
-        text = file.read_text(encoding="utf-8")
+        text = read_text(file)
     except (FileNotFoundError, NotADirectoryError):
         return {}
     except (OSError, UnicodeDecodeError) as error:
@@ -102,7 +102,7 @@ def _table(file: Path) -> dict[str, Any]:
     if "home" not in text:
         return {}
     try:
-        table = tomllib.loads(text).get("home", {})
-    except tomllib.TOMLDecodeError as error:
+        table = parse_toml(text).get("home", {})
+    except ValueError as error:
         raise ConfigError(f"is not TOML: {error}", _HINT, file=str(file)) from error
     return table if is_table(table) else {}

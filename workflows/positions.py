@@ -44,7 +44,7 @@ def choose_for_folder(paths: Paths, folder: Path, choice: dict[str, Any]) -> Pat
 # Positions ----------------------------------------------------------------------------------------
 
 
-_BLANK = lazy_pattern(r"(?:[ \t\r\n]+|#[^\n]*)*")
+_BLANK = lazy_pattern(r"(?:[ \t\r\n]++|#[^\n]*+)*+")
 _SPACE = lazy_pattern(r"[ \t]*")
 _STRING = lazy_pattern(
     r'"""(?:[^"\\]|\\[\s\S]|"{1,2}(?!"))*"{3,5}'

@@ -10,7 +10,6 @@ terminals can't undo each other.
 
 import hashlib
 import os
-import tomllib
 from collections.abc import Iterator, Mapping
 from itertools import islice
 from pathlib import Path
@@ -20,6 +19,7 @@ from ..machines.errors import ConfigError
 from ..machines.pattern import lazy_pattern
 from ..machines.value import Value
 from .document import is_list, is_table
+from .foreign_file import parse_toml, read_foreign, read_text
 from .paths import Paths, write_private
 
 PROJECT_FILE = "steersman.toml"
@@ -31,6 +31,7 @@ _KEY_VARIABLE = lazy_pattern(r"""\bapi_key_env\b["']?\s*=\s*(?:"([^"\n]+)"|'([^'
 _COMMANDS = frozenset(("call", "command", "gates", "run", "script", "shell", "start"))
 """Keys whose texts are run, or are read in place of a program."""
 _LARGEST = 64 * 1024  # bytes of a file whose text is kept, to show a difference
+_LONGEST = 64 * 1024 * 1024  # bytes of a file, and of the record of a folder
 _MOST = 1000  # files of a folder that are trusted
 _EMPTY = hashlib.sha256().hexdigest()
 _PIECES = lazy_pattern(r"[;&|()`{}\n]+")
@@ -89,7 +90,7 @@ def is_trusted(paths: Paths, folder: Path, content: bytes | None = None) -> bool
 def trusted_contents(paths: Paths, folder: Path) -> Contents:
     """Return what was trusted of a folder; empty if nothing was, or the record cannot be read."""
     try:
-        record = tomllib.loads(_record(paths, folder).read_text())
+        record = parse_toml(read_text(_record(paths, folder), _LONGEST))
         is_meant = record.get("folder") == _text(folder.resolve())
         return {path: TrustedFile(**file) for path, file in record["files"].items() if is_meant}
     except (OSError, ValueError, LookupError, TypeError, AttributeError):
@@ -107,7 +108,7 @@ def key_variables(paths: Paths, folder: Path, environ: Mapping[str, str]) -> fro
     names: set[str] = set()
     for file in files:
         try:
-            text = file.read_text(encoding="utf-8", errors="replace")
+            text = read_foreign(file).decode(errors="replace")
         except OSError:
             continue
         names |= {found for pair in _KEY_VARIABLE.findall(text) for found in pair if found}
@@ -126,7 +127,7 @@ def trusted(paths: Paths) -> list[Trusted]:
     found: list[Trusted] = []
     for record in sorted((paths.state / "trusted").glob("*.toml")):
         try:
-            folder = Path(str(tomllib.loads(record.read_text())["folder"]))
+            folder = Path(str(parse_toml(read_text(record, _LONGEST))["folder"]))
         except (OSError, ValueError, LookupError):
             continue
         is_there = (folder / PROJECT_FILE).exists() or (folder / BESIDE).exists()
@@ -185,8 +186,8 @@ def _named(path: str, file: TrustedFile, root: Path) -> Iterator[Path]:
     if not file.text and file.sha256 != _EMPTY:
         raise OSError(f"{path} is no text, or is larger than {_LARGEST // 1024} KiB")
     try:
-        data = tomllib.loads(file.text)
-    except (ValueError, RecursionError):
+        data = parse_toml(file.text)
+    except ValueError:
         return
     for command in _commands(data):
         for word, is_program in _words(command):
@@ -229,16 +230,10 @@ def _may_run(place: Path, is_program: bool) -> bool:
 
 
 def _read(path: Path) -> TrustedFile:
-    if not path.is_file():
-        raise OSError(f"{path} is not a regular file")
-    with path.open("rb") as opened:
-        content = opened.read(_LARGEST + 1)
-        if len(content) <= _LARGEST:
-            return _trusted_file(content)
-        digest = hashlib.sha256(content)
-        while block := opened.read(_LARGEST):
-            digest.update(block)
-    return TrustedFile(sha256=digest.hexdigest())
+    try:
+        return _trusted_file(read_foreign(path, _LONGEST))
+    except OSError as error:
+        raise OSError(f"{path}: {error.strerror or error}") from error
 
 
 def _trusted_file(content: bytes) -> TrustedFile:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +12,7 @@ from ...journal.run_record import RunRecord, StepRecord
 from ...machines.delegation_messages import Delegate
 from ...machines.effects import RunTool
 from ...machines.errors import TemplateError
-from ...machines.json_shape import schema_mismatch
+from ...machines.json_shape import parse_json, schema_mismatch
 from ...machines.port_results import ToolResult
 from ...machines.verdict import Unusable, read_verdict
 from ...machines.workflow_messages import ENDED, WORKFLOW, ChildCame, included
@@ -94,7 +93,7 @@ def read_output(output: Output, text: str) -> Any:
         case "lines":
             return [line for line in text.splitlines() if line.strip()]
         case "json":
-            return json.loads(text)
+            return parse_json(text)
         case _:
             return text.removesuffix("\n")
 

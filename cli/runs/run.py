@@ -33,6 +33,7 @@ from ...workflows.config import Config
 from ...workflows.flow.plan import draw_plan, plan_data, plan_mermaid
 from ...workflows.flow.plan import plan_of as planned_steps
 from ...workflows.flow.spec import WorkflowSpec
+from ...workflows.foreign_file import read_text
 from ...workflows.paths import Paths
 from ..chat_options import work_folder
 from ..output import show, show_document
@@ -206,7 +207,7 @@ def _resume(options: RunOptions, environ: Mapping[str, str], paths: Paths, folde
 def _change_notices(copy: WorkflowCopy) -> list[str]:
     """Return a notice if the workflow's file was changed since the run started."""
     try:
-        is_same = Path(copy.file).read_text("utf-8") == copy.source
+        is_same = read_text(Path(copy.file)) == copy.source
     except (OSError, ValueError):
         return []
     notice = f"{copy.file} was changed since: the run continues with the version that it began with"

@@ -13,6 +13,8 @@ from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+from ...workflows.foreign_file import read_foreign
+
 MOST = 20_000
 """Files and folders that are read, those near the top first."""
 LONGEST = 2.0
@@ -128,11 +130,10 @@ def _entries(folder: Path) -> list[os.DirEntry[str]]:
 def _rules_in(top: Path, folder: str) -> Iterator[Rule]:
     """Read the `.gitignore` of a folder."""
     try:
-        with open(top / folder / ".gitignore", encoding="utf-8", errors="replace") as file:
-            lines = file.read(64 * 1024).splitlines()[:_RULES]
+        lines = read_foreign(top / folder / ".gitignore").decode(errors="replace").splitlines()
     except OSError:
         return
-    for line in lines:
+    for line in lines[:_RULES]:
         pattern = line.strip()
         if not pattern or pattern.startswith("#"):
             continue

@@ -27,11 +27,11 @@ _RULE = lazy_pattern(r"\s*([-*_])(?:\s*\1){2,}\s*$")
 _TABLE = lazy_pattern(r"\s*\|")
 _ADDRESS = r"[^()\s]+(?:\([^()\s]*\)[^()\s]*)*"
 _INLINE = lazy_pattern(
-    r"(?P<tick>`+)(?P<code>.+?)(?<!`)(?P=tick)(?!`)"
-    rf"|\[(?P<label>[^\]\[]+)\]\((?P<address>{_ADDRESS})(?:\s+\"[^\"]*\")?\)"
+    r"(?<!`)(?P<tick>`++)(?P<code>.+?)(?<!`)(?P=tick)(?!`)"
+    rf"|\[(?P<label>[^\]\[]+)\]\((?P<address>{_ADDRESS})(?:\s++\"[^\"]*+\")?\)"
     r"|<(?P<angled>https?://[^\s<>]+)>"
     r"|(?P<bare>https?://[^\s<>()\[\]|\"'`*]*[^\s<>()\[\]|\"'`*.,;:!?])"
-    r"|\*\*(?P<bold>\S(?:.*?\S)?)\*\*(?!\*)"
+    r"|\*\*(?P<bold>\S(?:.{0,500}?\S)?)\*\*(?!\*)"
     r"|(?<![\w*])\*(?P<slant>[^\s*](?:[^*]*[^\s*])?)\*(?![\w*])"
 )
 
@@ -200,6 +200,8 @@ def _link(found: re.Match[str], base: int, style: str, mark: str) -> list[Span]:
 
 LIVE = 5
 """Rows of an unfinished line; the first rows of a longer one are returned before its end."""
+LONGEST = 2_000
+"""Characters of an unfinished line that is styled again with each piece, if they fill no rows."""
 
 
 class Stream:
@@ -223,6 +225,9 @@ class Stream:
         if len(self._text) > width * LIVE:
             rows += self._end_table(width)
             rows += self._unfinished_rows(width)
+        if len(self._text) > LONGEST:
+            rows += self._taken(self._text, width)
+            self._text, self._rest = "", ""
         return rows
 
     @property

@@ -19,12 +19,14 @@ Inline = Callable[[str, str], list[Piece]]
 
 MOST_ROWS = 100
 """Rows after which a table that still grows is drawn; the rest follows as one with the same head."""
+MOST_COLUMNS = 100
+"""Columns of a table that is drawn; each row has as many, however short it is."""
 LIVE_ROWS = 8
 """Rows that are shown of a table that still grows: however long it is, drawing them is quick."""
 NARROWEST = 8
 """Columns of a column that had to be narrowed; below that, rows are listed."""
 
-_DELIMITER = lazy_pattern(r"\s*\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?\s*")
+_DELIMITER = lazy_pattern(r"\s*+\|?\s*+:?-++:?\s*+(?:\|\s*+:?-++:?\s*+)*+\|?\s*+")
 _PIPE = lazy_pattern(r"(?<!\\)\|")
 
 
@@ -37,7 +39,11 @@ def is_head(lines: Sequence[str]) -> bool:
     """Whether two lines begin a table: a row, and a delimiter with as many columns."""
     head, delimiter = lines[:2]
     is_delimiter = "-" in delimiter and bool(_DELIMITER.fullmatch(delimiter))
-    return is_delimiter and len(cells(head)) == len(cells(delimiter))
+    return (
+        is_delimiter
+        and delimiter.count("|") < MOST_COLUMNS
+        and len(cells(head)) == len(cells(delimiter))
+    )
 
 
 def cells(line: str) -> list[str]:

@@ -38,6 +38,7 @@ from acp.schema import (
 from ...machines.conversation import ChatMessage
 from ...ports.tools.mcp_offer import McpOffer
 from ...ports.tools.mcp_text import usage_of
+from ...workflows.foreign_file import read_text
 from ...workflows.tools import kind_of
 from ..commands.registry import COMMANDS
 from ..events.contract import (
@@ -226,7 +227,7 @@ def _change(
 
 def _text_of(path: Path) -> str | None:
     try:
-        return path.read_text("utf-8") if path.stat().st_size <= 256 * 1024 else None
+        return read_text(path, 256 * 1024)
     except (OSError, ValueError):
         return None
 

@@ -12,6 +12,8 @@ from typing import Any, cast
 from acp.exceptions import RequestError
 from pydantic import ValidationError
 
+from ...machines.json_shape import parse_json
+
 
 def quiet_about_refusals(record: logging.LogRecord) -> bool:
     """Whether a record is about more than an input that was refused; for the filter of a logger.
@@ -76,7 +78,7 @@ class LineTransport:
             if not line.strip():
                 continue
             try:
-                data = json.loads(line)
+                data = parse_json(line)
             except (ValueError, RecursionError):
                 data = None
             if not isinstance(data, dict):

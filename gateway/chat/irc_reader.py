@@ -103,7 +103,7 @@ class IrcInbox:
 
 _THROTTLED = frozenset(("263", "439", "707"))
 _OTHER_REFUSALS = frozenset(("707", "716", "717", "263", "926"))
-_SECONDS = re.compile(r"(\d+) ?s", re.IGNORECASE)
+_SECONDS = re.compile(r"(?<!\d)(\d{1,9}) ?s", re.IGNORECASE)
 
 
 def said_text(line: Line) -> str:

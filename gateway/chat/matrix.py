@@ -9,7 +9,6 @@ Source: https://spec.matrix.org/latest/client-server-api/
 from __future__ import annotations
 
 import asyncio
-import json
 import random
 import time
 import uuid
@@ -32,6 +31,7 @@ from nio import (  # pyright: ignore[reportMissingTypeStubs]
 )
 
 from ...machines.errors import ConfigError, SteersmanError
+from ...machines.json_shape import parse_json
 from ...machines.value import Value
 from .matrix_connection import REQUEST, MatrixRefusal, ask, fetch, log_out
 from .matrix_events import (
@@ -292,7 +292,7 @@ class Matrix:
         # Who made a room may do everything in it, without a level, since version 12 of rooms.
         path = f"/_matrix/client/v3/rooms/{quote(room_id)}/state/m.room.create?format=event"
         made = await fetch(client, path, 65_536, REQUEST)
-        return table(json.loads(made)).get("sender") == self._settings.account
+        return table(parse_json(made)).get("sender") == self._settings.account
 
     async def aclose(self) -> None:
         """Disconnect."""

@@ -13,7 +13,6 @@ Source: https://spec.matrix.org/latest/client-server-api/
 
 from __future__ import annotations
 
-import json
 import logging
 import ssl
 from collections.abc import Awaitable
@@ -39,6 +38,7 @@ from nio import (  # pyright: ignore[reportMissingTypeStubs]
 from nio.responses import Response  # pyright: ignore[reportMissingTypeStubs]
 
 from ...machines.errors import SteersmanError
+from ...machines.json_shape import parse_json
 from .matrix_events import one_line, table
 from .platform import NotSent
 
@@ -100,7 +100,7 @@ class _Client(AsyncClient):  # type: ignore[misc]  # mypy finds no types in the 
         """Return the JSON object of an answer, an empty one if it is none."""
         body = await read(transport_response, _LARGEST)
         try:
-            parsed: object = json.loads(body)
+            parsed: object = parse_json(body)
         except (ValueError, RecursionError):
             return {}
         return table(parsed)

@@ -16,6 +16,7 @@ from nio import (  # pyright: ignore[reportMissingTypeStubs]
 )
 
 from ...machines.errors import ConfigError
+from ...machines.json_shape import parse_json
 from ...machines.value import Value
 from .matrix_connection import MatrixRefusal, ask, fetch
 from .matrix_events import (
@@ -57,7 +58,7 @@ class MatrixRooms:
     def recall(self, memory: Memory, joined: set[str]) -> None:
         """Take over the private rooms that were remembered, if the account is still in them."""
         word = memory.get("direct")
-        known = [str(each) for each in cast("list[object]", json.loads(word))] if word else []
+        known = [str(each) for each in cast("list[object]", parse_json(word))] if word else []
         self.direct = [room for room in known if room in joined]
 
     def place(self, name: str, room_id: str) -> None:

@@ -6,7 +6,6 @@ The token is part of each address, which the HTTP client keeps in its exceptions
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import re
 from collections.abc import Awaitable, Callable, Iterator
@@ -18,6 +17,7 @@ from telegram.error import Conflict, InvalidToken, NetworkError, TelegramError
 from telegram.request import HTTPXRequest
 
 from ...machines.errors import ConfigError
+from ...machines.json_shape import parse_json
 from ...ports.models.route import trusted_certificates
 from ..terminal import clean
 from .platform_parts import BackgroundTasks, Contact, pauses
@@ -99,7 +99,7 @@ def _answer(code: int, payload: bytes) -> tuple[int, bytes]:
 def _retry_after(payload: bytes) -> float:
     """Return the seconds that a flooded server asks for, 5 if it does not say."""
     try:
-        return max(1.0, float(json.loads(payload)["parameters"]["retry_after"]))
+        return max(1.0, float(parse_json(payload)["parameters"]["retry_after"]))
     except UNREADABLE:
         return 5.0
 

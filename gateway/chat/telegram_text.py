@@ -96,14 +96,15 @@ class _Draft:
             is_code[span.start : span.end] = b"\x01" * (span.end - span.start)
         kept = [span for span in self.spans if span.kind == "text_mention"]
         hidden: list[TelegramSpan] = []
+        signs = list(self.text)
         for found in _MENTION.finditer(self.text):
             if is_code[found.start()]:
                 continue
             if len(kept) + len(hidden) < ENTITIES:
                 hidden.append(TelegramSpan(start=found.start(), end=found.end(), kind="code"))
             else:
-                at = found.start()
-                self.text = f"{self.text[:at]}＠{self.text[at + 1 :]}"  # noqa: RUF001 - meant
+                signs[found.start()] = "＠"  # noqa: RUF001 - meant
+        self.text = "".join(signs)
         kept += hidden
         for span in self.spans:
             if span.kind != "text_mention":
@@ -162,12 +163,17 @@ def _add_markdown(draft: _Draft, text: str) -> None:
         draft.add("\n".join(block), "pre", language)
 
 
+def _from(at: int, found: re.Match[str] | None) -> re.Match[str] | None:
+    """Return what was found if it begins there or later, else the next; where nothing was, nothing is."""
+    return found if found is None or found.start() >= at else found.re.search(found.string, at)
+
+
 def _add_line(draft: _Draft, line: str, kind: Kind | None = None) -> None:
     """Append a line with code and bold; within bold, code is code only, as they cannot overlap."""
     at = 0
+    code, bold = _CODE.search(line), None if kind else _BOLD.search(line)
     while at < len(line):
-        code = _CODE.search(line, at)
-        bold = None if kind else _BOLD.search(line, at)
+        code, bold = _from(at, code), _from(at, bold)
         if bold and (not code or bold.start() < code.start()):
             draft.add(line[at : bold.start()])
             _add_line(draft, bold["bold"], "bold")

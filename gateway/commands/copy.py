@@ -12,7 +12,7 @@ from ..terminal import clean
 from .command import Argument, Reply, command
 
 _BLOCK = lazy_pattern(
-    r"^( {0,3})(`{3,}|~{3,})[^\n]*\n(.*?)(?:^ {0,3}\2[`~]*[ \t]*$|\Z)", re.DOTALL | re.M
+    r"^( {0,3})(`{3,}+|~{3,}+)[^\n]*+\n(.*?)(?:^ {0,3}\2[`~]*[ \t]*$|\Z)", re.DOTALL | re.M
 )
 
 

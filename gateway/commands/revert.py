@@ -23,6 +23,8 @@ PATIENCE = 600.0
 BELONGS = "belong to the turn of `{0}` that delegated to it: use /revert there"
 LONGEST = 400
 """Lines of a diff that are shown."""
+MOST_COMPARED = 5_000
+"""Lines of both versions of a file that are compared: the time is up to the product of both."""
 
 
 @command(
@@ -180,5 +182,8 @@ def _lines(change: FileChange) -> list[str]:
     if old is None or new is None or "\0" in old + new:
         return [f"{_word(change)}: {change.path}"]
     names = (f"a/{change.path}", f"b/{change.path}")
-    rows = difflib.unified_diff(old.splitlines(), new.splitlines(), *names, lineterm="", n=3)
+    before, after = old.splitlines(), new.splitlines()
+    if len(before) + len(after) > MOST_COMPARED:
+        return [f"{_word(change)}: {change.path} (too many lines to compare)"]
+    rows = difflib.unified_diff(before, after, *names, lineterm="", n=3)
     return list(rows) or [f"{_word(change)}: {change.path}"]

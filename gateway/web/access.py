@@ -14,7 +14,6 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import hmac
-import json
 import os
 import secrets
 import stat
@@ -34,6 +33,7 @@ from starlette.types import Scope as AsgiScope
 
 from ...machines.classification import typed_command
 from ...machines.errors import UsageError
+from ...machines.json_shape import parse_json
 from ...workflows.paths import make_private, write_private
 from ..commands.command import CommandCall
 from ..commands.registry import NAMES, needing_approval, parse
@@ -326,7 +326,7 @@ class Access:
         if len(self._wrong) >= ATTEMPTS:
             raise HTTPException(429, "too many wrong codes: wait a minute", {"Retry-After": "60"})
         try:
-            body = json.loads(await request.body())
+            body = parse_json(await request.body())
             code = str(body["code"])
         except (ValueError, KeyError, TypeError, RecursionError):
             raise HTTPException(422, 'send {"code": "…"}') from None

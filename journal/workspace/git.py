@@ -21,6 +21,7 @@ from pathlib import Path
 from ...machines.pattern import lazy_pattern
 from ...machines.value import Value
 from ...workflows.durability import replace_file
+from ...workflows.foreign_file import read_foreign
 
 _CONVERTS = lazy_pattern(r"autocrlf|\beol\b|attributesfile|\[include", re.IGNORECASE)
 
@@ -98,7 +99,7 @@ def _linked(top: Path, mark: Path) -> Repository | None:
 
 def _text(file: Path) -> str:
     with suppress(OSError):
-        return file.read_text("utf-8", "replace")
+        return read_foreign(file).decode(errors="replace")
     return ""
 
 

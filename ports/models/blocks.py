@@ -60,7 +60,7 @@ _PART = (
     "Only a part of {names} is shown. To look into it, or to make something of all its lines, print one "
     "short command (of grep, sort, awk or python3 -c) in a ```sh block, and nothing else.\n\n"
 )
-_MOVES = re.compile(r"\b(rename|move|delete|remove)\b.*?[\w/-]+\.\w{1,5}\b", re.I)
+_MOVES = re.compile(r"\b(rename|move|delete|remove)\b.{0,200}?[\w/-]\.\w{1,5}\b", re.I)
 _MOVE = (
     "To move or remove a file, print first the one command for it (such as `mv old.txt new.txt`) in a "
     "```sh block, and nothing else.\n\n"
@@ -462,7 +462,10 @@ def spoken(messages: Iterable[ChatMessage], most: int = 0) -> Iterable[ChatMessa
 
 
 _FENCE = re.compile(r"^\s*(`{3,}|~{3,})(.*)$")
-_PATH = re.compile(r"(?:[\w.+-]+/)*(?:[\w+-][\w.+-]*\.\w+|Makefile|Dockerfile|LICENSE|\.\w[\w.-]*)")
+_PATH = re.compile(
+    r"(?<![\w.+-])(?:[\w.+-]++/){0,40}"
+    r"(?:[\w+-][\w.+-]*\.\w+|Makefile|Dockerfile|LICENSE|\.\w[\w.-]*)"
+)
 _SHELLS = ("sh", "bash", "shell", "console", "zsh")
 _ENDINGS = {
     "python": ".py",

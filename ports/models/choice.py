@@ -7,7 +7,6 @@
 5. the embedded model: one whose weights are here, else the largest that this machine has room for
 """
 
-import json
 import socket
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -17,6 +16,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from ...machines.errors import ConfigError
+from ...machines.json_shape import parse_json
 from ...machines.policy import Price
 from ...machines.value import Value
 from ...workflows.paths import Paths
@@ -139,7 +139,7 @@ def probe_loopback(port: int) -> str | None:
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=_LISTEN)
         try:
             connection.request("GET", "/v1/models")
-            data: Any = json.loads(connection.getresponse().read(1 << 20))
+            data: Any = parse_json(connection.getresponse().read(1 << 20))
         finally:
             connection.close()
         return str(data["data"][0]["id"])

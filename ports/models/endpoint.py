@@ -6,7 +6,6 @@ Cancelling the task that reads closes the connection.
 
 import asyncio
 import ipaddress
-import json
 import time
 from collections.abc import (
     AsyncGenerator,
@@ -22,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from ...machines.errors import ConfigError
+from ...machines.json_shape import parse_json
 from ...machines.value import Value
 from .error_text import ServerErrorText
 from .retry import parse_retry_after
@@ -140,7 +140,7 @@ class Endpoint:
                 self._asked("GET", url) as (answer, came),
             ):
                 body = await _start_of(came, _ASIDE_BODY)
-                return json.loads(body) if answer.status == 200 else None
+                return parse_json(body) if answer.status == 200 else None
         except (OSError, ValueError, RecursionError):
             return None
 

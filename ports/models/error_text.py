@@ -4,13 +4,13 @@ Every method returns a `ServerFault` and raises nothing. The server's own messag
 200 printable characters, without the key.
 """
 
-import json
 import socket
 import ssl
 from collections.abc import Iterator
 from typing import Any, cast
 from urllib.parse import urlsplit, urlunsplit
 
+from ...machines.json_shape import parse_json
 from ...machines.value import Value
 from .loose_json import count, table
 from .retry import ServerFault
@@ -45,7 +45,7 @@ def excerpt(text: str, secret: str = "") -> str:
 def error_text(body: str) -> str:
     """Return the error message in a server's answer; the whole body if its shape is not known."""
     try:
-        value: Any = json.loads(body)
+        value: Any = parse_json(body)
     except ValueError:
         return body
     error = table(value).get("error", value)
@@ -180,7 +180,7 @@ class ServerErrorText(Value):
 
     def reported(self, body: str) -> ServerFault:
         """Report an error that the server sent with status 200 or in its stream; `body` is JSON."""
-        code = count(json.loads(body), "error", "code")
+        code = count(parse_json(body), "error", "code")
         if code in _BUSY or 400 <= code < 500:
             return self.status(code, body)
         return ServerFault(

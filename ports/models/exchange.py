@@ -6,11 +6,11 @@ or one plain JSON text. Lines end with LF or CRLF and nowhere else: a U+2028 ins
 (`str.splitlines` would cut there).
 """
 
-import json
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import aclosing
 from typing import Any, cast
 
+from ...machines.json_shape import parse_json
 from .endpoint import Endpoint
 from .error_text import ServerErrorText
 from .model import AnswerListener, ModelAnswer
@@ -73,7 +73,7 @@ async def json_objects(
 
 def _object(text: bytes, diagnostic: ServerErrorText) -> dict[str, Any]:
     try:
-        value: Any = json.loads(text)
+        value: Any = parse_json(text)
     except (ValueError, RecursionError):
         raise diagnostic.nonsense(_text(text)) from None
     if not isinstance(value, dict):
@@ -83,7 +83,7 @@ def _object(text: bytes, diagnostic: ServerErrorText) -> dict[str, Any]:
 
 def _is_whole(text: bytes) -> bool:
     try:
-        json.loads(text)
+        parse_json(text)
     except (ValueError, RecursionError):
         return False
     return True

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 import socket
 from typing import Any
 from urllib.parse import urlsplit
 
+from ...machines.json_shape import parse_json
 from ...machines.pattern import lazy_pattern
 from .loose_json import count, table, tables
 
@@ -45,7 +45,7 @@ def _reported(base_url: str, model: str) -> float:
             connection.sendall(asked.encode())
             while len(received) < _MOST and (piece := connection.recv(65_536)):
                 received += piece
-        data: Any = json.loads(received.partition(b"\r\n\r\n")[2])
+        data: Any = parse_json(received.partition(b"\r\n\r\n")[2])
     except (OSError, ValueError):
         return 0.0
     listed = tables(table(data).get("data"))

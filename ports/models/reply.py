@@ -11,6 +11,7 @@ from typing import Any, cast
 from msgspec import Struct, field
 
 from ...machines.conversation import Thought, ToolRequest, Usage
+from ...machines.json_shape import DEEPEST, is_deeper
 from .model import AnswerListener, ModelAnswer
 
 ANSWER_LIMIT = 2 << 20
@@ -173,6 +174,8 @@ def parse_arguments(text: str) -> tuple[dict[str, Any], str]:
     except (ValueError, RecursionError):
         value = None
     if isinstance(value, dict):
+        if is_deeper(value, DEEPEST):
+            return {}, f"the arguments are nested more than {DEEPEST} deep"
         return cast(dict[str, Any], value), ""
     return {}, f"the arguments are not a JSON object: {text[:_SHOWN]}"
 

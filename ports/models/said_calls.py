@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any, cast
 
+from ...machines.json_shape import parse_json
 from ...machines.pattern import lazy_pattern
 from ...machines.value import Value
 from .loose_json import table, tables
@@ -53,7 +54,7 @@ def _tagged(text: str) -> Iterator[SaidCall]:
 def _value(text: str) -> Any:
     """Read a parameter: JSON where it is a number, a list or an object, else the text itself."""
     try:
-        value: Any = json.loads(text)
+        value: Any = parse_json(text)
     except ValueError:
         return text
     return text if isinstance(value, str) else value

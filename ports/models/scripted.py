@@ -28,16 +28,16 @@ sequence is read from the conversation, so that it is the same after a restart.
 """
 
 import asyncio
-import json
 import re
-import tomllib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
 from ...machines.conversation import ToolRequest, Usage
 from ...machines.errors import ConfigError, ModelError
+from ...machines.json_shape import parse_json
 from ...machines.value import Value
+from ...workflows.foreign_file import parse_toml, read_text
 from .loose_json import table
 from .model import AnswerListener, ModelAnswer, ModelRequest
 from .provider import ModelConfig, ReachResult
@@ -139,11 +139,11 @@ PROVIDER = ScriptedProvider()
 def load_script(path: Path) -> tuple[ScriptedAnswer, ...]:
     """Read a script file, TOML or (by its suffix) JSON. Raises `ConfigError`."""
     try:
-        text = path.read_text("utf-8")
-        data: Any = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
+        text = read_text(path)
+        data: Any = parse_json(text) if path.suffix == ".json" else parse_toml(text)
     except OSError as error:
         raise ConfigError(
-            f"the script `{path}` cannot be read: {error.strerror}",
+            f"the script `{path}` cannot be read: {error.strerror or error}",
             "correct `script` of the model",
             file=str(path),
         ) from error

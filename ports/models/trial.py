@@ -5,7 +5,6 @@ well. A failure is reported together with what the program does instead.
 """
 
 import asyncio
-import json
 import time
 from collections.abc import AsyncGenerator, Callable
 
@@ -13,6 +12,7 @@ from msgspec.structs import replace
 
 from ...machines.conversation import ChatMessage, ToolSchema
 from ...machines.errors import ModelError
+from ...machines.json_shape import parse_json
 from ...machines.value import Value
 from .loose_json import table
 from .model import AnswerListener, Model, ModelAnswer, ModelRequest
@@ -136,7 +136,7 @@ async def _form(model: Model, seconds: float, on_notice: Notice) -> Trial:
     request = replace(_request("Is grass red or green? Answer as JSON."), response_schema=_FORM)
     try:
         answer = await _ask(model, request, seconds, on_notice, lambda piece: None)
-        value = json.loads(answer.text)
+        value = parse_json(answer.text)
     except ModelError as error:
         return Trial(name="form", is_good=False, text=f"refused: {error.message}", then=then)
     except ValueError:

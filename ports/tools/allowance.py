@@ -5,7 +5,6 @@ subcommand (`git status*`). A program is offered with any arguments only if all 
 check. What runs other commands (`sudo`, `sh`, `python`) is offered for exactly this call.
 """
 
-import re
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +47,7 @@ def _of_command(arguments: dict[str, Any]) -> str:
 
 
 def _runs_others(program: str) -> bool:
-    name = re.sub(r"[\d.]+$", "", program)
+    name = program.rstrip("0123456789.")
     return name in _RUNNERS or is_wrapper(name)
 
 

@@ -119,6 +119,7 @@ LARGEST = 16 * 1024 * 1024
 """Bytes of a file that is changed, or compared, in memory."""
 _LINES_DIFFERENCE = 40
 _WIDTH = 200
+_COMPARED = 200  # characters of a line; comparing two takes the product of their lengths
 _INPUT = 2000  # changed lines beyond which making a diff would take long
 
 
@@ -377,10 +378,11 @@ def _nearest(content: bytes, wanted: bytes) -> str:
 
     lines, want = readable(content).splitlines()[:_INPUT], readable(wanted).splitlines()
     first = next((line for line in want if line.strip()), "")
-    found = get_close_matches(first, lines, n=1, cutoff=0.6)
+    begins = [line[:_COMPARED] for line in lines]
+    found = get_close_matches(first[:_COMPARED], begins, n=1, cutoff=0.6)
     if not found:
         return ""
-    at = lines.index(found[0])
+    at = begins.index(found[0])
     return "\n".join(clip_line(line, _WIDTH) for line in lines[at : at + max(1, min(len(want), 5))])
 
 

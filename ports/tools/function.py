@@ -27,6 +27,7 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaWarningKind
 
 from ...machines.conversation import ToolSchema
 from ...machines.errors import ToolError, UsageError
+from ...machines.json_shape import parse_json
 from ...machines.pattern import lazy_pattern
 from ...machines.port_results import ToolProgressed, ToolResult
 from ...machines.value import Value
@@ -406,7 +407,7 @@ def _of_process(
     status = STATUS.get(result.status) or ("ok" if result.exit_code == 0 else "failed")
     if status == "ok":
         try:
-            value = json.loads(text)
+            value = parse_json(text)
         except ValueError:
             status, text = "failed", "its process ended before the function returned"
         else:

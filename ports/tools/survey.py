@@ -7,7 +7,6 @@ ones the beginning and the lines with words of the request. It is bounded: readi
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shutil
@@ -15,6 +14,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from ...machines.json_shape import parse_json
 from ...machines.pattern import lazy_pattern
 from ...machines.port_results import ToolResult
 from ...machines.value import Value
@@ -190,7 +190,7 @@ def _weight(file: Found, words: Iterable[str], is_named: bool) -> float:
 
 
 _CHECKS = lazy_pattern(r"(?i)test|check|verify|spec|validate")
-_NAMED = lazy_pattern(r"(?:\b(python3?|sh|bash|node)\s+|\./)([\w./-]+\.\w+)")
+_NAMED = lazy_pattern(r"(?:\b(python3?|sh|bash|node)\s+|(?<![\w./-])\./)([\w./-]+\.\w+)")
 
 
 def command_of_tests(files: Sequence[Found], request: str = "") -> str:
@@ -205,7 +205,7 @@ def command_of_tests(files: Sequence[Found], request: str = "") -> str:
     if re.search(r"^test\s*:", by_path.get("Makefile", ""), re.M) and shutil.which("make"):
         return "make test"
     try:
-        scripts: Any = json.loads(by_path.get("package.json", "{}")).get("scripts", {})
+        scripts: Any = parse_json(by_path.get("package.json", "{}")).get("scripts", {})
     except (ValueError, AttributeError):
         scripts = {}
     if "test" in scripts and shutil.which("npm"):

@@ -73,7 +73,7 @@ def remote_of(host: Host, conversation: Conversation) -> Remote:
         (b"nonsense", -32600, "not a request"),
         (b"[1, 2]", -32600, "not an object"),
         (b"\xff\xfe", -32600, "not a request"),
-        (b"[" * 5_000, -32600, "not a request: nested too deeply"),
+        (b"[" * 5_000, -32600, "not a request: values are nested more than 64 deep"),
         (b'{"id": 1}', -32600, "not a request: 'method'"),
         (b'{"id": 1, "method": "fly"}', -32600, "no method `fly`"),
         (rb'{"id": 1, "method": "\ud800"}', -32600, "no method `\ud800`"),

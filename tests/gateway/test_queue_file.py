@@ -88,8 +88,8 @@ def test_links_pipes_and_large_files_are_not_read(tmp_path: Path) -> None:
     assert read_file(real) == [ImportedItem(text="a", user="ann")]
     for name, why in {
         "link": "symbolic link",
-        "pipe": "no regular file",
-        "large": "larger than 8 MiB",
+        "pipe": "not a regular file",
+        "large": "more than 8,388,608 bytes",
         "bytes": "bytes.toml:2:6: this is not a queue file: not UTF-8",
         "missing": "No such file",
     }.items():

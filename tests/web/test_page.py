@@ -500,6 +500,56 @@ def test_hostile_text_is_only_text(place: Place, serve, served: Start, browser: 
     assert one.complaints() == []
 
 
+TOO_MUCH = {
+    "quotes": ">" * 3_000 + "x",
+    "lists": "- " * 1_500 + "x",
+    "indented lists": "".join(f"{'  ' * depth}- item\n" for depth in range(600)).rstrip(),
+    "marks": " ".join(
+        (*(f"*a{n} **b{n}" for n in range(500)), *(f"c{n}** d{n}*" for n in range(500)))
+    ),
+}
+WIDE = ("|a" * 5_000, "|-" * 5_000, *("a",) * 20_000)
+"""A table of as many columns as rows, which a model would be stopped from saying."""
+
+
+def test_what_cannot_be_drawn_is_shown_as_it_is(serve, served: Start, browser: Open) -> None:
+    """An answer that no page can draw is plain text, live and later; what comes after it is drawn."""
+    serve(
+        *(Text(text, match=f"show {name}.", times=1) for name, text in TOO_MUCH.items()),
+        Text("A **calm** end", match="end"),
+    )
+    web = served()
+    one = browser(web)
+    session = web.begin()
+    open_session(one, web, session)
+    seq = 0
+    for name in TOO_MUCH:
+        say(web, session, f"show {name}.")
+        seq = web.until(session, "turn_ended", seq)[-1]["seq"]
+    say(web, session, "end")
+    for _ in ("live", "after a reload"):
+        one.wait_text("calm", ".answer strong")
+        plain = one.run(
+            "return [...document.querySelectorAll('.answer .words > .raw:only-child')]"
+            ".map((one) => one.textContent.length)"
+        )
+        assert plain == [len(text) for text in TOO_MUCH.values()]
+        assert one.complaints() == []
+        open_session(one, web, session)
+    draw = (
+        "const { markdown } = await import('/assets/markdown.js');"
+        "return markdown(text).firstChild.className"
+    )
+    for lead in ("", "> "):
+        assert (
+            one.run(
+                f"return (async (text) => {{ {draw} }})(arguments[0])",
+                "\n".join(lead + line for line in WIDE),
+            )
+            == "raw"
+        )
+
+
 @pytest.mark.nightly
 @pytest.mark.parametrize("width", [390, 1440])
 def test_nobody_is_kept_out(

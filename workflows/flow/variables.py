@@ -1,11 +1,11 @@
 """The variables of one run: the defaults of the file, and the values of `--var NAME=VALUE`."""
 
-import json
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from typing import Any, Final
 
 from ...machines.errors import UsageError
+from ...machines.json_shape import parse_json
 from .spec import WorkflowSpec
 
 
@@ -59,7 +59,7 @@ def _read(name: str, text: str, default: object) -> Any:
     if isinstance(default, str):
         return text
     try:
-        value = json.loads(text)
+        value = parse_json(text)
     except ValueError:
         value = None
     if isinstance(default, float) and isinstance(value, int) and not isinstance(value, bool):

@@ -17,7 +17,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 from ...machines.errors import UsageError
 from ...machines.value import Value
 from ..declaration import Declaration, Several
-from ..document import Document, is_list, is_table, parse_document
+from ..document import is_list, is_table, read_document
 from ..paths import Paths
 from ..problem import shown
 from ..settings import Size
@@ -94,10 +94,7 @@ def _places(paths: Paths, folder: Path) -> Iterator[tuple[str, Path]]:
 
 def _description(path: Path) -> str:
     """Read the description in a file, also if other parts are invalid."""
-    try:
-        document, _ = parse_document(str(path), path.read_bytes())
-    except OSError:
-        document = Document(file=str(path))
+    document, _ = read_document(path)
     head = document.data.get("workflow")
     description = head.get("description") if is_table(head) else ""
     return description.strip() if isinstance(description, str) else ""

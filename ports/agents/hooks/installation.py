@@ -21,8 +21,11 @@ from ....machines.errors import ConfigError, SteersmanError
 from ....machines.value import Value
 from ....workflows.agent_definition import HOOK_FORMATS, AgentDefinition
 from ....workflows.durability import make_folders, replace_file
+from ....workflows.foreign_file import read_foreign
 from ....workflows.paths import write_private
 from .syntax import HookEntry, HookSyntax, NotUnderstood, wanted_entries
+
+_LARGEST = 16 << 20  # bytes of the settings of an agent
 
 
 class Change(Value):
@@ -207,11 +210,11 @@ def _placed(path: Path) -> Generator[None]:
 
 def _read(path: Path) -> bytes | None:
     try:
-        return path.read_bytes()
+        return read_foreign(path, _LARGEST)
     except FileNotFoundError:
         return None
     except OSError as error:
-        message = f"it cannot be read: {error.strerror}"
+        message = f"it cannot be read: {error.strerror or error}"
         raise ConfigError(message, "check the file", file=str(path)) from error
 
 

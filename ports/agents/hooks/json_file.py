@@ -14,6 +14,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
+from ....machines.json_shape import parse_json
 from ....machines.value import Value
 from ....workflows.agent_definition import AgentDefinition
 from ....workflows.document import is_list, is_table
@@ -153,7 +154,7 @@ def _container(text: str, start: int, depth: int) -> JsonNode:
 
 def _loads(written: str, at: int) -> Any:
     try:
-        return json.loads(written)
+        return parse_json(written)
     except ValueError as error:
         raise JsonFault("this is no JSON value", at) from error
 
@@ -215,7 +216,7 @@ class JsonHooks(Value, HookSyntax):
             return
         allowed = _without_comments(text) if dialect == "comments" else text
         try:
-            json.loads(allowed)
+            parse_json(allowed)
         except ValueError as error:
             at = error.pos if isinstance(error, json.JSONDecodeError) else 0
             which = "trailing commas" if dialect == "comments" else "comments and trailing commas"

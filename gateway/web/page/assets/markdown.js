@@ -4,6 +4,14 @@ import { add, el, shown } from "./dom.js";
 import { highlighted } from "./highlight.js";
 import { lexer } from "./marked.js";
 
+const LARGEST = 100_000; // characters that are read as Markdown; the worst text of that many takes about a second
+const LARGEST_TAIL = 20_000; // the same where the last part is read again with each piece
+const DEEPEST = 24; // lists and quotes inside each other, from which the parser gets slow, and then fails
+const MOST_PARTS = 3 * DEEPEST; // nodes inside each other
+const MOST_CELLS = 50_000; // of tables: a short line is a whole row
+const MARKERS = /^(?![-*_ \t]+$)(?:[ \t]*(?:>|(?:[-*+]|\d{1,9}[.)])(?=[ \t]|$)))+/gm;
+const COLUMNS = /^[ \t>*+\d.)|:-]+$/gm;
+
 const NAMED = { amp: "&", lt: "<", gt: ">", quot: '"', apos: "'", nbsp: "\u00a0" };
 
 const decoded = (text) =>
@@ -91,15 +99,48 @@ function codeBlock(text, language) {
     el("pre", { tabindex: "0", role: "region", "aria-label": `Code, ${language || "text"}` }, highlighted(text, language)));
 }
 
-const render = (table, tokens) =>
-  tokens.map((token) => (table[token.type] ? table[token.type](token) : shown(token.raw)));
+let depth = 0;
+
+function render(table, tokens) {
+  if (depth === MOST_PARTS) throw new RangeError("nested too deeply");
+  depth += 1;
+  try {
+    return tokens.map((token) => (table[token.type] ? table[token.type](token) : shown(token.raw)));
+  } finally {
+    depth -= 1;
+  }
+}
+
 const inlines = (tokens) => render(inline, tokens);
 const blocks = (tokens) => render({ ...inline, ...block }, tokens);
+
+/** Whether lists, quotes or tables in a text are more than can be drawn in a moment. */
+function isTooMuch(text) {
+  for (const [lead] of text.matchAll(MARKERS)) {
+    const indent = lead.match(/^[ \t]*/)[0].replaceAll("\t", "    ").length;
+    if (lead.match(/>|[-*+]|\d+[.)]/g).length + indent / 2 > DEEPEST) return true;
+  }
+  let columns = 0;
+  for (const [line] of text.matchAll(COLUMNS)) columns = Math.max(columns, line.split("|").length);
+  return columns > 2 && columns * text.split("\n").length > MOST_CELLS;
+}
+
+/** What `draw` makes of the parts of a text, or else the text as it is: one that is more than can be drawn. */
+function drawn(text, most, draw) {
+  if (text.length <= most && !isTooMuch(text)) {
+    try {
+      return draw(lexer(text, { gfm: true }));
+    } catch (error) {
+      if (!(error instanceof RangeError)) console.error(error);
+    }
+  }
+  return el("p.raw", text);
+}
 
 /** Nodes for a whole text. */
 export function markdown(text) {
   const made = document.createDocumentFragment();
-  add(made, blocks(lexer(text, { gfm: true })));
+  add(made, [drawn(text, LARGEST, blocks)]);
   return made;
 }
 
@@ -126,13 +167,17 @@ export class Growing {
     if (this.isDrawn) return;
     this.isDrawn = true;
     for (const node of this.tail) node.remove();
-    const tokens = lexer(this.text.slice(this.settled), { gfm: true });
-    const last = tokens.findLastIndex((token) => token.type !== "space");
-    tokens.forEach((token, at) => {
-      const before = this.place.childNodes.length;
-      add(this.place, blocks([token]));
-      if (at < last) this.settled += token.raw.length;
-      else if (at === last) this.tail = [...this.place.childNodes].slice(before);
+    const text = this.text.slice(this.settled);
+    const parts = drawn(text, LARGEST_TAIL, (tokens) => {
+      const last = tokens.findLastIndex((token) => token.type !== "space");
+      return tokens.map((token, at) => ({ nodes: blocks([token]), length: token.raw.length, isLast: at >= last }));
     });
+    this.tail = [];
+    for (const part of [parts].flat()) {
+      const before = this.place.childNodes.length;
+      add(this.place, part.nodes || [part]);
+      if (part.nodes && !part.isLast) this.settled += part.length;
+      else this.tail.push(...[...this.place.childNodes].slice(before));
+    }
   }
 }

@@ -122,7 +122,13 @@ export class Transcript {
   /** Show an event, and tell the listener what it means for the rest of the page. */
   take(event) {
     const show = this[`on_${event.type}`];
-    if (show) show.call(this, event);
+    if (!show) return;
+    try {
+      show.call(this, event);
+    } catch (error) {
+      console.error(error);
+      this.note(event, `This cannot be drawn (${event.type}): ${event.text ?? ""}`, ".is-bad");
+    }
   }
 
   append(...nodes) {

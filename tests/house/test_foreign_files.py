@@ -1,0 +1,82 @@
+"""Files that people and projects bring are read by one module, within bounds."""
+
+import ast
+from typing import Any
+
+READER = "workflows/foreign_file.py"
+PARSERS = {"json.load", "json.loads", "tomllib.load", "tomllib.loads"}
+OWN = {
+    "cli/emit.py": "the begin of the person's configuration, before anything is imported",
+    "cli/main.py": "/dev/null",
+    "cli/screen/history.py": "its own file",
+    "cli/screen/terminal_repair.py": "its own file",
+    "cli/serve.py": "the log of a process that it started",
+    "gateway/commands/installed.py": "what it has just written",
+    "gateway/hook_runner.py": "its own file",
+    "gateway/offline_writer.py": "writes",
+    "gateway/remote.py": "the answer of another process of this program",
+    "gateway/serving.py": "its own file",
+    "gateway/web/access.py": "its own file, opened with its own checks",
+    "journal/encoding.py": "its own entries",
+    "journal/lock.py": "/proc",
+    "journal/restore_store.py": "its own file",
+    "journal/workspace/blob_store.py": "its own files",
+    "journal/workspace/change_log.py": "its own files",
+    "journal/workspace/git.py": "its own repository",
+    "journal/workspace/prune.py": "its own files",
+    "journal/workspace/restore.py": "its own files",
+    "ports/agents/hooks/installation.py": "its own receipts",
+    "ports/agents/hooks/own_file.py": "its own file",
+    "ports/hooks.py": "what this program sends to a hook",
+    "ports/judging.py": "256 bytes of a regular file",
+    "ports/models/dialect.py": "one string",
+    "ports/models/embedded/download.py": "its own downloads",
+    "ports/models/embedded/server.py": "its own input",
+    "ports/models/embedded/threads.py": "/sys",
+    "ports/models/embedded/weights.py": "/sys",
+    "ports/models/reply.py": "the same bounds, with numbers of its own",
+    "ports/process/leftover.py": "/proc",
+    "ports/process/pipe.py": "its own process",
+    "ports/ray/driver.py": "its own process",
+    "ports/ray/placement.py": "its own files",
+    "ports/ray/sending.py": "its own files",
+    "ports/tools/calling.py": "what this program sends to a function",
+    "ports/tools/function.py": "a note of its own process",
+    "ports/tools/place.py": "a descriptor that it has checked",
+    "ports/tools/search_program.py": "what this program sends to a search",
+    "workflows/config.py": "shipped",
+    "workflows/flow/workflow_file.py": "shipped",
+    "workflows/plugins.py": "what is installed",
+    "workflows/positions.py": "a string that has been parsed before",
+    "workflows/schema.py": "shipped",
+    "workflows/settings.py": "shipped",
+}
+"""What else may be read so, and whose it is."""
+
+
+def unbounded(module: Any) -> list[str]:
+    """List the calls that read a file whole, or parse a text of any depth."""
+    found: list[str] = []
+    for node in ast.walk(module.tree):
+        if not isinstance(node, ast.Call):
+            continue
+        called, is_method = ast.unparse(node.func), isinstance(node.func, ast.Attribute)
+        name = called.rpartition(".")[2]
+        modes = [
+            part.value for part in node.args[not is_method :] if isinstance(part, ast.Constant)
+        ]
+        reads = not is_method if not modes else str(modes[0]).startswith("r")
+        if (
+            called in PARSERS
+            or (is_method and name in ("read_text", "read_bytes"))
+            or (name == "open" and reads)
+        ):
+            found.append(f"{module.name}:{node.lineno} {called}")
+    return found
+
+
+def test_foreign_files_are_read_within_bounds(modules: list[Any]) -> None:
+    """No other module opens or parses a file without bounds, but for what nobody else writes."""
+    reading = {module.name: calls for module in modules if (calls := unbounded(module))}
+    assert {name: reading[name] for name in reading if name not in {*OWN, READER}} == {}
+    assert sorted(OWN.keys() - reading.keys()) == [], "reads no file any more"
