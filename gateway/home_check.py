@@ -5,7 +5,6 @@ Changes nothing. `steersman home check` and `steersman doctor --home` print what
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
@@ -15,7 +14,9 @@ from ..journal.recovery import load_record
 from ..journal.store import Store
 from ..journal.workspace.prune import kept_in, lost_copies
 from ..machines.errors import MachineError, StoreError
+from ..machines.json_shape import parse_json
 from ..machines.value import Value
+from ..workflows.foreign_file import read_foreign
 from ..workflows.home_place import Storage
 from ..workflows.paths import Paths
 from .trash import Trash
@@ -130,7 +131,7 @@ def _damage_of(file: Path) -> str:
 
 def _is_json(file: Path) -> bool:
     try:
-        json.loads(file.read_bytes())
+        parse_json(read_foreign(file))
     except (OSError, ValueError):
         return False
     return True

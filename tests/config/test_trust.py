@@ -218,7 +218,7 @@ def test_what_cannot_be_read_cannot_be_trusted(paths: Paths, project: Path) -> N
     (project / "steersman.toml").write_text("")
     (project / ".steersman" / "skills").mkdir(parents=True)
     (project / ".steersman" / "skills" / "endless").symlink_to("/dev/zero")
-    with pytest.raises(ConfigError, match="is not a regular file"):
+    with pytest.raises(ConfigError, match="it is not a regular file"):
         trust(paths, project)
     (project / ".steersman" / "skills" / "endless").unlink()
     (project / "steersman.toml").write_text(f"x = '{'a' * 70_000}'")
