@@ -42,13 +42,13 @@ _BARE = lazy_pattern(
     rf"""(?P<joined>\\\n) | \\(?P<escaped>.) | \$'(?P<ansi>(?:[^'\\]|\\.)*)' | '(?P<single>[^']*)'
     | (?P<double>\$?") | (?P<unclosed>\$?'|\\) | (?P<comment>(?<![^\s;&|()])\#[^\n]*)
     | (?P<redirect>(?:&>>?|>[>|&]?|<<<|<<-?|<[>&]?)(?!\()) | (?P<variable>{_PARAMETER})
-    | (?P<open>[$<>]?\(|`|\$\{{) | (?P<close>\)) | (?P<end>[;&|\n\r\0]+) | (?P<space>[ \t\f\v]+)
+    | (?P<open>[$<>]?\(|`|\$[{{\[]) | (?P<close>\)) | (?P<end>[;&|\n\r\0]+) | (?P<space>[ \t]+)
     | (?P<text>[^\\'"$&<>()`;|\s\0]+|.)""",
     re.DOTALL | re.VERBOSE,
 )
 _IN_QUOTES = lazy_pattern(
     rf"""(?P<joined>\\\n) | \\(?P<escaped>["\\$`]) | (?P<double>") | (?P<variable>{_PARAMETER})
-    | (?P<open>\$\(|`|\$\{{) | (?P<text>[^"\\$`]+|.)""",
+    | (?P<open>\$[({{\[]|`) | (?P<text>[^"\\$`]+|.)""",
     re.DOTALL | re.VERBOSE,
 )
 
@@ -219,7 +219,7 @@ class _Reader:
             self._end_command()
         else:
             self._add(text, _HELD if top.in_quotes else _SPLIT)
-        if text != "${":  # what is in it is read like the rest of the word
+        if text not in ("${", "$["):  # what is in these is read like the rest of the word
             self._stack.append(_Open(closer="`" if text == "`" else ")"))
 
     def _close(self, text: str) -> None:

@@ -180,7 +180,7 @@ def _option(word: Word, row: Row) -> str | None:
     """Return what follows an option: `=` its value, `#` maybe a number; `None` if it is not listed."""
     options, text = _options(row), word.text
     name, equals, _ = text.partition("=")
-    if word.splits or not (word.is_clear or (equals and len(name) < word.known)):
+    if len(text) < 2 or word.splits or not (word.is_clear or (equals and len(name) < word.known)):
         return None
     if text in options:
         return options[text].replace("?", "")

@@ -140,7 +140,8 @@ def exact_rule(tool: str, arguments: dict[str, Any], folder: Path) -> Rule:
     """Make the rule that allows exactly this call again, for the answer `always`."""
     subject = _subject(tool, arguments, folder)
     literal = "".join(f"[{sign}]" if sign in "*?[" else sign for sign in subject.exact)
-    return Rule(tool, literal or "*", "allow", SESSION)
+    is_any = not literal and subject.line is None
+    return Rule(tool, "*" if is_any else literal, "allow", SESSION)
 
 
 def wider_rule(tool: str, pattern: str) -> Rule:

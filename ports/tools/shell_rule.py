@@ -247,12 +247,7 @@ class _Collected:
     def add(self, line: CommandLine) -> Iterator[str]:
         """Take the programs of a line; give the lines that are quoted in them."""
         suspects = [_suspect(program) for program in line.programs]
-        is_fed = any(sign.startswith("|") and sign[1:2] != "|" for sign in line.operators) or any(
-            one.operator.endswith("<<<")
-            for program in line.programs
-            for one in program.redirections
-        )
-        if is_fed and any(at is not None for at in suspects):
+        if any(at is not None for at in suspects) and _is_fed(line):
             suspects = [0] * len(suspects)  # what one program writes, another may run
         for program, suspect in zip(line.programs, suspects, strict=True):
             self.texts.add(program.text)
@@ -272,6 +267,14 @@ class _Collected:
                     name = plain_name(token.lstrip(_PART))
                     self.places.setdefault(name, []).append((tokens, len(tokens)))
                 tokens.append(token)
+
+
+def _is_fed(line: CommandLine) -> bool:
+    """Whether a line has texts that may be lines of their own, wherever they stand."""
+    operators = [one.operator for program in line.programs for one in program.redirections]
+    return any(sign.strip() in ("|", "|&", "${", "$[") for sign in line.operators) or any(
+        "<<" in operator for operator in operators
+    )
 
 
 def _all_words(program: Program) -> list[Word]:
