@@ -118,12 +118,15 @@ def plain_name(name: str) -> str:
     return name.rpartition("/")[2] or name
 
 
-@lru_cache(maxsize=256)
 def read_line(line: str) -> CommandLine:
-    """Read a line, or a pattern for lines. Never raises."""
+    """Read a line. Never raises."""
     if len(line) > MAX_LENGTH:
         return CommandLine(fault="it is longer than 64 KiB")
     return _Reader(line).result()
+
+
+read_pattern = lru_cache(maxsize=128)(read_line)
+"""Reads a pattern for lines; patterns come back, lines seldom do."""
 
 
 class _Open(Struct):

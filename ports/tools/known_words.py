@@ -39,15 +39,10 @@ class KnownWords(Value):
     suspect: int | None
 
     @property
-    def end(self) -> int:
-        """Return the place behind the key."""
-        return self.places[-1] + 1
-
-    @property
     def fixed(self) -> frozenset[int]:
         """Return the places of words that a pattern has to name as they are."""
         is_group = self.row is not None and self.row.is_group
-        return frozenset((*self.places, *self.named, *((self.end,) if is_group else ())))
+        return frozenset((*self.places, *self.named, *((self.places[-1] + 1,) if is_group else ())))
 
 
 def is_of_table(key: str) -> bool:
@@ -62,6 +57,7 @@ def known_words(words: Sequence[Word]) -> KnownWords:
     reading = _Reading(key, row)
     end = places[-1] + 1
     faults = dict(reading.faults(words, end))
+    before = (at for at in range(1, end) if at not in places and words[at].text[:1] != "-")
     suspect = min(faults, default=None) if row is not None else end
     if row is not None and row.is_group and words[end:] and words[end].is_clear:
         suspect = end if words[end].text.startswith("-") else end + 1  # its subcommand is none
@@ -70,7 +66,7 @@ def known_words(words: Sequence[Word]) -> KnownWords:
         places=places,
         row=row,
         faults=faults,
-        values=frozenset(reading.values),
+        values=frozenset((*reading.values, *before)),
         named=tuple(reading.named),
         suspect=suspect,
     )

@@ -175,7 +175,7 @@ def _mismatch(subject: _Subject, rule: Rule) -> str:
     """Say why a rule does not cover a call; empty when it does."""
     if rule.do != "allow":
         if subject.line is not None:
-            return "" if concerns(rule.match, subject.exact, subject.line) else ELSE
+            return "" if concerns(rule.match, subject.exact) else ELSE
         texts = (subject.exact, *subject.forms)
         return "" if any(fnmatchcase(text, rule.match) for text in texts) else ELSE
     if subject.line is not None:

@@ -12,8 +12,7 @@ from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 from functools import lru_cache
 
-from ...machines.value import Value
-from .command_line import CommandLine, Program, Word, plain_name, read_line
+from .command_line import CommandLine, Program, Word, plain_name, read_line, read_pattern
 from .known_words import SHOWN, cut, is_of_table, known_words
 
 ELSE = "matches something else"
@@ -44,7 +43,7 @@ def uncovered(pattern: str, text: str, line: CommandLine) -> str:
         return (
             f"is not compared with a command that cannot be read ({line.fault}); only `*` allows it"
         )
-    wanted = read_line(pattern)
+    wanted = read_pattern(pattern)
     if not wanted.programs or not line.programs:
         return ELSE
     if wanted.signs != line.signs or len(wanted.programs) != len(line.programs):
@@ -108,27 +107,33 @@ def _is_within(pattern: str, text: str) -> bool:
 
 def _uncovered_words(wanted: Sequence[Word], words: Sequence[Word]) -> str:
     """Compare the words behind a program's name, in order."""
-    has_rest = wanted[-1].text.endswith("*")
-    patterns = [want.text for want in wanted[1:]]
-    if patterns and patterns[-1] == "*":
-        patterns.pop()
-    known, found = known_words(words), 0
-    is_key = is_of_table(" ".join([wanted[0].text, *map(_stem, patterns)]))
+    name, patterns, has_rest = _parts(wanted)
+    known, found, last = known_words(words), 0, 0  # `last`: where the word is that was matched last
+    is_key = is_of_table(" ".join([name, *map(_stem, patterns)]))
     for at, word in enumerate(words[1:], 1):
+        is_value = at in known.values and last < at - 1
         is_fixed = is_key or at in known.fixed
-        if found < len(patterns) and _matches(patterns[found], word, is_fixed=is_fixed):
-            found += 1
-        elif at in known.places and found == len(patterns) and has_rest:
-            continue
-        elif at < known.end and at not in known.places:
-            continue  # an option of the program, before its subcommand
-        elif at in known.values and at not in known.faults and has_rest:
-            continue
-        elif not has_rest or (found < len(patterns) and not word.text.startswith("-")):
+        if (
+            found < len(patterns)
+            and not is_value
+            and _matches(patterns[found], word, is_fixed=is_fixed)
+        ):
+            found, last = found + 1, at
+        elif not has_rest:
             return ELSE
         elif why := known.faults.get(at):
-            return f"does not cover it: {why}"
+            is_other = found < len(patterns) and not word.text.startswith("-")
+            return ELSE if is_other else f"does not cover it: {why}"
+        elif found < len(patterns) and not (is_value or word.text.startswith("-")):
+            return ELSE
     return ELSE if found < len(patterns) else ""
+
+
+def _parts(wanted: Sequence[Word]) -> tuple[str, list[str], bool]:
+    """Return a pattern's program, its other words, and whether more words may follow."""
+    name, *patterns = (want.text for want in wanted)
+    has_rest = wanted[-1].text.endswith("*")
+    return name, patterns[:-1] if patterns[-1:] == ["*"] else patterns, has_rest
 
 
 def _matches(pattern: str, word: Word, *, is_fixed: bool) -> bool:
@@ -147,19 +152,7 @@ def _matches(pattern: str, word: Word, *, is_fixed: bool) -> bool:
 # Rules that deny or ask ---------------------------------------------------------------------------
 
 
-class _Suspects(Value):
-    """What a line could run. `places` has for each name the words with it, and where it is among them.
-
-    `texts` are the commands as they are. `names` are those that are only known when they run.
-    """
-
-    texts: frozenset[str]
-    places: dict[str, list[tuple[list[str], int]]]
-    globs: frozenset[str]
-    is_complete: bool
-
-
-def concerns(pattern: str, text: str, line: CommandLine) -> bool:
+def concerns(pattern: str, text: str) -> bool:
     """Whether a pattern that denies or asks is about a line: too much rather than too little."""
     found = _suspects(text)
     if any(
@@ -168,17 +161,14 @@ def concerns(pattern: str, text: str, line: CommandLine) -> bool:
         return True
     if not found.is_complete and _may_hold(text, pattern):
         return True
-    wanted = read_line(pattern)
+    wanted = read_pattern(pattern)
     if len(wanted.programs) != 1 or not wanted.programs[0].words:
         return False
-    name, *patterns = (word.text for word in wanted.programs[0].words)
+    name, patterns, has_rest = _parts(wanted.programs[0].words)
     if name[:1] in ("", "*", "?", "["):
         return False
     if any(fnmatchcase(name, glob) for glob in found.globs):
         return True
-    has_rest = (patterns or [name])[-1].endswith("*")
-    if patterns and patterns[-1] == "*":
-        patterns.pop()
     return any(
         _follow(patterns, tokens, at + 1, has_rest=has_rest)
         for known in _names_like(name, found)
@@ -186,7 +176,7 @@ def concerns(pattern: str, text: str, line: CommandLine) -> bool:
     )
 
 
-def _names_like(name: str, found: _Suspects) -> Iterator[str]:
+def _names_like(name: str, found: "_Suspects") -> Iterator[str]:
     if not re.search(r"[*?[]", name):
         return iter({plain_name(name)} & found.places.keys())
     return (known for known in found.places if fnmatchcase(known, plain_name(name)))
@@ -219,33 +209,26 @@ def _may_hold(text: str, pattern: str) -> bool:
     return bool(word.search(joined) or word.search(text))
 
 
-@lru_cache(maxsize=64)
-def _suspects(text: str) -> _Suspects:
-    """Collect what a line could run, and the lines in its words."""
-    collected = _Collected()
-    lines, is_complete = [text], True
-    for _ in range(_MAX_DEPTH):
-        read = [read_line(one) for one in lines]
-        is_complete = is_complete and not any(line.fault for line in read)
-        lines = [inner for line in read for inner in collected.add(line)]
-    return _Suspects(
-        texts=frozenset(collected.texts),
-        places=collected.places,
-        globs=frozenset(collected.globs),
-        is_complete=is_complete and not lines,
-    )
+class _Suspects:
+    """What a line could run, with the lines in its words.
 
+    `texts` are the commands as they are. `places` has for each name that stands where a program could
+    stand the words with it, and where it is among them. `globs` are names that the shell completes.
+    """
 
-class _Collected:
-    """The names that are found in lines, while they are read."""
-
-    def __init__(self) -> None:
+    def __init__(self, text: str) -> None:
         self.texts: set[str] = set()
         self.places: dict[str, list[tuple[list[str], int]]] = {}
         self.globs: set[str] = set()
+        self.is_complete = True
+        lines = [text]
+        for _ in range(_MAX_DEPTH):
+            lines = [inner for line in lines for inner in self._read(read_line(line))]
+        self.is_complete = self.is_complete and not lines
 
-    def add(self, line: CommandLine) -> Iterator[str]:
+    def _read(self, line: CommandLine) -> Iterator[str]:
         """Take the programs of a line; give the lines that are quoted in them."""
+        self.is_complete = self.is_complete and not line.fault
         suspects = [_suspect(program) for program in line.programs]
         if any(at is not None for at in suspects) and _is_fed(line):
             suspects = [0] * len(suspects)  # what one program writes, another may run
@@ -267,6 +250,9 @@ class _Collected:
                     name = plain_name(token.lstrip(_PART))
                     self.places.setdefault(name, []).append((tokens, len(tokens)))
                 tokens.append(token)
+
+
+_suspects = lru_cache(maxsize=2)(_Suspects)  # several rules look at one line
 
 
 def _is_fed(line: CommandLine) -> bool:

@@ -95,7 +95,9 @@ def test_without_a_person_the_denial_names_the_next_step(place: Place, serve) ->
 
 def test_a_dry_run_names_the_rule(place: Place, serve) -> None:
     """`permissions explain` says what would happen to a call, by which rule, and runs nothing."""
-    rules = (f'{{ tool = "shell", match = "git {name}*", do = "allow" }}' for name in ("status", "grep"))
+    rules = (
+        f'{{ tool = "shell", match = "git {name}*", do = "allow" }}' for name in ("status", "grep")
+    )
     serve(rest=f"[permissions]\nrules = [{', '.join(rules)}]")
     fine = place.run("permissions", "explain", "git status --short")
     assert fine.returncode == 0
@@ -103,7 +105,9 @@ def test_a_dry_run_names_the_rule(place: Place, serve) -> None:
     odd = place.run("permissions", "explain", "git grep -O./evil.sh x")
     why = "`-O./evil.sh` is not among the options that `git grep` is known to be safe with"
     assert odd.stdout.count(why) == 2
-    told = json.loads(place.run("permissions", "explain", "git grep -O./evil.sh x", "--json").stdout)
+    told = json.loads(
+        place.run("permissions", "explain", "git grep -O./evil.sh x", "--json").stdout
+    )
     assert told["why"] == f"`git grep*` does not cover it: {why}"
     tricked = place.run("permissions", "explain", "git status; rm -rf x")
     assert "allows one plain command; this line also has ;" in tricked.stdout
