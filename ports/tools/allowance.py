@@ -23,7 +23,7 @@ def offered_pattern(tool: str, arguments: dict[str, Any], folder: Path) -> str:
 
 
 def _of_command(arguments: dict[str, Any]) -> str:
-    line = read_line(str(arguments.get("command") or "").strip())
+    line = read_line(str(arguments.get("command") or "").strip(" \t\n"))
     if len(line.programs) != 1 or not line.programs[0].words:
         return ""
     words = line.programs[0].words

@@ -40,10 +40,10 @@ _QUOTED, _HELD, _SPLIT = "\1", "\2", "$"
 _PARAMETER = r"\$(?:\w+|[@*\#?$!-]|\{\w+\})"
 _BARE = lazy_pattern(
     rf"""(?P<joined>\\\n) | \\(?P<escaped>.) | \$'(?P<ansi>(?:[^'\\]|\\.)*)' | '(?P<single>[^']*)'
-    | (?P<double>\$?") | (?P<unclosed>\$?'|\\) | (?P<comment>(?<![^\s;&|()])\#[^\n]*)
+    | (?P<double>\$?") | (?P<unclosed>\$?'|\\) | (?P<comment>\#)
     | (?P<redirect>(?:&>>?|>[>|&]?|<<<|<<-?|<[>&]?)(?!\()) | (?P<variable>{_PARAMETER})
     | (?P<open>[$<>]?\(|`|\$[{{\[]) | (?P<close>\)) | (?P<end>[;&|\n\r\0]+) | (?P<space>[ \t]+)
-    | (?P<text>[^\\'"$&<>()`;|\s\0]+|.)""",
+    | (?P<text>[^\\'"$&<>()`;|\s\0\#]+|.)""",
     re.DOTALL | re.VERBOSE,
 )
 _IN_QUOTES = lazy_pattern(
@@ -156,8 +156,10 @@ class _Reader:
             found = (_IN_QUOTES if self._stack[-1].in_quotes else _BARE).match(line, at)
             assert found is not None, "every character begins a token"
             assert found.lastgroup is not None, "every token has a kind"
-            self._take(found.lastgroup, found[found.lastgroup])
             at = found.end()
+            if found.lastgroup == "comment" and self._stack[-1].text is None:
+                at = end if (end := line.find("\n", at)) >= 0 else len(line)
+            self._take(found.lastgroup, found[found.lastgroup])
         if len(self._stack) > 1 or self._stack[-1].in_quotes:
             self._fault = self._fault or "a quote or parenthesis is not closed"
         while self._stack:
@@ -173,7 +175,9 @@ class _Reader:
     def _take(self, kind: str, text: str) -> None:
         top = self._stack[-1]
         match kind:
-            case "text":
+            case "comment" if top.text is None:
+                return
+            case "text" | "comment":
                 self._add(text, _QUOTED if top.in_quotes else "")
             case "escaped" | "single":
                 self._add(text, _QUOTED)
@@ -197,14 +201,14 @@ class _Reader:
             case "end":
                 self._end_command()
                 self._operators.append(text)
-            case "joined" | "comment":
+            case "joined":
                 return
             case _:
                 raise AssertionError(kind)
 
     def _redirect(self, text: str) -> None:
         top = self._stack[-1]
-        descriptor = "".join(top.text or ())
+        descriptor = "".join(top.marks if top.text else ())
         if _DESCRIPTOR.match(descriptor):
             top.text, top.marks = None, []
             text = descriptor + text

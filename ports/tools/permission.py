@@ -158,7 +158,7 @@ def _first(subject: _Subject, tool: str, rules: Iterable[Rule]) -> Rule | None:
 
 def _subject(tool: str, arguments: dict[str, Any], folder: Path) -> _Subject:
     if tool == "shell":
-        command = str(arguments.get("command") or "").strip()
+        command = str(arguments.get("command") or "").strip(" \t\n")  # what bash drops, no more
         return _Subject(exact=command, line=read_line(command))
     if kind_of(tool) not in _WITH_PATH:
         return _Subject(exact="")

@@ -1,13 +1,16 @@
 """A corpus of shell lines: what runs unasked by which rule, and what a rule that denies sees."""
 
+import shutil
+import subprocess
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from support import patience
 
 from steersman.ports.tools.allowance import offered_pattern
 from steersman.ports.tools.command_line import read_line
@@ -132,6 +135,48 @@ def test_a_second_program_is_never_covered(
     if len(read_line(line).programs) > 1:
         for match in NARROW:
             assert verdict(line, Rule("shell", match, "allow")) == "ask"
+
+
+PIECES = st.sampled_from(
+    [
+        *"git status -s -- -n 5 rm x A=1 -o ' \" \\ $ ` ( ) { } [ ] $( ; && | & < > >> 2>&1 # !".split(),
+        *">/dev/null {a,b} $X ${X} $' \\x72m 'rm' \"a\" \\; = $(( )) <<< <( --output=x src/ ..".split(),
+        *[" ", "  ", "\t", "\n", "\v", "\\\n", "'rm x'", "\\2", ",", "~", "*", "?", "!!", "@("],
+    ]
+)
+STUB = """#!/bin/sh
+printf '%s\\037' "${0##*/}" "$@" >>"$LOG"; printf '\\036' >>"$LOG"
+"""
+
+
+@pytest.mark.skipif(not shutil.which("bash"), reason="needs bash")
+def test_bash_runs_what_was_read(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Of a line that a narrow rule covers, bash runs one program, with the words that were read."""
+    bin_folder, folder = tmp_path_factory.mktemp("bin"), tmp_path_factory.mktemp("work")
+    for name in ("git", "ls", "cat", "make", "sort", "foo", "rm", "x"):
+        (bin_folder / name).write_text(STUB)
+        (bin_folder / name).chmod(0o755)
+    log = bin_folder / "log"
+
+    def run(line: str) -> list[list[str]]:
+        log.write_text("")
+        environ = {"PATH": str(bin_folder), "LOG": str(log), "HOME": "~", "X": ""}
+        ways: dict[str, Any] = {"stdin": subprocess.DEVNULL, "capture_output": True, "env": environ}
+        subprocess.run(["/bin/bash", "-c", line], cwd=folder, **ways, timeout=patience.seconds(60))
+        assert list(folder.iterdir()) == []
+        return [one.split("\37")[:-1] for one in log.read_text().split("\36")[:-1]]
+
+    @settings(max_examples=600, deadline=None, suppress_health_check=list(HealthCheck))
+    @given(st.sampled_from(NARROW[:-1]), st.lists(PIECES, max_size=6))
+    def hold(match: str, pieces: list[str]) -> None:
+        line = f"{match.rstrip('* ')} {''.join(pieces)}"
+        if verdict(line, Rule("shell", match, "allow")) == "allow":
+            ran, (program,) = run(line), read_line(line.strip(" \t\n")).programs
+            assert len(ran) <= 1
+            if ran and all(word.is_clear for word in program.words):
+                assert ran[0] == [word.text for word in program.words]
+
+    hold()
 
 
 @settings(max_examples=300, deadline=None)
