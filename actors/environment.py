@@ -79,13 +79,17 @@ class Observer(Protocol):
 
 
 class Permit(Value):
-    """Whether a tool call may run, and by which rule of which file; `refusal` says more of a denial."""
+    """Whether a tool call may run, and by which rule of which file.
+
+    `refusal` says more of a denial, `why` of a question.
+    """
 
     do: Literal["allow", "ask", "deny"]
     rule: str = ""
     may_leave_folder: bool = False
     source: str = ""
     refusal: str = ""
+    why: str = ""
 
 
 class ToolPolicy(Protocol):

@@ -199,6 +199,7 @@ class SessionToolPolicy:
             may_leave_folder=decision.is_outside,
             source=decision.source,
             refusal=refusal,
+            why=decision.why,
         )
 
     def _reach(self, request: ToolRequest, is_outside: bool) -> Reach:

@@ -162,7 +162,13 @@ def asked(question: QuestionEvent) -> str:
     words = exposed(" ".join(call_words(question["arguments"])))
     left = len(words) - SHOWN
     what = f"{words[:SHOWN]} … {left} more characters, /inspect shows all" if left > 0 else words
-    return f"{exposed(question['tool'])}: {what}\nMay it run? [y]es, [a]lways, [n]o\n"
+    why = f"{said}\n" if (said := why_asked(question)) else ""
+    return f"{exposed(question['tool'])}: {what}\n{why}May it run? [y]es, [a]lways, [n]o\n"
+
+
+def why_asked(question: QuestionEvent) -> str:
+    """Say why a call is asked about, if that is not clear from the rules; else empty."""
+    return exposed(str(question.get("why") or ""))
 
 
 def answering(

@@ -78,6 +78,7 @@ def explained(
         "rule": decision.rule,
         "source": decision.source or None,
         "outside": decision.is_outside,
+        "why": decision.why or None,
         "tried": tried,
     }
     return data, "\n".join([*tried, _verdict(tool, text, decision, permissions.default_yes)])
@@ -88,4 +89,5 @@ def _verdict(tool: str, text: str, decision: PermissionDecision, is_yes: bool) -
     out = ", which leads outside the folder" if decision.is_outside else ""
     by_flag = decision.do == "allow" and is_yes and decision.rule.endswith(": ask")
     by = "--yes" if by_flag else f"{decision.rule}{where}"
-    return f"{tool} {text}{out}: {decision.do}, by {by}".replace(" ,", ",").replace(" :", ":")
+    verdict = f"{tool} {text}{out}: {decision.do}, by {by}".replace(" ,", ",").replace(" :", ":")
+    return f"{verdict}\n{decision.why}" if decision.why else verdict

@@ -494,7 +494,7 @@ class ModelCallFailed(TurnEntry):
 
 
 class QuestionAsked(TurnEntry):
-    """A person is asked whether a tool call may run: by which rule, of which file.
+    """A person is asked whether a tool call may run: by which rule, of which file, and why.
 
     `is_outside`: it leads outside the session's folder. Without a `call` the question is whether the
     turn, whose model calls are used up, goes on.
@@ -507,6 +507,7 @@ class QuestionAsked(TurnEntry):
     rule: str = ""
     source: str = ""
     is_outside: bool = False
+    why: str = ""
 
 
 class QuestionAnswered(TurnEntry):

@@ -127,6 +127,7 @@ def _asked(
         arguments=request.arguments,
         rule=permit.rule,
         source=permit.source,
+        why=permit.why,
         is_outside=permit.may_leave_folder,
     )
 
@@ -135,9 +136,9 @@ def _denial(permit: Permit) -> str:
     """Say why a call may not run."""
     if permit.do == "deny":
         return permit.refusal or f"a rule forbids it: {permit.rule}"
-    rule = permit.rule
+    why = f"{permit.rule}; {permit.why}" if permit.why else permit.rule
     allowing = "`--yes` or a rule of [permissions] allows it"
-    return f"it needs permission ({rule}) and no person can be asked; {allowing}"
+    return f"it needs permission ({why}) and no person can be asked; {allowing}"
 
 
 # Answers ------------------------------------------------------------------------------------------

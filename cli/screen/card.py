@@ -14,7 +14,7 @@ from ...gateway.terminal import exposed
 from ...machines.errors import ToolError
 from ...ports.tools.file_tools import content_before, difference
 from ...ports.tools.place import find_place
-from ..question import AnswerKey, Questions, answer_keys
+from ..question import AnswerKey, Questions, answer_keys, why_asked
 from ..wrapping import wrapped_pieces
 from .appearance import DIM, Appearance, Row
 from .transcript import diff_rows
@@ -48,6 +48,7 @@ def card_rows(
     bar = f"{appearance.sign('▌')} "
     room = max(1, width - len(bar))
     rows = [*wrapped_pieces(head, room), *_what(question, change, room - 2, appearance)]
+    rows += wrapped_pieces([(DIM, why)], room) if (why := why_asked(question)) else []
     rows += _keys_rows(keys, "bold" if is_lit else DIM, room, appearance)
     return [[(asks, bar), *row] for row in rows]
 

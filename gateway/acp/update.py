@@ -158,6 +158,9 @@ class EditorUpdates:
     def question(self, event: QuestionEvent) -> ToolCallUpdate:
         """Return the tool call of a question."""
         about = self._about(event)
+        if why := event.get("why"):
+            said = acp.tool_content(acp.text_block(exposed(str(why))))
+            about["content"] = [*(about.get("content") or ()), said]
         return ToolCallUpdate(**about, status="pending")
 
     def _tool(self, event: QuestionEvent | ToolStartedEvent | ToolEndedEvent) -> Update:

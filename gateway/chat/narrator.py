@@ -137,7 +137,8 @@ class Narrator:
             words = exposed(" ".join(call_words(event["arguments"])))
             left = len(words) - SHOWN
             shown = f"{words[:SHOWN]} … {left} more characters" if left > 0 else words
-            text = f"{asker}May I run `{event['tool']}`?\n{shown}"
+            why = f"\n{exposed(event['why'])}" if event.get("why") else ""
+            text = f"{asker}May I run `{event['tool']}`?\n{shown}{why}"
         else:
             text = f"{asker}{event['arguments']['text']}"
         options = tuple(event["options"])

@@ -577,6 +577,8 @@ class PermissionQuestionEvent(Stamp):
     """the file of the rule"""
     outside: bool
     """whether the call leaves the session's folder"""
+    why: str | None
+    """why it is asked about, if a rule seems to allow it"""
 
 
 class StepQuestionEvent(Stamp):

@@ -520,6 +520,7 @@ def question_asked(entry: e.QuestionAsked, at: Stamp) -> PermissionQuestionEvent
         rule=entry.rule or None,
         source=entry.source or None,
         outside=entry.is_outside,
+        why=entry.why or None,
     )
 
 

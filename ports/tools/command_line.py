@@ -1,23 +1,16 @@
-"""Shell command lines, as permission rules read them. Pure.
+"""Shell command lines, read to words. Pure.
 
-Rules that allow and rules that deny need opposite readings of the same line. To **allow**, `operators`
-lists every sign that could begin a second command, wherever it stands, also inside quotes: a harmless
-command may look like two, which costs a question; two never look like one.
+`read_line` follows the grammar of bash as far as permission rules need it: which programs a line runs
+(between operators, in subshells, substitutions and functions), each with its words, the assignments
+before it and its redirections. Nothing is expanded. A word that the shell would change before the
+program gets it (`$X`, `*.py`, `{a,b}`, `$(…)`) says how much of it is sure. Words that quote a line of
+their own (`bash -c "…"`) are read again by whoever wants to know what is in them.
 
-To **deny**, `command_forms` lists the commands that a line could run, each without what introduces it.
-It unites two readings. The first cuts the line at every operator, quote and brace. The second follows
-the shell: it joins quoted parts to words, drops redirections, descends into substitutions, and reads
-a quoted word that contains a line of its own (`bash -c "…"`) again. Whatever may stand before a command
-is then skipped: assignments, keywords, and programs that run another one (`sudo -u root`, `timeout 5`).
-Where an option may or may not have a value, both are assumed.
-
-Nothing is expanded: names made of variables, globs or braces, aliases, and the contents of scripts stay
-unknown. The reading takes time proportional to the line, and is bounded; `may_hold` is what can be said
-of a line that is too large.
+The reading takes time proportional to the line. What cannot be read has a `fault`.
 """
 
 import re
-from collections.abc import Iterator
+from functools import lru_cache
 
 from msgspec import Struct, field
 
@@ -25,226 +18,283 @@ from ...machines.pattern import lazy_pattern
 from ...machines.value import Value
 
 MAX_LENGTH = 64 * 1024
-"""Characters of a line that is read; a longer one cannot be allowed by a pattern."""
-MAX_FORMS = 8 * MAX_LENGTH
-"""Characters of all forms of a line together."""
-_MAX_DEPTH = 4  # lines in quotes in lines in quotes …
+"""Characters of a line that is read."""
 
-_OPERATOR = lazy_pattern(r"&&|\|\||;;|>>|<<|\$\(|\$\{|[;&|<>()`\n\r\0]")
-_CUT = lazy_pattern(rf"{_OPERATOR.pattern}|[\"'{{}}]")
-_LINE = lazy_pattern(rf"{_CUT.pattern}|[\s\\]")  # what a word has that may be a line of its own
-_ASSIGNMENT = lazy_pattern(r"[A-Za-z_]\w*\+?=\S*$")
+_LINE = lazy_pattern(r"[\s;&|<>()`'\"\\\0]")  # what a word has that may be a line of its own
+_ASSIGNMENT = lazy_pattern(r"[A-Za-z_]\w*(?:\[[^\]]*\])?\+?=")
 _DESCRIPTOR = lazy_pattern(r"\d+$|\{\w+\}$")
-_KEYWORDS = frozenset("! { coproc do elif else if then until while".split())
-_INTRODUCERS = frozenset("{ -exec -execdir -ok -okdir --exec --exec-batch".split())
-"""Words after which a command begins, wherever they stand."""
-_WRAPPERS = dict.fromkeys(
-    "ash bash builtin busybox caffeinate command dash doas env eval exec fakeroot firejail ionice "
-    "ksh ltrace nice nohup nsenter parallel pkexec prlimit runuser script setarch setpriv setsid sh "
-    "strace stdbuf sudo systemd-inhibit systemd-run time torsocks toybox unbuffer unshare watch "
-    "xargs zsh".split(),
-    0,
-) | dict.fromkeys("chroot chrt flock gosu gtimeout ssh su su-exec taskset timeout".split(), 1)
-"""Programs that run the command in their arguments, and how many arguments come before it."""
+_UNSURE = lazy_pattern(r"[*?\[$\2]")
+_ESCAPE = lazy_pattern(
+    r"\\(?:x([\da-fA-F]{1,2})|u([\da-fA-F]{1,4})|U([\da-fA-F]{1,8})|([0-7]{1,3})|c(.)|(.))",
+    re.DOTALL,
+)
+_ESCAPED = {"a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "n": "\n", "r": "\r"} | {
+    "t": "\t",
+    "v": "\v",
+}
 
-# The shell's grammar, as far as it is followed: outside and inside double quotes.
+# How each character of a word came into it: as itself, by quotes, or by an expansion inside of quotes
+# (`_HELD`: one word, whatever it is) or outside (`$`: any number of words).
+_QUOTED, _HELD, _SPLIT = "\1", "\2", "$"
+
+_PARAMETER = r"\$(?:\w+|[@*\#?$!-]|\{\w+\})"
 _BARE = lazy_pattern(
-    r"""(?P<joined>\\\n) | \\(?P<escaped>.) | \$?'(?P<single>[^']*)'? | (?P<double>\$?")
-    | (?P<comment>(?<![^\s;&|()])\#[^\n]*)
-    | (?P<redirect>(?:&>>?|>[>|&]?|<<<|<<-?|<[>&]?)(?!\())
-    | (?P<open>[$<>]?\(|`) | (?P<close>\)) | (?P<end>[;&|\n\r\0]+) | (?P<space>[ \t\f\v]+)
-    | (?P<text>[^\\'"$&<>()`;|\s\0]+|.)""",
+    rf"""(?P<joined>\\\n) | \\(?P<escaped>.) | \$'(?P<ansi>(?:[^'\\]|\\.)*)' | '(?P<single>[^']*)'
+    | (?P<double>\$?") | (?P<unclosed>\$?'|\\) | (?P<comment>\#)
+    | (?P<redirect>(?:&>>?|>[>|&]?|<<<|<<-?|<[>&]?)(?!\()) | (?P<variable>{_PARAMETER})
+    | (?P<open>[$<>]?\(|`|\$[{{\[]) | (?P<close>\)) | (?P<end>[;&|\n\r\0]+) | (?P<space>[ \t]+)
+    | (?P<text>[^\\'"$&<>()`;|\s\0\#]+|.)""",
     re.DOTALL | re.VERBOSE,
 )
-_QUOTED = lazy_pattern(
-    r"""(?P<joined>\\\n) | \\(?P<escaped>["\\$`]) | (?P<double>") | (?P<open>\$\(|`)
-    | (?P<text>[^"\\$`]+|.)""",
+_IN_QUOTES = lazy_pattern(
+    rf"""(?P<joined>\\\n) | \\(?P<escaped>["\\$`]) | (?P<double>") | (?P<variable>{_PARAMETER})
+    | (?P<open>\$[({{\[]|`) | (?P<text>[^"\\$`]+|.)""",
     re.DOTALL | re.VERBOSE,
 )
 
 
-class CommandForms(Value):
-    """The commands that a line could run; `is_complete` unless the line is too large to be read."""
+class Word(Value):
+    """One word, as the program would get it; what is not known stays as written.
 
-    texts: frozenset[str]
-    is_complete: bool
+    `known` counts the leading characters that are sure. `splits`: it may become several words, or none.
+    `is_line`: it may be a line of its own.
+    """
 
+    text: str
+    known: int
+    splits: bool = False
+    is_line: bool = False
 
-def is_wrapper(program: str) -> bool:
-    """Whether a program runs the command in its arguments."""
-    return program in _WRAPPERS
-
-
-def operators(command: str) -> tuple[str, ...]:
-    """List the control operators, substitutions and redirections, in order."""
-    return tuple(_OPERATOR.findall(command.strip()))
-
-
-def command_forms(command: str) -> CommandForms:
-    """Return every text that could be a command of the line, without what introduces it."""
-    if len(command) > MAX_LENGTH:
-        return CommandForms(texts=frozenset(), is_complete=False)
-    left, texts = MAX_FORMS, set[str]()
-    for words in _commands(command):
-        size = sum(map(len, words)) + len(words) - 1
-        passed = at = 0
-        for start in _starts(words):
-            passed += sum(len(word) + 1 for word in words[at:start])
-            at = start
-            left -= size - passed
-            if left < 0:
-                return CommandForms(texts=frozenset(texts), is_complete=False)
-            text = " ".join(words[start:])
-            texts.update((text, _plain(words[start]) + text[len(words[start]) :]))
-    return CommandForms(texts=frozenset(texts - {""}), is_complete=True)
+    @property
+    def is_clear(self) -> bool:
+        """Whether the program gets exactly this text."""
+        return self.known == len(self.text) and not self.splits
 
 
-def may_hold(command: str, pattern: str) -> bool:
-    """Whether a line, of any size, has a word like the first one of a pattern."""
-    first = re.split(r"[*?\[\s]", pattern.strip(), maxsplit=1)[0]
-    joined = re.sub(r"\\\n|[\"'\\]", "", command)
-    word = re.compile(rf"(?<!\w){re.escape(first)}")
-    return bool(word.search(joined) or word.search(command))
+class Redirection(Value):
+    """One redirection: `2>`, `<<<` or `&>`, and where it leads, if the line says so."""
+
+    operator: str
+    target: Word | None = None
+
+    @property
+    def is_harmless(self) -> bool:
+        """Whether it only joins descriptors, or leads to nowhere."""
+        if self.target is None or not self.target.is_clear or "<<" in self.operator:
+            return False
+        is_joined = self.operator.endswith("&") and re.fullmatch(r"\d+|-", self.target.text)
+        return bool(is_joined) or self.target.text == "/dev/null"
 
 
-def _commands(line: str) -> Iterator[list[str]]:
-    """Return the words of each command, in both readings; the line as it is comes first."""
-    yield line.split()
-    yield from (piece.split() for piece in _CUT.split(line))
-    lines = [line]
-    for _ in range(_MAX_DEPTH):
-        readers = [_Reader(inner) for inner in lines]
-        for reader in readers:
-            yield from reader.commands
-        lines = [inner for reader in readers for inner in reader.lines]
+class Program(Value):
+    """One program of a line: its words, of which the first is its name, and what stands around them."""
+
+    words: tuple[Word, ...]
+    assignments: tuple[Word, ...] = ()
+    redirections: tuple[Redirection, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """Return its words, without quotes."""
+        return " ".join(word.text for word in (*self.assignments, *self.words))
 
 
-def _starts(words: list[str]) -> Iterator[int]:
-    """Return where a command may begin: the first word, and those after words that introduce one."""
-    if words:
-        yield 0
-    reached = {0: 0}  # position: how many arguments of a wrapper may still come there
+class CommandLine(Value):
+    """What a line runs, in order of the ends of the commands, and the operators between them."""
 
-    def reach(at: int, arguments: int) -> None:
-        reached[at] = max(arguments, reached.get(at, 0))
+    programs: tuple[Program, ...] = ()
+    operators: tuple[str, ...] = ()
+    fault: str = ""
 
-    for at, word in enumerate(words):
-        if at and words[at - 1] in _INTRODUCERS:
-            reach(at, 0)
-        if at not in reached:
-            continue
-        arguments = reached.pop(at)
-        if word.startswith("-"):
-            reach(at + 1, arguments)
-            if "=" not in word and word != "--":
-                reach(at + 2, arguments)  # the next word may be its value
-            continue
-        if at:
-            yield at
-        if _ASSIGNMENT.match(word) or word in _KEYWORDS:
-            reach(at + 1, arguments)
-        elif (name := _plain(word)) in _WRAPPERS:
-            reach(at + 1, _WRAPPERS[name])
-        elif arguments:
-            reach(at + 1, arguments - 1)
+    @property
+    def signs(self) -> tuple[str, ...]:
+        """Return everything that makes it more than one plain command."""
+        redirections = [found for program in self.programs for found in program.redirections]
+        return self.operators + tuple(one.operator for one in redirections if not one.is_harmless)
 
 
-def _plain(word: str) -> str:
-    """Return a program's name without its folder and without backslashes."""
-    return word.rpartition("/")[2].replace("\\", "") or word
+def plain_name(name: str) -> str:
+    """Return a program's name without its folder."""
+    return name.rpartition("/")[2] or name
+
+
+def read_line(line: str) -> CommandLine:
+    """Read a line. Never raises."""
+    if len(line) > MAX_LENGTH:
+        return CommandLine(fault="it is longer than 64 KiB")
+    return _Reader(line).result()
+
+
+read_pattern = lru_cache(maxsize=128)(read_line)
+"""Reads a pattern for lines; patterns come back, lines seldom do."""
 
 
 class _Open(Struct):
     """A command that is being read; `closer` ends the substitution that it belongs to."""
 
     closer: str = ""
-    words: list[str] = field(default_factory=list[str])
-    word: list[str] | None = None  # parts
-    is_line: bool = False  # whether the word may contain a line of its own
-    is_target: bool = False  # whether the word belongs to a redirection
+    words: list[Word] = field(default_factory=list[Word])
+    assignments: list[Word] = field(default_factory=list[Word])
+    redirections: list[Redirection] = field(default_factory=list[Redirection])
+    text: list[str] | None = None  # parts of the word that is being read
+    marks: list[str] = field(default_factory=list[str])  # how each of its characters came
+    is_line: bool = False
+    redirect: str = ""  # the redirection that the next word belongs to
     in_quotes: bool = False
 
 
 class _Reader:
-    """Splits one line: `commands` are lists of words without quotes, `lines` the quoted words."""
+    """Reads one line, token by token."""
 
     def __init__(self, line: str) -> None:
-        self.commands: list[list[str]] = []
-        self.lines: list[str] = []
+        self._programs: list[Program] = []
+        self._operators: list[str] = []
         self._stack = [_Open()]
+        self._fault = ""
         at = 0
         while at < len(line):
-            found = (_QUOTED if self._stack[-1].in_quotes else _BARE).match(line, at)
+            found = (_IN_QUOTES if self._stack[-1].in_quotes else _BARE).match(line, at)
             assert found is not None, "every character begins a token"
             assert found.lastgroup is not None, "every token has a kind"
-            self._take(found.lastgroup, found[found.lastgroup])
             at = found.end()
+            if found.lastgroup == "comment" and self._stack[-1].text is None:
+                at = end if (end := line.find("\n", at)) >= 0 else len(line)
+            self._take(found.lastgroup, found[found.lastgroup])
+        if len(self._stack) > 1 or self._stack[-1].in_quotes:
+            self._fault = self._fault or "a quote or parenthesis is not closed"
         while self._stack:
             self._end_command()
             self._stack.pop()
 
+    def result(self) -> CommandLine:
+        """Return what was read."""
+        return CommandLine(
+            programs=tuple(self._programs), operators=tuple(self._operators), fault=self._fault
+        )
+
     def _take(self, kind: str, text: str) -> None:
         top = self._stack[-1]
         match kind:
-            case "text":
-                self._add(text, is_quoted=top.in_quotes)
+            case "comment" if top.text is None:
+                return
+            case "text" | "comment":
+                self._add(text, _QUOTED if top.in_quotes else "")
             case "escaped" | "single":
-                self._add(text, is_quoted=True)
+                self._add(text, _QUOTED)
+            case "ansi":
+                self._add(_ESCAPE.sub(_unescaped, text), _QUOTED)
+            case "variable":
+                self._add(text, _HELD if top.in_quotes else _SPLIT)
             case "double":
                 top.in_quotes = not top.in_quotes
-                self._add("", is_quoted=True)
+                self._add("", _QUOTED)
+            case "unclosed":
+                self._fault = "a quote is not closed"
             case "space":
                 self._end_word()
             case "redirect":
-                if _DESCRIPTOR.match("".join(top.word or ())):
-                    top.word = None
-                self._end_word()
-                top.is_target = True
+                self._redirect(text)
             case "open":
                 self._open(text)
             case "close":
-                self._end_command()
-                if top.closer == text:
-                    self._stack.pop()
+                self._close(text)
             case "end":
                 self._end_command()
-            case "joined" | "comment":
+                self._operators.append(text)
+            case "joined":
                 return
             case _:
                 raise AssertionError(kind)
 
+    def _redirect(self, text: str) -> None:
+        top = self._stack[-1]
+        descriptor = "".join(top.marks if top.text else ())
+        if _DESCRIPTOR.match(descriptor):
+            top.text, top.marks = None, []
+            text = descriptor + text
+        self._end_word()
+        top.redirect = text
+
     def _open(self, text: str) -> None:
         """Begin a substitution, which is a part of its word, or a subshell, which is not."""
-        if text == "`" == self._stack[-1].closer and not self._stack[-1].in_quotes:
-            self._end_command()
-            self._stack.pop()
+        top = self._stack[-1]
+        if text == "`" == top.closer and not top.in_quotes:
+            self._close(text)
             return
+        self._operators.append(text)
         if text == "(":
             self._end_command()
         else:
-            self._add(text)
-        self._stack.append(_Open(closer="`" if text == "`" else ")"))
+            self._add(text, _HELD if top.in_quotes else _SPLIT)
+        if text not in ("${", "$["):  # what is in these is read like the rest of the word
+            self._stack.append(_Open(closer="`" if text == "`" else ")"))
 
-    def _add(self, text: str, is_quoted: bool = False) -> None:
+    def _close(self, text: str) -> None:
+        self._end_command()
+        if self._stack[-1].closer == text:
+            self._stack.pop()
+        else:
+            self._operators.append(text)
+
+    def _add(self, text: str, mark: str) -> None:
+        """Add a part to the word; without a mark its characters stand for themselves."""
         top = self._stack[-1]
-        top.word = [] if top.word is None else top.word
-        top.word.append(text)
-        top.is_line = top.is_line or (is_quoted and bool(_LINE.search(text)))
+        if top.text is None:
+            top.text, top.marks, top.is_line = [], [], False
+        top.text.append(text)
+        top.marks.append(mark * len(text) if mark else text)
+        top.is_line = top.is_line or (mark == _QUOTED and bool(_LINE.search(text)))
 
     def _end_word(self) -> None:
         top = self._stack[-1]
-        if top.word is not None:
-            word = "".join(top.word)
-            if top.is_line:
-                self.lines.append(word)
-            if not top.is_target:
-                top.words.append(word)
-            top.is_target = False
-        top.word, top.is_line = None, False
+        if top.text is None:
+            return
+        word = _word("".join(top.text), "".join(top.marks), is_line=top.is_line)
+        top.text = None
+        if top.redirect:
+            top.redirections.append(Redirection(operator=top.redirect, target=word))
+            top.redirect = ""
+        elif not top.words and _ASSIGNMENT.match(word.text):
+            top.assignments.append(word)
+        else:
+            top.words.append(word)
 
     def _end_command(self) -> None:
         top = self._stack[-1]
         self._end_word()
-        if top.words:
-            self.commands.append(top.words)
-        top.words, top.is_target = [], False
+        if top.redirect:
+            top.redirections.append(Redirection(operator=top.redirect))
+        if top.words or top.assignments or top.redirections:
+            self._programs.append(
+                Program(
+                    words=tuple(top.words),
+                    assignments=tuple(top.assignments),
+                    redirections=tuple(top.redirections),
+                )
+            )
+        top.words, top.assignments, top.redirections, top.redirect = [], [], [], ""
+
+
+def _word(text: str, marks: str, *, is_line: bool) -> Word:
+    unsure = _UNSURE.search(marks) if marks not in ("[", "[[") else None
+    known = unsure.start() if unsure else len(text)
+    brace = marks.find("{", 0, known)
+    if brace >= 0 and ("," in marks[brace:] or ".." in marks[brace:]):
+        known = brace
+    return Word(
+        text=text,
+        known=known,
+        splits=_SPLIT in marks or "{" in marks[known : known + 1],
+        is_line=is_line,
+    )
+
+
+def _unescaped(found: re.Match[str]) -> str:
+    r"""Return the character of an escape in `$'…'`."""
+    hexadecimal = found[1] or found[2] or found[3]
+    if hexadecimal or found[4]:
+        code = int(hexadecimal, 16) if hexadecimal else int(found[4], 8) & 0xFF
+        return chr(code) if code < 0x110000 else found[0]
+    if found[5]:
+        return chr(ord(found[5]) & 0x1F)
+    return _ESCAPED.get(found[6], found[6] if found[6] in "\\'\"?" else found[0])

@@ -4,16 +4,16 @@ The first rule that matches wins; a call that matches no rule is asked about.
 A rule's `match` is a glob (`*`, `?`, `[…]`; `*` also matches `/`):
 
 - for file tools it is matched with the path, relative to the folder; absolute if it leads outside;
-- for `shell` with the command line;
+- for `shell` with the words of the command line (`shell_rule.py`);
 - for any other tool only `*` matches.
 
 Two properties make rules safe to write. A rule that **allows** covers too little rather than too much:
-a path outside the folder only if the pattern is absolute (`/etc/*`), and a command with control
-operators (`;`, `&&`, `|`, redirections, substitutions, newlines) only if the pattern has the same ones.
-So `git status*` does not allow `git status; rm -rf /`. (`*` alone allows every command.) A rule
-that **denies** or **asks** covers too much rather than too little: a path if it matches as written or as
-resolved, and a command line if any command in it matches (`command_line.py`). A command line too large
-to be read is allowed by `*` only, and denied if it has a word like the first one of the pattern.
+a path outside the folder only if the pattern is absolute (`/etc/*`), and a command only with operands,
+and with options that are known as safe or that the pattern names. So `git status*` allows neither
+`git status; rm -rf /` nor an option that writes a file. (`*` alone allows every command.) A rule that
+**denies** or **asks** covers too much rather than too little: a path if it matches as written or as
+resolved, and a command line if a program that it could run matches. Of a line that cannot be read it
+covers each that has a word like the first one of the pattern.
 
 The allowances of a session come after the rules: they allow a call that would be asked about, and never
 one that is denied.
@@ -32,8 +32,9 @@ from ...machines.errors import ToolError
 from ...machines.value import Value
 from ...workflows.settings import Verb
 from ...workflows.tools import kind_of
-from .command_line import command_forms, may_hold, operators
+from .command_line import CommandLine, read_line
 from .place import find_place
+from .shell_rule import ELSE, concerns, uncovered, unseen
 
 SESSION = "this session"
 """The source of a rule that an answer added."""
@@ -57,28 +58,31 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class PermissionDecision:
-    """A decision, its rule with the file, and whether the call leads outside the folder."""
+    """A decision, its rule with the file, and whether the call leads outside the folder.
+
+    `why` says why a call is asked about although a rule seems to allow it; mostly it is empty.
+    """
 
     do: Verb
     rule: str
     is_outside: bool = False
     source: str = field(default="", compare=False)
+    why: str = field(default="", compare=False)
 
 
 _FALLBACK = Rule("*", "*", "ask", "built in")
 
 
 class _Subject(Value):
-    """The texts that rules are matched with: `exact` is the call's own, `forms` are its equivalents.
+    """What rules are matched with: `exact` is the call's own text, `forms` are equivalents of a path.
 
-    `is_too_large`: the command line is not read, so the forms are not all there are.
+    `line` is what a shell's text says.
     """
 
     exact: str
-    forms: frozenset[str]
+    forms: frozenset[str] = frozenset()
     is_outside: bool = False
-    is_command: bool = False
-    is_too_large: bool = False
+    line: CommandLine | None = None
 
 
 class Permissions:
@@ -94,10 +98,22 @@ class Permissions:
         """Decide one call. Never raises: a call that makes no sense is asked about, and fails later."""
         subject = _subject(tool, arguments, folder)
         rule = _first(subject, tool, (*self.rules, _FALLBACK)) or _FALLBACK
+        allowed = tuple(allowed)
         if rule.do == "ask":
             rule = _first(subject, tool, allowed) or rule
         do: Verb = "allow" if rule.do == "ask" and self.default_yes else rule.do
-        return PermissionDecision(do, str(rule), subject.is_outside, rule.source)
+        why = self._why(subject, tool, allowed) if do == "ask" else ""
+        return PermissionDecision(do, str(rule), subject.is_outside, rule.source, why)
+
+    def _why(self, subject: _Subject, tool: str, allowed: tuple[Rule, ...]) -> str:
+        """Say which rule nearly allows a call, or what hides from one that denies."""
+        rules = [rule for rule in (*self.rules, *allowed) if fnmatchcase(tool, rule.tool)]
+        for rule in rules:
+            if rule.do == "allow" and (why := _mismatch(subject, rule)) not in ("", ELSE):
+                return f"`{rule.match}` {why}"
+        hidden = _unseen(subject.line)
+        held = next((rule for rule in rules if rule.do != "allow" and rule.match != "*"), None)
+        return f"{hidden}: `{held}` may be about it" if hidden and held else ""
 
     def hidden(self) -> tuple[tuple[str, bool], ...]:
         """Return the patterns of paths for a search, in order, each with whether it hides a file.
@@ -115,27 +131,17 @@ class Permissions:
 
 def rule_mismatch(rule: Rule, tool: str, arguments: dict[str, Any], folder: Path) -> str:
     """Say why a rule does not cover a call; empty when it does."""
-    subject = _subject(tool, arguments, folder)
     if not fnmatchcase(tool, rule.tool):
         return "is for another tool"
-    if _is_covered(subject, rule):
-        return ""
-    if rule.do == "allow" and subject.is_too_large:
-        return "is not compared with a command as large as this; only the pattern `*` allows it"
-    if rule.do == "allow" and fnmatchcase(subject.exact, rule.match):
-        if subject.is_outside:
-            return "allows only inside the folder; a pattern that begins with / allows outside"
-        found = [sign for sign in operators(subject.exact) if sign not in operators(rule.match)]
-        signs = " ".join(sign if sign.isprintable() else repr(sign) for sign in found)
-        return f"allows one plain command; this line also has {signs or 'another order of signs'}"
-    return "matches something else"
+    return _mismatch(_subject(tool, arguments, folder), rule)
 
 
 def exact_rule(tool: str, arguments: dict[str, Any], folder: Path) -> Rule:
     """Make the rule that allows exactly this call again, for the answer `always`."""
     subject = _subject(tool, arguments, folder)
     literal = "".join(f"[{sign}]" if sign in "*?[" else sign for sign in subject.exact)
-    return Rule(tool, literal or "*", "allow", SESSION)
+    is_any = not literal and subject.line is None
+    return Rule(tool, "*" if is_any else literal, "allow", SESSION)
 
 
 def wider_rule(tool: str, pattern: str) -> Rule:
@@ -145,43 +151,45 @@ def wider_rule(tool: str, pattern: str) -> Rule:
 
 def _first(subject: _Subject, tool: str, rules: Iterable[Rule]) -> Rule | None:
     return next(
-        (rule for rule in rules if fnmatchcase(tool, rule.tool) and _is_covered(subject, rule)),
+        (rule for rule in rules if fnmatchcase(tool, rule.tool) and not _mismatch(subject, rule)),
         None,
     )
 
 
 def _subject(tool: str, arguments: dict[str, Any], folder: Path) -> _Subject:
     if tool == "shell":
-        command = str(arguments.get("command") or "").strip()
-        found = command_forms(command)
-        return _Subject(
-            exact=command,
-            forms=found.texts,
-            is_command=True,
-            is_too_large=not found.is_complete,
-        )
+        command = str(arguments.get("command") or "").strip(" \t\n")  # what bash drops, no more
+        return _Subject(exact=command, line=read_line(command))
     if kind_of(tool) not in _WITH_PATH:
-        return _Subject(exact="", forms=frozenset({""}))
+        return _Subject(exact="")
     text = str(arguments.get("path") or ".")
     try:
         place = find_place(text, folder)
     except ToolError:
-        return _Subject(exact=text, forms=frozenset({text}), is_outside=True)
-    forms = {place.relative, os.path.normpath(text), str(place.path)}
+        return _Subject(exact=text, is_outside=True)
+    forms = {os.path.normpath(text), str(place.path)}
     return _Subject(exact=place.relative, forms=frozenset(forms), is_outside=place.is_outside)
 
 
-def _is_covered(subject: _Subject, rule: Rule) -> bool:
+def _mismatch(subject: _Subject, rule: Rule) -> str:
+    """Say why a rule does not cover a call; empty when it does."""
     if rule.do != "allow":
-        if subject.is_too_large and may_hold(subject.exact, rule.match):
-            return True
-        return any(fnmatchcase(text, rule.match) for text in (subject.exact, *subject.forms))
-    if (
-        subject.is_command
-        and rule.match != "*"
-        and (subject.is_too_large or operators(subject.exact) != operators(rule.match))
-    ):
-        return False
+        if subject.line is not None:
+            return "" if concerns(rule.match, subject.exact) else ELSE
+        texts = (subject.exact, *subject.forms)
+        return "" if any(fnmatchcase(text, rule.match) for text in texts) else ELSE
+    if subject.line is not None:
+        return uncovered(rule.match, subject.exact, subject.line)
+    if not fnmatchcase(subject.exact, rule.match):
+        return ELSE
     if subject.is_outside and not rule.match.startswith("/"):
-        return False
-    return fnmatchcase(subject.exact, rule.match)
+        return "allows only inside the folder; a pattern that begins with / allows outside"
+    return ""
+
+
+def _unseen(line: CommandLine | None) -> str:
+    """Say what of a line is only known when it runs."""
+    if line is None or not line.fault:
+        words = [unseen(program) for program in line.programs] if line is not None else []
+        return next((f"what `{word}` runs is only known then" for word in words if word), "")
+    return f"the command cannot be read ({line.fault})"

@@ -1,5 +1,6 @@
 """Questions of tool calls: asked by a rule, answered late, remembered, taken back, never in the way."""
 
+import json
 import subprocess
 
 from support.driver import Place
@@ -38,6 +39,7 @@ def test_an_allowance_lasts_for_the_session_and_is_taken_back(place: Place, serv
     chat.send("again")
     question = chat.wait("question")
     assert question["arguments"] == OTHER["arguments"]
+    assert question["why"] == "`echo *` allows one plain command; this line also has ;"
     answer = f"/answer {question['id']} deny because made is mine"
     assert chat.ask(answer)["ok"]
     chat.wait("turn_ended", status="completed")
@@ -93,10 +95,20 @@ def test_without_a_person_the_denial_names_the_next_step(place: Place, serve) ->
 
 def test_a_dry_run_names_the_rule(place: Place, serve) -> None:
     """`permissions explain` says what would happen to a call, by which rule, and runs nothing."""
-    serve(rest='[permissions]\nrules = [{ tool = "shell", match = "git status*", do = "allow" }]')
+    rules = (
+        f'{{ tool = "shell", match = "git {name}*", do = "allow" }}' for name in ("status", "grep")
+    )
+    serve(rest=f"[permissions]\nrules = [{', '.join(rules)}]")
     fine = place.run("permissions", "explain", "git status --short")
     assert fine.returncode == 0
     assert "shell git status --short: allow, by shell" in fine.stdout
+    odd = place.run("permissions", "explain", "git grep -O./evil.sh x")
+    why = "`-O./evil.sh` is not among the options that `git grep` is known to be safe with"
+    assert odd.stdout.count(why) == 2
+    told = json.loads(
+        place.run("permissions", "explain", "git grep -O./evil.sh x", "--json").stdout
+    )
+    assert told["why"] == f"`git grep*` does not cover it: {why}"
     tricked = place.run("permissions", "explain", "git status; rm -rf x")
     assert "allows one plain command; this line also has ;" in tricked.stdout
     assert "shell git status; rm -rf x: ask" in tricked.stdout

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from steersman.cli.question import SHOWN, Questions, answer_keys, answering, asked
+from steersman.gateway.terminal import exposed
 
 
 def test_a_long_call_says_what_is_not_shown() -> None:
@@ -14,6 +15,14 @@ def test_a_long_call_says_what_is_not_shown() -> None:
     text = asked({"tool": "shell", "arguments": {"command": command}})
     assert f" … {len(command) - SHOWN} more characters" in text
     assert "more characters" not in asked({"tool": "shell", "arguments": {"command": "ls"}})
+
+
+def test_a_question_says_why_although_a_rule_seems_to_allow() -> None:
+    """The reason stands on a line of its own, with nothing hidden in it."""
+    about = {"tool": "shell", "arguments": {"command": "ls"}}
+    why = "`git*` does not cover it: `\x1b[8m-O`"
+    assert asked({**about, "why": why}).splitlines()[1] == exposed(why)
+    assert len(asked({**about, "why": None}).splitlines()) == 2
 
 
 def question(tool: str = "shell", **changes: Any) -> Any:

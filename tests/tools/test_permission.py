@@ -1,10 +1,12 @@
 """Which calls are allowed, asked about, denied."""
 
+import sys
+
 import pytest
 
 from steersman.actors.tool_policy import SessionChoices
 from steersman.journal.record import SessionRecord
-from steersman.ports.tools.command_line import MAX_FORMS, MAX_LENGTH, command_forms
+from steersman.ports.tools.command_line import MAX_LENGTH, read_line
 from steersman.ports.tools.permission import (
     PermissionDecision,
     Permissions,
@@ -43,7 +45,8 @@ ASK_PUSH = Rule("shell", "git push*", "ask")
         ([GIT], "git status $(rm x)", "ask"),
         ([GIT], "git status `rm x`", "ask"),
         ([GIT], 'git status "$(rm x)"', "ask"),
-        ([GIT], "git status '; rm x'", "ask"),
+        ([GIT], "git status '; rm x'", "allow"),
+        ([GIT], "git status --show-stash=$(rm x)", "ask"),
         ([GIT], "git status ${x:-$(rm y)}", "ask"),
         ([GIT], "git status > /etc/passwd", "ask"),
         ([GIT], "git status >> log", "ask"),
@@ -177,7 +180,14 @@ def test_a_denied_command_is_recognized(tmp_path, command):
     assert Permissions([Rule("shell", "rm *", "ask"), ALL_SHELL]).decide(*call).do == "ask"
 
 
-@pytest.mark.parametrize("command", [one for one in SPELLINGS if not one.startswith("rm")])
+def is_plain(command: str) -> bool:
+    """Whether a line is nothing but `rm` with its words, however it is quoted."""
+    line = read_line(command)
+    names = [program.words[0].text for program in line.programs if not program.assignments]
+    return names in (["rm"], ["/bin/rm"]) and not line.signs
+
+
+@pytest.mark.parametrize("command", [one for one in SPELLINGS if not is_plain(one)])
 def test_an_allowed_command_is_not_recognized(tmp_path, command):
     """What a denying rule looks behind is nothing that an allowing rule looks behind."""
     allowed = [Rule("shell", pattern, "allow") for pattern in ("rm *", "rm", "/bin/rm *", "x")]
@@ -191,8 +201,6 @@ def test_an_allowed_command_is_not_recognized(tmp_path, command):
     [
         "ls rm x",
         "git log rm x",
-        "timeout 5 git log rm x",
-        "sudo -u root git log rm x",
         "echo farm x",
         "find . -name rm -print x",
         "rmdir x",
@@ -205,56 +213,65 @@ def test_an_argument_is_no_command(tmp_path, command):
 
 
 HEAVY = [
-    "-a " * 20_000 + "true",
-    "sudo " + "-a x " * 12_000,
-    "sudo " * 13_000,
-    "A=1 " * 16_000,
-    "a;" * 32_000,
-    "$(" * 32_000,
-    "\"'" * 32_000,
-    "\\" * 65_000,
-    "> " * 32_000,
+    "-a ",
+    "-a x ",
+    "sudo ",
+    "rm ",
+    "A=1 ",
+    "a;",
+    "$(",
+    "\"'",
+    "\\",
+    "> ",
+    "{",
+    "$'\\'",
+    "'a b' ",
+    "-rrrrrrm",
+    "git -x ",
 ]
 
 
-@pytest.mark.parametrize("command", HEAVY, ids=[one[:7] for one in HEAVY])
-def test_the_forms_of_a_command_are_bounded(command):
-    """A line of 60 kB has no more text to compare than the bound says, however it is made."""
-    assert MAX_LENGTH * 0.9 < len(command) <= MAX_LENGTH
-    texts = command_forms(command).texts
-    assert len(texts) <= 8
-    assert sum(map(len, texts)) <= MAX_FORMS
+@pytest.mark.parametrize("piece", HEAVY)
+def test_work_grows_with_the_line(tmp_path, piece):
+    """A decision on a line of 16 kB takes about the steps per character of one of 2 kB."""
+
+    def steps(line):
+        count = 0
+
+        def note(*_):
+            nonlocal count
+            count += 1
+            return note
+
+        rules = [NO_RM, Rule("shell", "rm -x y", "deny"), Rule("shell", "s* x*", "deny"), GIT]
+        before = sys.gettrace()
+        sys.settrace(note)
+        try:
+            Permissions(rules).decide("shell", {"command": line}, tmp_path)
+        finally:
+            sys.settrace(before)
+        return count
+
+    short, long = ((piece * 16_000)[:size] for size in (2_000, 16_000))
+    assert steps(long) <= 24 * max(steps(short), 1_000)
 
 
-def test_option_words_are_no_commands():
-    """A line of options has two readings: as it is, and from its first other word on."""
-    forms = command_forms("-a " * 20_000 + "true")
-    assert sorted(map(len, forms.texts)) == [4, 60_004]
-    assert forms.is_complete
-
-
-@pytest.mark.parametrize(
-    ("line", "forms"),
-    [("# " * MAX_LENGTH, 0), ("sudo " + "-a x " * 12_000, MAX_FORMS)],
-    ids=["long", "many"],
-)
-def test_a_command_too_large_to_be_read(tmp_path, line, forms):
-    """It is allowed by `*` only, and denied if it has the name that a rule denies."""
-    assert not command_forms(line).is_complete
+@pytest.mark.parametrize("line", ["# " * MAX_LENGTH, "ls 'x", "ls $(x", "eval " * 3 + "\"'\\"])
+def test_a_command_that_cannot_be_read(tmp_path, line):
+    """It is allowed by `*` and by itself only, and denied if it has the name that a rule denies."""
 
     def decided(command, *rules):
         return Permissions(rules).decide("shell", {"command": command}, tmp_path).do
 
-    assert sum(map(len, command_forms(line).texts)) <= forms
-    assert decided(line, Rule("shell", "[#s]*", "allow")) == "ask"
+    assert decided(line, Rule("shell", f"{line[:2]} *", "allow")) == "ask"
     assert decided(line, ALL_SHELL) == "allow"
     assert decided(line, NO_RM) == "ask"
     assert decided(line, Rule("shell", "*rm*", "deny")) == "deny"
     for word in ("rm", "/bin/rm", "r''m", "\\rm", "'rm x'", "r\\\nm"):
-        assert decided(f"{line}; {word} x", NO_RM, ALL_SHELL) == "deny"
-    exact = exact_rule("shell", {"command": line}, tmp_path)
-    why = rule_mismatch(exact, "shell", {"command": line}, tmp_path)
-    assert why.startswith("is not compared with a command as large as this")
+        assert decided(f"{word} x; {line}", NO_RM, ALL_SHELL) == "deny"
+    why = rule_mismatch(GIT, "shell", {"command": line}, tmp_path)
+    assert why.startswith("is not compared with a command that cannot be read (")
+    assert decided(line, exact_rule("shell", {"command": line}, tmp_path)) == "allow"
 
 
 @pytest.mark.parametrize(

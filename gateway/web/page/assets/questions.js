@@ -25,7 +25,7 @@ export class Questions {
     const body = isStep ? el("p.question-text", event.arguments.text) : argumentsOf(event.arguments);
     const rule = event.rule && el("p.muted", "asked by the rule ", el("code", event.rule), event.source && ` of ${event.source}`);
     const card = el("article.question", { "aria-labelledby": title.id }, title, event.outside && chip("failed", "leaves the folder"),
-      body, rule, this.actions(event, isStep));
+      body, event.why && el("p", shown(event.why, true)), rule, this.actions(event, isStep));
     this.cards.set(event.id, card);
     this.node.append(card);
     this.node.hidden = false;

@@ -1,0 +1,199 @@
+"""Looks the words of a program up in the table: which are safe, and why the others are not. Pure."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from itertools import accumulate
+
+from ...machines.value import Value
+from .command_line import Word
+from .safe_programs import PROGRAMS, Row
+
+SHOWN = 60
+"""Characters of a word that a reason shows."""
+
+_LISTED = re.compile(r"(-#|-[^\s=?#]*)([=?#]?)")
+_UNKNOWN = Row(operands=(r"(?![A-Za-z_]\w*=).*",))
+_PREFIXES = frozenset(
+    prefix
+    for key in PROGRAMS
+    for prefix in accumulate(key.removesuffix(" --").split(" "), "{} {}".format)
+)
+
+
+class KnownWords(Value):
+    """What is known of a program's words.
+
+    `key` names the program and its subcommand, whose words are at `places`; `row` is what the table has
+    of it. `faults` gives for the place of each word that is not known as safe the reason. `values` are
+    the places of options' values, `named` those of the operands that an offer names. From `suspect` on
+    any word may be a program that runs; `None`: none may.
+    """
+
+    key: str
+    places: tuple[int, ...]
+    row: Row | None
+    faults: Mapping[int, str]
+    values: frozenset[int]
+    named: tuple[int, ...]
+    suspect: int | None
+
+    @property
+    def fixed(self) -> frozenset[int]:
+        """Return the places of words that a pattern has to name as they are."""
+        is_group = self.row is not None and self.row.is_group
+        return frozenset((*self.places, *self.named, *((self.places[-1] + 1,) if is_group else ())))
+
+
+def is_of_table(key: str) -> bool:
+    """Whether a program, with its subcommand, is one of the table."""
+    return key in _PREFIXES
+
+
+def known_words(words: Sequence[Word]) -> KnownWords:
+    """Look the words of a program up, of which the first is its name."""
+    key, places = _located(words)
+    row = PROGRAMS.get(key)
+    reading = _Reading(key, row)
+    end = places[-1] + 1
+    faults = dict(reading.faults(words, end))
+    before = (at for at in range(1, end) if at not in places and words[at].text[:1] != "-")
+    suspect = min(faults, default=None) if row is not None else end
+    if row is not None and row.is_group and words[end:] and words[end].is_clear:
+        suspect = end if words[end].text.startswith("-") else end + 1  # its subcommand is none
+    return KnownWords(
+        key=key,
+        places=places,
+        row=row,
+        faults=faults,
+        values=frozenset((*reading.values, *before)),
+        named=tuple(reading.named),
+        suspect=suspect,
+    )
+
+
+def _located(words: Sequence[Word]) -> tuple[str, tuple[int, ...]]:
+    """Return the longest key that the words begin with, and the places of its words."""
+    places: tuple[int, ...] = (0,)
+    key, at, group = words[0].text, 1, PROGRAMS.get(words[0].text)
+    while at < len(words) and words[at].is_clear:
+        if (longer := f"{key} {words[at].text}") in _PREFIXES:
+            key, places, group = longer, (*places, at), PROGRAMS.get(longer)
+        elif group is None or not group.is_group:
+            break
+        elif (takes := _option(words[at], group)) is None:
+            break
+        else:
+            at += takes == "="
+        at += 1
+    return key, places
+
+
+class _Reading:
+    """Reads the words behind a key, in order."""
+
+    def __init__(self, key: str, row: Row | None) -> None:
+        self.key = key
+        self.values: list[int] = []
+        self.named: list[int] = []
+        self._is_group = row is not None and row.is_group
+        self._is_listed = row is not None and not row.is_group
+        self._row = row if row is not None and not row.is_group else _UNKNOWN
+        self._operands = 0
+
+    def faults(self, words: Sequence[Word], end: int) -> Iterator[tuple[int, str]]:
+        """Give the place of each word that is not known as safe, and why."""
+        takes, is_ended = "", False
+        for at in range(end, 0 if self._row.is_any else len(words)):
+            word, fault, taking, takes = words[at], "", takes, ""
+            is_option = word.text.startswith("-") and not (word.text == "-" and self._is_listed)
+            if taking and (word.text.isdigit() or (taking == "=" and not is_option)):
+                is_one = word.is_clear or not (word.splits or re.search(r"[*?[{]", word.text))
+                fault = "" if is_one else _unclear(word)
+                self.values.append(at)
+            elif is_ended or not is_option:
+                fault = self._operand(word, at)
+            elif word.text == "--" and "--" in _options(self._row):
+                is_ended = True
+            elif word.text == "--" and (row := PROGRAMS.get(f"{self.key} --")) is not None:
+                self.key, self._row, self._operands = f"{self.key} --", row, 0
+            elif (found := _option(word, self._row)) is None:
+                fault = self._unknown_option(word)
+            else:
+                takes = found
+            if fault:
+                yield at, fault
+
+    def _operand(self, word: Word, at: int) -> str:
+        patterns, count = self._row.operands, self._operands
+        self._operands += 1
+        if not word.is_clear and (word.splits or word.known == 0):
+            return _unclear(word)
+        if self._is_group and count == 0:
+            return (
+                f"`{cut(word)}` is not among the subcommands of `{self.key}` that are known as safe"
+            )
+        if not self._is_listed and word.is_line:
+            return f"`{cut(word)}` may be a command of its own"
+        if count < self._row.named:
+            self.named.append(at)
+        is_open = not self._row.is_closed
+        if count < len(patterns) or (patterns and is_open):
+            pattern = patterns[min(count, len(patterns) - 1)]
+            is_sure = word.is_clear or (is_open and pattern.endswith(".*"))
+            if is_sure and re.fullmatch(pattern, word.text, re.DOTALL):
+                return ""
+        return f"`{cut(word)}` is not an operand that `{self.key}` is known to be safe with"
+
+    def _unknown_option(self, word: Word) -> str:
+        if self._is_listed or self._is_group:
+            return (
+                f"`{cut(word)}` is not among the options that `{self.key}` is known to be safe with"
+            )
+        return f"`{cut(word)}` is an option, and those of `{self.key}` are not known"
+
+
+def cut(word: Word) -> str:
+    """Return a word for people, of a long one the beginning."""
+    return word.text if len(word.text) <= SHOWN else f"{word.text[:SHOWN]}…"
+
+
+def _unclear(word: Word) -> str:
+    return f"what `{cut(word)}` stands for is only known when it runs"
+
+
+@lru_cache(maxsize=512)
+def _options(row: Row) -> Mapping[str, str]:
+    """Return the options of a row, each with what may follow it."""
+    found: dict[str, str] = {}
+    for text in row.options.split():
+        listed = _LISTED.fullmatch(text)
+        found.update({text: ""} if listed is None else {listed[1]: listed[2]})
+    return found
+
+
+def _option(word: Word, row: Row) -> str | None:
+    """Return what follows an option: `=` its value, `#` maybe a number; `None` if it is not listed."""
+    options, text = _options(row), word.text
+    name, equals, _ = text.partition("=")
+    if len(text) < 2 or word.splits or not (word.is_clear or (equals and len(name) < word.known)):
+        return None
+    if text in options:
+        return options[text].replace("?", "")
+    if equals and (row.has_words or text.startswith("--")) and options.get(name) in ("=", "?"):
+        return ""
+    if text[1:].isdigit() and "-#" in options:
+        return ""
+    return None if row.has_words or text.startswith("--") else _letters(text[1:], options)
+
+
+def _letters(letters: str, options: Mapping[str, str]) -> str | None:
+    """Read options of one letter each in one word, of which the last may have a value."""
+    while letters:
+        kind, letters = options.get(f"-{letters[0]}"), letters[1:]
+        if kind in (None, "?"):
+            return None if kind is None else ""
+        if kind == "=" or (kind == "#" and not letters):
+            return "" if letters else kind
+        letters = letters.lstrip("0123456789") if kind == "#" else letters
+    return ""

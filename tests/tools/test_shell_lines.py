@@ -1,0 +1,192 @@
+"""A corpus of shell lines: what runs unasked by which rule, and what a rule that denies sees."""
+
+import shutil
+import subprocess
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from support import patience
+
+from steersman.ports.tools.allowance import offered_pattern
+from steersman.ports.tools.command_line import read_line
+from steersman.ports.tools.known_words import known_words
+from steersman.ports.tools.permission import Permissions, Rule, exact_rule
+
+CORPUS = tomllib.loads(Path(__file__).with_name("shell_lines.toml").read_text("utf-8"))
+FOLDER = Path("/work")
+
+
+def verdict(command: str, *rules: Rule) -> str:
+    """Return what is done with a line."""
+    return Permissions(rules).decide("shell", {"command": command}, FOLDER).do
+
+
+def always(command: str) -> Rule:
+    """Return the rule that the answer `always` to a line makes."""
+    pattern = offered_pattern("shell", {"command": command}, FOLDER)
+    return (
+        Rule("shell", pattern, "allow")
+        if pattern
+        else exact_rule("shell", {"command": command}, FOLDER)
+    )
+
+
+Case = tuple[tuple[Rule, ...], dict[str, str]]
+"""Rules, and what they do with each line."""
+
+
+def cases() -> Iterator[Case]:
+    """Read the rows of the corpus."""
+    for row in (*CORPUS["everyday"], *CORPUS["narrower"], *CORPUS["rule"]):
+        rule = Rule("shell", row["match"], "allow") if "match" in row else always(row["first"])
+        runs = [*row.get("runs", ()), *([row["first"]] if "first" in row else [])]
+        yield (rule,), dict.fromkeys(runs, "allow") | dict.fromkeys(row.get("asks", ()), "ask")
+    for table, do in (
+        ("denied", "deny"),
+        *dict.fromkeys(("hidden", "harmless", "unseen"), "allow").items(),
+    ):
+        for row in CORPUS[table]:
+            rules = (Rule("shell", row["match"], "deny"), Rule("shell", "*", "allow"))
+            yield rules, dict.fromkeys(row["lines"], do)
+
+
+@pytest.mark.parametrize("case", list(cases()), ids=lambda case: str(case[0][0]))
+def test_lines(case: Case) -> None:
+    """No line runs beyond what its rule says, and no everyday line is asked about again."""
+    rules, verdicts = case
+    assert {line: verdict(line, *rules) for line in verdicts} == verdicts
+
+
+def test_the_corpus_is_large() -> None:
+    """It has what people type, and attacks on it."""
+    assert sum(len(verdicts) for _, verdicts in cases()) >= 700
+
+
+@pytest.mark.parametrize("key", CORPUS["options"])
+def test_a_dangerous_option_is_never_offered(key: str) -> None:
+    """Whatever its form and place, it is neither covered by the pattern for its program nor offered."""
+    glue = "*" if " " in key else " *"
+    rule = Rule("shell", f"{key}{glue}", "allow")
+    for option in CORPUS["options"][key]:
+        for words in (
+            option,
+            f"{option}=x",
+            f"{option} x",
+            f"{option}x",
+            f"a {option}",
+            f"'{option}' x",
+        ):
+            assert verdict(f"{key} {words}", rule) == "ask", words
+            assert offered_pattern("shell", {"command": f"{key} {words}"}, FOLDER) == ""
+
+
+@pytest.mark.parametrize("row", CORPUS["unseen"])
+def test_what_is_not_seen_is_asked_about_and_named(row: dict[str, Any]) -> None:
+    """Where it is open what runs, only `*` and the line itself allow, and the reason names the word."""
+    deny = Rule("shell", row["match"], "deny")
+    for line in row["lines"]:
+        name = read_line(line).programs[-1].words[0].text
+        narrow = Rule("shell", f"{name} *", "allow")
+        decision = Permissions([deny, narrow]).decide("shell", {"command": line}, FOLDER)
+        assert (decision.do, f"what `{name}` runs" in decision.why) == ("ask", True), line
+
+
+WORDS = st.sampled_from(
+    "git status log -s --oneline -- -O./evil --output=x rm -rf x make test A=1 $X *.py 'a;b' `rm` ~ ! "
+    "\"$(rm)\" bash -c sort -o ls cat {a,b} $'\\x72m' exec eval sudo src/a.py 2>&1 \\; 'rm\tx'".split(
+        " "
+    )
+)
+SIGNS = st.sampled_from(
+    [";", "&&", "||", "|", "&", "\n", "|&", "; (", "$(", "`", "<(", "> x;", "&&&", ")", "{"]
+)
+NARROW = (
+    "git status*",
+    "git log*",
+    "ls *",
+    "cat *",
+    "make test*",
+    "sort *",
+    "rm *",
+    "foo *",
+    "git *",
+    "pytest *",
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    st.lists(WORDS, min_size=1, max_size=4),
+    SIGNS,
+    st.lists(WORDS, min_size=1, max_size=4),
+    st.booleans(),
+)
+def test_a_second_program_is_never_covered(
+    first: list[str], sign: str, second: list[str], is_tight: bool
+) -> None:
+    """A narrow rule covers no line with an operator between words, wherever the words come from."""
+    gap = "" if is_tight else " "
+    line = f"{' '.join(first)}{gap}{sign}{gap}{' '.join(second)}"
+    if len(read_line(line).programs) > 1:
+        for match in NARROW:
+            assert verdict(line, Rule("shell", match, "allow")) == "ask"
+
+
+PIECES = st.sampled_from(
+    [
+        *"git status -s -- -n 5 rm x A=1 -o ' \" \\ $ ` ( ) { } [ ] $( ; && | & < > >> 2>&1 # !".split(),
+        *">/dev/null {a,b} $X ${X} $' \\x72m 'rm' \"a\" \\; = $(( )) <<< <( --output=x src/ ..".split(),
+        *[" ", "  ", "\t", "\n", "\v", "\\\n", "'rm x'", "\\2", ",", "~", "*", "?", "!!", "@("],
+    ]
+)
+STUB = """#!/bin/sh
+printf '%s\\037' "${0##*/}" "$@" >>"$LOG"; printf '\\036' >>"$LOG"
+"""
+
+
+@pytest.mark.skipif(not shutil.which("bash"), reason="needs bash")
+def test_bash_runs_what_was_read(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Of a line that a narrow rule covers, bash runs one program, with the words that were read."""
+    bin_folder, folder = tmp_path_factory.mktemp("bin"), tmp_path_factory.mktemp("work")
+    for name in ("git", "ls", "cat", "make", "sort", "foo", "rm", "x"):
+        (bin_folder / name).write_text(STUB)
+        (bin_folder / name).chmod(0o755)
+    log = bin_folder / "log"
+
+    def run(line: str) -> list[list[str]]:
+        log.write_text("")
+        environ = {"PATH": str(bin_folder), "LOG": str(log), "HOME": "~", "X": ""}
+        ways: dict[str, Any] = {"stdin": subprocess.DEVNULL, "capture_output": True, "env": environ}
+        subprocess.run(["/bin/bash", "-c", line], cwd=folder, **ways, timeout=patience.seconds(60))
+        assert list(folder.iterdir()) == []
+        return [one.split("\37")[:-1] for one in log.read_text().split("\36")[:-1]]
+
+    @settings(max_examples=600, deadline=None, suppress_health_check=list(HealthCheck))
+    @given(st.sampled_from(NARROW[:-1]), st.lists(PIECES, max_size=6))
+    def hold(match: str, pieces: list[str]) -> None:
+        line = f"{match.rstrip('* ')} {''.join(pieces)}"
+        if verdict(line, Rule("shell", match, "allow")) == "allow":
+            ran, (program,) = run(line), read_line(line.strip(" \t\n")).programs
+            assert len(ran) <= 1
+            if ran and all(word.is_clear for word in program.words):
+                assert ran[0] == [word.text for word in program.words]
+
+    hold()
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(WORDS, min_size=1, max_size=6))
+def test_what_is_offered_covers_the_call_and_nothing_unknown(words: list[str]) -> None:
+    """An offer covers its line, and such a line has one program with none but safe words."""
+    command = " ".join(words)
+    pattern = offered_pattern("shell", {"command": command}, FOLDER)
+    if pattern:
+        assert verdict(command, Rule("shell", pattern, "allow")) == "allow"
+        line = read_line(command)
+        assert not line.signs
+        assert [known_words(program.words).faults for program in line.programs] == [{}]
