@@ -30,6 +30,8 @@ def _of_command(arguments: dict[str, Any]) -> str:
     known = known_words(words)
     if known.row is None or known.row.is_group or len(known.named) < known.row.named:
         return ""
+    if any(at in known.faults for at in known.named):
+        return ""
     names = [words[at].text for at in (*known.places, *known.named)]
     return " ".join(names) + ("*" if len(names) > 1 else " *")
 

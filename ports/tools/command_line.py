@@ -17,7 +17,7 @@ from msgspec import Struct, field
 from ...machines.pattern import lazy_pattern
 from ...machines.value import Value
 
-MAX_LENGTH = 64 * 1024
+MAX_LENGTH = 16 * 1024
 """Characters of a line that is read."""
 
 _LINE = lazy_pattern(r"[\s;&|<>()`'\"\\\0]")  # what a word has that may be a line of its own
@@ -121,7 +121,7 @@ def plain_name(name: str) -> str:
 def read_line(line: str) -> CommandLine:
     """Read a line. Never raises."""
     if len(line) > MAX_LENGTH:
-        return CommandLine(fault="it is longer than 64 KiB")
+        return CommandLine(fault="it is longer than 16 KiB")
     return _Reader(line).result()
 
 

@@ -154,7 +154,7 @@ def _matches(pattern: str, word: Word, *, is_fixed: bool) -> bool:
 
 def concerns(pattern: str, text: str) -> bool:
     """Whether a pattern that denies or asks is about a line: too much rather than too little."""
-    found = _suspects(text)
+    found = suspects(text)
     if any(
         fnmatchcase(one, pattern) or fnmatchcase(f"{one} ", pattern) for one in (text, *found.texts)
     ):
@@ -252,7 +252,8 @@ class _Suspects:
                 tokens.append(token)
 
 
-_suspects = lru_cache(maxsize=2)(_Suspects)  # several rules look at one line
+suspects = lru_cache(maxsize=2)(_Suspects)
+"""Reads what a line could run; several rules look at one line."""
 
 
 def _is_fed(line: CommandLine) -> bool:

@@ -21,7 +21,8 @@ from steersman.ports.models.dialect import SayStream, parse_action
 from steersman.ports.models.error_text import error_text
 from steersman.ports.models.reply import parse_arguments
 from steersman.ports.models.said_calls import calls_in
-from steersman.ports.tools.command_line import command_forms
+from steersman.ports.tools.command_line import read_line
+from steersman.ports.tools.shell_rule import suspects
 from steersman.workflows.document import diagnose, parse_document
 from steersman.workflows.problem import Problem
 
@@ -149,7 +150,8 @@ READERS: dict[str, Callable[[str], object]] = {
     "arguments": parse_arguments,
     "said calls": lambda text: calls_in(text, ["a", "read"]),
     "error": error_text,
-    "command line": command_forms,
+    "command line": read_line,
+    "command that a rule forbids": suspects.__wrapped__,
     "document": diagnosed,
 }
 
