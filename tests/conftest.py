@@ -1,6 +1,8 @@
 """What all suites share: bounds that fit the machine, the seeds of a run, and what a run prints."""
 
 import os
+import signal
+from collections.abc import Iterator
 from pathlib import Path
 from random import SystemRandom
 
@@ -41,6 +43,17 @@ def pytest_configure(config: pytest.Config) -> None:
     first = int(os.environ.setdefault(SEEDS, str(SystemRandom().randrange(1 << 31))))
     if config.option.hypothesis_seed is None:
         config.option.hypothesis_seed = str(first)
+
+
+@pytest.fixture(autouse=True)
+def same_signals() -> Iterator[None]:
+    """Let no test leave a signal ignored: what a later one starts from here would ignore it, too."""
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = [signal.getsignal(number) for number in numbers]
+    yield
+    for number, handler in zip(numbers, before, strict=True):
+        if signal.getsignal(number) != handler:
+            signal.signal(number, handler)
 
 
 def pytest_report_header() -> str:

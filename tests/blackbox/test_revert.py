@@ -273,7 +273,7 @@ def test_a_finalized_session_can_be_reverted(place: Place, serve) -> None:
 
 
 def test_copies_of_files_stay_within_their_budget(place: Place, serve) -> None:
-    """The start of a chat deletes the copies of the session that was idle longest, with a notice."""
+    """The start of a chat puts those of the session that was idle longest into the trash, and says so."""
     fill(place.folder)
     serve(Tools([edit(0)]), Text("Done."), rest=f"{ALLOW}[checkpoints]\nbudget = 1\n")
     first = place.chat()
@@ -283,8 +283,11 @@ def test_copies_of_files_stay_within_their_budget(place: Place, serve) -> None:
     (ledger,) = place.home.glob("state/workspaces/*/ledger-*")
     os.utime(ledger, (0, 0))
     second = place.chat()
-    second.wait_text(f"the changes of these sessions can no longer be reverted: {first.session}")
+    second.wait_text(f"those of these sessions are in the trash now: {first.session}")
     assert second.close() == 0
+    assert ledger.exists()
+    assert f"copies-{first.session}" in place.run("home", "trash").stdout
+    assert place.run("home", "trash", "empty", "--yes").returncode == 0
     assert not ledger.exists()
     later = place.chat("--resume", first.session)
     assert later.ask("/revert")["text"] == "There is nothing to revert."

@@ -64,7 +64,11 @@ class Driver:
     def close(self) -> None:
         """End it, and every browser with it."""
         self._program.terminate()
-        self._program.wait()
+        try:
+            self._program.wait(seconds(10))
+        except subprocess.TimeoutExpired:
+            self._program.kill()
+            self._program.wait()
         if self._program.stdout is not None:
             self._program.stdout.close()
 
