@@ -121,8 +121,11 @@ def test_a_gate_that_cannot_start_pauses_the_goal(place: Place, start: Start) ->
         assert f"It is paused: {detail}." in said["text"]
     assert turns_of(chat) == 0
     assert chat.ask("/goal resume")["ok"]
-    paused = wait_goal(chat, "paused", "gate_unusable")
-    assert "the gate `./plain` could not be started: " in paused["detail"]
+    paused = chat.wait(
+        "goal",
+        state="paused",
+        detail=lambda said: "the gate `./plain` could not be started: " in str(said),
+    )
     assert (paused["turns_used"], len(agent.requests)) == (1, 1)
     assert (
         "But the gate `no-gate` cannot be started"

@@ -349,6 +349,8 @@ starting = threading.Thread(target=lambda: children.append(subprocess.Popen(["sl
 starting.start(); starting.join()
 children.append(subprocess.Popen(["sh", "-c", "sleep 60 & echo $!; wait"], stdout=subprocess.PIPE))
 inner = int(children[1].stdout.readline())
+while len(os.listdir("/proc/self/task")) > 1:  # a thread that has ended is there a moment longer
+    time.sleep(0.001)
 opened = 0
 found = tree.descendants(os.getpid())
 assert set(found) == {*(child.pid for child in children), inner}, found

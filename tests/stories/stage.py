@@ -95,8 +95,8 @@ class Stage:
         return self.place.stored()
 
     def left(self) -> list[str]:
-        """Return what runs beside the program itself and the guard of its processes."""
-        own = ("steersman", "ports/process/__main__.py")
+        """Return what runs beside the program, the guard of its processes, and its looks by git."""
+        own = ("steersman", "ports/process/__main__.py", "/git ")
         found = self.place.processes().values()
         return [one for one in found if not any(part in one for part in own)]
 
