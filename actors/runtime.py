@@ -137,6 +137,7 @@ class Runtime:
             output_limit=output_limit,
             declared=declared,
             placement=placing(processes) if placing is not None else None,
+            sandbox=sandbox.told,
         )
         self.shared = SharedResources(
             processes=processes,

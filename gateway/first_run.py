@@ -46,7 +46,7 @@ def greeting(
 
 def touch_line(folder: Path, permissions: Permissions, sandbox: SandboxPolicy) -> str:
     """Return the line that says what the agent may do in a folder."""
-    boxed = ", in a sandbox" if sandbox.mode != "off" and not bubblewrap()[1] else ""
+    boxed = ", in a sandbox" if sandbox.is_in_force else ""
     return f"{_may(folder, permissions)}{boxed}; /permissions shows the rules"
 
 
@@ -92,5 +92,5 @@ def _sandbox(policy: SandboxPolicy) -> str:
     if policy.mode == "off":
         return "off" + (', but bubblewrap is here: "auto" uses it' if program else f"; {fault}")
     if fault:
-        return policy.notice()
-    return "on: commands write only in the folder and a /tmp of their own"
+        return policy.notice() or f"none: {fault}; with it, commands {policy.limits}"
+    return f"on: commands {policy.limits}"

@@ -354,6 +354,10 @@ class ToolDeclaration(SettingsTable):
             "with the same result is then no want of progress."
         ),
     ] = False
+    sandbox: Annotated[
+        bool,
+        Meta(description="Whether `tools.sandbox` holds for its command as for the tool `shell`."),
+    ] = False
     timeout: Annotated[float, Meta(gt=0, description="Time limit of a call in seconds.")] = 120.0
 
     @property
@@ -401,7 +405,7 @@ class McpSettings(SettingsTable):
     sandbox: Annotated[
         bool,
         Meta(description="Whether `tools.sandbox` holds for its command as for the tool `shell`."),
-    ] = True
+    ] = False
 
     def check(self) -> None:
         """Refuse a server that is reached in two ways or in none."""

@@ -39,6 +39,7 @@ _ALONE = 0.003  # seconds for the first process to end, before others are looked
 _GIVE_UP = 5.0  # seconds of killing after which survivors are reported (killing continues)
 _LOOK_UP = 3600.0  # seconds, the longest wait of a poll
 _MOST_PIDS = 1000  # in a report
+_SANDBOX = b"bwrap"
 _CHUNK = 65_536
 
 
@@ -132,15 +133,19 @@ class ProcessSupervisor:
                 os.chdir("/")  # no folder is held when nothing runs
             self._control.tell("started", main)
             deadline = None if timeout is None else time.monotonic() + timeout
-            _Supervision(main, self._control, grace).watch(wake, deadline)
+            _Supervision(main, argv[0], self._control, grace).watch(wake, deadline)
         self._control.tell("failed", "it was given up before it started")
 
 
 class _Supervision:
-    """The supervision of one command, from its start to the proof that nothing of it is left."""
+    """The supervision of one command, from its start to the proof that nothing of it is left.
 
-    def __init__(self, main: int, control: Control, grace: float) -> None:
+    The processes of a sandbox around it are ended with it, and not reported.
+    """
+
+    def __init__(self, main: int, program: bytes, control: Control, grace: float) -> None:
         self._main = main
+        self._is_boxed = program.rpartition(b"/")[2] == _SANDBOX
         self._control = control
         self._grace = grace
         self._status: int | None = None  # exit code of the command itself, once it is known
@@ -223,7 +228,7 @@ class _Supervision:
                     self._ask(pid)
         elif self._status is None and not self._is_killing:
             self._is_killing = True
-            self._touched.add(self._main)
+            self._touch(self._main)
             tree.send(self._main, signal.SIGKILL)
             self._look_at = now + _ALONE
         else:
@@ -233,12 +238,18 @@ class _Supervision:
         """Kill everything; report what is there when it is late."""
         found = tree.end_pass(lambda: tree.descendants(os.getpid()))
         alive = {pid for pid, state in found.items() if state != "Z"}
-        self._touched |= alive
+        for pid in alive:
+            self._touch(pid)
         if is_late:
             self._report(tuple(alive))
 
+    def _touch(self, pid: int) -> None:
+        """Note a process that is ended before it ended by itself."""
+        if not self._is_boxed or tree.name_of(pid) != _SANDBOX:
+            self._touched.add(pid)
+
     def _ask(self, pid: int) -> None:
-        self._touched.add(pid)
+        self._touch(pid)
         tree.send(pid, signal.SIGTERM)
         tree.send(pid, signal.SIGCONT)
 

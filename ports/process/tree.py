@@ -42,6 +42,15 @@ def become_subreaper() -> None:
         raise OSError("prctl(PR_SET_CHILD_SUBREAPER) failed")
 
 
+def name_of(pid: int) -> bytes:
+    """Return the name of a process's program (Linux); empty for none."""
+    try:
+        with open(f"/proc/{pid}/comm", "rb") as opened:
+            return opened.read(_CHUNK).rstrip(b"\n")
+    except OSError:
+        return b""
+
+
 def descendants(root: int, spare: frozenset[int] = frozenset()) -> dict[int, str]:
     """List the processes below `root` as they are now: state letters by pid.
 

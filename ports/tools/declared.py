@@ -1,8 +1,8 @@
 """Tools that a configuration declares: commands that get their arguments as JSON on standard input.
 
 What the command prints is the result. An exit code other than 0 is a failure, whose result also has the
-end of standard error. Apart from that a call is one of the tool `shell`: the same supervisor, sandbox,
-environment and limits.
+end of standard error. Apart from that a call is one of the tool `shell`: the same supervisor, environment
+and limits, and the same sandbox where the declaration wants one.
 """
 
 import asyncio
@@ -46,12 +46,13 @@ class DeclaredTool:
     def start(self, arguments: dict[str, Any], context: ToolContext) -> ToolRun:
         """Start the command."""
         timeout = self._declaration.timeout
+        wrap = context.wrap if self._declaration.sandbox else tuple
 
         def prepare() -> ProcessSpec:
             if fault := self.fault(arguments):
                 raise ToolError(fault)
             return ProcessSpec(
-                argv=context.wrap(self._declaration.run),
+                argv=wrap(self._declaration.run),
                 cwd=context.folder,
                 environment=context.environment,
                 timeout=timeout,

@@ -1,10 +1,12 @@
 """A sandbox for commands: bubblewrap (https://github.com/containers/bubblewrap), if it is installed.
 
 A command in it can write only to the session's folder, to a separate temporary folder (its `/tmp`,
-kept while the chat is open) and to the folders in `tools.writable`. It can read everything else, except
-files that usually hold secrets (keys, credentials, histories, this program's own state) and sockets of
-services that would act on its behalf. It sees only its own processes, and has no capabilities, also as
-root: it cannot mount anything, make devices, or write the files of other users.
+kept while the chat is open) and to the folders in `tools.writable`; of the folder's git repository it
+can write neither the hooks nor the configuration, which act later, outside. It can read everything else,
+except files that usually hold secrets (keys, credentials, histories, this program's own state) and
+sockets of services that would act on its behalf. It sees only its own processes, has no network unless
+that is allowed, and no capabilities, also as root: it cannot mount anything, make devices, or write the
+files of other users.
 
 The supervisor is outside and sees all processes, so a stop is proven here as well (see
 `process/supervisor.py`). `--die-with-parent` is not used: it would skip the grace period of a command.
@@ -49,16 +51,33 @@ class SandboxPolicy(Value):
     writable: tuple[str, ...] = ()
     hidden: tuple[Path, ...] = ()
 
+    @property
+    def is_in_force(self) -> bool:
+        """Whether commands run in a sandbox here. The first call blocks for a trial."""
+        return self.mode != "off" and not bubblewrap()[1]
+
     def notice(self) -> str:
-        """Return a warning if there is no sandbox although one is configured; else empty."""
-        fault = "" if self.mode == "off" else bubblewrap()[1]
-        if not fault:
-            return ""
-        if self.mode == "required":
-            then = f"commands are refused; {_INSTALL}"
-        else:
-            then = "commands run without one"
-        return f"tools.sandbox is {self.mode}, but {fault}: {then}"
+        """Return a warning if there is no sandbox although one is required; else empty."""
+        fault = bubblewrap()[1] if self.mode == "required" else ""
+        return (
+            f"tools.sandbox is required, but {fault}: commands are refused; {_INSTALL}"
+            if fault
+            else ""
+        )
+
+    @property
+    def told(self) -> str:
+        """What models are told of a sandbox that they may ask to leave; empty where there is none.
+
+        No trial is made, which would take time.
+        """
+        return self.limits if self.mode == "auto" and shutil.which("bwrap") else ""
+
+    @property
+    def limits(self) -> str:
+        """What a command in it cannot do, for people and models."""
+        network = "" if self.network else ", and reach no network"
+        return f"write only in the folder and in a /tmp of their own{network}"
 
 
 OFF = SandboxPolicy()
@@ -103,8 +122,19 @@ class Sandbox:
             path = os.path.realpath(os.path.expanduser(folder))
             yield from ("--bind-try", path, path)
         yield from ("--bind", self._folder, self._folder)
+        yield from self._repository()
         yield from self._hidden()
         yield from ("--setenv", "TMPDIR", "/tmp", "--chdir", self._folder)
+
+    def _repository(self) -> Iterator[str]:
+        """List the options for the git repository that the folder is in, or is a work tree of."""
+        for place in git_folders(self._folder):
+            if not place.startswith(f"{self._folder}/"):
+                yield from ("--bind", place, place)
+            for name in ("hooks", "config"):
+                acts = os.path.join(place, name)
+                if os.path.lexists(acts) and not os.path.islink(acts):
+                    yield from ("--ro-bind", acts, acts)
 
     def _hidden(self) -> Iterator[str]:
         """List the options that hide secrets and sockets, of those that exist."""
@@ -119,6 +149,31 @@ class Sandbox:
                 yield from ("--tmpfs", path)
             elif os.path.lexists(path):
                 yield from ("--ro-bind", "/dev/null", path)
+
+
+def git_folders(folder: str) -> list[str]:
+    """Return the folders in which git keeps what belongs to a folder. Blocks.
+
+    A work tree counts only if its repository names it, too: a `.git` file may say anything.
+    """
+    for above in (Path(folder), *Path(folder).parents):
+        git = above / ".git"
+        if git.is_dir() and not git.is_symlink():
+            return [str(git)]
+        if git.is_file():
+            try:
+                own = Path(os.path.join(above, _line(git).removeprefix("gitdir: ")))
+                if os.path.realpath(_line(own / "gitdir")) != os.path.realpath(git):
+                    return []
+                return [os.path.realpath(own / _line(own / "commondir"))]
+            except (OSError, ValueError):
+                return []
+    return []
+
+
+def _line(file: Path) -> str:
+    with file.open(encoding="utf-8") as opened:
+        return opened.read(4096).rstrip("\n")
 
 
 @cache

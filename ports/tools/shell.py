@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ...machines.errors import ToolError
+from ...machines.pattern import lazy_pattern
 from ...machines.port_results import ToolResult, ToolStatus
 from ..placement import LocalPlacement, PlacedProcesses, PlacedResult, Placement, RemoteCommand
 from ..process.own_python import file_command, search_path
@@ -25,6 +26,13 @@ STATUS: dict[str, ToolStatus] = {"killed": "killed", "timed_out": "timed_out"}
 _ERRORS = 16_384
 """Bytes of the end of standard error that are kept of a workflow's command."""
 _TIMEOUT = 120.0  # seconds, unless the model asks for another
+OUTSIDE = "outside"
+"""The argument of `shell` by which a call leaves the sandbox; rules for the tool of this name decide it."""
+_BOXED = lazy_pattern(
+    r"(?i)read-only file system|could not resolve|name resolution|network is unreachable|connection refused"
+    r"|enotfound|eai_again|device or resource busy|name or service not known|no address associated"
+)
+"""What programs say that meet the sandbox's walls."""
 
 
 class ProcessRun:
@@ -193,21 +201,32 @@ def _command_result(result: ProcessResult) -> ToolResult:
 
 
 class ShellTool:
-    """Runs `bash -c` (or `/bin/sh -c`) as a supervised process; see `Tool`."""
+    """Runs `bash -c` (or `/bin/sh -c`) as a supervised process; see `Tool`.
 
-    schema = declare(
-        "shell",
-        "Run a shell command in the folder. Nothing it starts outlives it; it reads no input.",
-        ("command",),
-        command={"type": "string", "minLength": 1},
-        timeout={"type": "number", "minimum": 0.001, "description": "seconds; 120 if not given"},
-    )
+    Where commands run in a sandbox, a call may ask for being run outside it: with `OUTSIDE`, about which
+    the permission rules decide by itself.
+    """
+
     is_mutating = True
     is_idempotent = False
 
     def __init__(self, resources: ToolResources) -> None:
         self._resources = resources
         self._shell = shutil.which("bash") or "/bin/sh"
+        box = resources.sandbox
+        outside = f"run outside the sandbox, in which commands {box}; the user is asked"
+        self.schema = declare(
+            "shell",
+            "Run a shell command in the folder. Nothing it starts outlives it; it reads no input.",
+            ("command",),
+            command={"type": "string", "minLength": 1},
+            timeout={
+                "type": "number",
+                "minimum": 0.001,
+                "description": "seconds; 120 if not given",
+            },
+            **({OUTSIDE: {"type": "boolean", "description": outside}} if box else {}),
+        )
 
     def fault(self, arguments: dict[str, Any]) -> str:
         """Return the fault of the arguments; empty if there is none."""
@@ -216,12 +235,18 @@ class ShellTool:
     def start(self, arguments: dict[str, Any], context: ToolContext) -> ToolRun:
         """Start the command."""
         timeout: float = arguments.get("timeout") or _TIMEOUT
+        box = ""
 
         def prepare() -> ProcessSpec:
+            nonlocal box
             if fault := self.fault(arguments):
                 raise ToolError(fault)
+            plain = (self._shell, "-c", arguments["command"])
+            may_leave = bool(self._resources.sandbox) and arguments.get(OUTSIDE)
+            argv = plain if may_leave else context.wrap(plain)
+            box = self._resources.sandbox if argv != plain else ""
             return ProcessSpec(
-                argv=context.wrap((self._shell, "-c", arguments["command"])),
+                argv=argv,
                 cwd=context.folder,
                 environment=context.environment,
                 timeout=timeout,
@@ -233,13 +258,13 @@ class ShellTool:
         return ProcessRun(
             self._resources.processes,
             partial(asyncio.to_thread, prepare),
-            lambda result: _shell_result(result, timeout),
+            lambda result: _shell_result(result, timeout, box),
             context.on_output,
         )
 
 
-def _shell_result(result: ProcessResult, timeout: float) -> ToolResult:
-    """Return a result with the output and how the command ended."""
+def _shell_result(result: ProcessResult, timeout: float, box: str) -> ToolResult:
+    """Return a result with the output and how the command ended, and whether a sandbox was in its way."""
     spilled = str(result.spilled or "")
     text = join_ends(result.head, result.tail, result.total, spilled).rstrip("\n")
     text = text or "(no output)"
@@ -248,6 +273,10 @@ def _shell_result(result: ProcessResult, timeout: float) -> ToolResult:
         parts.append("[what it left running in the background was stopped]")
     if result.reason:
         parts.append(f"[{result.reason}]")
+    if box and result.exit_code and _BOXED.search(text):
+        parts.append(
+            f"[it ran in a sandbox, in which commands {box}; `{OUTSIDE}` asks to leave it]"
+        )
     status = STATUS.get(result.status) or ("ok" if result.exit_code == 0 else "failed")
     return ToolResult(
         status=status,

@@ -69,10 +69,14 @@ def kept_ends(data: bytes, context: ToolContext) -> tuple[str, str]:
 
 
 class ToolResources(Value):
-    """What a tool is made with: `grace` in seconds."""
+    """What a tool is made with: `grace` in seconds; `sandbox` is what a command cannot do in it.
+
+    `sandbox` is empty where there is none.
+    """
 
     processes: Processes
     grace: float
+    sandbox: str = ""
 
 
 class ToolRun(Protocol):

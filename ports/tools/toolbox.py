@@ -20,7 +20,8 @@ class Toolbox:
     """Holds one of each built-in tool (`workflows/tools.py`), and of those that are declared.
 
     `grace` is seconds between asking a tool's processes to end and killing them; `output_limit` is the
-    number of bytes that a workflow reads of one command, `placement` where remote steps run.
+    number of bytes that a workflow reads of one command, `placement` where remote steps run,
+    `sandbox` what a command cannot do in the sandbox, if there is one.
     """
 
     def __init__(
@@ -31,9 +32,10 @@ class Toolbox:
         output_limit: int,
         declared: Sequence[ToolDeclaration] = (),
         placement: Placement | None = None,
+        sandbox: str = "",
     ) -> None:
         self.processes = processes
-        self.resources = ToolResources(processes=processes, grace=grace)
+        self.resources = ToolResources(processes=processes, grace=grace, sandbox=sandbox)
         self._made: dict[str, Tool] = {
             declaration.name: DeclaredTool(declaration, self.resources) for declaration in declared
         }

@@ -17,7 +17,7 @@ import pytest
 from steersman.machines.errors import ToolError
 from steersman.ports.process.host import ProcessHost
 from steersman.ports.process.process import ProcessResult, ProcessSpec
-from steersman.ports.tools.sandbox import Sandbox, SandboxPolicy, bubblewrap
+from steersman.ports.tools.sandbox import Sandbox, SandboxPolicy, bubblewrap, git_folders
 
 RUNTIME = Path(__file__).with_name("runtime.py")
 FAULT = bubblewrap()[1]
@@ -76,6 +76,13 @@ def test_it_writes_in_the_folder_and_its_own_tmp_only(box):
 
 
 @boxed
+def test_its_own_processes_are_not_reported(box):
+    """What was left running is the command's, and is named; the sandbox around it is not."""
+    assert box.run("echo done").killed == ()
+    assert len(box.run("sleep 1000 & echo done").killed) == 1
+
+
+@boxed
 def test_it_sees_no_secrets_and_no_other_process(box):
     """Keys and this program's own state are not there; the rest of the home can be read."""
     seen = box.run(
@@ -110,6 +117,45 @@ def test_more_folders_can_be_opened(box):
     """`writable` lets a cache be written."""
     box.run(f"touch {box.other}/yes", writable=(str(box.other),))
     assert (box.other / "yes").exists()
+
+
+def git(folder: Path, *words: str) -> str:
+    """Run git on its own."""
+    name = ("-c", "user.name=a", "-c", "user.email=a@example.org")
+    ran = subprocess.run(["git", *name, *words], cwd=folder, capture_output=True, check=True)
+    return ran.stdout.decode()
+
+
+@boxed
+def test_git_works_but_for_what_acts_later(box):
+    """Commits are made, also below the top and in a work tree; hooks and configuration stay."""
+    git(box.other, "init", "-q")
+    git(box.other, "commit", "-q", "--allow-empty", "-m", "first")
+    below = box.other / "below"
+    below.mkdir()
+    tree = box.home / "tree"
+    git(box.other, "worktree", "add", "-q", str(tree))
+    commit = "git -c user.name=a -c user.email=a@b commit -q --allow-empty -m second"
+    for folder in (box.other, below, tree):
+        box.folder = folder
+        assert box.run(commit).exit_code == 0, folder
+        assert git(folder, "log", "-1", "--format=%s") == "second\n"
+        place = box.other / ".git"
+        for line in (f"echo x > {place}/hooks/post-commit", f"echo x >> {place}/config"):
+            assert box.run(line).exit_code != 0
+        assert not (place / "hooks" / "post-commit").exists()
+        assert "x" not in (place / "config").read_text().split()
+
+
+@boxed
+def test_a_folder_cannot_claim_another_repository(box):
+    """What its `.git` file says counts only if the repository knows of the folder."""
+    git(box.other, "init", "-q")
+    (box.folder / ".git").write_text(f"gitdir: {box.other}/.git\n")
+    (box.folder / "gitdir").write_text(f"{box.folder}/.git\n")
+    box.run(f"touch {box.other}/.git/stolen")
+    assert not (box.other / ".git" / "stolen").exists()
+    assert git_folders(str(box.folder)) == []
 
 
 @boxed
@@ -156,7 +202,8 @@ def test_required_and_not_to_be_had(box, monkeypatch):
             box.sandbox().wrap(argv)
         assert "install bubblewrap" in refused.value.hint
         assert "commands are refused" in SandboxPolicy(mode="required").notice()
-        assert "commands run without one" in SandboxPolicy(mode="auto").notice()
-        assert SandboxPolicy().notice() == ""
+        assert not SandboxPolicy(mode="auto").notice()
+        assert not SandboxPolicy(mode="auto").is_in_force
+        assert not SandboxPolicy().notice()
     finally:
         bubblewrap.cache_clear()

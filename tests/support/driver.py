@@ -145,6 +145,18 @@ def _can_be_forked(call: dict[str, Any]) -> bool:
     return interpreter_settings(call["env"]) == SETTINGS
 
 
+def unboxed(rest: str) -> str:
+    """Add to a configuration that commands run outside of any sandbox, unless it speaks of one.
+
+    They meet the test by files that are beside the session's folder. `STEERSMAN_TEST_SANDBOX` leaves it as
+    it is shipped.
+    """
+    if "sandbox =" in rest or os.environ.get("STEERSMAN_TEST_SANDBOX"):
+        return rest
+    head, _, tail = rest.partition("[tools]\n")
+    return f'{head}\n[tools]\nsandbox = "off"\n{tail}'
+
+
 class Place:
     """One home and one project folder; `HOME` in the environment tells what was started here.
 
@@ -184,7 +196,7 @@ model = "test-model"
 [agents.assistant]
 model = "main"
 
-{rest}
+{unboxed(rest)}
 """
         (self.home / "config.toml").write_text(text, "utf-8")
 
