@@ -27,10 +27,10 @@ _ERRORS = 16_384
 """Bytes of the end of standard error that are kept of a workflow's command."""
 _TIMEOUT = 120.0  # seconds, unless the model asks for another
 OUTSIDE = "outside"
-"""The argument of `shell` by which a call leaves the sandbox; rules for the tool of this name decide it."""
+"""The argument of `shell` with which a call leaves the sandbox; rules for a tool of this name decide."""
 _BOXED = lazy_pattern(
-    r"(?i)read-only file system|could not resolve|name resolution|network is unreachable|connection refused"
-    r"|enotfound|eai_again|device or resource busy|name or service not known|no address associated"
+    r"(?i)read-only file system|device or resource busy|network is unreachable|connection refused"
+    r"|could not resolve|name resolution|name or service not known|enotfound|eai_again"
 )
 """What programs say that meet the sandbox's walls."""
 

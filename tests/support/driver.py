@@ -8,6 +8,7 @@ import inspect
 import itertools
 import json
 import os
+import re
 import select
 import signal
 import struct
@@ -148,8 +149,8 @@ def _can_be_forked(call: dict[str, Any]) -> bool:
 def unboxed(rest: str) -> str:
     """Add to a configuration that commands run outside of any sandbox, unless it speaks of one.
 
-    They meet the test by files that are beside the session's folder. `STEERSMAN_TEST_SANDBOX` leaves it as
-    it is shipped.
+    They meet the test by files that are beside the session's folder. `STEERSMAN_TEST_SANDBOX` leaves it
+    as it is shipped.
     """
     if "sandbox =" in rest or os.environ.get("STEERSMAN_TEST_SANDBOX"):
         return rest
@@ -661,6 +662,17 @@ def shape(events: Iterable[Event], *without: str) -> list[str]:
     return kinds
 
 
+def outer_pid(pid: int, folder: Path) -> int:
+    """Return the process id that we see of a process in `folder`; in a sandbox it sees another."""
+    found = [pid]
+    for status in Path("/proc").glob("[0-9]*/status"):
+        with suppress(OSError):
+            ids = re.findall(r"^NSpid:(.*)", status.read_text(), re.MULTILINE)[0].split()
+            if ids[1:] and int(ids[-1]) == pid and (status.parent / "cwd").resolve() == folder:
+                found.append(int(ids[0]))
+    return max(found)
+
+
 class Gate:
     """Where a shell command stops until a test lets it through: two named pipes in a folder.
 
@@ -668,6 +680,7 @@ class Gate:
     """
 
     def __init__(self, folder: Path, name: str = "gate") -> None:
+        self._folder = folder.resolve()
         self._files: list[int] = []
         for part in ("here", "go"):
             path = folder / f"{name}.{part}"
@@ -680,7 +693,7 @@ class Gate:
         here = self._files[0]
         came = select.select([here], [], [], seconds(timeout))[0]
         assert came, "no command came to the gate"
-        return int(os.read(here, 100).split()[0])
+        return outer_pid(int(os.read(here, 100).split()[0]), self._folder)
 
     def open(self) -> None:
         """Let one command through."""
