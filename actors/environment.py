@@ -81,12 +81,14 @@ class Observer(Protocol):
 class Permit(Value):
     """Whether a tool call may run, and by which rule of which file.
 
-    `refusal` says more of a denial, `why` of a question.
+    `refusal` says more of a denial, `why` of a question. `path` is the resolved path that was looked at,
+    with no link in it; `is_outside`: it leads out of the folder.
     """
 
     do: Literal["allow", "ask", "deny"]
     rule: str = ""
-    may_leave_folder: bool = False
+    path: str = ""
+    is_outside: bool = False
     source: str = ""
     refusal: str = ""
     why: str = ""

@@ -18,6 +18,7 @@ from ..ports.tools.permission import (
     Rule,
     exact_rule,
     rule_mismatch,
+    ruled_as,
     wider_rule,
 )
 from ..ports.tools.place import find_place
@@ -186,7 +187,7 @@ class SessionToolPolicy:
             request.tool, request.arguments, self._folder, self.choices.allowed
         )
         if decision.do == "ask" and (whose := self._readable(request)):
-            return Permit(do="allow", rule=whose, may_leave_folder=True)
+            return Permit(do="allow", rule=whose, path=decision.path, is_outside=True)
         row = mode_row(self.choices.mode, self._reach(request, decision.is_outside), decision.do)
         do, rule, refusal = decision.do, decision.rule, ""
         if row.action == ModeAction.REFUSE:
@@ -196,7 +197,8 @@ class SessionToolPolicy:
         return Permit(
             do=do,
             rule=rule,
-            may_leave_folder=decision.is_outside,
+            path=decision.path,
+            is_outside=decision.is_outside,
             source=decision.source,
             refusal=refusal,
             why=decision.why,
@@ -229,7 +231,8 @@ class SessionToolPolicy:
     def allowance(self, request: ToolRequest, pattern: str = "") -> tuple[str, str] | str:
         """Give tool and pattern that allow calls like this one, or say why `pattern` does not fit."""
         call = request.tool, request.arguments, self._folder
-        rule = wider_rule(request.tool, pattern) if pattern else exact_rule(*call)
+        name = ruled_as(request.tool, request.arguments)
+        rule = wider_rule(name, pattern) if pattern else exact_rule(*call)
         why = rule_mismatch(rule, *call)
         return f"`{pattern or 'always'}` {why}" if why else (rule.tool, rule.match)
 

@@ -279,9 +279,9 @@ rules = [{{ tool = "ticket", do = "allow" }}]
   argument that is not given has its `default`, or is left out.
 - What the command prints is the result. If its exit code is not 0, the call has failed, and the result
   also has the end of standard error.
-- It runs in the session's folder, in the same [sandbox](permissions.md), environment and limits as
-  `shell`. A stop or the time limit ends it with everything that it started; a call that a crash cut off
-  has an unknown outcome and is not repeated.
+- It runs in the session's folder, in the same environment and limits as `shell`, and with
+  `sandbox = true` in the same [sandbox](permissions.md#sandbox). A stop or the time limit ends it with
+  everything that it started; a call that a crash cut off has an unknown outcome and is not repeated.
 - A program that is written with a `/` is looked for from the folder of the file that declares the tool,
   and never in the session's folder, where somebody else may have put one of this name. Other words of
   `run` stay as they are.

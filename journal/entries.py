@@ -496,8 +496,9 @@ class ModelCallFailed(TurnEntry):
 class QuestionAsked(TurnEntry):
     """A person is asked whether a tool call may run: by which rule, of which file, and why.
 
-    `is_outside`: it leads outside the session's folder. Without a `call` the question is whether the
-    turn, whose model calls are used up, goes on.
+    `path` is the resolved path that it is about, if there is one; `is_outside`: it leads outside the
+    session's folder. Without a `call` the question is whether the turn, whose model calls are used up,
+    goes on.
     """
 
     call: str
@@ -506,6 +507,7 @@ class QuestionAsked(TurnEntry):
     arguments: dict[str, Any]
     rule: str = ""
     source: str = ""
+    path: str = ""
     is_outside: bool = False
     why: str = ""
 
@@ -518,13 +520,14 @@ class QuestionAnswered(TurnEntry):
 
 
 class ToolIntended(TurnEntry):
-    """A tool call is about to start; durable before it does."""
+    """A tool call is about to start; durable before it does. `path` is what it was allowed for."""
 
     step: int
     call: str
     tool: str
     arguments: dict[str, Any]
     is_idempotent: bool = False
+    path: str = ""
 
 
 class ToolRefused(TurnEntry):

@@ -32,8 +32,8 @@ class CallRecord(Value):
     """One tool call of the turn that runs, or ran last.
 
     `outcome` is there until its step is over. `fault` says what is wrong with its arguments. `within` is
-    the call of the agent that makes it, where that is another program. `is_outside`: it leads out of
-    the session's folder.
+    the call of the agent that makes it, where that is another program. `path` is the resolved path that a
+    person was asked about.
     """
 
     id: str
@@ -45,7 +45,7 @@ class CallRecord(Value):
     fault: str = ""
     within: str = ""
     question: str = ""
-    is_outside: bool = False
+    path: str = ""
     exit_code: int | None = None
     bytes: int = 0
     killed: tuple[int, ...] = ()
@@ -229,7 +229,7 @@ def _moved_call(
     match entry:
         case e.QuestionAsked():
             state = moved(CALL, call.state, "ask")
-            asked = {"question": entry.question, "is_outside": entry.is_outside}
+            asked = {"question": entry.question, "path": entry.path}
             return replace(call, state=state, since=time, **asked)
         case e.ToolIntended():
             return replace(call, state=moved(CALL, call.state, "intend"), since=time)

@@ -41,7 +41,8 @@ class CallModel(Value):
 class RunTool(Value):
     """Start a tool call whose intent is durable.
 
-    `is_again`: an earlier call of the turn with this tool and path failed.
+    `path` is the resolved path that the call was allowed for. `is_again`: an earlier call of the turn
+    with this tool and path failed.
     """
 
     turn: str
@@ -49,7 +50,7 @@ class RunTool(Value):
     call: str
     tool: str
     arguments: dict[str, Any]
-    may_leave_folder: bool = False
+    path: str = ""
     is_again: bool = False
 
 

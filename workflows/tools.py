@@ -74,8 +74,10 @@ Source: https://agentclientprotocol.com/protocol/tool-calls.
 """
 REMOTE = "mcp__"
 """Begins the names of tools that a server offers, which are known while it runs."""
-RESERVED = (AGENT_TOOL, "command")
-"""Tools that no model has: the turn of an external agent, and the command of a workflow's step."""
+OUTSIDE = "outside"
+"""What a call of `shell` is in rules that asks to leave the sandbox, by an argument of this name."""
+RESERVED = (AGENT_TOOL, "command", OUTSIDE)
+"""Tools that no model has: the turn of an external agent, the command of a workflow's step."""
 
 
 def is_of_server(pattern: str, server: str) -> bool:
@@ -93,7 +95,7 @@ def is_rule_tool(pattern: str, declared: Collection[str] = ()) -> bool:
     return (
         any(sign in pattern for sign in "*?[")
         or pattern in declared
-        or pattern in AGENT_CALLS
+        or pattern in (*AGENT_CALLS, OUTSIDE)
         or pattern.startswith(REMOTE)
         or pattern in TOOLS
     )

@@ -57,14 +57,16 @@ def begin(record: SessionRecord, call: CallRecord, environment: Environment) -> 
         return Decision(entries=(intended,), orders=(("queue", order),))
     match permit.do:
         case "allow":
-            return _intend(record, request, environment, permit.may_leave_folder)
+            return _intend(record, request, environment, permit.path)
         case "ask" if environment.policy.can_ask:
             return Decision(entries=(_asked(turn, request, permit, environment),))
         case _:
             return Decision(entries=(refused(turn.id, call, "denied", _denial(permit)),))
 
 
-def _intended(turn: TurnRecord, request: ToolRequest, *, is_idempotent: bool) -> e.ToolIntended:
+def _intended(
+    turn: TurnRecord, request: ToolRequest, *, is_idempotent: bool, path: str = ""
+) -> e.ToolIntended:
     return e.ToolIntended(
         turn=turn.id,
         step=turn.step,
@@ -72,21 +74,20 @@ def _intended(turn: TurnRecord, request: ToolRequest, *, is_idempotent: bool) ->
         tool=request.tool,
         arguments=request.arguments,
         is_idempotent=is_idempotent,
+        path=path,
     )
 
 
 def _intend(
-    record: SessionRecord, request: ToolRequest, environment: Environment, may_leave_folder: bool
+    record: SessionRecord, request: ToolRequest, environment: Environment, path: str
 ) -> Decision:
     turn = record.turns[record.turn]
     is_idempotent = environment.tool_policy.is_idempotent(request.tool)
-    intended = _intended(turn, request, is_idempotent=is_idempotent)
-    return Decision(entries=(intended,), effects=(_start(record, request, may_leave_folder),))
+    intended = _intended(turn, request, is_idempotent=is_idempotent, path=path)
+    return Decision(entries=(intended,), effects=(_start(record, request, path),))
 
 
-def _start(
-    record: SessionRecord, request: ToolRequest, may_leave_folder: bool
-) -> RunTool | Delegate | Dismiss:
+def _start(record: SessionRecord, request: ToolRequest, path: str) -> RunTool | Delegate | Dismiss:
     turn, call, arguments = record.turns[record.turn], request.call, request.arguments
     if request.tool == DELEGATE:
         above = turn.ancestors
@@ -101,7 +102,7 @@ def _start(
         call=call,
         tool=request.tool,
         arguments=arguments,
-        may_leave_folder=may_leave_folder,
+        path=path,
         is_again=_is_again(turn, request),
     )
 
@@ -128,7 +129,8 @@ def _asked(
         rule=permit.rule,
         source=permit.source,
         why=permit.why,
-        is_outside=permit.may_leave_folder,
+        path=permit.path,
+        is_outside=permit.is_outside,
     )
 
 
@@ -174,7 +176,7 @@ def answered(record: SessionRecord, message: Answer, environment: Environment) -
     if call.within:
         follows = _answer_agent(turn, call, is_allowed)
     elif is_allowed:
-        follows = _intend(record, request_of(call), environment, call.is_outside)
+        follows = _intend(record, request_of(call), environment, call.path)
     else:
         why = f"the user said no{': ' + message.reason if message.reason else ''}"
         follows = Decision(entries=(refused(turn.id, call, "denied", why),))

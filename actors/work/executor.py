@@ -314,7 +314,7 @@ class EffectExecutor:
             session=self.resources.session,
             environment=self.resources.environment,
             on_output=latest.add,
-            may_leave_folder=effect.may_leave_folder,
+            path=effect.path,
             is_again=effect.is_again,
             hidden=self.resources.hidden,
             wrap=self.resources.sandbox.wrap if self.resources.sandbox else tuple,

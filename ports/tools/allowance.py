@@ -11,7 +11,7 @@ from ...machines.errors import ToolError
 from ...workflows.tools import kind_of
 from .command_line import read_line
 from .known_words import known_words
-from .permission import rule_mismatch, wider_rule
+from .permission import rule_mismatch, ruled_as, wider_rule
 from .place import find_place
 
 
@@ -19,7 +19,8 @@ def offered_pattern(tool: str, arguments: dict[str, Any], folder: Path) -> str:
     """Return the pattern to offer for calls like this one; empty for exactly this call."""
     pattern = _of_command(arguments) if tool == "shell" else _of_path(tool, arguments, folder)
     call = tool, arguments, folder
-    return pattern if pattern and not rule_mismatch(wider_rule(tool, pattern), *call) else ""
+    rule = wider_rule(ruled_as(tool, arguments), pattern)
+    return pattern if pattern and not rule_mismatch(rule, *call) else ""
 
 
 def _of_command(arguments: dict[str, Any]) -> str:

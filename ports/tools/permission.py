@@ -31,7 +31,7 @@ from typing import Any
 from ...machines.errors import ToolError
 from ...machines.value import Value
 from ...workflows.settings import Verb
-from ...workflows.tools import kind_of
+from ...workflows.tools import OUTSIDE, kind_of
 from .command_line import CommandLine, read_line
 from .place import find_place
 from .shell_rule import ELSE, concerns, uncovered, unseen
@@ -60,7 +60,8 @@ class Rule:
 class PermissionDecision:
     """A decision, its rule with the file, and whether the call leads outside the folder.
 
-    `why` says why a call is asked about although a rule seems to allow it; mostly it is empty.
+    `why` says why a call is asked about although a rule seems to allow it; mostly it is empty. `path` is
+    the resolved path that was looked at, empty for a call without one.
     """
 
     do: Verb
@@ -68,6 +69,7 @@ class PermissionDecision:
     is_outside: bool = False
     source: str = field(default="", compare=False)
     why: str = field(default="", compare=False)
+    path: str = field(default="", compare=False)
 
 
 _FALLBACK = Rule("*", "*", "ask", "built in")
@@ -76,13 +78,15 @@ _FALLBACK = Rule("*", "*", "ask", "built in")
 class _Subject(Value):
     """What rules are matched with: `exact` is the call's own text, `forms` are equivalents of a path.
 
-    `line` is what a shell's text says.
+    `line` is what a shell's text says, `path` the resolved path; `is_linked`: it is not as written.
     """
 
     exact: str
     forms: frozenset[str] = frozenset()
     is_outside: bool = False
     line: CommandLine | None = None
+    path: str = ""
+    is_linked: bool = False
 
 
 class Permissions:
@@ -96,14 +100,21 @@ class Permissions:
         self, tool: str, arguments: dict[str, Any], folder: Path, allowed: Iterable[Rule] = ()
     ) -> PermissionDecision:
         """Decide one call. Never raises: a call that makes no sense is asked about, and fails later."""
-        subject = _subject(tool, arguments, folder)
-        rule = _first(subject, tool, (*self.rules, _FALLBACK)) or _FALLBACK
+        subject, name = _subject(tool, arguments, folder), ruled_as(tool, arguments)
+        rule = _first(subject, name, (*self.rules, _FALLBACK)) or _FALLBACK
+        if name != tool:  # what no command may do, none may do outside
+            denials = [denial for denial in self.rules if denial.do == "deny"]
+            rule = _first(subject, tool, denials) or rule
         allowed = tuple(allowed)
         if rule.do == "ask":
-            rule = _first(subject, tool, allowed) or rule
+            rule = _first(subject, name, allowed) or rule
         do: Verb = "allow" if rule.do == "ask" and self.default_yes else rule.do
-        why = self._why(subject, tool, allowed) if do == "ask" else ""
-        return PermissionDecision(do, str(rule), subject.is_outside, rule.source, why)
+        why = self._why(subject, name, allowed) if do == "ask" else ""
+        if do == "ask" and name != tool:
+            why = f"it is to run outside the sandbox{'; ' * bool(why)}{why}"
+        if do == "ask" and subject.is_linked:
+            why = f"it leads to `{subject.path}`"
+        return PermissionDecision(do, str(rule), subject.is_outside, rule.source, why, subject.path)
 
     def _why(self, subject: _Subject, tool: str, allowed: tuple[Rule, ...]) -> str:
         """Say which rule nearly allows a call, or what hides from one that denies."""
@@ -129,9 +140,14 @@ class Permissions:
         return hidden if any(is_hidden for _, is_hidden in hidden) else ()
 
 
+def ruled_as(tool: str, arguments: dict[str, Any]) -> str:
+    """Return the tool whose rules decide a call: to leave the sandbox is a tool of its own."""
+    return OUTSIDE if tool == "shell" and arguments.get(OUTSIDE) else tool
+
+
 def rule_mismatch(rule: Rule, tool: str, arguments: dict[str, Any], folder: Path) -> str:
     """Say why a rule does not cover a call; empty when it does."""
-    if not fnmatchcase(tool, rule.tool):
+    if not fnmatchcase(ruled_as(tool, arguments), rule.tool):
         return "is for another tool"
     return _mismatch(_subject(tool, arguments, folder), rule)
 
@@ -141,7 +157,7 @@ def exact_rule(tool: str, arguments: dict[str, Any], folder: Path) -> Rule:
     subject = _subject(tool, arguments, folder)
     literal = "".join(f"[{sign}]" if sign in "*?[" else sign for sign in subject.exact)
     is_any = not literal and subject.line is None
-    return Rule(tool, "*" if is_any else literal, "allow", SESSION)
+    return Rule(ruled_as(tool, arguments), "*" if is_any else literal, "allow", SESSION)
 
 
 def wider_rule(tool: str, pattern: str) -> Rule:
@@ -168,7 +184,13 @@ def _subject(tool: str, arguments: dict[str, Any], folder: Path) -> _Subject:
     except ToolError:
         return _Subject(exact=text, is_outside=True)
     forms = {os.path.normpath(text), str(place.path)}
-    return _Subject(exact=place.relative, forms=frozenset(forms), is_outside=place.is_outside)
+    return _Subject(
+        exact=place.relative,
+        forms=frozenset(forms),
+        is_outside=place.is_outside,
+        path=str(place.path),
+        is_linked=place.is_linked,
+    )
 
 
 def _mismatch(subject: _Subject, rule: Rule) -> str:

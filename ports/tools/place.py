@@ -21,11 +21,15 @@ _SEARCH = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | 
 
 
 class Place(NamedTuple):
-    """A resolved path; `relative` is how people see it, absolute if it lies outside."""
+    """A resolved path; `relative` is how people see it, absolute if it lies outside.
+
+    `is_linked`: a link leads there, so that the path as it was written does not say where it is.
+    """
 
     path: Path
     relative: str
     is_outside: bool
+    is_linked: bool = False
 
 
 def find_place(text: str, folder: Path) -> Place:
@@ -36,16 +40,27 @@ def find_place(text: str, folder: Path) -> Place:
         raise ToolError("the path is empty", "use `.` for the folder itself")
     root = os.path.realpath(folder)
     expanded = os.path.expanduser(text) if text == "~" or text.startswith("~/") else text
-    path = Path(os.path.realpath(os.path.join(root, expanded)))
+    written = os.path.join(root, expanded)
+    path = Path(os.path.realpath(written))
+    is_linked = os.path.normpath(written) != str(path)
     if path.is_relative_to(root):
-        return Place(path, str(path.relative_to(root)), is_outside=False)
-    return Place(path, str(path), is_outside=True)
+        return Place(path, str(path.relative_to(root)), is_outside=False, is_linked=is_linked)
+    return Place(path, str(path), is_outside=True, is_linked=is_linked)
 
 
 def resolve(text: str, context: ToolContext) -> Place:
-    """Resolve a path that a tool is about to use. Raises `ToolError` if it may not."""
+    """Resolve a path that a tool is about to use. Raises `ToolError` if it may not.
+
+    It must still be the path that was looked at when the call was allowed: a link may have changed.
+    """
     place = find_place(text, context.folder)
-    if place.is_outside and not context.may_leave_folder:
+    if context.path and str(place.path) != context.path:
+        raise ToolError(
+            f"`{shown(text)}` leads to `{shown(str(place.path))}` now; when it was allowed it led to "
+            f"`{shown(context.path)}`",
+            "nothing was opened; ask again if that is what you want",
+        )
+    if place.is_outside and not context.path:
         raise ToolError(
             f"`{shown(text)}` leads outside the session's folder, to `{shown(str(place.path))}`",
             "stay inside the folder, or ask the user for permission",

@@ -12,6 +12,7 @@ from typing import Any
 from ...machines.errors import ToolError
 from ...machines.pattern import lazy_pattern
 from ...machines.port_results import ToolResult, ToolStatus
+from ...workflows.tools import OUTSIDE
 from ..placement import LocalPlacement, PlacedProcesses, PlacedResult, Placement, RemoteCommand
 from ..process.own_python import file_command, search_path
 from ..process.process import Process, Processes, ProcessResult, ProcessSpec
@@ -26,8 +27,6 @@ STATUS: dict[str, ToolStatus] = {"killed": "killed", "timed_out": "timed_out"}
 _ERRORS = 16_384
 """Bytes of the end of standard error that are kept of a workflow's command."""
 _TIMEOUT = 120.0  # seconds, unless the model asks for another
-OUTSIDE = "outside"
-"""The argument of `shell` with which a call leaves the sandbox; rules for a tool of this name decide."""
 _BOXED = lazy_pattern(
     r"(?i)read-only file system|device or resource busy|network is unreachable|connection refused"
     r"|could not resolve|name resolution|name or service not known|enotfound|eai_again"

@@ -28,6 +28,7 @@ class ToolContext(Value):
 
     `hidden` are patterns of paths that a search passes over, or not; see `Permissions.hidden`. `wrap`
     puts a command into a sandbox, and may block. `tell` reports to the turn while the run goes on.
+    `path` is the resolved path that the call was allowed for, empty where none was looked at.
     `limit` is how many bytes of the result the model receives. `is_again`: an earlier call of the turn
     with this tool and path failed.
     """
@@ -38,7 +39,7 @@ class ToolContext(Value):
     session: str = ""
     environment: dict[str, str] = field(default_factory=dict[str, str])
     on_output: Callable[[str], None] | None = None
-    may_leave_folder: bool = False
+    path: str = ""
     is_again: bool = False
     hidden: tuple[tuple[str, bool], ...] = ()
     wrap: Callable[[tuple[str, ...]], tuple[str, ...]] = tuple

@@ -2,9 +2,14 @@
 
 import json
 import subprocess
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
+import pytest
 from support.driver import Place
 from support.model_server import Text, Tools
+
+from steersman.ports.tools.sandbox import bubblewrap
 
 ECHO = {"tool": "shell", "arguments": {"command": "echo again"}}
 OTHER = {"tool": "shell", "arguments": {"command": "echo again; touch made"}}
@@ -129,3 +134,65 @@ def test_keys_do_not_reach_tools(place: Place, serve) -> None:
     assert "MY_NAME=ann" in said
     assert "sk-4711" not in said
     assert "ghp-4712" in said
+
+
+@pytest.mark.parametrize("tool", ["write", "read", "edit", "list", "search"])
+def test_what_was_approved_is_what_is_opened(place: Place, serve, tool: str) -> None:
+    """The question says where a link leads; one that leads elsewhere at the answer opens nothing."""
+    for name in ("shown", "other"):
+        (place.home / name).mkdir()
+        (place.home / name / "x").write_text(f"{name}\n")
+    (place.folder / "link").symlink_to(place.home / "shown")
+    path = "link" if tool in ("list", "search") else "link/x"
+    more = {
+        "write": {"content": "new"},
+        "edit": {"old": "o", "new": "new"},
+        "search": {"pattern": "other"},
+    }.get(tool, {})
+    server = serve(Tools([{"tool": tool, "arguments": {"path": path, **more}}]), Text("Well."))
+    chat = place.chat("go")
+    question = chat.wait("question")
+    assert question["outside"]
+    assert question["why"] == f"it leads to `{place.home / path.replace('link', 'shown')}`"
+    (place.folder / "link").unlink()
+    (place.folder / "link").symlink_to(place.home / "other")
+    chat.answer(question, "allow")
+    ended = chat.wait("tool_ended", status="failed")
+    assert "leads to" in ended["output"]
+    assert "other" not in str(server.requests[-1].body["messages"][-1]).replace("home/other", "")
+    chat.wait("turn_ended")
+    assert chat.close() == 0
+    assert [(place.home / name / "x").read_text() for name in ("shown", "other")] == [
+        "shown\n",
+        "other\n",
+    ]
+
+
+@pytest.mark.skipif(bool(bubblewrap()[1]), reason=bubblewrap()[1] or "it works")
+def test_a_command_leaves_the_sandbox_by_a_question_of_its_own(place: Place, serve) -> None:
+    """As shipped it writes in the folder only; the model is told, asks, and a person decides."""
+    elsewhere = TemporaryDirectory(dir="/var/tmp")  # a sandbox has a `/tmp` of its own
+    out = Path(elsewhere.name, "made")
+    touch = {"command": f"touch inside {out}"}
+    server = serve(
+        *(
+            Tools([{"tool": "shell", "arguments": touch | more}])
+            for more in ({}, {"outside": True}, {"outside": True})
+        ),
+        Text("Done."),
+        rest='[tools]\nsandbox = "auto"\n[permissions]\nrules = [{ tool = "shell", do = "allow" }]\n',
+    )
+    chat = place.chat("go")
+    ended = chat.wait("tool_ended")
+    assert (ended["status"], "`outside` asks to leave it" in ended["output"]) == ("failed", True)
+    question = chat.wait("question")
+    assert question["why"] == "it is to run outside the sandbox"
+    chat.answer(question, "always")
+    chat.wait("turn_ended", status="completed")
+    assert out.exists()
+    elsewhere.cleanup()
+    assert (place.folder / "inside").exists()
+    assert [len(chat.seen("question")), len(chat.seen("tool_ended"))] == [1, 3]
+    assert [one["tool"] for one in chat.ask("/permissions")["data"]["allowed"]] == ["outside"]
+    assert "outside" in server.requests[0].body["tools"][5]["function"]["parameters"]["properties"]
+    assert chat.close() == 0

@@ -17,6 +17,7 @@ from steersman.ports.process.host import ProcessHost
 from steersman.ports.tools.environment import clean_environment
 from steersman.ports.tools.mcp import McpServers
 from steersman.ports.tools.mcp_offer import McpRestart, McpServer, McpStatus
+from steersman.ports.tools.place import find_place
 from steersman.ports.tools.tool import Tool, ToolContext
 from steersman.ports.tools.toolbox import Toolbox
 
@@ -60,10 +61,11 @@ class Bench:
         return asyncio.run(bounded())
 
     def call(self, name: str, /, may_leave_folder: bool = False, **arguments: Any) -> ToolResult:
-        """Call one tool and return its result."""
+        """Call one tool and return its result; it was allowed to leave the folder where it leads now."""
+        path = str(find_place(arguments["path"], self.folder).path) if may_leave_folder else ""
 
         async def scenario(toolbox: Toolbox) -> ToolResult:
-            context = self.context(may_leave_folder=may_leave_folder)
+            context = self.context(path=path)
             return await tool_of(toolbox, name).start(arguments, context).wait()
 
         return self.run(scenario)

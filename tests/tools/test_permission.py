@@ -405,3 +405,22 @@ def test_why_a_rule_does_not_cover(tmp_path, rule, tool, arguments, why):
     """A dry run says of each rule why it is not the one."""
     said = rule_mismatch(rule, tool, arguments, tmp_path)
     assert why in said if why else not said
+
+
+def test_leaving_the_sandbox_is_decided_by_itself(tmp_path):
+    """No rule for `shell` lets a command out but one that denies; the rules for `outside` do."""
+    command = {"command": "git push origin", "outside": True}
+
+    def decided_with(*rules, **more):
+        found = Permissions(rules, **more).decide("shell", command, tmp_path)
+        return found.do, found.why
+
+    inside = Rule("shell", "*", "allow")
+    assert decided_with(inside) == ("ask", "it is to run outside the sandbox")
+    assert decided_with(inside, default_yes=True) == ("allow", "")
+    out = Rule("outside", "git push*", "allow")
+    assert decided_with(out)[0] == "allow"
+    assert decided_with(Rule("outside", "git fetch*", "allow"))[0] == "ask"
+    assert decided_with(out, Rule("shell", "git push*", "deny"))[0] == "deny"
+    assert Permissions([out]).decide("shell", command | {"outside": False}, tmp_path).do == "ask"
+    assert exact_rule("shell", command, tmp_path) == Rule("outside", "git push origin", "allow")
