@@ -46,13 +46,13 @@ class DeclaredTool:
     def start(self, arguments: dict[str, Any], context: ToolContext) -> ToolRun:
         """Start the command."""
         timeout = self._declaration.timeout
-        wrap = context.wrap if self._declaration.sandbox else tuple
+        command = self._declaration.run
 
         def prepare() -> ProcessSpec:
             if fault := self.fault(arguments):
                 raise ToolError(fault)
             return ProcessSpec(
-                argv=wrap(self._declaration.run),
+                argv=context.wrap(command) if self._declaration.sandbox else command,
                 cwd=context.folder,
                 environment=context.environment,
                 timeout=timeout,

@@ -23,6 +23,7 @@ from pathlib import Path
 
 from ...machines.errors import ToolError
 from ...machines.value import Value
+from ...workflows.foreign_file import read_text
 from ...workflows.settings import SandboxMode
 
 # Of other users bubblewrap drops the capabilities anyway, and where it is setuid refuses the option.
@@ -31,6 +32,7 @@ _OWN = ("--unshare-pid", "--unshare-ipc", "--unshare-uts", *_NO_CAPABILITIES)
 _BASE = ("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc")
 _INSTALL = 'install bubblewrap, or set tools.sandbox to "auto" or "off"'
 _TRIAL_SECONDS = 5.0
+_LINE = 4096  # bytes of a file with the path of a repository
 _SECRETS = (
     *(".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker", ".password-store", ".vault-token"),
     *(".netrc", ".git-credentials", ".config/git/credentials", ".config/gh", ".config/hub"),
@@ -172,8 +174,7 @@ def git_folders(folder: str) -> list[str]:
 
 
 def _line(file: Path) -> str:
-    with file.open(encoding="utf-8") as opened:
-        return opened.read(4096).rstrip("\n")
+    return read_text(file, _LINE).rstrip("\n")
 
 
 @cache
