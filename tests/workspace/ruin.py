@@ -22,7 +22,7 @@ ORDER = RestoreFiles(id="r1", scope="turn", force=True)
 ALL = "all went back"
 FULL = (
     "nothing was changed: No space left on device; "
-    "free disk space (for example with `steersman sessions prune`), then try again"
+    "free disk space (for example with `steersman home trash empty`), then try again"
 )
 
 
