@@ -296,3 +296,19 @@ def test_broken_files_are_bad(command: Any, home: Path) -> None:
     found = checks(done)
     assert done.code == 1
     assert (found["settings"]["verdict"], found["sessions"]["verdict"]) == ("bad", "bad")
+
+
+def test_consent_shows_every_character(command: Any, folder: Path) -> None:
+    """Nothing of what would run is covered as a secret, removed, or hidden by what a terminal obeys."""
+    hidden = "echo CI_TOKEN=ok;touch${IFS}/tmp/pwn;true password=hunter22 \u202e\x1b[8mdone"
+    (folder / "steersman.toml").write_text(
+        f"[[hooks]]\non = 'turn_ended'\nrun = ['sh', '-c', {json.dumps(hidden)}]\n"
+    )
+    (folder / ".steersman" / "prompts").mkdir(parents=True)
+    (folder / ".steersman" / "prompts" / "fix.md").write_text("TOKEN=abcdefgh\x1b[2K\u200bdo it")
+    done = command("trust", "--yes")
+    assert done.code == 0
+    assert "echo CI_TOKEN=ok;touch${IFS}/tmp/pwn;true password=hunter22 " in done.out
+    assert ".steersman/prompts/fix.md:\n  TOKEN=abcdefgh\\x1b[2K\\u200bdo it\n" in done.out
+    assert not {"\u202e", "\x1b", "\u200b"} & set(done.out)
+    assert "\\u202e" in done.out.lower()

@@ -1,12 +1,17 @@
 """The file of devices and their codes, with a clock of the test's own."""
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from starlette.exceptions import HTTPException
 
-from steersman.gateway.web.access import CODE_SECONDS, DeviceFile
+from steersman.gateway.commands.command import DECLARED, CommandCall
+from steersman.gateway.commands.registry import needing_approval
+from steersman.gateway.web.access import CODE_SECONDS, Access, DeviceFile
 from steersman.machines.errors import UsageError
+from steersman.machines.people import DEFAULT_RIGHTS, Deed, objection
 
 
 def test_a_code_is_valid_once_and_for_ten_minutes(tmp_path: Path) -> None:
@@ -67,3 +72,27 @@ def test_a_lock_that_was_planted_is_not_followed(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"devices\.lock"):
         DeviceFile(state).grant("bot", "look", 0.0)
     assert not (tmp_path / "made").exists()
+
+
+def test_each_command_is_for_whoever_may_approve_unless_it_is_shared(tmp_path: Path) -> None:
+    """On a device, and in a room, where a stranger may not even speak; gates are never shared."""
+    file = DeviceFile(tmp_path)
+    access = Access(file, lambda: ())
+    file.grant("speaker", "speak", 0.0)
+    file.grant("owner", "approve", 0.0)
+    speaker, owner = file.known().devices
+    shared = set[str]()
+    for name, command in DECLARED.items():
+        call = CommandCall(command=command, arguments={})
+        access.check_command(owner, call)
+        with suppress(HTTPException):
+            access.check_command(speaker, call)
+            shared.add(name)
+        deed = Deed.APPROVE if needing_approval(call) else Deed.SPEAK
+        assert objection((), deed, "stranger", "")
+        assert bool(objection(DEFAULT_RIGHTS, deed, "ann", "")) == (name not in shared)
+    assert shared == {name for name, command in DECLARED.items() if command.is_shared}
+    with pytest.raises(HTTPException, match="needs approve"):
+        access.check_command(
+            speaker, CommandCall(command=DECLARED["goal"], arguments={"gates": "x"})
+        )
