@@ -109,12 +109,6 @@ class Stage:
                 found.add(texts[0].partition(" ")[2])
         return found
 
-    def left(self) -> list[str]:
-        """Return what runs beside the program, the guard of its processes, and its look around."""
-        own = ("steersman", "ports/process/__main__.py", "git ls-files")
-        found = self.place.processes().values()
-        return [one for one in found if not any(part in one for part in own)]
-
     def close(self) -> None:
         """End what is left."""
         self.place.close()
@@ -262,7 +256,7 @@ def test_a_cancel_leaves_no_process(place: Place, name: str) -> None:
             assert {(one["status"], one.get("resumable")) for one in ended} == {("cancelled", True)}
             stopped = chat.wait("stopped", session=chat.session)
             assert set(pids.values()) <= set(stopped["killed"])
-            assert (stopped["survivors"], stage.left()) == ([], [])
+            assert (stopped["survivors"], stage.place.left()) == ([], [])
         stop_by_name(stage, chat)
         first = end_for_good(stage, chat)
         again = crash(stage, chat)
@@ -289,7 +283,7 @@ def stop_by_name(stage: Stage, chat: Chat) -> None:
     if stage.scene.aside:
         stage.gates["own"].open()
     chat.wait("turn_ended", status="completed", session=chat.session)
-    assert stage.left() == []
+    assert stage.place.left() == []
 
 
 def is_called(found: str, name: str) -> bool:
@@ -302,7 +296,7 @@ def end_for_good(stage: Stage, chat: Chat) -> str:
     first, pids = chat.session, stage.begin(chat)
     assert chat.ask("/new --yes")["ok"]
     assert not wait_gone(pids.values(), 0.0)
-    assert stage.left() == []
+    assert stage.place.left() == []
     ended = {one["session"] for one in chat.seen("session_finalized")}
     assert first in ended
     return first
@@ -319,7 +313,7 @@ def crash(stage: Stage, chat: Chat) -> Chat:
     agents: Iterable[dict[str, Any]] = again.ask("/agents")["data"]["agents"]
     assert {(one["state"]) for one in agents} == {"interrupted"}
     assert len(stage.server.requests) == asked
-    assert stage.left() == []
+    assert stage.place.left() == []
     return again
 
 

@@ -94,12 +94,6 @@ class Stage:
         """Return what the journal says of the session."""
         return self.place.stored()
 
-    def left(self) -> list[str]:
-        """Return what runs beside the program, the guard of its processes, and its looks by git."""
-        own = ("steersman", "ports/process/__main__.py", "/git ")
-        found = self.place.processes().values()
-        return [one for one in found if not any(part in one for part in own)]
-
     def times_done(self) -> list[int]:
         """Return how often each file was rewritten, by its own marks."""
         paths = sorted(self.place.folder.glob("schema*.ts"))

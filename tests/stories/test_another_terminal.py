@@ -57,7 +57,7 @@ def another_terminal(stage: Stage, gate: Gate) -> None:
 def test_another_terminal(stage: Stage, gate: Gate) -> None:
     """What another terminal shows and says is what the session does; nothing is left running."""
     another_terminal(stage, gate)
-    assert stage.left() == []
+    assert stage.place.left() == []
     story = json.loads(stage.runs("why", "last", "3", "--json"))
     assert (story["message"]["text"], story["message"]["user"]) == ("also the tests", "ann")
     assert story["message"]["state"] == "pending"

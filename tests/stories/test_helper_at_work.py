@@ -56,7 +56,7 @@ def the_helper_at_work(stage: Stage, gate: Gate) -> None:
     chat.shows("🤖 kid cancelled", child_ended={"name": "kid", "status": "cancelled"})
     chat.shows("Ended: process", stopped={"killed": lambda pids: second in pids, "survivors": []})
     assert wait_gone([second], 0.0) == []
-    assert stage.left() == []
+    assert stage.place.left() == []
 
     chat.types(WISH)
     third = gate.wait()

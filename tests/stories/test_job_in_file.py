@@ -90,4 +90,4 @@ def times_rewritten(stage: Stage) -> dict[str, int]:
 def test_a_job_in_a_file(stage: Stage, gate: Gate) -> None:
     """Every file is rewritten once, over a stop, and comes back; nothing is left running."""
     a_job_in_a_file(stage, gate)
-    assert stage.left() == []
+    assert stage.place.left() == []

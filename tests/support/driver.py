@@ -242,6 +242,12 @@ model = "main"
             ours |= found.keys()
         return found
 
+    def left(self) -> list[str]:
+        """Return what runs beside the programs, the guards of their processes, and their looks by git."""
+        own = ("steersman", "ports/process/__main__.py", "git ls-files", "git diff-files")
+        found = self.processes().values()
+        return [one for one in found if not any(part in one for part in own)]
+
     def _is_ours(self, row: "_Process", ours: set[int]) -> bool:
         return row.pid in ours or row.parent in ours or self._mark in row.environ
 
