@@ -123,7 +123,7 @@ SECOND = (
 )
 FILES = ("one.txt", "two.txt")
 PAINT = """\
-# Paints the files, slowly: it goes on until the tour opens its gate.
+# Paints the files, slowly: it goes on until the tour opens its gate, beside the folder.
 for second in $(seq 120); do
     echo "painting for $second s"
     [ -e "../$1" ] && break
@@ -278,6 +278,8 @@ script = "{script}"
 model = "tour"
 [permissions]
 rules = [{{ tool = "*", do = "allow" }}]
+[tools]
+writable = ["{scratch}"]
 """
     (home / "config.toml").write_text(settings, encoding="utf-8")
     (home / "state").mkdir(mode=0o700)

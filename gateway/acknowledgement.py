@@ -33,13 +33,17 @@ MOST = 100
 
 
 class Acknowledged(NamedTuple):
-    """The facts of an acknowledgement: the message, its number, the deciding word, its recipients."""
+    """The facts of an acknowledgement: the message, its number, the deciding word, its recipients.
+
+    `replaces` is the number of the message whose turn it stops.
+    """
 
     text: str
     number: int | None = None
     matched: str | None = None
     children: Sequence[str] = ()
     user: str = ""
+    replaces: int | None = None
 
 
 _Writer = Callable[[Acknowledged, bool], str]
@@ -60,6 +64,7 @@ def accepted(
     ack: str = "",
     user: str = "",
     children: Iterable[str] = (),
+    replaces: int | None = None,
     has_words: bool = True,
 ) -> AcceptedEvent:
     """Return the `accepted` event of a message; `has_words`: with the text of the acknowledgement."""
@@ -80,6 +85,8 @@ def accepted(
         event["user"] = user
     if names := list(children):
         event["children"] = names
+    if replaces is not None:
+        event["replaces"] = replaces
     if has_words:
         event["ack_text"] = accepted_text(event) or None
     return event
@@ -93,6 +100,7 @@ def accepted_text(event: AcceptedEvent, *, can_utf8: bool = True) -> str:
         matched=event["matched"],
         children=event.get("children", ()),
         user=event.get("user", ""),
+        replaces=event.get("replaces"),
     )
     return acknowledgement_text(event["ack"], message, can_utf8=can_utf8)
 
@@ -172,8 +180,9 @@ def _detected(after: str = "") -> _Writer:
 
 
 def _interrupting(message: Acknowledged, can_utf8: bool) -> str:
-    number = message.number
-    return cut(f"Interrupting for #{number}: ", message.text) if number else "Interrupting."
+    number, old = message.number, message.replaces
+    said = cut(f"Interrupting for #{number}: ", message.text) if number else "Interrupting."
+    return f"{said}\n`/queue resume {old}` brings #{old} back." if old else said
 
 
 def _already(message: Acknowledged, can_utf8: bool) -> str:

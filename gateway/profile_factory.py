@@ -395,7 +395,7 @@ class ProfileFactory:
         """Return how a session of an agent routes messages."""
         queue = self._config.auto_queue
         return Policy(
-            busy_mode=agent.busy_input_mode or "interrupt",
+            busy_mode=agent.busy_input_mode or "steer",
             strategy=agent.interrupt_strategy or "keyword",
             is_auto_queue=queue.enabled,
             max_queue_size=queue.max_queue_size,

@@ -366,7 +366,10 @@ def take_back(record: SessionRecord, now: float) -> Decision:
 
 
 def resume(record: SessionRecord, message: ResumeQueue) -> Decision:
-    """Run what was interrupted, from its checkpoint, then what waits."""
+    """Run what was interrupted, from its checkpoint, then what waits.
+
+    Without a number, and where nothing is interrupted or held, that is what a message replaced last.
+    """
     queue = record.queue
     if queue.state == "closed":
         return refusal(FINALIZED)
@@ -379,12 +382,16 @@ def resume(record: SessionRecord, message: ResumeQueue) -> Decision:
         return refusal(f"#{first.number} {doing(first)}")
     running = next((item.number for item in queue.special() if item.state == "running"), None)
     is_held = queue.state == "held" or any(item.state == "interrupted" for item in there)
+    is_asked = not (message.number or is_held or message.is_beside_goal)
+    replaced = queue.superseded()[-1:] if is_asked else []
+    first = replaced[0] if replaced else first
     reply = answer(after=running, children=list(message.children))
     is_idle = message.is_beside_goal and all(item.goal for item in there)
-    if first is None or is_idle or not (is_held or message.number):
+    if first is None or is_idle or not (is_held or message.number or replaced):
         return Decision(reply={**reply, "restored": 0, "number": None})
-    released = _released(record, (first,) if message.number else ())
-    return replace(released, reply={**reply, "restored": len(there), "number": first.number})
+    released = _released(record, (first,) if message.number or replaced else ())
+    restored = len(replaced) or len(there)
+    return replace(released, reply={**reply, "restored": restored, "number": first.number})
 
 
 def _released(record: SessionRecord, picked: tuple[ItemRecord, ...] = ()) -> Decision:

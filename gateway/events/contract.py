@@ -489,6 +489,8 @@ class AcceptedEvent(_TakenAs, Stamp):
     """who sent it, if a name is known"""
     children: NotRequired[list[str]]
     """names of the subagents that it steers"""
+    replaces: NotRequired[int]
+    """the number of the message whose turn it stops; `/queue resume N` brings that back"""
     ack_text: NotRequired[str | None]
     """the acknowledgement in words; absent for a command and for a side talk"""
 

@@ -393,7 +393,7 @@ def _of_session(entry: e.AnySessionEntry, record: SessionRecord, at: Stamp) -> l
 def _of_queue(entry: e.AnyQueueEntry, record: SessionRecord, at: Stamp) -> list[Event]:
     match entry:
         case e.Queued(child="", purpose="", goal=""):
-            return [_queued(entry, at), *attachment_events(entry.attached, at)]
+            return [_queued(entry, record, at), *attachment_events(entry.attached, at)]
         case e.Edited():
             return attachment_events(entry.attached, at)
         case e.Requeued():
@@ -596,7 +596,8 @@ def _requeued(name: str, why: str, item: ItemRecord, at: Stamp) -> RequeuedEvent
     return RequeuedEvent(type="requeued", **at, id=name, why=why, item=item.id, number=item.number)
 
 
-def _queued(entry: e.Queued, at: Stamp) -> AcceptedEvent:
+def _queued(entry: e.Queued, record: SessionRecord, at: Stamp) -> AcceptedEvent:
+    running = (item.number for item in record.queue.special() if item.state == "running")
     return accepted(
         at,
         id=entry.item,
@@ -610,6 +611,7 @@ def _queued(entry: e.Queued, at: Stamp) -> AcceptedEvent:
         text=entry.text,
         user=entry.user,
         children=entry.for_children,
+        replaces=next(running, None) if entry.said_as == "interrupt" else None,
     )
 
 

@@ -165,6 +165,7 @@ def test_a_child_of_a_child_is_stopped_by_its_name(place: Place, serve, gate: Ga
 def test_a_word_in_talk_spares_the_child(family, gate: Gate) -> None:
     """An interrupt word in a message that says more is talk while a child works."""
     chat, _, _ = family()
+    assert chat.ask("/busy interrupt")["ok"]
     chat.send("make the exit code 2 instead")
     accepted = chat.wait("accepted", **{"as": "queue"})
     assert (accepted["matched"], accepted["ack"]) == ("exit", "word_queued")

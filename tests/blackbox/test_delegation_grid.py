@@ -231,6 +231,7 @@ def test_talk_stops_a_turn_alone(place: Place, text: str) -> None:
     with playing(place, "background") as stage:
         chat = place.chat("--yes")
         pids = stage.begin(chat)
+        assert chat.ask("/busy interrupt")["ok"]
         chat.send(text)
         accepted = chat.wait("accepted", **{"as": "interrupt"})
         assert accepted["ack"] == ("word_interrupts" if "exit" in text else "interrupting")

@@ -566,14 +566,14 @@ while [ $# -gt 0 ] && [ "$1" != -- ]; do shift; done
 @pytest.mark.nightly
 @pytest.mark.parametrize("is_lifted", [False, True])
 def test_the_sandbox_holds_for_servers(place: Place, serve: Any, is_lifted: bool) -> None:
-    """A server's command is started by `bwrap` as the tool `shell` is, unless its table says no."""
+    """A server's command is started by `bwrap` as the tool `shell` is, if its table says so."""
     programs = place.home.parent / "programs"
     programs.mkdir()
     wrapper = programs / "bwrap"  # stands in for bubblewrap, which few containers allow
     wrapper.write_text(WRAPPER)
     wrapper.chmod(0o755)
     place.environ["PATH"] = f"{programs}:{place.environ['PATH']}"
-    more = "sandbox = false" if is_lifted else ""
+    more = "" if is_lifted else "sandbox = true"
     rest = f'[tools]\nsandbox = "required"\nnetwork = false\n{ALLOWED}{notes(more=more)}'
     server = serve(Tools([LOOK_UP]), Text("Fine."), rest=rest)
     chat = place.chat("look")
@@ -594,7 +594,7 @@ def test_a_sandbox_that_is_required_and_missing_refuses_servers(place: Place, se
     """Without bubblewrap the server is not started, which is said; the session works."""
     if shutil.which("bwrap", path=place.environ["PATH"]):
         pytest.skip("bubblewrap is installed here")
-    serve(Text("Hello."), rest=f'[tools]\nsandbox = "required"\n{notes()}')
+    serve(Text("Hello."), rest=f'[tools]\nsandbox = "required"\n{notes(more="sandbox = true")}')
     chat = place.chat("hello")
     chat.wait_text("MCP server `notes` cannot be used: it was not run: a sandbox is required")
     chat.wait("turn_ended", status="completed")

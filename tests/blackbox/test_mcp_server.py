@@ -113,6 +113,7 @@ def test_a_slash_has_no_meaning(place: Place, serve: Any) -> None:
     server = serve(Tools([{"tool": "shell", "arguments": {"command": "touch ran"}}]), Text("No."))
     chat = place.chat("go")
     question = chat.wait("question")
+    assert chat.ask("/busy interrupt")["ok"]
 
     async def story() -> None:
         async with calling(place) as call:

@@ -23,7 +23,8 @@ def test_a_route_decides_and_a_choice_from_outside_is_taken_up(
     that the message would have interrupted.
     """
     call = {"tool": "shell", "arguments": {"command": gate.command}}
-    serve(Tools([call]), Text("One."), Text("Two."), rest=WAIT)
+    interrupts = 'busy_input_mode = "interrupt"'
+    serve(Tools([call]), Text("One."), Text("Two."), rest=WAIT, top=interrupts)
     chat = place.chat("--yes")
     chat.send("work")
     gate.wait()
@@ -53,6 +54,7 @@ def test_an_unsafe_table_does_what_it_says(place: Place, serve, gate: Gate) -> N
         Tools([{"tool": "shell", "arguments": {"command": gate.command}}], match="count the stars"),
         Text("Fine."),
         rest='[routing]\ntable = "cancel-on-message"\nunsafe = true\n',
+        top='busy_input_mode = "interrupt"',
     )
     chat = place.chat("--yes")
     assert (

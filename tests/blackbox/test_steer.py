@@ -176,6 +176,7 @@ def test_undo_of_an_interrupt_offers_what_was_stopped(
     stays = Tools([{"tool": "shell", "arguments": {"command": "sleep 600"}}], match="zod", times=1)
     server = serve(waiting(gate), stays, Text("Done."))
     chat = at_work(place, gate)
+    assert chat.ask("/busy interrupt")["ok"]
     chat.send(said)
     chat.wait("stopped")
     if said != "stop":

@@ -149,8 +149,8 @@ def test_diff_tells_sentences_with_examples(command: Any) -> None:
 @pytest.mark.parametrize(
     ("arguments", "rule", "action", "receives"),
     [
-        ([], "busy-interrupt", "interrupt", {"the turn": "cancel"}),
-        (["--busy", "steer"], "steer", "steer", {"the turn": "steer"}),
+        (["--busy", "interrupt"], "busy-interrupt", "interrupt", {"the turn": "cancel"}),
+        ([], "steer", "steer", {"the turn": "steer"}),
         (["--busy", "queue"], "busy-queue", "queue", {"the turn": "none"}),
         (["--auto-queue", "on"], "auto-queue", "queue", {"the turn": "none"}),
         (["--state", "idle"], "run", "run", {}),
@@ -175,7 +175,7 @@ def test_diff_tells_sentences_with_examples(command: Any) -> None:
         ),
         (["--as", "queue"], "explicit-queue", "queue", {"the turn": "none"}),
         (
-            ["--children", "1", "--table", "cancel-on-message"],
+            ["--children", "1", "--busy", "interrupt", "--table", "cancel-on-message"],
             "message-while-delegating",
             "interrupt",
             {"the turn": "cancel", "child 1": "cancel"},
@@ -293,7 +293,8 @@ def test_explain_of_a_named_steer(command: Any) -> None:
 
 def test_explain_for_people(command: Any) -> None:
     """The text names the classification, the rows, and the acknowledgement."""
-    out = command("routes", "explain", ASK, "--state", "delegating", "--children", "2").out
+    state = ("--state", "delegating", "--children", "2", "--busy", "interrupt")
+    out = command("routes", "explain", ASK, *state).out
     assert out == (
         '"how is it going?"\n'
         "is converse: talk: no word of any list.\n"

@@ -41,7 +41,7 @@ def test_config_show_is_toml_with_sources(
     data = json.loads(command("config", "show", "--json").out)
     assert tomllib.loads(done.out) == data["config"]
     assert f'model = "main"  # {home}/config.toml' in done.out
-    assert 'busy_input_mode = "interrupt"  # shipped config.toml' in done.out
+    assert 'busy_input_mode = "steer"  # shipped config.toml' in done.out
     assert data["sources"]["agents.assistant.model"] == f"{home}/config.toml"
     assert data["config"]["permissions"]["rules"][0]["match"] == "git *"
 

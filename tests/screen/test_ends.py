@@ -53,7 +53,7 @@ def test_two_of_them_leave(talking: Stage, opened: Open) -> None:
     terminal.presses("\x03")
     terminal.shows("Saved, with 1 interrupted. Continue with: steersman chat --resume")
     assert terminal.ended() == 0
-    assert talking.left() == []
+    assert talking.place.left() == []
 
 
 def test_leaving_at_the_prompt(stage: Stage, opened: Open) -> None:

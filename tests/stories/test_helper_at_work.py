@@ -36,6 +36,8 @@ def the_helper_at_work(stage: Stage, gate: Gate) -> None:
 
     chat.types(WISH)
     first = gate.wait()
+    chat.types("/busy interrupt")
+    chat.shows("A message during a turn now follows `interrupt`.")
     chat.types("how is it going?")
     chat.shows(
         "⏳ Subagent working — your message is queued for when it finishes",
