@@ -62,7 +62,7 @@ def grows_linearly(read: Callable[[str], object], text: Callable[[int], str]) ->
 
 
 def _cost(read: Callable[[str], object], text: str) -> float:
-    """Return the processor time of a reading, without that of looking through all other tests' objects."""
+    """Return the processor time of a reading, without a look through the objects of all other tests."""
     gc.disable()
     try:
         begun = time.thread_time()
