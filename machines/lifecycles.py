@@ -206,7 +206,8 @@ ITEM = Machine(
             doc="Its turn, here or in the session it came from, was interrupted.",
         ),
         State(
-            name="superseded", doc="Another message replaced its turn; only its number resumes it."
+            name="superseded",
+            doc="Another message replaced its turn; its number resumes it, or `resume` where nothing waits.",
         ),
         State(name="steered", doc="It was delivered to a running turn.", is_final=True),
         State(name="done", doc="Its turn is complete.", is_final=True),

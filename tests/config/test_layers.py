@@ -21,7 +21,7 @@ def test_nothing_set_is_the_shipped_file(load_with: Load) -> None:
 def test_shipped_values(load_with: Load) -> None:
     """The defaults are those that the interface promises."""
     config = load_with()
-    assert (config.busy_input_mode, config.interrupt_strategy) == ("interrupt", "keyword")
+    assert (config.busy_input_mode, config.interrupt_strategy) == ("steer", "keyword")
     assert (config.interrupt_at, config.steer_while_streaming) == ("now", "wait")
     assert config.auto_queue.interrupt_keywords[-3:] == ("never mind", "nvm", "no wait")
     assert (config.auto_queue.enabled, config.auto_queue.max_queue_size) == (False, 10)

@@ -693,8 +693,9 @@ def test_an_answer_that_missed_its_turn_waits_for_a_persons_word(
         what_is_held_stays(made.history)
 
 
-def test_a_turn_that_a_message_replaced_is_resumed_by_its_number_alone() -> None:
-    """It is kept, apart from what waits, with its steer; a bare resume leaves it where it is."""
+@pytest.mark.parametrize("number", [None, 1])
+def test_a_turn_that_a_message_replaced_is_resumed(number: int | None) -> None:
+    """It is kept, apart from what waits, with its steer; by its number, or where nothing else waits."""
     with scene() as made:
         work(made)
         say(made, "use tabs", Intent.EXPLICIT_STEER)
@@ -703,11 +704,9 @@ def test_a_turn_that_a_message_replaced_is_resumed_by_its_number_alone() -> None
         run(made, lambda: made.record.turn == "t2" and has_asked(made)())
         answer(made)
         run(made)
-        made.say(ResumeQueue())
-        run(made)
         queue = made.record.queue
         assert ([item.id for item in queue.superseded()], queue.live()) == (["m1"], [])
-        made.say(ResumeQueue(number=1))
+        made.say(ResumeQueue(number=number))
         run(made, lambda: made.record.turn == "t3")
         states = {item.text: item.state for item in made.record.queue.items.values()}
         assert states["work"] == "running"
