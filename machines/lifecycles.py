@@ -207,7 +207,7 @@ ITEM = Machine(
         ),
         State(
             name="superseded",
-            doc="Another message replaced its turn; its number resumes it, or `resume` where nothing waits.",
+            doc="Another message replaced its turn; its number resumes it, or a resume where none waits.",
         ),
         State(name="steered", doc="It was delivered to a running turn.", is_final=True),
         State(name="done", doc="Its turn is complete.", is_final=True),
