@@ -172,9 +172,9 @@ def trust_error(file: Path, error: OSError) -> ConfigError:
 
 
 def _beside(root: Path) -> Iterator[Path]:
-    """Yield the project's prompts, skills and workflows, by name."""
+    """Yield the project's prompts, skills and workflows, by name; links lead to what they name."""
     for place in ("prompts", "skills", "workflows"):
-        for at, folders, files in os.walk(root / BESIDE / place):
+        for at, folders, files in os.walk(root / BESIDE / place, followlinks=True):
             folders.sort()
             yield from (Path(at, name) for name in sorted(files))
 
@@ -214,6 +214,7 @@ def _commands(value: Any, is_command: bool = False) -> Iterator[list[str]]:
 
 def _words(command: list[str]) -> Iterator[tuple[str, bool]]:
     """Yield every word that may name a file, and whether a program or its script stands there."""
+    command = [word for word in command if "\0" not in word]  # no command can have one
     yield from ((word, number == 0) for number, word in enumerate(command))
     for piece in _PIECES.split(" ".join(command)):
         is_program = True

@@ -213,6 +213,20 @@ def test_a_program_that_comes_later_was_not_trusted(paths: Paths, project: Path)
     assert not is_trusted(paths, project)
 
 
+def test_what_a_link_leads_to_is_trusted_with_it(paths: Paths, project: Path) -> None:
+    """A skill behind a link may not change either; a word that is no path is no file."""
+    (project / "steersman.toml").write_text('goals.gates = [["a\\u0000b", "./x"]]\n')
+    hidden = project / ".steersman" / "hidden"
+    hidden.mkdir(parents=True)
+    (hidden / "SKILL.md").write_text("---\ndescription: x\n---\n")
+    (project / ".steersman" / "skills").mkdir()
+    (project / ".steersman" / "skills" / "one").symlink_to("../hidden")
+    trust(paths, project)
+    assert is_trusted(paths, project)
+    (hidden / "SKILL.md").write_text("---\ndescription: y\n---\n")
+    assert not is_trusted(paths, project)
+
+
 def test_what_cannot_be_read_cannot_be_trusted(paths: Paths, project: Path) -> None:
     """A device among the files, or more than a person would read, is an error that says so."""
     (project / "steersman.toml").write_text("")
