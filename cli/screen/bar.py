@@ -108,8 +108,7 @@ def _parts(status: Status, now: float, asks: int) -> list[tuple[int, str]]:
 
 def _doing(status: Status, now: float) -> str:
     if not status.is_busy:
-        is_next = status.goal.state == "active" and not status.held
-        return "judging" if is_next else "idle"
+        return "judging" if status.is_judging else "idle"
     word = "stopping" if status.is_stopping else "working"
     if who := status.running_for:
         word += f" for {fitted(who, LONGEST_NAME)}"

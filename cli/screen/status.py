@@ -47,8 +47,13 @@ class Status(Struct, kw_only=True):
 
     @property
     def can_stop(self) -> bool:
-        """Whether anything runs that Esc and Ctrl-C stop."""
-        return self.is_busy or bool(self.own_commands)
+        """Whether anything works that Esc and Ctrl-C stop, between two turns, too."""
+        return self.is_busy or self.is_judging or bool(self.own_commands or self.children)
+
+    @property
+    def is_judging(self) -> bool:
+        """Whether the goal is judged, or its next turn is about to begin."""
+        return not self.is_busy and self.goal.state == "active" and not self.held
 
     @property
     def running(self) -> int | None:

@@ -5,10 +5,10 @@ import shlex
 import signal
 
 import pytest
-from stories.agent import says
+from stories.agent import call, says, uses
 from stories.stage import Stage
 from stories.terminal import Terminal
-from support.driver import COMMAND
+from support.driver import COMMAND, Gate, wait_gone
 from support.model_server import Text
 
 from .conftest import Open
@@ -93,3 +93,40 @@ def test_the_terminal_is_in_order_after_any_end(stage: Stage, number: int) -> No
     terminal.presses("\x04")
     terminal.shows("now: isig icanon echo")
     assert terminal.sent.rstrip().rfind(b"\x1b[?2004l") > terminal.sent.rfind(b"\x1b[?2004h")
+
+
+@pytest.mark.parametrize("key", ["\x1b", "\x03"], ids=["Esc", "Ctrl-C"])
+def test_a_helper_in_the_background_is_stopped_by_a_key(
+    stage: Stage, opened: Open, key: str
+) -> None:
+    """The turn has ended, and its subagent works: a key stops that, and leaves nothing behind."""
+    gate = Gate(stage.place.folder)
+    asked = call("delegate", task="count the stars", name="kid", background=True)
+    stage.agent.when("go", uses(asked), says("Off it goes."))
+    stage.agent.when("count the stars", uses(call("shell", command=gate.command)), says("Many."))
+    terminal = opened("--yes")
+    terminal.types("go")
+    terminal.shows("Off it goes.")
+    pid = gate.wait()
+    terminal.has_bar("kid at work")
+    terminal.presses(key)
+    terminal.shows("kid cancelled")
+    assert wait_gone([pid]) == []
+    terminal.has_bar("idle")
+    gate.close()
+
+
+def test_a_judged_goal_is_stopped_by_a_key(stage: Stage, opened: Open) -> None:
+    """Between two turns, while the judge takes its time: no further turn begins."""
+    verdict = Text('{"verdict": "continue", "reason": "no"}', door=stage.agent.door("judged"))
+    stage.agent.when("## The goal", verdict)
+    stage.agent.when("make it", says("Made."), says("Once more."))
+    terminal = opened("--yes")
+    terminal.types("/goal make it")
+    terminal.shows("Made.")
+    terminal.has_bar("judging")
+    terminal.presses("\x1b")
+    terminal.shows("Goal paused")
+    stage.agent.door("judged").open()
+    terminal.has_bar("idle")
+    assert not [row for row in terminal.rows if "Once more." in row]
