@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
-from unicodedata import east_asian_width
 
 from .events.contract import (
     AcceptedEvent,
@@ -126,10 +125,11 @@ def plain(text: str, can_utf8: bool) -> str:
 
 
 def cut(lead: str, text: str) -> str:
-    """Quote a message on one line of `CUT` columns in all, if the message is longer."""
-    line = " ".join(text.split())
-    room = max(8, CUT - sum(2 if east_asian_width(sign) in "WF" else 1 for sign in lead) - 2)
-    return f'{lead}"{line if len(line) <= room else f"{line[: room - 3].rstrip()}..."}"'
+    """Quote a message on one line, a longer one up to `CUT` characters of its own, at a word."""
+    line = " ".join(text[: 4 * CUT].split())
+    if len(line) > CUT or len(text) > 4 * CUT:
+        line = (line[: CUT + 1].rpartition(" ")[0] or line[:CUT]) + "..."
+    return f'{lead}"{line}"'
 
 
 def _quoting(lead: str) -> _Writer:

@@ -48,6 +48,13 @@ def _cut(text: str) -> str:
     return f"{text[:half]}\n[… {len(text) - 2 * half} characters left out …]\n{text[-half:]}"
 
 
+def _reached(entry: e.RevertBegun, known: e.RevertAsked, record: SessionRecord) -> int:
+    """Return the checkpoint that the turns to revert had reached; where none is known, how many files."""
+    turns = {known.turn, *known.turns}
+    items = [item for item in record.queue.items.values() if item.turn in turns and item.progress]
+    return int(items[-1].progress["done"]) if items and items[-1].progress else entry.files
+
+
 def of_revert(entry: e.AnyRevertEntry, record: SessionRecord, at: Stamp) -> list[Event]:
     """Return the events of a revert; a dry run has none."""
     known = record.reverts[entry.id].asked
@@ -55,7 +62,7 @@ def of_revert(entry: e.AnyRevertEntry, record: SessionRecord, at: Stamp) -> list
         return []
     match entry:
         case e.RevertBegun() if entry.files and known.scope != "undo":
-            text = f"Reverting file {entry.files} changes..."
+            text = f"Reverting file {_reached(entry, known, record)} changes..."
             return [NoticeEvent(type="notice", **at, text=text)]
         case e.RevertAsked() | e.RevertStarted() | e.RevertBegun():
             return []

@@ -82,7 +82,7 @@ def test_stop_and_revert_in_the_middle(place: Place, serve, gate: Gate, is_repos
     assert len(told["restored"]) == 20 + 22 + 2 + 1 + 1
     assert "src/f59.txt" in told["shared"]
     notices = [one["text"] for one in chat.seen("notice")]
-    assert "Reverting file 46 changes..." in notices
+    assert "Reverting file 45 changes..." in notices
     assert content(place.folder) == before
     assert not (place.folder / "new").exists()
     undone = chat.ask("/revert undo src/f59.txt")

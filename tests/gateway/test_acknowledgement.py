@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from steersman.gateway.acknowledgement import Acknowledged, acknowledgement_text
 from steersman.gateway.events.contract import Event
 from steersman.gateway.events.translation import EventPublisher
 from steersman.machines.disposition import DEFAULT_DISPOSITIONS, Action, DispositionRow, Intent
@@ -171,3 +172,24 @@ def test_a_planned_stop_is_acknowledged_by_its_row() -> None:
     run(made)
     told = answer(heard, "c2")
     assert (told["ack"], told["matched"]) == ("interrupt_detected", "stop")
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("make it focus on ownership", "make it focus on ownership"),
+        ("use   tabs\nnot spaces", "use tabs not spaces"),
+        ("x" * 40, "x" * 40),
+        ("x" * 41, "x" * 40 + "..."),
+        (
+            "make it focus on ownership rather than on borrowing",
+            "make it focus on ownership rather than...",
+        ),
+        ("what is the syntax for optional fields?x", "what is the syntax for optional fields?x"),
+        ("what is the syntax for optional fields of", "what is the syntax for optional fields..."),
+    ],
+)
+def test_a_quoted_message_is_cut_at_a_word(text: str, shown: str) -> None:
+    """It has 40 characters of its own, whatever stands before it."""
+    said = acknowledgement_text("queued", Acknowledged(text=text, number=2))
+    assert said == f'📥 Queued #2: "{shown}"'
