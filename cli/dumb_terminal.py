@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from ..gateway.commands.own import kill
 from ..gateway.commands.talk import stop
 from ..gateway.events.contract import Event, is_aside
-from ..gateway.first_run import opening_notices
+from ..gateway.first_run import opening_notices, ways_on
 from ..gateway.interface import ChatHost, ChatSession
 from .chat_options import ChatOptions
 from .following import StartedTurns
@@ -72,7 +72,7 @@ def talk_in_lines(host: ChatHost, open_it: Callable[[], ChatSession], options: C
         conversation = open_it()
         for notice in opening_notices(host):
             printer.write(f"{notice}\n")
-        printer.write("/help lists the commands. Ctrl-D leaves; everything is saved.\n")
+        printer.write(f"{ways_on(host)}\n")
         code = 0
         try:
             _listen(conversation, watch, printer)

@@ -17,7 +17,7 @@ from prompt_toolkit.application import Application
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.completion import ThreadedCompleter
 
-from ..gateway.first_run import opening_notices
+from ..gateway.first_run import opening_notices, ways_on
 from ..gateway.interface import ChatHost, ChatSession
 from .chat_options import ChatOptions
 from .printer import forget
@@ -194,4 +194,4 @@ def _greet(host: ChatHost, screen: Screen) -> None:
         screen.status.model = host.choice.name
     for notice in opening_notices(host):
         screen.write(f"{notice}\n")
-    screen.write("/help lists the commands, ? the keys. Ctrl-D leaves; everything is saved.\n")
+    screen.write(f"{ways_on(host, ', ? the keys')}\n")

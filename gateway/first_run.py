@@ -32,6 +32,12 @@ def opening_notices(host: ChatHost) -> list[str]:
     return [host.choice.line, *notices]
 
 
+def ways_on(host: ChatHost, keys: str = "") -> str:
+    """Return the line that says how to go on, and what becomes of it all; `keys` names more help."""
+    end = "everything is saved" if host.is_kept else "nothing is saved"
+    return f"/help lists the commands{keys}. Ctrl-D leaves; {end}."
+
+
 def greeting(
     paths: Paths, folder: Path, model: str, permissions: Permissions, sandbox: SandboxPolicy
 ) -> str:

@@ -130,3 +130,13 @@ def test_a_judged_goal_is_stopped_by_a_key(stage: Stage, opened: Open) -> None:
     stage.agent.door("judged").open()
     terminal.has_bar("idle")
     assert not [row for row in terminal.rows if "Once more." in row]
+
+
+def test_a_chat_in_memory_promises_nothing(stage: Stage, opened: Open) -> None:
+    """Where sessions are not kept, the line about leaving says so."""
+    file = stage.place.home / "config.toml"
+    file.write_text(f"{file.read_text()}\n[auto_queue.persistence]\nenabled = false\n")
+    command = (*COMMAND, "chat")
+    terminal = Terminal(command, stage.place.folder, stage.place.environ, (80, 24))
+    stage.terminals.append(terminal)
+    terminal.shows("Ctrl-D leaves; nothing is saved.")
