@@ -119,6 +119,10 @@ ack = "steered_child"
 """
 
 
+WAITS = 'busy_input_mode = "interrupt"'
+"""A message interrupts, and so waits while an agent of the run works."""
+
+
 def two_agents(place: Place, serve: Any, gate: Gate, route: str) -> ModelServer:
     """Write a workflow of two agents, of whom the first waits at the gate; serve their model."""
     (place.folder / "talk.toml").write_text(AGENTS + route)
@@ -128,6 +132,7 @@ def two_agents(place: Place, serve: Any, gate: Gate, route: str) -> ModelServer:
         Text("migrated", match="migrate the parser"),
         Text("tested", match="test the parser"),
         Text("noted"),
+        top=WAITS,
     )
 
 
@@ -209,6 +214,7 @@ def test_what_waits_for_the_next_agent_outlives_a_stop(
         Text("migrated", match="Go on from there"),
         Text("tested", match="test the parser"),
         Text("noted"),
+        top=WAITS,
     )
     (place.folder / "talk.toml").write_text(AGENTS)
     chat = run(place, "talk.toml", "--yes")

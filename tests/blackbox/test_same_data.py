@@ -48,7 +48,7 @@ def test_commands_say_the_same_everywhere(scripted: Place) -> None:
     added = json.loads(scripted.run("queue", "add", "two", "--json").stdout)
     chat.send({"text": "/queue add two", "client_id": "add"})
     assert added.keys() == chat.wait("result", client_id="add")["data"].keys()
-    assert chat.ask("/busy")["data"] == {"ok": True, "busy_input_mode": "interrupt"}
+    assert chat.ask("/busy")["data"] == {"ok": True, "busy_input_mode": "steer"}
     chat.send("/stop")
     chat.wait("turn_ended")
     chat.ask("/queue clear")
