@@ -56,12 +56,12 @@ def by_word(ack: str, **fields: Any) -> dict[str, Any]:
         ),
         (
             by_word("word_queued"),
-            '📥 Queued #2: "make the exit code 2..."\n'
+            '📥 Queued #2: "make the exit code 2 instead"\n'
             '"exit" stopped nothing: /stop stops everything.',
         ),
         (
             by_word("word_steered"),
-            'Steering with #2: "make the exit cod..."\n'
+            'Steering with #2: "make the exit code 2 instead"\n'
             '"exit" stopped nothing: /stop stops everything.',
         ),
         (accepted(text="hello", ack=None), ""),
