@@ -25,7 +25,7 @@ def by_word(ack: str, **fields: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("event", "text"),
     [
-        (accepted(text=LONG), '📥 Queued #2: "what\'s the zod syntax..."'),
+        (accepted(text=LONG), '📥 Queued #2: "what\'s the zod syntax for optional..."'),
         (accepted(text="two"), '📥 Queued #2: "two"'),
         (accepted(text="one\n  line"), '📥 Queued #2: "one line"'),
         (accepted(text="hi", ack="subagent_working"), f"⏳ {WORKING}"),
