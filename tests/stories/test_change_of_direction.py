@@ -26,7 +26,10 @@ def a_change_of_direction(stage: Stage) -> None:
     chat.types(WISH)
     chat.shows("3. Borrowing")
     chat.types(TURN)
-    chat.shows('📥 Queued #2: "make it focus on owne..."', accepted={"as": "queue", "number": 2})
+    chat.shows(
+        '📥 Queued #2: "make it focus on ownership specifically"',
+        accepted={"as": "queue", "number": 2},
+    )
     chat.types("/queue steer 2")
     chat.shows("#2 goes to the running turn at its next boundary.")
     agent.door("outline").open()

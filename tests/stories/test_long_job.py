@@ -23,7 +23,10 @@ def asks_meanwhile(stage: Stage, files: list[Path]) -> Face:
     chat.types(WISH)
     chat.counts(12, 50)
     chat.types(QUESTION)
-    chat.shows('📥 Queued #2: "what\'s the zod syntax..."', accepted={"as": "queue", "number": 2})
+    chat.shows(
+        '📥 Queued #2: "what\'s the zod syntax for optional..."',
+        accepted={"as": "queue", "number": 2},
+    )
     return chat
 
 
