@@ -20,7 +20,7 @@ from ..journal.codec import decode_entry
 from ..journal.encoding import decode
 from ..journal.entries import Entry
 from ..journal.record import SessionRecord, apply
-from ..journal.salvage import Salvaged, salvaged
+from ..journal.salvage import SalvagedRows, salvaged
 from ..journal.sqlite import SqliteStore
 from ..journal.store import SessionRow, Store, StoredEntry, check_identifier
 from ..machines.errors import SteersmanError, UsageError
@@ -33,7 +33,7 @@ _LEFT = ("journal.db*", "journal.lock", "locks", "bells", "sockets", "lost")
 """What a new home makes by itself."""
 
 
-class Report(Value):
+class SalvageReport(Value):
     """What was saved, and a sentence about each thing that was lost."""
 
     saved: tuple[str, ...]
@@ -42,7 +42,7 @@ class Report(Value):
     lost: tuple[str, ...]
 
 
-def salvage_home(paths: Paths, target: Path) -> Report:
+def salvage_home(paths: Paths, target: Path) -> SalvageReport:
     """Salvage the home of `paths` into a folder that is not there yet, or empty.
 
     Raises `UsageError` for another folder, and where there is no database.
@@ -69,7 +69,7 @@ def salvage_home(paths: Paths, target: Path) -> Report:
         messages = _messages(store, found, lost)
         for watch in found.watches:
             store.note(watch, [o for o in found.occurrences if o.schedule == watch.schedule])
-    return Report(
+    return SalvageReport(
         saved=tuple(saved), entries=sum(saved.values()), messages=messages, lost=tuple(lost)
     )
 
@@ -92,7 +92,7 @@ def _copied(paths: Paths, target: Path) -> Iterator[str]:
     yield from faults
 
 
-def _parents_first(found: Salvaged) -> list[str]:
+def _parents_first(found: SalvagedRows) -> list[str]:
     """Order the sessions so that each comes after its parent."""
     parents = {session: _opened(found, session).get("parent", "") for session in found.entries}
     ordered = list[str]()
@@ -109,14 +109,14 @@ def _parents_first(found: Salvaged) -> list[str]:
     return ordered
 
 
-def _opened(found: Salvaged, session: str) -> dict[str, Any]:
+def _opened(found: SalvagedRows, session: str) -> dict[str, Any]:
     """Return the first entry of a session as data; empty if it cannot be read."""
     with suppress(SteersmanError, KeyError):
         return decode("it", found.entries[session][1][1])
     return {}
 
 
-def _session(store: Store, found: Salvaged, session: str, lost: Path) -> tuple[int, list[str]]:
+def _session(store: Store, found: SalvagedRows, session: str, lost: Path) -> tuple[int, list[str]]:
     """Write a session; returns how many entries it has there, and what of it was lost."""
     entries, row = found.entries.get(session, {}), found.rows.get(session, ())
     length = max([*entries, row[3] if row else 0])
@@ -169,7 +169,7 @@ def _foldable(entries: dict[int, tuple[float, str]]) -> Iterator[tuple[StoredEnt
         yield StoredEntry(seq=seq, time=time, data=data), entry
 
 
-def _messages(store: Store, found: Salvaged, lost: list[str]) -> int:
+def _messages(store: Store, found: SalvagedRows, lost: list[str]) -> int:
     """Post the messages that were not read yet; returns how many."""
     posted = 0
     for id, (session, lane, client, _, text) in sorted(found.messages.items()):

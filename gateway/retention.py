@@ -14,7 +14,7 @@ from pathlib import Path
 from threading import Thread
 
 from ..journal.store import SessionRow, Store
-from ..journal.workspace.prune import FRESH, Kept, beyond, forget, kept_in, size_of
+from ..journal.workspace.prune import FRESH, KeptCopies, beyond, forget, kept_in, size_of
 from ..machines.errors import SteersmanError, StoreBusy, UnknownSession
 from ..machines.value import Value
 from ..workflows.config import Config
@@ -120,7 +120,7 @@ class Retention:
         place = self._storage.copies
         kept = kept_in(place)
 
-        def is_spared(found: Kept) -> bool:
+        def is_spared(found: KeptCopies) -> bool:
             is_fresh = self._now - found.time <= FRESH
             return found.can_undo or is_fresh or self._is_needed(found.session)
 

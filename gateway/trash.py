@@ -82,7 +82,7 @@ class Mark(Value):
         return max(self.hours * HOUR, DAY) - known_age(self.since, moments, now)
 
 
-class Found(Value):
+class TrashLook(Value):
     """What a look found: the things that are due for the trash, and the marks of those that may go."""
 
     new: list[tuple[Thing, Reason]]
@@ -171,7 +171,7 @@ class Trash:
         hours: float,
         over: Collection[str] = (),
         far: Collection[str] = (),
-    ) -> Found:
+    ) -> TrashLook:
         """Find which things are due for the trash, and which of those in it may go.
 
         Nothing changes but that marks which no longer hold are removed.
@@ -180,7 +180,7 @@ class Trash:
         a budget; those `far` over it go after a day.
         """
         marks = {id: mark for id, mark in self.marks().items() if mark.thing.kind == kind}
-        found = Found(new=[], due=[])
+        found = TrashLook(new=[], due=[])
         for thing in things:
             mark = marks.pop(thing.id, None)
             if mark is not None and self._is_void(mark, thing, over):

@@ -25,7 +25,7 @@ _LONGEST = 1 << 30  # bytes of a row
 Row = tuple[Any, ...]
 
 
-class Salvaged(Value):
+class SalvagedRows(Value):
     """What was found: rows of sessions as stored, entries by session and number, messages by id.
 
     An entry is (time, JSON); a message is (session, lane, client id, time, JSON).
@@ -38,9 +38,9 @@ class Salvaged(Value):
     occurrences: list[Occurrence]
 
 
-def salvaged(database: bytes, log: bytes) -> Salvaged:
+def salvaged(database: bytes, log: bytes) -> SalvagedRows:
     """Sort the rows that a database and its write-ahead log hold, by what they look like."""
-    found = Salvaged(rows={}, entries={}, messages={}, watches=[], occurrences=[])
+    found = SalvagedRows(rows={}, entries={}, messages={}, watches=[], occurrences=[])
     read: set[int] = set()
     for key, row in records(pages_of(database, log)):
         match row:

@@ -21,7 +21,7 @@ FRESH = 3600.0
 """Seconds in which a copy may be on its way into a change log that does not name it yet."""
 
 
-class Kept(Value):
+class KeptCopies(Value):
     """The files of one session in one store; `time` is their last change.
 
     `can_undo`: it has the last revert of its folder, which a person may want to take back.
@@ -33,13 +33,13 @@ class Kept(Value):
     can_undo: bool
 
 
-def kept_in(place: Path) -> list[Kept]:
+def kept_in(place: Path) -> list[KeptCopies]:
     """List the sessions that have copies, the least recently used first."""
     return sorted(_sessions(place), key=lambda found: found.time)
 
 
 def beyond(
-    place: Path, kept: Sequence[Kept], is_spared: Callable[[Kept], bool], budget: int
+    place: Path, kept: Sequence[KeptCopies], is_spared: Callable[[KeptCopies], bool], budget: int
 ) -> set[str]:
     """Return the sessions without which all takes `budget` bytes, the first ones of `kept`."""
     left = size_of(place)
@@ -57,7 +57,7 @@ def beyond(
     return gone
 
 
-def _weight(kept: Kept) -> tuple[dict[Path, int], int]:
+def _weight(kept: KeptCopies) -> tuple[dict[Path, int], int]:
     """Return the copies that a session names, with their bytes, and the bytes of its own files."""
     own = [file for pattern in _OWN for file in kept.store.glob(pattern.format(kept.session))]
     try:
@@ -105,7 +105,7 @@ def size_of(place: Path) -> int:
     return size
 
 
-def _sessions(place: Path) -> Iterator[Kept]:
+def _sessions(place: Path) -> Iterator[KeptCopies]:
     for file in place.glob("*/ledger-*.jsonl"):
         session = file.stem.removeprefix("ledger-")
         try:
@@ -113,7 +113,7 @@ def _sessions(place: Path) -> Iterator[Kept]:
             changed = file.stat().st_mtime
         except FileNotFoundError:
             continue  # another process prunes, too
-        yield Kept(store=file.parent, session=session, time=changed, can_undo=can_undo)
+        yield KeptCopies(store=file.parent, session=session, time=changed, can_undo=can_undo)
 
 
 def _last_reverter(store: Path) -> str:
@@ -126,7 +126,7 @@ def _last_reverter(store: Path) -> str:
     return ""
 
 
-def lost_copies(kept: Kept) -> set[str]:
+def lost_copies(kept: KeptCopies) -> set[str]:
     """Return the paths that a session changed, and whose copies from before are gone."""
     wanted = {
         change.before.content: change.path
@@ -146,7 +146,7 @@ def lost_copies(kept: Kept) -> set[str]:
 _OWN = ("ledger-{}.jsonl", "index-{}", "index-{}.lock", "side-{}.json", "restore-{}-*.json")
 
 
-def _forget(kept: Kept) -> None:
+def _forget(kept: KeptCopies) -> None:
     """Delete a session's own files; its copies are left for `_sweep`."""
     for pattern in _OWN:
         for file in kept.store.glob(pattern.format(kept.session)):

@@ -7,13 +7,13 @@ from itertools import accumulate
 
 from ...machines.value import Value
 from .command_line import Word
-from .safe_programs import PROGRAMS, Row
+from .safe_programs import PROGRAMS, KnownProgram
 
 SHOWN = 60
 """Characters of a word that a reason shows."""
 
 _LISTED = re.compile(r"(-#|-[^\s=?#]*)([=?#]?)")
-_UNKNOWN = Row(operands=(r"(?![A-Za-z_]\w*=).*",))
+_UNKNOWN = KnownProgram(operands=(r"(?![A-Za-z_]\w*=).*",))
 _PREFIXES = frozenset(
     prefix
     for key in PROGRAMS
@@ -32,7 +32,7 @@ class KnownWords(Value):
 
     key: str
     places: tuple[int, ...]
-    row: Row | None
+    row: KnownProgram | None
     faults: Mapping[int, str]
     values: frozenset[int]
     named: tuple[int, ...]
@@ -92,7 +92,7 @@ def _located(words: Sequence[Word]) -> tuple[str, tuple[int, ...]]:
 class _Reading:
     """Reads the words behind a key, in order."""
 
-    def __init__(self, key: str, row: Row | None) -> None:
+    def __init__(self, key: str, row: KnownProgram | None) -> None:
         self.key = key
         self.values: list[int] = []
         self.named: list[int] = []
@@ -163,7 +163,7 @@ def _unclear(word: Word) -> str:
 
 
 @lru_cache(maxsize=512)
-def _options(row: Row) -> Mapping[str, str]:
+def _options(row: KnownProgram) -> Mapping[str, str]:
     """Return the options of a row, each with what may follow it."""
     found: dict[str, str] = {}
     for text in row.options.split():
@@ -172,7 +172,7 @@ def _options(row: Row) -> Mapping[str, str]:
     return found
 
 
-def _option(word: Word, row: Row) -> str | None:
+def _option(word: Word, row: KnownProgram) -> str | None:
     """Return what follows an option: `=` its value, `#` maybe a number; `None` if it is not listed."""
     options, text = _options(row), word.text
     name, equals, _ = text.partition("=")

@@ -17,7 +17,7 @@ _INSIDE = r"(?![/~])(?!(?:.*/)?\.\.(?:/|$)).+"
 _NO_FILE_OF_ARGUMENTS = "[^@].*"
 
 
-class Row(Value):
+class KnownProgram(Value):
     """What is safe for a program, or for its subcommand.
 
     `is_any`: every word. `operands` are patterns for them in order, of which the last one repeats
@@ -34,22 +34,22 @@ class Row(Value):
     has_words: bool = False
 
 
-_ANY = Row(is_any=True)
-_NONE = Row(operands=(), is_closed=True)
+_ANY = KnownProgram(is_any=True)
+_NONE = KnownProgram(operands=(), is_closed=True)
 
 
-def _group(options: str = "") -> Row:
-    return Row(options=options, is_group=True)
+def _group(options: str = "") -> KnownProgram:
+    return KnownProgram(options=options, is_group=True)
 
 
-def _bare(options: str) -> Row:
+def _bare(options: str) -> KnownProgram:
     """Make the row of a program that has no operands."""
-    return Row(options=options, operands=(), is_closed=True)
+    return KnownProgram(options=options, operands=(), is_closed=True)
 
 
-def _names(options: str, named: int = 1) -> Row:
+def _names(options: str, named: int = 1) -> KnownProgram:
     """Make the row of a program whose only operand is the name of what it runs."""
-    return Row(options=options, operands=(_NAME,), is_closed=True, named=named)
+    return KnownProgram(options=options, operands=(_NAME,), is_closed=True, named=named)
 
 
 _GIT_DIFF = """-p -u -s --patch --no-patch -U= --unified= --raw --patch-with-raw --minimal --patience
@@ -96,23 +96,23 @@ _READERS = """basename cat cd cksum cmp column comm cut df diff dirname du echo 
 _VERSIONS = """cargo docker gcc git go java make node npm pip pnpm pytest python python3 ruby rustc tsc
             yarn"""
 
-PROGRAMS: dict[str, Row] = {
+PROGRAMS: dict[str, KnownProgram] = {
     **dict.fromkeys(_READERS.split(), _ANY),
     **{f"{name} --version": _NONE for name in _VERSIONS.split()},
     **{f"{name} -v": _NONE for name in ("node", "npm", "pnpm")},
     **{f"{name} -V": _NONE for name in ("python", "python3", "rustc", "cargo")},
-    "printf": Row(options="--"),  # not -v, whose operand bash evaluates
-    "date": Row(
+    "printf": KnownProgram(options="--"),  # not -v, whose operand bash evaluates
+    "date": KnownProgram(
         options="-u -R -I? -d= -r= --date= --reference= --utc --iso-8601? --rfc-3339= --rfc-email",
         operands=(r"\+.*",),
         is_closed=True,
     ),
-    "file": Row(
+    "file": KnownProgram(
         options="""-b -i -L -h -k -N -0 -r -s -v --brief --mime --mime-type --mime-encoding --dereference
             --no-dereference --keep-going --no-pad --print0 --raw --special-files --extension
             --version --"""
     ),
-    "find": Row(
+    "find": KnownProgram(
         has_words=True,
         options="""-H -L -P -amin= -anewer= -atime= -cmin= -cnewer= -ctime= -daystart -depth -empty
             -executable -false -follow -fstype= -gid= -group= -ilname= -iname= -inum= -ipath=
@@ -121,24 +121,24 @@ PROGRAMS: dict[str, Row] = {
             -prune -quit -readable -regex= -regextype= -samefile= -size= -true -type= -uid= -used=
             -user= -wholename= -writable -xdev -xtype= -a -o -not -and -or""",
     ),
-    "sort": Row(
+    "sort": KnownProgram(
         options="""-b -d -f -g -h -i -M -n -R -r -V -c -C -m -s -u -z -k= -t= -S= --ignore-leading-blanks
             --dictionary-order --ignore-case --general-numeric-sort --human-numeric-sort
             --ignore-nonprinting --month-sort --numeric-sort --random-sort --reverse --version-sort
             --check? --merge --stable --unique --zero-terminated --key= --field-separator=
             --buffer-size= --parallel= --sort= --debug --"""
     ),
-    "uniq": Row(
+    "uniq": KnownProgram(
         options="""-c -d -D -i -u -z -f= -s= -w= --count --repeated --all-repeated? --group? --ignore-case
             --unique --zero-terminated --skip-fields= --skip-chars= --check-chars=""",
         is_closed=True,
     ),
-    "tree": Row(
+    "tree": KnownProgram(
         options="""-a -d -l -f -x -L# -P= -I= --gitignore --matchdirs --ignore-case --prune --noreport
             --filelimit= -q -N -Q -p -u -g -s -h --si --du -D -F --inodes --device -v -t -c -U -r
             --dirsfirst --filesfirst --sort= -i -A -S -n -C -X -J --version"""
     ),
-    "rg": Row(
+    "rg": KnownProgram(
         options="""-# -A= -B= -C= -E= -F -H -I -L -M= -N -P -S -T= -U -a -b -c -d= -e= -f= -g= -h -i -j=
             -l
             -m= -n -o -p -q -r= -s -t= -u -v -w -x --after-context= --before-context= --context=
@@ -152,7 +152,7 @@ PROGRAMS: dict[str, Row] = {
             --no-ignore-vcs --no-config --json --max-filesize= --no-messages --null --passthru
             --sort= --sortr= --stats --trim --version --vimgrep -. --"""
     ),
-    "fd": Row(
+    "fd": KnownProgram(
         options="""-H -I -u -s -i -g -F -a -l -L -p -0 -1 -q -d= -t= -e= -E= -S= -c= -j= --hidden
             --no-ignore --no-ignore-vcs --unrestricted --case-sensitive --ignore-case --glob --regex
             --fixed-strings --absolute-path --list-details --follow --full-path --print0 --quiet
@@ -167,13 +167,16 @@ PROGRAMS: dict[str, Row] = {
         f"git {name}": _ANY
         for name in "add describe ls-files ls-tree merge-base rev-parse status".split()
     },
-    **{f"git {name}": Row(options=_GIT_LOG) for name in ("log", "show", "rev-list", "stash list")},
-    "git diff": Row(
+    **{
+        f"git {name}": KnownProgram(options=_GIT_LOG)
+        for name in ("log", "show", "rev-list", "stash list")
+    },
+    "git diff": KnownProgram(
         options=f"""{_GIT_DIFF} -0 -1 -2 -3 --cached --staged --merge-base --no-index --ours
             --theirs --base"""
     ),
-    "git stash show": Row(options=f"{_GIT_DIFF} -u --include-untracked --only-untracked"),
-    "git grep": Row(
+    "git stash show": KnownProgram(options=f"{_GIT_DIFF} -u --include-untracked --only-untracked"),
+    "git grep": KnownProgram(
         options="""-# -i -w -v -h -H -E -G -P -F -n -l -L -z -o -c -p -W -q -a -I -r -A= -B= -C= -m= -f=
             -e= --ignore-case --word-regexp --invert-match --full-name --extended-regexp
             --basic-regexp --perl-regexp --fixed-strings --line-number --column --files-with-matches
@@ -183,56 +186,56 @@ PROGRAMS: dict[str, Row] = {
             --untracked --no-index --exclude-standard --no-exclude-standard --recurse-submodules
             --recursive --no-recursive --max-depth= --text --"""
     ),
-    "git branch": Row(
+    "git branch": KnownProgram(
         options="""-a --all -r --remotes -v --verbose -l --list --show-current --contains --no-contains
             --merged --no-merged --sort= --points-at= --format= --column? --no-column --color?
             --no-color -i --ignore-case --abbrev= --no-abbrev -q --quiet -t --track? --no-track"""
     ),
-    "git commit": Row(
+    "git commit": KnownProgram(
         options="""-m= --message= -a --all -F= --file= -v --verbose -q --quiet --amend --no-edit -s
             --signoff --allow-empty --author= --date= --dry-run --short --porcelain --long -i
             --include -o --only --fixup= --squash= -C= --reset-author --no-status --status
             --cleanup= -u? --untracked-files? -p --patch --"""
     ),
-    "git blame": Row(
+    "git blame": KnownProgram(
         options="""-b --root --show-stats -L= -l -t -S= --reverse -p --porcelain --line-porcelain
             --incremental -c -f --show-name -n --show-number -s -e --show-email -w --abbrev= --date=
             -M? -C? --color-lines --color-by-age --ignore-rev= --ignore-revs-file= --"""
     ),
-    "git shortlog": Row(
+    "git shortlog": KnownProgram(
         options="""-s -n -e -c --summary --numbered --email --committer --group= --since= --until=
             --no-merges --all"""
     ),
-    "git cat-file": Row(options="-t -s -e -p"),
+    "git cat-file": KnownProgram(options="-t -s -e -p"),
     "git reflog": _bare("-# -n= --oneline --date= --all"),
     "git remote": _bare("-v --verbose"),
-    "git remote get-url": Row(options="--push --all"),
-    "git tag": Row(
+    "git remote get-url": KnownProgram(options="--push --all"),
+    "git tag": KnownProgram(
         options="""-l --list -n? --sort= --contains --no-contains --merged --no-merged --points-at=
             --format= --column? --no-column -i --ignore-case -a --annotate -m= --message="""
     ),
     "git worktree list": _bare("--porcelain -v --verbose -z"),
-    "git submodule status": Row(options="--cached --recursive"),
+    "git submodule status": KnownProgram(options="--cached --recursive"),
     "git config --list": _bare(
         "--show-origin --show-scope --name-only -z --global --local --system"
     ),
-    "git config --get": Row(options="", operands=(_NAME,), is_closed=True),
-    "git switch": Row(
+    "git config --get": KnownProgram(options="", operands=(_NAME,), is_closed=True),
+    "git switch": KnownProgram(
         options="""-c= --create= -q --quiet -t --track? --no-track -d --detach --guess --no-guess
             --progress""",
         operands=(r"[\w./@{}^~-]+",),
     ),
-    "git fetch": Row(
+    "git fetch": KnownProgram(
         options="""-v --verbose -q --quiet --all -t --tags -n --no-tags -p --prune -j= --jobs= --dry-run
             --depth= --deepen= --unshallow --progress -4 -6 --ipv4 --ipv6""",
         operands=(r"[A-Za-z][\w.-]*", r"[\w./-]+"),
     ),
-    "git pull": Row(
+    "git pull": KnownProgram(
         options="""-v --verbose -q --quiet --rebase? -r --no-rebase --ff-only --ff --no-ff --autostash -p
             --prune -t --tags""",
         operands=("origin|upstream", r"[\w./-]+"),
     ),
-    "git push": Row(
+    "git push": KnownProgram(
         options="""-v --verbose -q --quiet -u --set-upstream -n --dry-run --tags --follow-tags --progress
             --porcelain""",
         operands=("origin|upstream", r"[\w./-]+"),
@@ -240,7 +243,7 @@ PROGRAMS: dict[str, Row] = {
     # Python -----------------------------------------------------------------------------------------
     **dict.fromkeys(
         ("pytest", "python -m pytest", "python3 -m pytest", "uv run pytest"),
-        Row(
+        KnownProgram(
             options="""-k= -m= -x -v -q -s -l -r= -n= -V -h -pno:cacheprovider --exitfirst --maxfail=
             --verbose
             --quiet --showlocals --tb= --lf --last-failed --ff --failed-first --nf --new-first --sw
@@ -254,35 +257,37 @@ PROGRAMS: dict[str, Row] = {
     ),
     **dict.fromkeys(
         ("python -m unittest", "python3 -m unittest"),
-        Row(options="-v -q -f -b -c -k= --verbose --quiet --failfast --buffer --catch --locals"),
+        KnownProgram(
+            options="-v -q -f -b -c -k= --verbose --quiet --failfast --buffer --catch --locals"
+        ),
     ),
     "ruff": _group(),
-    "ruff check": Row(
+    "ruff check": KnownProgram(
         options="""--no-fix --diff --select= --ignore= --extend-select= --extend-ignore= --statistics
             --show-files --show-settings --output-format= --exit-zero -q --quiet -v --verbose -s
             --silent -n --no-cache --preview --no-preview --target-version= --line-length=
             --exclude= --extend-exclude= --respect-gitignore --no-respect-gitignore --force-exclude
             -w --watch --"""
     ),
-    "ruff format": Row(
+    "ruff format": KnownProgram(
         options="""--check --diff -q --quiet -v --verbose -n --no-cache --preview --no-preview
             --line-length= --target-version= --exclude= --respect-gitignore --force-exclude""",
         operands=(_INSIDE,),
     ),
-    "black": Row(
+    "black": KnownProgram(
         options="""--check --diff -q --quiet -v --verbose --color --no-color -l= --line-length= -t=
             --target-version= -S""",
         operands=(_INSIDE,),
     ),
-    "isort": Row(
+    "isort": KnownProgram(
         options="-c --check --check-only --diff -q --quiet -v --verbose --profile=",
         operands=(_INSIDE,),
     ),
-    "flake8": Row(
+    "flake8": KnownProgram(
         options="""--max-line-length= --select= --ignore= --extend-select= --extend-ignore= --count
             --statistics --show-source --exclude= --max-complexity= -q -v -j= --version"""
     ),
-    "pylint": Row(
+    "pylint": KnownProgram(
         options="""-E --errors-only -d= --disable= -e= --enable= -j= --jobs= -r= --reports= -s= --score=
             --recursive= --output-format=text --output-format=json --output-format=colorized
             --version""",
@@ -290,7 +295,7 @@ PROGRAMS: dict[str, Row] = {
     ),
     **dict.fromkeys(
         ("mypy", "python -m mypy"),
-        Row(
+        KnownProgram(
             options="""--strict --ignore-missing-imports --no-error-summary --show-error-codes
             --hide-error-codes --pretty --no-pretty --python-version= --platform= --follow-imports=
             --check-untyped-defs --disallow-untyped-defs --disallow-any-generics
@@ -302,7 +307,7 @@ PROGRAMS: dict[str, Row] = {
             operands=(_NO_FILE_OF_ARGUMENTS,),
         ),
     ),
-    "pyright": Row(
+    "pyright": KnownProgram(
         options="""--outputjson --stats --verbose --warnings --level= --pythonversion= --pythonplatform=
             --version"""
     ),
@@ -315,7 +320,7 @@ PROGRAMS: dict[str, Row] = {
         for name in ("pip", "pip3", "python -m pip", "uv pip")
     },
     **{
-        f"{name} show": Row(options="-f --files -v -q")
+        f"{name} show": KnownProgram(options="-f --files -v -q")
         for name in ("pip", "pip3", "python -m pip", "uv pip")
     },
     **{
@@ -327,13 +332,13 @@ PROGRAMS: dict[str, Row] = {
     **dict.fromkeys(("npm", "pnpm", "yarn"), _group("-s --silent")),
     **dict.fromkeys(
         ("npm test", "npm t", "pnpm test", "yarn test"),
-        Row(
+        KnownProgram(
             options="""-s --silent --if-present -w= --workspace= --workspaces -r --recursive --filter="""
         ),
     ),
     **dict.fromkeys(
         ("npm test --", "pnpm test --"),
-        Row(
+        KnownProgram(
             options="""--watch --watchAll --coverage --verbose --silent --run --ci --bail
             --runInBand -t= --grep="""
         ),
@@ -345,7 +350,7 @@ PROGRAMS: dict[str, Row] = {
     **dict.fromkeys(("yarn build", "yarn lint", "pnpm build", "pnpm lint"), _NONE),
     **dict.fromkeys(
         ("npm ls", "npm list", "pnpm ls", "pnpm list", "yarn list"),
-        Row(
+        KnownProgram(
             options="""-a --all --depth= --json -l --long -p --parseable -g --global --prod --dev --omit=
             --include="""
         ),
@@ -360,22 +365,24 @@ PROGRAMS: dict[str, Row] = {
             "yarn why",
             "npm explain",
         ),
-        Row(options="--json --long --all"),
+        KnownProgram(options="--json --long --all"),
     ),
     **dict.fromkeys(("npm audit",), _bare("--json --omit= --production --audit-level=")),
-    "eslint": Row(
+    "eslint": KnownProgram(
         options="""--ext= --quiet --max-warnings= --no-inline-config --color --no-color -v --version
             --report-unused-disable-directives --no-error-on-unmatched-pattern --format=json
             --format=stylish"""
     ),
-    "prettier": Row(options="-c --check -l --list-different --log-level= --no-color --version"),
-    "tsc": Row(
+    "prettier": KnownProgram(
+        options="-c --check -l --list-different --log-level= --no-color --version"
+    ),
+    "tsc": KnownProgram(
         options="""--noEmit -p= --project= -b --build --strict --pretty --skipLibCheck --listFiles
             --traceResolution --showConfig -v --version -w --watch --target= --lib= --module= --jsx=
             --esModuleInterop --allowJs --checkJs""",
         operands=(_NO_FILE_OF_ARGUMENTS,),
     ),
-    "jest": Row(
+    "jest": KnownProgram(
         options="""--watch? --watchAll --coverage --no-coverage -t= --testNamePattern= --testPathPattern=
             --verbose --silent --bail? -b -i --runInBand --ci -u --updateSnapshot -o --onlyChanged
             --passWithNoTests --listTests --detectOpenHandles --forceExit -w= --maxWorkers= --color
@@ -384,7 +391,7 @@ PROGRAMS: dict[str, Row] = {
     ),
     **dict.fromkeys(
         ("vitest", "vitest run", "vitest list", "vitest related"),
-        Row(
+        KnownProgram(
             options="""--run -t= --testNamePattern= --coverage --reporter=verbose --reporter=dot
             --reporter=json --reporter=default -w --watch --bail= --silent --passWithNoTests
             --changed? -u --update --no-color --typecheck --shard= --retry= --testTimeout= --version"""
@@ -392,12 +399,12 @@ PROGRAMS: dict[str, Row] = {
     ),
     # Rust, Go, make and others ------------------------------------------------------------------------
     "cargo": _group(),
-    "cargo test": Row(options=f"{_CARGO} --doc --no-run --no-fail-fast"),
-    "cargo test --": Row(
+    "cargo test": KnownProgram(options=f"{_CARGO} --doc --no-run --no-fail-fast"),
+    "cargo test --": KnownProgram(
         options="""--nocapture --no-capture --test-threads= --ignored --include-ignored --exact --list
             --show-output --skip= -q --quiet"""
     ),
-    "cargo bench": Row(options=f"{_CARGO} --no-run --no-fail-fast"),
+    "cargo bench": KnownProgram(options=f"{_CARGO} --no-run --no-fail-fast"),
     **{f"cargo {name}": _bare(_CARGO) for name in ("build", "check", "b", "c")},
     "cargo clippy": _bare(f"{_CARGO} --no-deps"),
     "cargo clippy --": _bare("-D= -W= -A= -F= --deny= --warn= --allow= --forbid="),
@@ -408,23 +415,25 @@ PROGRAMS: dict[str, Row] = {
             --all-features"""),
     "cargo metadata": _bare("--format-version= --no-deps --all-features --locked --offline"),
     "go": _group(),
-    "go test": Row(
+    "go test": KnownProgram(
         has_words=True,
         options=f"""{_GO} -run= -count= -short -timeout= -cover -covermode= -coverpkg= -bench= -benchmem
             -benchtime= -cpu= -failfast -parallel= -list= -shuffle= -skip= -vet=""",
     ),
-    "go build": Row(has_words=True, options=_GO),
-    "go vet": Row(has_words=True, options=f"{_GO} -c="),
-    "go list": Row(has_words=True, options="-m -json -f= -deps -test -e -u -versions -find -tags="),
-    "go fmt": Row(has_words=True, options="-n -x"),
-    "go doc": Row(has_words=True, options="-all -short -src -u -c -cmd"),
-    "go env": Row(has_words=True, options="-json -changed"),
-    "go version": Row(has_words=True, options="-m -v"),
+    "go build": KnownProgram(has_words=True, options=_GO),
+    "go vet": KnownProgram(has_words=True, options=f"{_GO} -c="),
+    "go list": KnownProgram(
+        has_words=True, options="-m -json -f= -deps -test -e -u -versions -find -tags="
+    ),
+    "go fmt": KnownProgram(has_words=True, options="-n -x"),
+    "go doc": KnownProgram(has_words=True, options="-all -short -src -u -c -cmd"),
+    "go env": KnownProgram(has_words=True, options="-json -changed"),
+    "go version": KnownProgram(has_words=True, options="-m -v"),
     "go mod": _group(),
     "go mod graph": _NONE,
     "go mod verify": _NONE,
-    "go mod why": Row(has_words=True, options="-m"),
-    "gofmt": Row(options="-l -d -e -s"),
+    "go mod why": KnownProgram(has_words=True, options="-m"),
+    "gofmt": KnownProgram(options="-l -d -e -s"),
     "make": _names(
         """-j# -k -s -n -B -i -w -d -q -S -v --keep-going --silent --quiet --dry-run --just-print
             --always-make --ignore-errors --jobs? --print-directory --no-print-directory --question
@@ -445,7 +454,7 @@ PROGRAMS: dict[str, Row] = {
         for task in ("test", "build", "check")
     },
     **{
-        f"dotnet {name}": Row(
+        f"dotnet {name}": KnownProgram(
             options="""-c= --configuration= --no-build --no-restore -v= --verbosity= --filter= --nologo"""
         )
         for name in ("build", "test")
@@ -459,49 +468,49 @@ PROGRAMS: dict[str, Row] = {
     ),
     "kubectl config": _group(),
     "docker ps": _bare(f"{_LISTED} -n= --last= -l --latest -s --size"),
-    "docker images": Row(options=_LISTED),
+    "docker images": KnownProgram(options=_LISTED),
     **{
-        f"docker {name} ls": Row(options=_LISTED)
+        f"docker {name} ls": KnownProgram(options=_LISTED)
         for name in ("container", "image", "volume", "network")
     },
-    "docker logs": Row(
+    "docker logs": KnownProgram(
         options="-f --follow -n= --tail= -t --timestamps --since= --until= --details"
     ),
-    "docker inspect": Row(options="-f= --format= -s --size --type="),
+    "docker inspect": KnownProgram(options="-f= --format= -s --size --type="),
     "docker version": _bare("-f= --format="),
     "docker info": _bare("-f= --format="),
-    "docker stats": Row(options="--no-stream -a --all --no-trunc --format="),
-    "docker compose ps": Row(
+    "docker stats": KnownProgram(options="--no-stream -a --all --no-trunc --format="),
+    "docker compose ps": KnownProgram(
         options="-a --all -q --quiet --services --format= --filter= --status="
     ),
-    "docker compose logs": Row(
+    "docker compose logs": KnownProgram(
         options="""-f --follow -n= --tail= -t --timestamps --since= --until= --no-color --no-log-prefix"""
     ),
     "docker compose config": _bare("--services --volumes --images --profiles -q --quiet"),
     "kubectl": _group("-n= --namespace= --context="),
-    "kubectl get": Row(
+    "kubectl get": KnownProgram(
         options=f"""{_KUBECTL} -o= --output= -A --all-namespaces -w --watch --show-labels --sort-by=
             --field-selector= --no-headers --ignore-not-found -L= --label-columns= --show-kind"""
     ),
-    "kubectl describe": Row(options=f"{_KUBECTL} -A --all-namespaces --show-events"),
-    "kubectl logs": Row(
+    "kubectl describe": KnownProgram(options=f"{_KUBECTL} -A --all-namespaces --show-events"),
+    "kubectl logs": KnownProgram(
         options=f"""{_KUBECTL} -f --follow -c= --container= --tail= --since= -p --previous --timestamps
             --all-containers --prefix"""
     ),
     **dict.fromkeys(
         ("kubectl explain", "kubectl api-resources", "kubectl version"),
-        Row(options="-o= --output= --client"),
+        KnownProgram(options="-o= --output= --client"),
     ),
-    "kubectl top": Row(options=f"{_KUBECTL} -A --all-namespaces --containers --sort-by="),
+    "kubectl top": KnownProgram(options=f"{_KUBECTL} -A --all-namespaces --containers --sort-by="),
     **{f"kubectl config {name}": _NONE for name in ("current-context", "get-contexts", "view")},
     **{
-        f"gh {name}": Row(options=f"{_GH} -c --comments")
+        f"gh {name}": KnownProgram(options=f"{_GH} -c --comments")
         for name in ("pr view", "issue view", "pr status", "issue status")
     },
-    **{f"gh {name} list": Row(options=_GH_LIST) for name in ("pr", "issue")},
-    "gh pr diff": Row(options="-R= --repo= --name-only --patch --color="),
-    "gh pr checks": Row(options=f"{_GH} --required --watch"),
+    **{f"gh {name} list": KnownProgram(options=_GH_LIST) for name in ("pr", "issue")},
+    "gh pr diff": KnownProgram(options="-R= --repo= --name-only --patch --color="),
+    "gh pr checks": KnownProgram(options=f"{_GH} --required --watch"),
     "gh run list": _bare(f"{_GH} -L= --limit= -b= --branch= -w= --workflow= -s= --status="),
-    "gh run view": Row(options=f"{_GH} --log --log-failed -j= --job= -v --verbose"),
-    "systemctl status": Row(options="--no-pager -l --full -n= --lines= --user"),
+    "gh run view": KnownProgram(options=f"{_GH} --log --log-failed -j= --job= -v --verbose"),
+    "systemctl status": KnownProgram(options="--no-pager -l --full -n= --lines= --user"),
 }

@@ -10,7 +10,7 @@ import apsw
 import pytest
 
 from steersman.gateway.home_check import Fault, damaged, home_faults
-from steersman.gateway.home_salvage import Report, salvage_home
+from steersman.gateway.home_salvage import SalvageReport, salvage_home
 from steersman.gateway.offline_writer import writing
 from steersman.journal import entries as e
 from steersman.journal.recovery import load_record
@@ -106,7 +106,7 @@ def faults(home: Path) -> list[Fault]:
     return found
 
 
-def salvage(home: Path, before: Journals) -> tuple[Report, Journals]:
+def salvage(home: Path, before: Journals) -> tuple[SalvageReport, Journals]:
     """Salvage a home; whatever was saved is the beginning of what there was, and the rest is named."""
     target = home.with_name("salvaged")
     content = {file: file.read_bytes() for file in home.rglob("*") if file.is_file()}

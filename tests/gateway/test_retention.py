@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from steersman.gateway.retention import is_saved, moments_of
-from steersman.gateway.trash import DAY, HOUR, Found, Thing, Trash, known_age
+from steersman.gateway.trash import DAY, HOUR, Thing, Trash, TrashLook, known_age
 from steersman.journal.store import SessionRow
 from steersman.machines.errors import UsageError
 
@@ -78,7 +78,7 @@ def test_age_is_never_more_than_the_leaps_and_the_time_that_passed(seed: int) ->
         assert age <= real - NOW + leaps * DAY
 
 
-def looked(trash: Trash, moments: Sequence[float], now: float, hours: float = 168) -> Found:
+def looked(trash: Trash, moments: Sequence[float], now: float, hours: float = 168) -> TrashLook:
     """Look at the one thing, and put it into the trash if it is due."""
     found = trash.look("queue", [THING], moments, now, hours)
     for thing, why in found.new:
@@ -108,7 +108,7 @@ def test_one_start_with_a_wrong_clock_deletes_and_trashes_nothing(
     """Neither that start, nor the start after it with the right clock, nor one with a wrong one again."""
     trash, moments = Trash(tmp_path), [NOW]
     for now in (NOW + leap, NOW + HOUR, NOW + leap + HOUR, NOW + 2 * HOUR):
-        assert looked(trash, moments, now) == Found(new=[], due=[])
+        assert looked(trash, moments, now) == TrashLook(new=[], due=[])
         moments.append(now)
 
 
@@ -119,7 +119,7 @@ def test_however_short_things_are_kept_the_trash_keeps_them_for_more_than_a_day(
     trash, moments = Trash(tmp_path), [NOW, NOW + HOUR]
     assert looked(trash, moments, NOW + HOUR, 0).new
     moments.append(NOW + 300 * DAY)
-    assert looked(trash, moments, NOW + 300 * DAY, 0) == Found(new=[], due=[])
+    assert looked(trash, moments, NOW + 300 * DAY, 0) == TrashLook(new=[], due=[])
     moments.append(NOW + 300 * DAY + HOUR)
     assert looked(trash, moments, NOW + 301 * DAY, 0).due
 
@@ -130,7 +130,7 @@ def test_what_is_used_leaves_the_trash(tmp_path: Path) -> None:
     assert looked(trash, moments, DAYS[-1]).new
     assert trash.holds("queue") == {"old": NOW}
     used = replace(THING, used=DAYS[-1])
-    assert trash.look("queue", [used], moments, DAYS[-1], 168) == Found(new=[], due=[])
+    assert trash.look("queue", [used], moments, DAYS[-1], 168) == TrashLook(new=[], due=[])
     assert trash.holds("queue") == {}
 
 
@@ -138,7 +138,7 @@ def test_the_mark_of_what_is_gone_goes(tmp_path: Path) -> None:
     """A crash between a deletion and the end of its mark leaves nothing that another thing could meet."""
     trash, moments = Trash(tmp_path), [NOW, *DAYS]
     looked(trash, moments, DAYS[-1])
-    assert trash.look("queue", [], moments, DAYS[-1], 168) == Found(new=[], due=[])
+    assert trash.look("queue", [], moments, DAYS[-1], 168) == TrashLook(new=[], due=[])
     assert trash.marks() == {}
 
 
@@ -150,7 +150,7 @@ def test_what_is_restored_is_as_new(tmp_path: Path) -> None:
     assert trash.holds("queue") == {}
     with pytest.raises(UsageError, match="`que` is not in the trash"):
         trash.named("que")
-    assert looked(trash, moments, DAYS[-1]) == Found(new=[], due=[])
+    assert looked(trash, moments, DAYS[-1]) == TrashLook(new=[], due=[])
     later = [*moments, *(moment + 8 * DAY for moment in DAYS)]
     assert looked(trash, later, later[-1]).new
 
@@ -165,7 +165,7 @@ def test_a_budget_marks_and_more_room_takes_the_mark_away(tmp_path: Path) -> Non
         moments.append(NOW + more)
         found = trash.look("queue", [THING], moments, NOW + more, 168, {"old"}, {"old"})
         assert len(found.due) == due
-    assert looked(trash, moments[:2], NOW + HOUR) == Found(new=[], due=[])
+    assert looked(trash, moments[:2], NOW + HOUR) == TrashLook(new=[], due=[])
     assert trash.marks() == {}
 
 
