@@ -259,21 +259,27 @@ class ModelWork:
     async def _answered(self, request: ModelRequest, listener: AnswerListener) -> ModelAnswer:
         """Ask the model; an answer that only repeats itself ends there, with a notice."""
         guard, said = RepetitionGuard(), list[str]()
-        now, limit = asyncio.get_running_loop().time, asyncio.timeout(None)
+        now, limit, looped = asyncio.get_running_loop().time, asyncio.timeout(None), False
 
         def hear(piece: str) -> None:
-            if limit.expired() or limit.when() is not None:
+            nonlocal looped
+            if looped:
                 return
             said.append(piece)
             listener.on_text(piece)
-            if guard.feed(piece):
+            looped = guard.feed(piece)
+            if looped:
                 limit.reschedule(now())
 
         try:
             async with limit:
-                return await self._resources.model.answer(request, replace(listener, on_text=hear))
+                answer = await self._resources.model.answer(
+                    request, replace(listener, on_text=hear)
+                )
+            if not looped:
+                return answer
         except TimeoutError:
-            if not limit.expired():
+            if not looped:
                 raise
         listener.on_notice(NOTICE)
         text = "".join(said)

@@ -59,14 +59,14 @@ class Call:
 
 @dataclass
 class Attempt:
-    """What one attempt may do, and the calls that it has made; `is_over`: it wanted one more."""
+    """What one attempt may do, and the calls that it has begun; `is_over`: it wanted one more."""
 
     key: str
     seed: int
     most_calls: int
     most_tokens: int = OUTPUT
     calls: list[Call] = field(default_factory=list[Call])
-    begun: int = 0
+    ended: int = 0
     is_over: bool = False
     open: set[socket.socket] = field(default_factory=set[socket.socket])
 
@@ -115,7 +115,7 @@ class Proxy:
                 for sock in attempt.open:
                     with suppress(OSError):
                         sock.shutdown(socket.SHUT_RDWR)
-                if attempt.begun == len(attempt.calls):
+                if attempt.ended == len(attempt.calls):
                     return
             time.sleep(0.02)
 
@@ -167,22 +167,30 @@ class _Talk(BaseHTTPRequestHandler):
         if attempt is None:
             self._refuse(404)
             return
-        is_call = raw is not None and "completions" in self.path
         body: dict[str, Any] = json.loads(raw) if raw else {}
-        if is_call:
-            with owner.lock:
-                attempt.is_over = attempt.begun >= attempt.most_calls
-                attempt.begun += not attempt.is_over
-            if attempt.is_over:
-                self._refuse(400)
-                return
-            raw = json.dumps(forced(body, attempt)).encode()
-        self._forward("/" + "/".join(rest), raw, body, attempt if is_call else None)
+        if raw is None or "completions" not in self.path:
+            self._forward("/" + "/".join(rest), raw, body, Call(), None)
+            return
+        call = Call()
+        with owner.lock:
+            attempt.is_over = len(attempt.calls) >= attempt.most_calls
+            if not attempt.is_over:
+                attempt.calls.append(call)
+        if attempt.is_over:
+            self._refuse(400)
+            return
+        raw = json.dumps(forced(body, attempt)).encode()
+        self._forward("/" + "/".join(rest), raw, body, call, attempt)
 
     def _forward(
-        self, path: str, raw: bytes | None, body: dict[str, Any], attempt: Attempt | None
+        self,
+        path: str,
+        raw: bytes | None,
+        body: dict[str, Any],
+        call: Call,
+        attempt: Attempt | None,
     ) -> None:
-        server, began, call, came = self.server.owner.server, time.monotonic(), Call(), b""
+        server, began, came = self.server.owner.server, time.monotonic(), b""
         connection = http.client.HTTPConnection(server.hostname or "", server.port, timeout=600)
         try:
             connection.connect()
@@ -205,7 +213,7 @@ class _Talk(BaseHTTPRequestHandler):
                 call.seconds = time.monotonic() - began
                 with self.server.owner.lock:
                     attempt.open.discard(connection.sock)
-                    attempt.calls.append(call)
+                    attempt.ended += 1
             connection.close()
 
     def _relay(self, answer: http.client.HTTPResponse) -> Iterator[bytes]:

@@ -1,5 +1,6 @@
 """The page that `steersman serve` shows, in a real browser: what people see, and what they do."""
 
+import random
 from contextlib import ExitStack
 
 import pytest
@@ -500,14 +501,16 @@ def test_hostile_text_is_only_text(place: Place, serve, served: Start, browser: 
     assert one.complaints() == []
 
 
+CHOICES = random.Random(7)
 TOO_MUCH = {
-    "quotes": ">" * 3_000 + "x",
-    "lists": "- " * 1_500 + "x",
+    "quotes": "".join(CHOICES.choices((">", "> "), k=3_000)) + "x",
+    "lists": "".join(CHOICES.choices(("- ", "* ", "+ "), k=1_500)) + "x",
     "indented lists": "".join(f"{'  ' * depth}- item\n" for depth in range(600)).rstrip(),
     "marks": " ".join(
         (*(f"*a{n} **b{n}" for n in range(500)), *(f"c{n}** d{n}*" for n in range(500)))
     ),
 }
+"""Texts of parts inside each other, none a repetition, which a model would be stopped from saying."""
 WIDE = ("|a" * 5_000, "|-" * 5_000, *("a",) * 20_000)
 """A table of as many columns as rows, which a model would be stopped from saying."""
 
