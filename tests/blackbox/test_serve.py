@@ -572,16 +572,20 @@ def test_a_message_that_is_edited_does_not_start(
         texts = {event["id"]: event["text"] for event in told if event["type"] == "accepted"}
         return [texts[event["item"]] for event in told if event["type"] == "turn_started"]
 
-    def wait_for(texts: list[str]) -> None:
+    def wait_for(texts: list[str], *editing: tuple[int, str]) -> None:
+        """Wait for these turns, while the editors go on to say that they edit."""
         follower = Follower(web.address, web.token, session)
-        assert follower.wait(lambda: follower.ended >= len(texts), 90), began()
+        until = time.monotonic() + seconds(90)
+        while not follower.wait(lambda: follower.ended >= len(texts), 1):
+            assert time.monotonic() < until, began()
+            assert [edit(*one) for one in editing] == [200] * len(editing)
         follower.stop()
         assert began() == texts
 
-    wait_for(["wait", "four"])
+    wait_for(["wait", "four"], (2, "a"), (3, "b"))
     assert edited() == [2, 3]
     assert web.ask("PATCH", f"{queue}/2", {"text": "two, better"}).status == 200
-    wait_for(["wait", "four", "two"])
+    wait_for(["wait", "four", "two"], (3, "b"))
     assert edited() == [3]
     assert edit(3, "b") == 200
     assert edit(3, "b", "DELETE") == 200
