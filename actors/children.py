@@ -61,17 +61,24 @@ class ChildSlot(Struct, kw_only=True):
     """A child whose session is open here or being opened; `ref` is none until it is.
 
     `number` is that of the order by which it is opened. `steers` were handed on and are not taken in
-    yet. `is_closing`: it was asked to suspend, or to end.
+    yet. `told` is the epoch of the newest stop that it was told of. `is_closing`: it was asked to
+    suspend, or to end.
     """
 
     number: int
     ref: ActorRef[Any] | None = None
     steers: tuple[PassSteer, ...] = ()
+    told: int = 0
     is_closing: bool = False
 
     def tell(self, message: object) -> bool:
         """Tell the child, if it is there, and return whether it is."""
         return tell(self.ref, message)
+
+    def stop(self, child: ChildRecord) -> None:
+        """Tell it of the newest stop that reached it."""
+        self.told = child.cancelled
+        self.tell(Interrupt(cause=children.cause_below(child), epoch=child.cancelled))
 
     def take_up(self, child: ChildRecord) -> None:
         """Say again to a child that was started again what may have been lost with it."""
@@ -79,7 +86,7 @@ class ChildSlot(Struct, kw_only=True):
         if child.state in SUBAGENT.final:
             self.is_closing = self.tell(Finalize(cause=child.state))
         elif child.state == "stopping":
-            self.tell(Interrupt(cause="parent", epoch=child.cancelled))
+            self.stop(child)
         elif child.is_at_work:
             for message in (children.first_message(child), *children.go_on(child)):
                 self.tell(message)
@@ -259,6 +266,10 @@ class ChildSupervisor(Supervisor):
         for child in children.to_be_cancelled(self.ledger.record):
             is_kept = children.is_kept(self.ledger.record, child, self.ledger.environment)
             self._cancel(child, child.cancelled_cause, is_kept=is_kept)
+        for name, slot in self.slots.items():
+            known = self.ledger.record.children.get(name)
+            if known is not None and known.state == "stopping" and slot.told < known.cancelled:
+                slot.stop(known)  # it was told to wait for its boundary
         for child in children.given_up(self.ledger.record):
             self._cancel(child, "parent", is_kept=False)
         for child in children.unopened(self.ledger.record, self.slots):
@@ -367,9 +378,7 @@ class ChildSupervisor(Supervisor):
             return
         now = self.ledger.record.children[child.name]
         if now.state == "stopping" and slot is not None:
-            slot.tell(
-                Interrupt(cause="timeout" if cause == "timeout" else "parent", epoch=now.cancelled)
-            )
+            slot.stop(now)
         else:
             self._gone(child.name)
 

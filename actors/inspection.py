@@ -39,8 +39,9 @@ class SessionDescription(Value):
 
     `policy` is what is in force, `messages` the whole conversation, `tools` what the agent has. `limits`
     are granted `shares` times; `used` and `seconds` are what they count. `filled` of the model's
-    `window` are taken, in tokens; 0 for a window that is not known. `is_offline`: no program has the
-    session open, so that only its queue can be changed, and nothing in it runs.
+    `window` are taken, in tokens; 0 for a window that is not known. `detached` are the agents that are
+    declared to go on without the turn that waits for them. `is_offline`: no program has the session
+    open, so that only its queue can be changed, and nothing in it runs.
     """
 
     folder: Path
@@ -53,6 +54,7 @@ class SessionDescription(Value):
     shares: int
     used: Usage
     seconds: float
+    detached: tuple[str, ...]
     is_offline: bool
     window: int
     filled: int
@@ -73,6 +75,7 @@ def describe_session(record: SessionRecord, environment: Environment) -> Session
         shares=account.shares,
         used=account.used,
         seconds=account.seconds,
+        detached=environment.delegation.detached,
         is_offline=environment.is_offline,
         window=environment.compaction.window,
         filled=filled_tokens(record, environment.compaction),

@@ -279,7 +279,9 @@ def explain_text(
         raise UsageError("a dry run is of a text, or of a cause", "give TEXT, or --cause CAUSE")
     routes = _table(environ, table)
     data = (
-        _explain_cause(routes, dry) if dry.cause else _explain_message(environ, routes, text, dry)
+        _explain_cause(environ, routes, dry)
+        if dry.cause
+        else _explain_message(environ, routes, text, dry)
     )
     if as_json:
         show_document(data)
@@ -290,10 +292,10 @@ def explain_text(
     return 0
 
 
-def _explain_cause(routes: Routes, dry: DryRun) -> dict[str, Any]:
+def _explain_cause(environ: Mapping[str, str], routes: Routes, dry: DryRun) -> dict[str, Any]:
     cause = current_spelling(dry.cause)
     _require("--cause", cause, routes.deliveries.space["cause"])
-    return cause_explanation(routes, cause, _recipients(_state(dry), dry))
+    return cause_explanation(routes, cause, _recipients(_config(environ), _state(dry), dry))
 
 
 def _explain_message(
@@ -306,7 +308,7 @@ def _explain_message(
     words = config.auto_queue.keywords
     found, to, rest = as_said(text, dry.way, lambda said, way: classify(said, words, way, NAMES))
     doing, policy = _state(dry), _policy_of_routes(config, dry)
-    recipients = _recipients(doing, dry)
+    recipients = _recipients(config, doing, dry)
     if to not in ("", "all", "parent"):
         recipients = _with_name(recipients, to.partition("/")[0])
     data = explanation(routes, text, found, doing, policy, recipients, to)
@@ -351,10 +353,17 @@ def _person_line(person: Mapping[str, Any]) -> str:
     return f"{who}: {became}, because {person['why']}."
 
 
-def _recipients(doing: str, dry: DryRun) -> list[Recipient]:
+def _recipients(config: Config, doing: str, dry: DryRun) -> list[Recipient]:
     """List the assumed recipients; a turn that waits for a child has at least one child."""
     children = dry.children or int(doing == Situation.DELEGATING)
-    return company_of(doing, children, dry.background, dry.side_talks, has_goal=dry.has_goal)
+    return company_of(
+        doing,
+        children,
+        dry.background,
+        dry.side_talks,
+        detached=config.detached,
+        has_goal=dry.has_goal,
+    )
 
 
 def _with_name(recipients: list[Recipient], name: str) -> list[Recipient]:
@@ -392,6 +401,7 @@ def _policy_of_routes(config: Config, dry: DryRun) -> Policy:
     chosen: dict[str, Any] = {
         "busy_mode": dry.busy or agent.busy_input_mode,
         "strategy": dry.strategy or agent.interrupt_strategy,
+        "interrupt_at": agent.interrupt_at,
         "is_auto_queue": dry.auto_queue == "on" if dry.auto_queue else config.auto_queue.enabled,
     }
     return replace(Policy(), **chosen)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from typing import Any
 
-from ..actors.decisions.queries import situation
+from msgspec.structs import replace
+
+from ..actors.decisions.queries import recipient, situation
 from ..actors.decisions.routing import addressed
 from ..journal.child_record import at_work
 from ..journal.record import SessionRecord
 from ..machines.classification import Classification, addressee
-from ..machines.delivery import FINAL, Cause, Delivery, Relation, never_asked
+from ..machines.delivery import FINAL, WAITED, Cause, Delivery, Relation, never_asked
 from ..machines.disposition import ACKS, Action, Intent, Situation
 from ..machines.explanation import (
     CAUSES,
@@ -32,16 +34,22 @@ COMMAND_CAUSES = {
     "exit": Cause.SIGNAL,
 }
 RUNNING = ("busy", "accompanied", "delegating", "interrupting")
+_FIRM = {Relation.DETACHED_CHILD: Relation.FOREGROUND_CHILD}
 NO_SUBAGENT = "no_subagent"
 """The acknowledgement of a steer if no subagent of that name receives it."""
-CHILDREN = (Relation.FOREGROUND_CHILD, Relation.BACKGROUND_CHILD, Relation.SIDE_TALK)
+CHILDREN = (*WAITED, Relation.BACKGROUND_CHILD, Relation.SIDE_TALK)
 
 
-def state_of(record: SessionRecord) -> tuple[Situation, tuple[Recipient, ...]]:
-    """Return the situation of a session, and its possible recipients: turn, children by name, goal."""
+def state_of(
+    record: SessionRecord, detached: Container[str] = ()
+) -> tuple[Situation, tuple[Recipient, ...]]:
+    """Return the situation of a session, and its possible recipients: turn, children by name, goal.
+
+    `detached` are the agents that are declared to go on without the turn that waits for them.
+    """
     own = (Recipient(name=RELATIONS[Relation.SELF], relation=Relation.SELF),)
     children = (
-        Recipient(name=child.name, relation=Relation(child.relation))
+        Recipient(name=child.name, relation=recipient(child, detached))
         for child in at_work(record.children)
     )
     goal = (Recipient(name=RELATIONS[Relation.GOAL], relation=Relation.GOAL),)
@@ -58,9 +66,13 @@ def company_of(
     background: int = 0,
     side_talks: int = 0,
     *,
+    detached: Iterable[str] = (),
     has_goal: bool = False,
 ) -> list[Recipient]:
-    """Return the recipients in a session with a running turn, so many children, and a goal."""
+    """Return the recipients in a session with a running turn, so many children, and a goal.
+
+    Where there are children that the turn waits for, there is one of each agent in `detached`, too.
+    """
     found = [Recipient(name="the turn", relation=Relation.SELF)] if doing in RUNNING else []
     for relation, word, count in (
         (Relation.FOREGROUND_CHILD, "child", children),
@@ -70,6 +82,11 @@ def company_of(
         found += [
             Recipient(name=f"{word} {number + 1}", relation=relation) for number in range(count)
         ]
+    found += [
+        Recipient(name=f"a child of {agent}", relation=Relation.DETACHED_CHILD)
+        for agent in detached
+        if children
+    ]
     return [*found, *([Recipient(name="the goal", relation=Relation.GOAL)] if has_goal else [])]
 
 
@@ -103,9 +120,13 @@ def explanation(
 ) -> dict[str, Any]:
     """Return the outcome of a message as programs see it. Nothing is done.
 
-    `to` is the address of a steer: a child's name, `all`, `parent`, or empty.
+    `to` is the address of a steer: a child's name, `all`, `parent`, or empty. A revert leaves no child
+    at work, whatever its agent is declared.
     """
     company = list(company)
+    if found.intent is Intent.REVERT:
+        company = [replace(one, relation=_FIRM.get(one.relation, one.relation)) for one in company]
+    routes = routes.in_force(policy.interrupt_at)
     auto_queue = "on" if policy.is_auto_queue else "off"
     doing = addressed(Situation(doing), to)
     key = (found.intent, doing, policy.busy_mode, policy.strategy, auto_queue)
@@ -185,7 +206,11 @@ def _received(
 
 def _below(routes: Routes, actions: list[str]) -> dict[str, str]:
     """Return what the children of a stopped or finalized child receive."""
-    for action, cause in ((Delivery.FINALIZE, Cause.FINALIZE), (Delivery.CANCEL, Cause.PARENT)):
+    for action, cause in (
+        (Delivery.FINALIZE, Cause.FINALIZE),
+        (Delivery.CANCEL, Cause.PARENT),
+        (Delivery.BOUNDARY, Cause.PARENT_BOUNDARY),
+    ):
         if action in actions:
             row = routes.deliveries.decide((cause, Relation.FOREGROUND_CHILD))
             return {"what": str(row.action), "rule": row.name, "cause": str(cause)}

@@ -430,11 +430,7 @@ class ProfileFactory:
             max_depth=delegation.max_depth,
             max_children=delegation.max_children,
             when_full=delegation.when_full,
-            detached=tuple(
-                sorted(
-                    name for name, agent in agents.items() if agent.on_parent_interrupt == "detach"
-                )
-            ),
+            detached=self._config.detached,
             steer_deadline=delegation.steer_deadline,
             wrap_up=delegation.wrap_up,
             timeout=delegation.timeout,

@@ -47,6 +47,7 @@ STOPS = {
     Cause.BUDGET: "a limit of the session",
     Cause.NO_PROGRESS: "a turn that repeats itself",
     Cause.PARENT: "a stop by the parent",
+    Cause.PARENT_BOUNDARY: "a stop by the parent, at the boundary of what runs",
 }
 """Names of the interrupts that no person gave."""
 

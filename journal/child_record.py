@@ -31,10 +31,11 @@ class ChildRecord(Value):
 
     `turn` waits for it, through tool call `call` or, when it was resumed, at a boundary. `item` is a
     side talk's place in the queue. `text` is its last word, or what it had when it was stopped.
-    `is_kept`: it was stopped, and can be resumed. `is_returned`: its result has gone where
-    results go, which is where `goes` says. `epoch` and `above` are those of the newest order that gave
-    it life (see `ChildStarted`), `cancelled` that of the newest stop that reached it, with its receipt
-    and cause. `detached_from` is the call that does not wait for it any more.
+    `is_kept`: it was stopped, and can be resumed. `is_returned`: its result has gone where results go,
+    which is where `goes` says. `epoch` and `above` are those of the newest order that gave it life (see
+    `ChildStarted`), `cancelled` that of the newest stop that reached it, with its receipt and cause;
+    `is_patient`: that one lets what runs in it end. `was_interrupted` since its newest order.
+    `detached_from` is the call that does not wait for it any more.
     """
 
     name: str
@@ -50,6 +51,8 @@ class ChildRecord(Value):
     cancelled: int = 0
     cancelled_by: str = ""
     cancelled_cause: str = ""
+    is_patient: bool = False
+    was_interrupted: bool = False
     detached_from: str = ""
     item: str = ""
     user: str = ""
@@ -171,10 +174,11 @@ def _change(
             return _moved(child, "detach", detached_from=child.call, **background)
         case e.ChildInterrupted():
             told = {"text": entry.text, "steps": entry.steps, "usage": entry.usage}
-            return _moved(child, "interrupted", reason=entry.why, **told)
+            return _moved(child, "interrupted", reason=entry.why, was_interrupted=True, **told)
         case e.ChildResumed():
             fresh = {"call": "", "cause": "", "reason": "", "is_kept": False, "cancelled_by": ""}
             epochs = {"epoch": entry.epoch, "above": entry.above}
+            fresh |= {"is_patient": False, "was_interrupted": False}
             return _moved(child, "resume", turn=entry.turn, **fresh, **epochs)
         case e.ChildEnded():
             told = {"text": entry.text, "steps": entry.steps, "usage": entry.usage}

@@ -221,9 +221,9 @@ class HookRan(SessionEntry):
 class _Cancel(SessionEntry):
     """A cancel: `reaches` are the relations that the delivery table names for its cause.
 
-    `spares` are children that go on all the same. `said` numbers what one client says; `order` is the
-    parent's epoch, where the stop comes from there, else 0. `is_replaced`: another message takes the
-    turn's place.
+    Of these `patient` stop at their own boundary. `spares` are children that go on all the same. `said`
+    numbers what one client says; `order` is the parent's epoch, where the stop comes from there, else
+    0. `is_replaced`: another message takes the turn's place.
     """
 
     receipt: str
@@ -236,6 +236,7 @@ class _Cancel(SessionEntry):
     text: str = ""
     ack: str = ""
     reaches: tuple[str, ...] = ()
+    patient: tuple[str, ...] = ()
     spares: tuple[str, ...] = ()
     said: int = 0
     order: int = 0

@@ -46,7 +46,7 @@ class CancelRecord(Value):
 
     `told` are the tool calls and the children that were asked to stop, `killed` and `survivors` pids,
     `kept` the items that were there when the turn had ended. `epoch` is the one that it raised the
-    session to; `reaches`, `order` and `is_replaced` are those of the entry.
+    session to; `reaches`, `spares`, `order` and `is_replaced` are those of the entry.
     """
 
     id: str
@@ -63,6 +63,7 @@ class CancelRecord(Value):
     survivors: tuple[int, ...] = ()
     epoch: int = 0
     reaches: tuple[str, ...] = ()
+    spares: tuple[str, ...] = ()
     order: int = 0
     is_replaced: bool = False
     checkpoint: Mapping[str, Any] | None = None
@@ -471,9 +472,11 @@ def _cancel_child(record: SessionRecord, entry: e.ChildCancelled) -> None:
     """Mark a child that is stopped by its name: what it was ordered before does not go on."""
     _tell_of_child(record, entry)
     child = record.children[entry.child]
-    if child.cancelled <= child.epoch:
+    if child.cancelled <= child.epoch or (child.is_patient and not entry.receipt):
         record.epoch += 1
-        child = replace(child, cancelled=record.epoch, cancelled_cause=entry.cause)
+        child = replace(
+            child, cancelled=record.epoch, cancelled_cause=entry.cause, is_patient=False
+        )
         record.children = {**record.children, child.name: child}
 
 
@@ -526,6 +529,7 @@ def _take_cancel(
         taken=time,
         epoch=record.epoch,
         reaches=entry.reaches,
+        spares=entry.spares,
         order=entry.order,
         is_replaced=entry.is_replaced,
     )
@@ -545,21 +549,35 @@ def _raise_epoch(record: SessionRecord, entry: Stop, receipt: str = "") -> None:
     record.cancelled = {**record.cancelled, **dict.fromkeys(entry.reaches, record.epoch)}
     record.overtaken = max(record.overtaken, getattr(entry, "said", 0))
     spared = getattr(entry, "spares", ())
-    mark: dict[str, Any] = {
-        "cancelled": record.epoch,
-        "cancelled_by": receipt,
-        "cancelled_cause": entry.cause,
-    }
     reached = {
-        name: replace(child, **mark)
+        name: _reach_child(record, child, entry, receipt)
         for name, child in record.children.items()
-        if child.is_at_work
-        and child.relation in entry.reaches
-        and name not in spared
-        and child.cancelled <= child.epoch
+        if child.is_at_work and child.relation in entry.reaches and name not in spared
     }
     if reached:
         record.children = {**record.children, **reached}
+
+
+def _reach_child(
+    record: SessionRecord, child: ChildRecord, entry: Stop, receipt: str
+) -> ChildRecord:
+    """Mark a child that a stop reaches; one that was marked before only if this one is now.
+
+    What dies with it is on the newest receipt that is not overtaken.
+    """
+    is_patient = child.relation in getattr(entry, "patient", ())
+    if child.cancelled <= child.epoch or (child.is_patient and not is_patient):
+        return replace(
+            child,
+            cancelled=record.epoch,
+            cancelled_by=receipt,
+            cancelled_cause=entry.cause,
+            is_patient=is_patient,
+        )
+    by = record.interrupts.get(child.cancelled_by)
+    if receipt and by is not None and by.state == "planned" and by.id != receipt:
+        return replace(child, cancelled_by=receipt)
+    return child
 
 
 def _move_cancel(cancel: CancelRecord, event: str, **changes: Any) -> CancelRecord:

@@ -10,14 +10,14 @@ be translated is reported at once, with the place in the route; whether the resu
 `route_check.py` to say.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import product
 from typing import Any, Final
 
 from msgspec import field
 from msgspec.structs import replace
 
-from .delivery import Cause, Delivery, DeliveryRow, Relation
+from .delivery import ENDS, Cause, Delivery, DeliveryRow, Relation
 from .disposition import ACKS, Action, DispositionRow, Intent, Situation
 from .route_check import POSSIBLE, is_heard
 from .routes import Routes
@@ -31,11 +31,16 @@ TARGETS: Final[Mapping[str, tuple[Relation, ...]]] = {
     "children": _CHILDREN,
     "children.active": (Relation.FOREGROUND_CHILD,),
     "children.background": (Relation.BACKGROUND_CHILD,),
+    "children.detached": (Relation.DETACHED_CHILD,),
     "side_talks": (Relation.SIDE_TALK,),
     "goal": (Relation.GOAL,),
     "everybody": (Relation.SELF, *_CHILDREN, Relation.SIDE_TALK, Relation.GOAL),
 }
-"""The targets that can be named. `children.active` are those the turn waits for."""
+"""The targets that can be named. `children.active` are those the turn waits for.
+
+Of these, `children.detached` are declared to go on without it; a route that does not name them gives them
+what it gives to the others.
+"""
 
 _EVERYTHING: Final = (Relation.SELF, *_CHILDREN, Relation.SIDE_TALK)
 
@@ -50,7 +55,7 @@ _DEFAULT_ACKS: Final = {
     Action.REFUSE: "",
     Action.INTERRUPT: "interrupting",
 }
-_ASKED: Final = (Relation.SELF, *_CHILDREN, Relation.SIDE_TALK, Relation.GOAL)
+_ASKED: Final = (*_EVERYTHING, Relation.DETACHED_CHILD, Relation.GOAL)
 _BY_INTENT: Final = {
     Intent.INTERRUPT_BARE: Cause.BARE_WORD,
     Intent.REVERT: Cause.BARE_WORD,
@@ -210,7 +215,7 @@ def _action(route: Override) -> Action | None:
     for what, action in _TO_QUEUE.items():
         if what in gifts:
             return action
-    if gifts & {Delivery.CANCEL, Delivery.FINALIZE}:
+    if not gifts.isdisjoint(ENDS):
         return Action.INTERRUPT
     return Action.STEER if Delivery.STEER in gifts else None
 
@@ -264,7 +269,7 @@ def _reach(route: Override) -> dict[Relation, Delivery]:
             for relation in TARGETS[target]:
                 if gift.what not in _TO_QUEUE:
                     reach.setdefault(relation, Delivery(gift.what))
-    if all(reach.get(relation) is Delivery.CANCEL for relation in _EVERYTHING):
+    if all(reach.get(relation) in (Delivery.CANCEL, Delivery.BOUNDARY) for relation in _EVERYTHING):
         reach.setdefault(Relation.GOAL, Delivery.CANCEL)  # nothing is left to work for it
     return {relation: what for relation, what in reach.items() if what != Delivery.NONE}
 
@@ -277,24 +282,31 @@ def _known_cause(
     causes = [own, Cause.MESSAGE, Cause.MORE_WORD, Cause.BARE_WORD, Cause.STOP]
     if action is Action.STEER:
         causes = [Cause.STEER, Cause.STEER_THROUGH]
-    return next((cause for cause in causes if routes.reach(cause) == wanted), "")
+    return next((cause for cause in causes if _reach_of(routes, cause, wanted) == wanted), "")
+
+
+def _reach_of(
+    routes: Routes, cause: str, wanted: Mapping[Relation, Delivery]
+) -> Mapping[str, Delivery]:
+    """Return the reach of a cause, without children that are declared so, unless they are wanted."""
+    reach = dict(routes.reach(cause))
+    if Relation.DETACHED_CHILD not in wanted:
+        reach.pop(Relation.DETACHED_CHILD, None)
+    return reach
 
 
 def _delivery_rows(route: Override, causes: tuple[str, ...]) -> list[DeliveryRow]:
     """Translate what a route gives; a cause of its own gives the others nothing."""
     rows: list[DeliveryRow] = []
     why = route.why or f"Route `{route.name}`."
+    named = {target for gift in route.deliver for target in gift.to}
     for number, gift in enumerate(route.deliver, 1):
-        relations = tuple(
-            dict.fromkeys(relation for target in gift.to for relation in TARGETS[target])
-        )
+        relations = tuple(dict.fromkeys(_relations(gift, named)))
         name = route.name if len(route.deliver) == 1 else f"{route.name}-{number}"
         where = {"cause": causes, "relation": relations}
         rows.append(DeliveryRow(name=name, when=where, action=Delivery(gift.what), why=why))
-    named = {
-        relation for gift in route.deliver for target in gift.to for relation in TARGETS[target]
-    }
-    others = tuple(relation for relation in _ASKED if relation not in named)
+    reached = {relation for gift in route.deliver for relation in _relations(gift, named)}
+    others = tuple(relation for relation in _ASKED if relation not in reached)
     if route.message and others:
         spared = f"Route `{route.name}` is not for them."
         where = {"cause": causes, "relation": others}
@@ -302,6 +314,15 @@ def _delivery_rows(route: Override, causes: tuple[str, ...]) -> list[DeliveryRow
             DeliveryRow(name=f"{route.name}-else", when=where, action=Delivery.NONE, why=spared)
         )
     return rows
+
+
+def _relations(gift: RouteOutcome, named: Collection[str]) -> Iterable[Relation]:
+    """Give the relations that a delivery names, and those that go with them; `named` are all targets."""
+    for target in gift.to:
+        for relation in TARGETS[target]:
+            yield relation
+            if relation is Relation.FOREGROUND_CHILD and "children.detached" not in named:
+                yield Relation.DETACHED_CHILD
 
 
 def _with_causes(table: Table[DeliveryRow], rows: list[DeliveryRow]) -> Table[DeliveryRow]:

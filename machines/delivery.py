@@ -2,8 +2,8 @@
 
 A cause arises at one session; each relation of that session then gets what its row says. A child
 is a session, too, and uses the same table: a `cancel` that reaches it arises there as cause
-`parent`, a `finalize` as `finalize`, a `steer` as `steer`. So what reaches a child reaches its
-children by the same rows, and no code walks the tree.
+`parent`, a `boundary` as `parent_boundary`, a `finalize` as `finalize`, a `steer` as `steer`. So what
+reaches a child reaches its children by the same rows, and no code walks the tree.
 
 Each cause is raised by the program, and asks for the relations of the session: `ASKED_BY` names the
 places. A cell that nothing asks is in `NEVER_ASKED`, with the reason; a row may not promise anything
@@ -13,7 +13,7 @@ A row that spares a recipient says why. A turn that is cancelled ends, which is 
 (`turn_ended`), and not one that stops another session.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
 from typing import Final
 
@@ -33,6 +33,7 @@ class Cause(StrEnum):
     BUDGET = "budget"  # a session's limit of tokens, cost, time or model calls
     NO_PROGRESS = "no_progress"  # a turn repeats itself, and nobody lets it go on
     PARENT = "parent"  # the parent cancels this session
+    PARENT_BOUNDARY = "parent_boundary"  # the same, at the boundary of what runs here
     FINALIZE = "finalize"  # the session ends permanently
     TURN_ENDED = "turn_ended"  # a turn ended, for whatever reason
     STEER = "steer"  # a steer for the turn itself
@@ -55,6 +56,7 @@ class Relation(StrEnum):
     SELF = "self"
     PARENT = "parent"
     FOREGROUND_CHILD = "foreground_child"
+    DETACHED_CHILD = "detached_child"  # one in the foreground, declared to go on without its turn
     BACKGROUND_CHILD = "background_child"
     SIDE_TALK = "side_talk"
     SIBLING = "sibling"
@@ -65,6 +67,7 @@ class Delivery(StrEnum):
     """The delivery to one recipient."""
 
     CANCEL = "cancel"  # the running turn ends now and can be resumed
+    BOUNDARY = "boundary"  # the same when the tools that run have ended; a second one is now
     FINALIZE = "finalize"  # the session ends permanently
     STEER = "steer"  # the text, at the next boundary
     NONE = "none"
@@ -77,7 +80,7 @@ class DeliveryRow(Row):
     why: str
 
 
-ENDS: Final = (Delivery.CANCEL, Delivery.FINALIZE)
+ENDS: Final = (Delivery.CANCEL, Delivery.BOUNDARY, Delivery.FINALIZE)
 """The deliveries that end a turn or a child."""
 
 FINAL: Final = (Cause.NEW, Cause.FINALIZE)
@@ -86,7 +89,9 @@ FINAL: Final = (Cause.NEW, Cause.FINALIZE)
 STEERS: Final = (Cause.STEER, Cause.STEER_THROUGH, Cause.STEER_NAMED)
 """The causes that carry a text; so does the cause that a route for a message brings."""
 
-_CHILDREN: Final = (Relation.FOREGROUND_CHILD, Relation.BACKGROUND_CHILD)
+WAITED: Final = (Relation.FOREGROUND_CHILD, Relation.DETACHED_CHILD)
+"""The children that a turn waits for."""
+_CHILDREN: Final = (*WAITED, Relation.BACKGROUND_CHILD)
 _BELOW: Final = (*_CHILDREN, Relation.SIDE_TALK)
 _CANCELS: Final = (
     Cause.STOP,
@@ -108,10 +113,32 @@ DEFAULT_DELIVERIES: Final = Table(
             why="A parent learns of it by the child's result; siblings are the parent's to decide.",
         ),
         DeliveryRow(
+            name="declared-detached",
+            when=when(
+                cause=(Cause.STOP, Cause.BARE_WORD, Cause.NO_PROGRESS, Cause.TIMEOUT),
+                relation=Relation.DETACHED_CHILD,
+            ),
+            action=Delivery.NONE,
+            why='`on_parent_interrupt = "detach"`: it goes on in the background, where the next stop '
+            "ends it.",
+        ),
+        DeliveryRow(
             name="cancel-all",
             when=when(cause=_CANCELS, relation=(Relation.SELF, *_BELOW, Relation.GOAL)),
             action=Delivery.CANCEL,
             why="A stop applies to all work, including background children and the goal.",
+        ),
+        DeliveryRow(
+            name="stop-at-boundary",
+            when=when(cause=Cause.PARENT_BOUNDARY, relation=(Relation.SELF, *_CHILDREN)),
+            action=Delivery.BOUNDARY,
+            why="What runs ends first, and nothing more begins.",
+        ),
+        DeliveryRow(
+            name="stop-beside",
+            when=when(cause=Cause.PARENT_BOUNDARY, relation=(Relation.SIDE_TALK, Relation.GOAL)),
+            action=Delivery.CANCEL,
+            why="A side talk and a goal have no tool that has to end.",
         ),
         DeliveryRow(
             name="finalize-all",
@@ -173,7 +200,7 @@ DEFAULT_DELIVERIES: Final = Table(
         ),
         DeliveryRow(
             name="steer-through",
-            when=when(cause=Cause.STEER_THROUGH, relation=Relation.FOREGROUND_CHILD),
+            when=when(cause=Cause.STEER_THROUGH, relation=WAITED),
             action=Delivery.STEER,
             why="It is delivered to all active children, or to the named one.",
         ),
@@ -220,6 +247,7 @@ ASKED_BY: Final[Mapping[Cause, tuple[str, ...]]] = {
     Cause.BUDGET: (f"{_STOPPING}:stop",),
     Cause.NO_PROGRESS: (f"{_STOPPING}:stop",),
     Cause.PARENT: (f"{_STOPPING}:stop",),
+    Cause.PARENT_BOUNDARY: (f"{_STOPPING}:stop",),
     Cause.FINALIZE: (f"{_STOPPING}:leave", "actors/decisions/goals.py:paused_by_stop"),
     Cause.TURN_ENDED: (f"{_STOPPING}:ended_turn",),
     Cause.STEER: (f"{_ROUTING}:_steer",),
@@ -230,6 +258,51 @@ ASKED_BY: Final[Mapping[Cause, tuple[str, ...]]] = {
 
 A cause that a route brings is asked for like `message` or like `steer`.
 """
+
+
+IN_A_HURRY: Final = (Cause.SIGNAL, Cause.FINALIZE, Cause.NEW, Cause.PARENT)
+"""Causes for which a run does not let its steps end."""
+BY_WORDS: Final = (Cause.BARE_WORD, Cause.MORE_WORD, Cause.MESSAGE)
+"""Causes for which `interrupt_at` decides when they take effect."""
+
+
+def in_force(
+    table: Table[DeliveryRow], interrupt_at: str = "now", is_run: bool = False
+) -> Table[DeliveryRow]:
+    """Return a table with the rows that a session's settings put in front of it.
+
+    `interrupt_at` "boundary": a stop by words lets the tools of the turn and of its children end. A run
+    (`is_run`) lets its steps end, unless the cause is in a hurry.
+    """
+    rows: list[DeliveryRow] = []
+    if interrupt_at == "boundary":
+        why = '`interrupt_at = "boundary"`: what runs ends first.'
+        rows += _patient_rows("interrupt-at-boundary", table, BY_WORDS, _CHILDREN, why)
+    if is_run:
+        causes = [cause for cause in table.space["cause"] if cause not in IN_A_HURRY]
+        rows += _patient_rows("run-lets-end", table, causes, (), "A run lets its steps end.")
+    return table.override(rows) if rows else table
+
+
+def _patient_rows(
+    name: str,
+    table: Table[DeliveryRow],
+    causes: Iterable[str],
+    children: tuple[Relation, ...],
+    why: str,
+) -> Iterator[DeliveryRow]:
+    """Give rows that let what runs end, for the session and its children, where the table cancels."""
+    for number, relation in enumerate((Relation.SELF, *children)):
+        patient = tuple(
+            cause for cause in causes if deliver(table, cause, relation).action is Delivery.CANCEL
+        )
+        if patient:
+            yield DeliveryRow(
+                name=f"{name}-{number}" if number else name,
+                when=when(cause=patient, relation=relation),
+                action=Delivery.BOUNDARY,
+                why=why,
+            )
 
 
 def never_asked(cause: str, relation: str) -> str:

@@ -6,7 +6,8 @@
   cause, the cause reaches relations, a cancelled turn ends, and that is the next cause; a child
   that is steered has its own deliveries.
 - Cancels reach all: where a person wants work to stop (`CANCELS`), it ends for the session and for
-  everybody below it. Any other cause that cancels or finalizes a session, such as a time limit, does
+  everybody below it, but for children whose agents the person declared to go on, which a row names
+  with its reason. Any other cause that cancels or finalizes a session, such as a time limit, does
   so to everybody below it, or its row says why not. It then holds for the whole tree, since a
   child's cause (`parent`, `finalize`) is under the same rule.
 - Control is never dropped: a message that wants to stop or command something is refused only while
@@ -32,7 +33,17 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import chain
 from typing import Any, Final
 
-from .delivery import ENDS, FINAL, STEERS, Cause, Delivery, DeliveryRow, Relation, never_asked
+from .delivery import (
+    ENDS,
+    FINAL,
+    IN_A_HURRY,
+    STEERS,
+    Cause,
+    Delivery,
+    DeliveryRow,
+    Relation,
+    never_asked,
+)
 from .disposition import (
     ACK_USES,
     ACKNOWLEDGED,
@@ -52,7 +63,7 @@ Dispositions = Table[DispositionRow]
 Deliveries = Table[DeliveryRow]
 
 BELOW: Final = (Relation.FOREGROUND_CHILD, Relation.BACKGROUND_CHILD, Relation.SIDE_TALK)
-"""The relations that are sessions below this one."""
+"""The relations that are sessions below this one, whatever their agents are declared to do."""
 
 CONVERSATIONAL: Final = (
     Intent.CONVERSE,
@@ -79,9 +90,13 @@ CANCELS: Final = (
     Cause.BARE_WORD,
     Cause.SIGNAL,
     Cause.PARENT,
+    Cause.PARENT_BOUNDARY,
     Cause.FINALIZE,
 )
 """Causes by which a person wants work to stop, here or further up."""
+
+DECLARED: Final = (Cause.STOP, Cause.BARE_WORD)
+"""Of these, those that may leave a child whose agent the person declared so; the row says why."""
 
 LIMITS: Final = (Cause.TIMEOUT, Cause.BUDGET, Cause.NO_PROGRESS)
 """Causes without a message: a limit is reached, or a turn repeats itself."""
@@ -181,12 +196,16 @@ def given(deliveries: Deliveries, cause: str) -> dict[str, Delivery]:
 # mistakes, whether or not they do harm.
 
 
+_BY_PARENT: Final = (Cause.PARENT, Cause.PARENT_BOUNDARY)
+_AT_ONCE: Final = (Relation.SIDE_TALK, Relation.GOAL)
+
+
 def _not_carried_out(deliveries: Deliveries) -> Iterator[MachineFault]:
     """Report deliveries that nothing at run time carries out; one fault for each row."""
     reported = set[str]()
     for cause, relation in deliveries.keys():
         row = deliveries.find((cause, relation))
-        is_spared = (cause, relation) == (Cause.PARENT, Relation.SELF)
+        is_spared = relation == Relation.SELF and cause in _BY_PARENT
         if row is None or row.name in reported or (row.action == Delivery.NONE and not is_spared):
             continue
         why = never_asked(cause, relation) or _why_not(deliveries, cause, relation, row.action)
@@ -201,10 +220,12 @@ def _why_not(deliveries: Deliveries, cause: str, relation: str, action: Delivery
     is_known = cause in tuple(Cause)
     if action == Delivery.STEER:
         return f"`{cause}` carries no text." if is_known and cause not in STEERS else ""
-    if (cause, relation) == (Cause.PARENT, Relation.SELF) and action not in ENDS:
+    if cause in _BY_PARENT and relation == Relation.SELF and action not in ENDS:
         return "A session stopped by its parent begins nothing more, whatever its own table says."
     if cause in STEERS:
         return "A steer delivers a text and ends nothing."
+    if action == Delivery.BOUNDARY and (cause in IN_A_HURRY or relation in _AT_ONCE):
+        return "Nothing waits there for the end of a tool: use `cancel`."
     if cause in FINAL and action == Delivery.CANCEL and relation != Relation.GOAL:
         return "The session ends permanently, and nothing of it can be resumed: use `finalize`."
     if cause not in FINAL and action == Delivery.FINALIZE:
@@ -428,7 +449,7 @@ def _cancels_that_spare(deliveries: Deliveries) -> Iterator[MachineFault]:
             yield fault(deliveries.name, "spared", f"row `{own.name}`", message)
         if own is None or own.action not in ENDS:
             continue
-        for relation in BELOW:
+        for relation in (*BELOW, Relation.DETACHED_CHILD):
             row = deliveries.find((cause, relation))
             if row is not None and row.action not in ENDS and not row.why.strip():
                 message = (
@@ -438,11 +459,12 @@ def _cancels_that_spare(deliveries: Deliveries) -> Iterator[MachineFault]:
 
 
 def _unheard_cancels(deliveries: Deliveries) -> Iterator[MachineFault]:
-    """Report the sessions and goals that a stop does not end; no reason excuses that."""
+    """Report the sessions and goals that a stop does not end; only a declaration excuses that."""
     for cause in CANCELS:
-        for relation in (Relation.SELF, *BELOW, Relation.GOAL):
+        for relation in (Relation.SELF, *BELOW, Relation.DETACHED_CHILD, Relation.GOAL):
             row = deliveries.find((cause, relation))
-            if row is not None and row.action not in ENDS:
+            is_declared = relation == Relation.DETACHED_CHILD and cause in DECLARED
+            if row is not None and row.action not in ENDS and not (is_declared and row.why.strip()):
                 message = f"`{cause}` gives {relation} {row.action}: it continues"
                 yield fault(deliveries.name, "unheard", f"row `{row.name}`", message)
 
@@ -561,6 +583,7 @@ def _lost_steers(dispositions: Dispositions, deliveries: Deliveries) -> Iterator
         if row is None or row.action != Action.STEER or row.name in reported:
             continue
         got = given(deliveries, row.cause)
+        got.pop(Relation.DETACHED_CHILD, None)  # it is one of those that the turn waits for
         reach = [who for who, what in got.items() if what == Delivery.STEER]
         if reach and not is_heard(key[1], reach):
             reported.add(row.name)

@@ -7,7 +7,9 @@
 from collections.abc import Mapping
 from typing import Final
 
-from .delivery import DEFAULT_DELIVERIES, Delivery, DeliveryRow, Relation
+from msgspec.structs import replace
+
+from .delivery import DEFAULT_DELIVERIES, Delivery, DeliveryRow, Relation, in_force
 from .disposition import DEFAULT_DISPOSITIONS, DispositionRow
 from .routing import Table
 from .value import Value
@@ -20,6 +22,10 @@ class Routes(Value):
     doc: str
     dispositions: Table[DispositionRow]
     deliveries: Table[DeliveryRow]
+
+    def in_force(self, interrupt_at: str, is_run: bool = False) -> "Routes":
+        """Return the tables with the rows of a session's settings; see `delivery.in_force`."""
+        return replace(self, deliveries=in_force(self.deliveries, interrupt_at, is_run))
 
     def reach(self, cause: str) -> Mapping[str, Delivery]:
         """Map each relation to what a cause gives it; without those that get nothing or have no row."""

@@ -13,7 +13,8 @@ from ..journal import entries as e
 from ..journal.child_record import ChildRecord, apply_to_children, at_work, names_for
 from ..journal.record import SessionRecord, apply
 from ..machines.delegation_messages import CloseChild, SideTalk
-from ..machines.delivery import DEFAULT_DELIVERIES, Delivery, deliver
+from ..machines.delivery import DEFAULT_DELIVERIES, Relation, deliver
+from ..machines.delivery import ENDS as ENDING
 from ..machines.effects import CallModel, RunTool
 from ..machines.goal_messages import (
     AskJudge,
@@ -44,17 +45,17 @@ from .happening import (
 from .program import ROOT, SimulatedProgram
 from .promises import durable_entries
 
-STOPS = {"stop", "new", "bare_word", "signal", "parent", "budget", "no_progress", "timeout"}
+STOPS = {"stop", "new", "bare_word", "signal", "parent", "parent_boundary"}
+LIMITS = {"budget", "no_progress", "timeout"}
 LEAVING = {"exit", "suspend", "signal"}
 ENDS = {"user", "finalize", "completed", "failed", "cancelled", "disconnected"}
-CAUSES = STOPS | LEAVING | ENDS
+CAUSES = STOPS | LIMITS | LEAVING | ENDS
 PEOPLE = UserMessage | ResumeQueue | TakeBack | SideTalk | TryAgain
 
 
 def is_reached(deliveries: Table[Any], cause: str, relation: str) -> bool:
     """Whether a cause stops who stands so, by the table that is played."""
-    what = deliver(deliveries, cause, relation).action
-    return what in (Delivery.CANCEL, Delivery.FINALIZE)
+    return deliver(deliveries, cause, relation).action in ENDING
 
 
 Stop = (
@@ -148,14 +149,14 @@ class SeenSession:
         return {
             one.session
             for one in at_work(self.children)
-            if is_reached(self.deliveries, cause, one.relation)
-            and not self._is_spared(one)
+            if is_reached(self.deliveries, cause, self._relation(one))
             and one.session not in self.spared
         }
 
-    def _is_spared(self, child: ChildRecord) -> bool:
-        """Whether it goes on by its agent's declaration when the turn that waits for it stops."""
-        return child.agent in self.detached and child.relation == "foreground_child"
+    def _relation(self, child: ChildRecord) -> str:
+        """Return how a child stands to the session: its agent may be declared to go on by itself."""
+        is_declared = child.agent in self.detached and child.relation == Relation.FOREGROUND_CHILD
+        return Relation.DETACHED_CHILD if is_declared else child.relation
 
 
 class Family:

@@ -80,6 +80,12 @@ class Config(Settings):
         headers = [value for table in tables for value in table.values()]
         return (*keys, *(name for value in headers for name in Template(value).get_identifiers()))
 
+    @property
+    def detached(self) -> tuple[str, ...]:
+        """The agents that go on, as children, without the turn that waits for them."""
+        agents = self.agents.items()
+        return tuple(sorted(one for one, agent in agents if agent.on_parent_interrupt == "detach"))
+
     def agent(self, name: str) -> AgentSettings:
         """Settings of an agent, the general ones where it has none of its own.
 

@@ -245,6 +245,13 @@ def to_be_cancelled(record: SessionRecord) -> list[ChildRecord]:
     ]
 
 
+def cause_below(child: ChildRecord) -> Cause:
+    """Return the cause by which a stop that reached a child arises there."""
+    if child.cause == Cause.TIMEOUT:
+        return Cause.TIMEOUT
+    return Cause.PARENT_BOUNDARY if child.is_patient else Cause.PARENT
+
+
 def is_kept(record: SessionRecord, child: ChildRecord, environment: Environment) -> bool:
     """Whether a child that a stop has reached can be resumed: not where the table finalizes it."""
     if record.state in CLOSES or child.cancelled_cause not in tuple(Cause):
@@ -271,6 +278,8 @@ def cancel(
             return Decision(entries=(e.ChildInterrupted(child=child.name, why=cause),))
         case "waiting" | "interrupted" if not is_kept:
             return ended(record, child, "cancelled", environment, reason=cause)
+        case "stopping" if is_open and child.is_patient and not is_kept:  # it does not wait
+            return Decision(entries=(e.ChildCancelled(child=child.name, cause=cause),))
         case "working" if is_open:
             return Decision(
                 entries=(

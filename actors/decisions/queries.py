@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from typing import Any
 
 from msgspec.structs import replace
@@ -40,6 +41,13 @@ def situation(record: SessionRecord) -> Situation:
             return Situation.UNATTENDED
         case _:
             return Situation.HELD if record.queue.state == "held" else Situation.IDLE
+
+
+def recipient(child: ChildRecord, detached: Container[str]) -> Relation:
+    """Return the relation by which the table is asked about a child; `detached` are agents."""
+    if child.relation == Relation.FOREGROUND_CHILD and child.agent in detached:
+        return Relation.DETACHED_CHILD
+    return Relation(child.relation)
 
 
 def is_waiting_for_child(record: SessionRecord) -> bool:

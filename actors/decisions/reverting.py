@@ -122,8 +122,8 @@ def revert(record: SessionRecord, message: Revert, environment: Environment) -> 
     asked = asking(message, _name(record), turn.id if turn is not None else "", turns)
     stopped = NOTHING
     if is_stop:
-        order = stopping.Stop(cause="stop")
-        stopped = stopping.stop(record, order, environment, is_revert=True)
+        order = stopping.Stop(cause="stop", is_revert=True)
+        stopped = stopping.stop(record, order, environment)
     return Decision(entries=(asked, *stopped.entries), reply=answer(id=asked.id))
 
 

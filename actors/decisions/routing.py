@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 
 
 SAYS_MORE = (Intent.CONVERSE, Intent.ACKNOWLEDGEMENT, Intent.STEER_WORD, Intent.INTERRUPT_MORE)
-BY_WORDS = (Cause.BARE_WORD, Cause.MORE_WORD, Cause.MESSAGE)
 
 
 def rejection(reason: str, text: str, client_id: str, hint: str = "") -> Decision:
@@ -168,12 +167,12 @@ def _steer(
     table = environment.deliveries
     if message.to not in ("", "parent"):
         name, _, beneath = message.to.partition("/")
-        names = _steered(record, table, Cause.STEER_NAMED, name)
+        names = _steered(record, environment, Cause.STEER_NAMED, name)
         if not names:
             return rejection("no_subagent", message.content, message.client_id)
         order = enqueue(message, row, "steer", for_children=names, beneath=beneath)
         return _take_in(record, order, environment)
-    names = _steered(record, table, row.cause)
+    names = _steered(record, environment, row.cause)
     if names:
         order = enqueue(message, row, "steer", for_children=names)
         return _take_in(record, order, environment)
@@ -185,9 +184,11 @@ def _steer(
     return _take_in(record, order, environment)
 
 
-def _steered(record: SessionRecord, table: Any, cause: str, name: str = "") -> tuple[str, ...]:
+def _steered(
+    record: SessionRecord, environment: Environment, cause: str, name: str = ""
+) -> tuple[str, ...]:
     """Name the children that a steer reaches by the table; of these, if given, the one named."""
-    names = stopping.reached_children(record, table, cause, Delivery.STEER)
+    names = stopping.reached_children(record, environment, cause, Delivery.STEER)
     return names if name in ("", "all") else meant(names, name)
 
 
@@ -195,14 +196,13 @@ def steer_waiting(
     record: SessionRecord, message: QueueChange, environment: Environment
 ) -> Decision:
     """Make a message that waits a steer: for the turn, or, while that waits, for its children."""
-    table = environment.deliveries
     names: tuple[str, ...] = ()
     if message.to not in ("", "parent"):
-        names = _steered(record, table, Cause.STEER_NAMED, message.to)
+        names = _steered(record, environment, Cause.STEER_NAMED, message.to)
         if not names:
             return refusal(f"No subagent `{message.to}` works")
     elif not message.to and situation(record) is Situation.DELEGATING:
-        names = _steered(record, table, Cause.STEER_THROUGH)
+        names = _steered(record, environment, Cause.STEER_THROUGH)
     return queueing.change(record, replace(message, for_children=names))
 
 
@@ -214,6 +214,7 @@ def _interrupt(
 ) -> Decision:
     """Stop what the cause reaches; the rest of the message runs next."""
     left = message.then or (message.content if message.intent in SAYS_MORE else "")
+    wish = reverting.wish(record, message, row.cause, environment)
     stop = stopping.Stop(
         cause=row.cause,
         user=message.user,
@@ -223,11 +224,10 @@ def _interrupt(
         text="" if left else message.content,
         ack=row.ack,
         said=message.said,
-        is_patient=environment.policy.interrupt_at == "boundary" and row.cause in BY_WORDS,
         is_bare=not left,
+        is_revert=bool(wish),
     )
-    wish = reverting.wish(record, message, row.cause, environment)
-    stopped = stopping.stop(record, stop, environment, is_revert=bool(wish))
+    stopped = stopping.stop(record, stop, environment)
     if not left:
         return wish + stopped
     # the message's own receipt says it all; it runs when the turn is over
@@ -311,10 +311,11 @@ def _newest_stop(record: SessionRecord, now: float) -> CancelRecord | None:
 def _revoked(record: SessionRecord, now: float) -> str:
     """Return the receipt of a planned interrupt that goes when the last message is taken back.
 
-    That is the message that only stopped, or the one that was to run instead of the turn.
+    That is the message that only stopped, or the one that was to run instead of the turn. One that
+    children have been told of stays: they begin nothing more.
     """
     planned = [stop for stop in record.interrupts.values() if stop.state == "planned"]
-    if not planned:
+    if not planned or stopping.has_reached(record, planned[-1]):
         return ""
     if planned[-1].text:
         return planned[-1].id if _newest_stop(record, now) is planned[-1] else ""

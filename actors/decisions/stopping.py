@@ -10,17 +10,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import replace
+
 from ...journal import entries as e
-from ...journal.child_record import at_work
+from ...journal.child_record import ChildRecord, at_work
 from ...journal.record import CancelRecord, SessionRecord
-from ...machines.delivery import ENDS, Cause, Delivery, Relation, deliver
+from ...machines.delivery import ENDS, WAITED, Cause, Delivery, Relation, deliver, in_force
 from ...machines.lifecycles import SESSION
 from ...machines.machine import Refusal, step
 from ...machines.messages import Interrupt
 from ...machines.transient_events import MessageKnown
 from ...machines.value import Value
 from .decision import NOTHING, Decision, answer
-from .queries import DELEGATE, is_revert_wanted, running_calls
+from .queries import DELEGATE, is_revert_wanted, recipient, running_calls
 from .rearrangement import hold
 
 if TYPE_CHECKING:
@@ -34,20 +36,16 @@ DOWNWARD = (
     Relation.SIDE_TALK,
     Relation.GOAL,
 )
-BESIDE = (Relation.BACKGROUND_CHILD, Relation.SIDE_TALK)
-"""The children that a turn does not wait for."""
-IN_A_HURRY = (Cause.SIGNAL, Cause.FINALIZE, Cause.NEW, Cause.PARENT)
-"""Causes for which a run does not let its commands end."""
-ALWAYS_HOLDS = (Cause.PARENT, Cause.BUDGET, Cause.NO_PROGRESS)
+BY_PARENT = (Cause.PARENT, Cause.PARENT_BOUNDARY)
+ALWAYS_HOLDS = (*BY_PARENT, Cause.BUDGET, Cause.NO_PROGRESS)
 """Causes after which the queue is held until a person resumes it, whatever is configured."""
 
 
 class Stop(Value):
     """An order to stop, from a person, a limit or a parent.
 
-    `is_patient`: the tools that run end first. `is_bare`: nothing is to run in place of what is
-    stopped. `said` numbers what one client says; `order` is the parent's epoch, where it comes from
-    there.
+    `is_bare`: nothing is to run in place of what is stopped. `is_revert`: files are to be restored.
+    `said` numbers what one client says; `order` is the parent's epoch, where it comes from there.
     """
 
     cause: str
@@ -59,24 +57,69 @@ class Stop(Value):
     ack: str = ""
     said: int = 0
     order: int = 0
-    is_patient: bool = False
     is_bare: bool = True
+    is_revert: bool = False
 
 
-def reaches(table: Any, cause: str, *what: Delivery) -> tuple[Relation, ...]:
-    """Return the relations that get any of these from a cause; without any: that are ended by it."""
-    wanted = what or ENDS
-    return tuple(
-        relation for relation in DOWNWARD if deliver(table, cause, relation).action in wanted
-    )
+class Reach(Value):
+    """What a cause ends here: the relations `now`, and those `later`, at the boundary of what runs.
+
+    `spared` names the children that the turn waits for and that go on; it waits for them all the same
+    if it `is_held`.
+    """
+
+    now: tuple[Relation, ...]
+    later: tuple[Relation, ...] = ()
+    spared: tuple[str, ...] = ()
+    is_held: bool = False
+
+    @property
+    def ended(self) -> tuple[Relation, ...]:
+        """All relations that it ends, now or later."""
+        return tuple(one for one in DOWNWARD if one in self.now or one in self.later)
 
 
 def reached_children(
-    record: SessionRecord, table: Any, cause: str, *what: Delivery
+    record: SessionRecord, environment: Environment, cause: str, what: Delivery
 ) -> tuple[str, ...]:
-    """Name the children at work that get any of these from a cause."""
-    relations = reaches(table, cause, *what)
-    return tuple(child.name for child in at_work(record.children, *relations) if relations)
+    """Name the children at work that get something from a cause."""
+    return tuple(
+        child.name
+        for child in at_work(record.children)
+        if deliver(
+            environment.deliveries, cause, recipient(child, environment.delegation.detached)
+        ).action
+        is what
+    )
+
+
+def reach(record: SessionRecord, order: Stop, environment: Environment) -> Reach:
+    """Ask the table, as it is in force here, what a stop ends.
+
+    Where files are to be restored no child may go on with them, whatever its agent is declared.
+    """
+    table = in_force(
+        environment.deliveries, environment.policy.interrupt_at, record.run is not None
+    )
+    given = {one: deliver(table, order.cause, one).action for one in (*DOWNWARD, *WAITED)}
+    is_revert = order.is_revert or is_revert_wanted(record)
+    detached = () if is_revert else environment.delegation.detached
+    waited = {
+        child.name: recipient(child, detached)
+        for child in at_work(record.children, Relation.FOREGROUND_CHILD)
+        if child.turn == record.turn and record.running is not None
+    }
+    spared = tuple(name for name, relation in waited.items() if given[relation] not in ENDS)
+    reached = [one for one in DOWNWARD if given[one] in ENDS]
+    if len(spared) < len(waited) and Relation.FOREGROUND_CHILD not in reached:
+        reached.append(Relation.FOREGROUND_CHILD)
+    later = tuple(one for one in reached if given[one] is Delivery.BOUNDARY)
+    return Reach(
+        now=tuple(one for one in reached if one not in later),
+        later=later,
+        spared=spared if Relation.SELF in reached else (),
+        is_held=given[Relation.FOREGROUND_CHILD] not in ENDS,
+    )
 
 
 # Stops --------------------------------------------------------------------------------------------
@@ -99,68 +142,51 @@ def interrupt(record: SessionRecord, message: Interrupt, environment: Environmen
     return stop(record, order, environment)
 
 
-def stop(
-    record: SessionRecord, order: Stop, environment: Environment, is_revert: bool = False
-) -> Decision:
-    """Decide what a stop reaches, and stop it. `is_revert`: the files are to be restored."""
-    table = environment.deliveries
-    relations = reaches(table, order.cause)
-    spared = _spared(record, relations, order, environment, is_revert)
+def stop(record: SessionRecord, order: Stop, environment: Environment) -> Decision:
+    """Decide what a stop reaches, and stop it."""
+    ended = reach(record, order, environment)
+    if is_told_before(record):
+        ended = replace(ended, now=ended.ended, later=())
     children = tuple(
         child.name
-        for child in at_work(record.children)
-        if child.relation in relations
-        and child.name not in spared
-        and child.state != "stopping"
-        and child.cancelled <= child.epoch
+        for child in at_work(record.children, *ended.ended)
+        if ended.ended and child.name not in ended.spared and _is_new_to(child, ended)
     )
     moved = step(SESSION, record.state, "interrupt")
     is_running = not isinstance(moved, Refusal) and moved.changed and record.running is not None
-    if is_running and Relation.SELF in relations:
-        if _must_wait(record, relations, order):
-            return _plan(record, order, relations, spared, environment)
-        return _stop_turn(record, order, relations, spared, children, environment)
-    goal = record.goals.current if Relation.GOAL in relations and record.goals.is_pursued else ""
+    if is_running and Relation.SELF in ended.ended:
+        if _must_wait(record, ended):
+            return _plan(record, order, ended, environment)
+        return _stop_turn(record, order, ended, children, environment)
+    goal = record.goals.current if Relation.GOAL in ended.ended and record.goals.is_pursued else ""
     if children or goal or order.order:  # a parent waits for the answer in any case
-        return _stop_beside(record, order, relations, children, goal, environment)
+        return _stop_beside(record, order, ended, children, goal, environment)
     reason = moved.reason if isinstance(moved, Refusal) else moved.ignored or "nothing is reached"
-    return _stop_nothing(record, order, relations, reason, environment)
+    return _stop_nothing(record, order, ended, reason, environment)
 
 
-def _spared(
-    record: SessionRecord,
-    relations: tuple[Relation, ...],
-    order: Stop,
-    environment: Environment,
-    is_revert: bool,
-) -> tuple[str, ...]:
-    """Name the children of calls that go on without the turn that waits for them.
-
-    By the table, or because their agent is declared so; not when their files are to be restored, and
-    not when everything below a session further up is stopped.
-    """
-    waited = at_work(record.children, Relation.FOREGROUND_CHILD)
-    mine = [child for child in waited if child.turn == record.turn]
-    if Relation.SELF not in relations or record.running is None:
-        return ()
-    if Relation.FOREGROUND_CHILD not in relations:
-        return tuple(child.name for child in mine)
-    if is_revert or is_revert_wanted(record) or order.cause == Cause.PARENT:
-        return ()
-    detached = environment.delegation.detached
-    return tuple(child.name for child in mine if child.agent in detached)
+def is_told_before(record: SessionRecord) -> bool:
+    """Whether a stop waits for a boundary already: the next one is now."""
+    return any(stop.state == "planned" for stop in record.interrupts.values()) or any(
+        child.is_patient for child in at_work(record.children)
+    )
 
 
-def _must_wait(record: SessionRecord, relations: tuple[Relation, ...], order: Stop) -> bool:
+def _is_new_to(child: ChildRecord, ended: Reach) -> bool:
+    """Whether a stop changes something for a child that it reaches."""
+    if child.is_patient:
+        return child.relation in ended.now
+    return child.state != "stopping" and child.cancelled <= child.epoch
+
+
+def _must_wait(record: SessionRecord, ended: Reach) -> bool:
     """Whether a stop takes effect only when what runs has ended.
 
     It waits for a child that the turn waits for, too, where it does not reach such children.
     """
-    is_planned = any(stop.state == "planned" for stop in record.interrupts.values())
     running = running_tools(record)
-    is_child_spared = Relation.FOREGROUND_CHILD not in relations and DELEGATE in running
-    is_patient = order.is_patient or (record.run is not None and order.cause not in IN_A_HURRY)
-    return (is_child_spared or is_patient) and bool(running) and not is_planned
+    is_patient = Relation.SELF in ended.later or (ended.is_held and DELEGATE in running)
+    return is_patient and bool(running) and planned_stop(record) is None
 
 
 def running_tools(record: SessionRecord) -> list[str]:
@@ -189,19 +215,26 @@ def _fields(record: SessionRecord, order: Stop, turn: str) -> dict[str, Any]:
     }
 
 
+def _requested(record: SessionRecord, order: Stop, turn: str, ended: Reach) -> e.InterruptRequested:
+    """Return the entry of a stop of `turn`, or, where that is empty, of what is beside it."""
+    return e.InterruptRequested(
+        **_fields(record, order, turn),
+        reaches=ended.ended if turn else _beside(record, ended.ended),
+        patient=tuple(one for one in ended.later if one != Relation.SELF),
+        spares=ended.spared if turn else (),
+    )
+
+
 def _stop_turn(
     record: SessionRecord,
     order: Stop,
-    relations: tuple[Relation, ...],
-    spared: tuple[str, ...],
+    ended: Reach,
     children: tuple[str, ...],
     environment: Environment,
 ) -> Decision:
-    requested = e.InterruptRequested(
-        **_fields(record, order, record.turn), reaches=relations, spares=spared
-    )
+    requested = _requested(record, order, record.turn, ended)
     entries = (
-        *(e.ChildDetached(child=name) for name in spared),
+        *(e.ChildDetached(child=name) for name in ended.spared),
         requested,
         *_hold_what_replaces(record, order, environment),
     )
@@ -209,27 +242,20 @@ def _stop_turn(
     return Decision(entries=entries, reply=reply)
 
 
-def _plan(
-    record: SessionRecord,
-    order: Stop,
-    relations: tuple[Relation, ...],
-    spared: tuple[str, ...],
-    environment: Environment,
-) -> Decision:
-    """Stop what is beside the turn now, and the turn when the tools that run have ended."""
-    is_talk = Relation.FOREGROUND_CHILD not in relations
-    beside: tuple[Relation, ...] = (*BESIDE, Relation.GOAL)
-    if record.run is not None:  # the sessions of its steps go on where they were, when it does
-        beside = (*beside, Relation.FOREGROUND_CHILD)
-    now = tuple(relation for relation in relations if relation in beside)
+def _plan(record: SessionRecord, order: Stop, ended: Reach, environment: Environment) -> Decision:
+    """Stop what is beside the turn, and the turn when the tools that run have ended.
+
+    Children that stop at their own boundary are told now: they begin nothing more.
+    """
     planned = e.InterruptPlanned(
         **_fields(record, order, record.turn),
         tools=tuple(running_tools(record)),
-        reaches=now,
-        spares=spared,
+        reaches=tuple(one for one in ended.ended if one != Relation.SELF),
+        patient=tuple(one for one in ended.later if one != Relation.SELF),
+        spares=ended.spared,
     )
     entries = (
-        *(e.ChildDetached(child=name) for name in spared if not is_talk),
+        *(e.ChildDetached(child=name) for name in ended.spared if not ended.is_held),
         planned,
         *_hold_what_replaces(record, order, environment),
     )
@@ -240,15 +266,13 @@ def _plan(
 def _stop_beside(
     record: SessionRecord,
     order: Stop,
-    relations: tuple[Relation, ...],
+    ended: Reach,
     children: tuple[str, ...],
     goal: str,
     environment: Environment,
 ) -> Decision:
     """Stop children and goal where no turn is stopped: the session itself answers for them."""
-    requested = e.InterruptRequested(
-        **_fields(record, order, ""), reaches=_beside(record, relations)
-    )
+    requested = _requested(record, order, "", ended)
     entries = (requested, *_hold_what_replaces(record, order, environment))
     reply = answer(interrupted=None, children=list(children), receipt=requested.receipt)
     return Decision(entries=entries, reply={**reply, **({"goal": goal} if goal else {})})
@@ -262,11 +286,7 @@ def _beside(record: SessionRecord, relations: tuple[Relation, ...]) -> tuple[Rel
 
 
 def _stop_nothing(
-    record: SessionRecord,
-    order: Stop,
-    relations: tuple[Relation, ...],
-    reason: str,
-    environment: Environment,
+    record: SessionRecord, order: Stop, ended: Reach, reason: str, environment: Environment
 ) -> Decision:
     """Nothing is at work: what was ordered before the stop, and has not begun, does not begin."""
     reply = answer(interrupted=None, reason=reason)
@@ -275,7 +295,7 @@ def _stop_nothing(
         return Decision(facts=facts, reply=reply)
     held = _holds(record, order, environment)
     entries = (
-        e.StopNoted(cause=order.cause, reaches=_beside(record, relations), said=order.said),
+        e.StopNoted(cause=order.cause, reaches=_beside(record, ended.ended), said=order.said),
         *held,
     )
     return Decision(entries=entries, facts=facts, reply=reply)
@@ -335,9 +355,8 @@ def planned_stop(record: SessionRecord) -> CancelRecord | None:
 def take_effect(planned: CancelRecord, environment: Environment) -> e.InterruptRequested:
     """Return the entry by which a planned stop takes effect; its receipt is written already.
 
-    The sessions and goal beside the turn were stopped when it was planned.
+    Children and goal were stopped when it was planned, as far as it reaches them.
     """
-    relations = reaches(environment.deliveries, planned.cause)
     return e.InterruptRequested(
         receipt=planned.id,
         turn=planned.turn,
@@ -345,9 +364,7 @@ def take_effect(planned: CancelRecord, environment: Environment) -> e.InterruptR
         user=planned.user,
         matched=planned.matched,
         rule=planned.rule,
-        reaches=tuple(
-            relation for relation in relations if relation not in (*BESIDE, Relation.GOAL)
-        ),
+        reaches=(Relation.SELF,),
         order=planned.order,
     )
 
@@ -355,14 +372,16 @@ def take_effect(planned: CancelRecord, environment: Environment) -> e.InterruptR
 def holds_after(record: SessionRecord, cause: str, environment: Environment) -> tuple[e.Entry, ...]:
     """Hold what waits once a turn has been interrupted."""
     is_hold = environment.policy.after_interrupt == "hold" or cause in ALWAYS_HOLDS
-    is_all = cause == Cause.PARENT
+    is_all = cause in BY_PARENT
     return hold(record.queue, "interrupt", is_all=is_all) if is_hold else ()
 
 
 def has_reached(record: SessionRecord, stop: CancelRecord) -> bool:
-    """Whether a child that a stop has reached, it or one before it, is not dead yet."""
+    """Whether a child that a stop has reached is not dead yet; another stop may have reached it, too."""
     return any(
-        child.relation in stop.reaches and child.epoch < child.cancelled <= stop.epoch
+        child.relation in stop.reaches
+        and child.name not in stop.spares
+        and child.epoch < min(child.cancelled, stop.epoch)
         for child in at_work(record.children)
     )
 
@@ -404,9 +423,8 @@ def ended_turn(
     record: SessionRecord, environment: Environment, cause: Cause
 ) -> tuple[e.Entry, ...]:
     """Return what the end of a turn stops beside it, by the table: nothing, unless by a limit."""
-    relations = tuple(
-        relation for relation in reaches(environment.deliveries, cause) if relation != Relation.SELF
-    )
+    ended = reach(record, Stop(cause=cause), environment)
+    relations = tuple(one for one in ended.ended if one != Relation.SELF)
     children = [child for child in at_work(record.children) if child.relation in relations]
     if not children and not (Relation.GOAL in relations and record.goals.is_pursued):
         return ()
@@ -418,25 +436,25 @@ def ended_turn(
 
 
 def leave(record: SessionRecord, is_final: bool, cause: str, environment: Environment) -> Decision:
-    """Suspend or finalize the session: the table says what that stops."""
+    """Suspend or finalize the session: a stop by the table, with its receipt if anything is at work."""
     moved = step(SESSION, record.state, "finalize" if is_final else "suspend")
     if isinstance(moved, Refusal) or moved.ignored:
         return Decision(reply=answer())
     by = Cause.SIGNAL
     if is_final:
         by = Cause.NEW if cause == Cause.NEW else Cause.FINALIZE
-    relations = reaches(environment.deliveries, by)
+    order = Stop(cause=by)
+    ended = reach(record, order, environment)
     turn = record.running
-    is_stopped = turn is not None and Relation.SELF in relations and turn.state != "interrupted"
-    is_stopped = is_stopped and record.state == "busy"
-    below = tuple(relation for relation in relations if relation != Relation.SELF or not is_stopped)
+    is_stopped = turn is not None and Relation.SELF in ended.ended and record.state == "busy"
+    is_pursued = Relation.GOAL in ended.ended and record.goals.is_pursued
+    is_anything = is_stopped or is_pursued or any(at_work(record.children, *ended.ended))
     kind = e.SessionFinalizing if is_final else e.SessionLeaving
-    entries: tuple[e.Entry, ...] = (kind(cause=cause, reaches=below),)
-    if is_stopped:
-        order = Stop(cause=by)
-        fields = _fields(record, order, record.turn)
-        entries = (*entries, e.InterruptRequested(**fields, reaches=(Relation.SELF,)))
-    return Decision(entries=entries, reply=answer())
+    if not is_anything:
+        return Decision(entries=(kind(cause=cause, reaches=ended.ended),), reply=answer())
+    requested = _requested(record, order, record.turn if is_stopped else "", ended)
+    detached = (e.ChildDetached(child=name) for name in ended.spared if is_stopped)
+    return Decision(entries=(*detached, kind(cause=cause), requested), reply=answer())
 
 
 def is_settled(record: SessionRecord) -> bool:

@@ -65,9 +65,9 @@ def use_routes(
 def explain_route(client: SessionClient, text: Text) -> Reply:
     """Explain the outcome of a message without sending it."""
     record = _record(client)
-    policy = client.describe().policy
+    here = client.describe()
     table, _ = client.services.router.routes(record.routes)
     found, to, _ = as_said(text, "auto", client.classify)
-    doing, company = state_of(record)
-    data = explanation(table, text, found, doing, policy, company, to)
+    doing, company = state_of(record, here.detached)
+    data = explanation(table, text, found, doing, here.policy, company, to)
     return Reply(ok=True, data=data, text=draw_explanation(data))

@@ -193,7 +193,8 @@ def _of_cancel(cancel: dict[str, Any]) -> dict[str, Any]:
         "matched": cancel.get("matched") or None,
         "text": cancel.get("text", ""),
         "user": cancel.get("user") or None,
-        "told": [cancel["turn"], *cancel.get("told", ())],
+        "told": [one for one in (cancel["turn"], *cancel.get("told", ())) if one],
+        "spared": list(cancel.get("spares", ())),
         "killed": list(cancel.get("killed", ())),
         "survivors": list(cancel.get("survivors", ())),
         "checkpoint": cancel.get("checkpoint"),
@@ -213,7 +214,8 @@ def _line(receipt: dict[str, Any]) -> str:
         return f"{receipt['id']} #{receipt['number']} {receipt['state']}{at}{by}{why}  {receipt['text']}"
     killed = f", killed {len(receipt['killed'])}" if receipt["killed"] else ""
     left = f", left {receipt['survivors']}" if receipt["survivors"] else ""
-    told = ", ".join(receipt["told"])
+    told = ", ".join(receipt["told"]) or "nobody"
+    told += f", not {', '.join(receipt['spared'])}" if receipt["spared"] else ""
     kept = f", kept {len(receipt['kept'])}" if receipt["kept"] else ""
     ended = f"{receipt['state']} ({plain_words(receipt['cause'])})"
     return f"{receipt['id']} {ended}{by}: told {told}{killed}{left}{kept}"

@@ -53,6 +53,8 @@ def of_child(
             event = _ended(entry, "cancelled", entry.why, at)
             event["resumable"] = True
             return [event]
+        case e.ChildEnded() if record.children[entry.child].was_interrupted:
+            return []  # a child ends once: it was told when it was interrupted
         case e.ChildEnded() if record.children[entry.child].relation == Relation.SIDE_TALK:
             return [_side_talk_ended(entry, entry.status, record, at)]
         case e.ChildEnded():

@@ -771,6 +771,8 @@ class InterruptingEvent(Stamp):
     """the turn that is stopped; null between turns"""
     cause: str
     """why"""
+    spared: NotRequired[list[str]]
+    """the subagents that go on in the background, as their agents are declared"""
 
 
 class InterruptedEvent(Stamp):

@@ -365,7 +365,11 @@ def _of_session(entry: e.AnySessionEntry, record: SessionRecord, at: Stamp) -> l
             return [of_limits(entry, at)]
         case e.InterruptPlanned():
             text = f"Stopping after {', '.join(entry.tools)}"
-            return [*_taken_as_interrupt(entry, at), NoticeEvent(type="notice", **at, text=text)]
+            return [
+                *_taken_as_interrupt(entry, at),
+                NoticeEvent(type="notice", **at, text=text),
+                *_gone_on(entry, at),
+            ]
         case e.InterruptCalledOff():
             text = "The stop is cancelled: the turn continues."
             return [NoticeEvent(type="notice", **at, text=text)]
@@ -374,7 +378,9 @@ def _of_session(entry: e.AnySessionEntry, record: SessionRecord, at: Stamp) -> l
             interrupting = InterruptingEvent(
                 type="interrupting", **at, turn=turn, cause=entry.cause
             )
-            return [*_taken_as_interrupt(entry, at), interrupting]
+            if entry.spares:
+                interrupting["spared"] = list(entry.spares)
+            return [*_taken_as_interrupt(entry, at), interrupting, *_gone_on(entry, at)]
         case (
             e.SessionRenamed()
             | e.SessionLeaving()
@@ -632,6 +638,15 @@ def _taken_as_interrupt(
         user=entry.user,
     )
     return [event]
+
+
+def _gone_on(entry: e.InterruptPlanned | e.InterruptRequested, at: Stamp) -> list[NoticeEvent]:
+    """Name the children that go on after a stop."""
+    if not entry.spares:
+        return []
+    are = "goes" if len(entry.spares) == 1 else "go"
+    text = f"{', '.join(entry.spares)} {are} on in the background; the next stop ends that."
+    return [NoticeEvent(type="notice", **at, text=text)]
 
 
 def _turn_ended(turn: str, status: str, record: SessionRecord, at: Stamp) -> TurnEndedEvent:

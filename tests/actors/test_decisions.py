@@ -242,12 +242,12 @@ def test_a_stop_says_whose_it_is() -> None:
     assert (entry.user, entry.client_id, entry.turn) == ("ann", "k", "t1")
 
 
-def test_a_planned_stop_takes_effect_on_the_turn_and_its_children_alone() -> None:
-    """What is beside the turn, and the goal, were stopped when it was planned."""
+def test_a_planned_stop_takes_effect_on_the_turn_alone() -> None:
+    """Its children, what is beside it, and the goal were told when it was planned."""
     made = asking()
     planned = CancelRecord(id="i1", turn="t1", cause="stop", state="planned")
     entry = stopping.take_effect(planned, made.environment)
-    assert set(entry.reaches) == {Relation.SELF, Relation.FOREGROUND_CHILD}
+    assert entry.reaches == (Relation.SELF,)
 
 
 def test_a_revert_stops_the_turn_and_a_dry_run_does_not() -> None:

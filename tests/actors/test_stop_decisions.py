@@ -56,9 +56,8 @@ def workflow() -> Iterator[SimulatedProgram]:
 def test_the_whole_of_a_stop_is_journalled(turn: SimulatedProgram) -> None:
     """Its receipt, its cause, and the relations that the table names; nothing that no client said."""
     (entry,) = stopping.stop(turn.record, Stop(cause="stop"), turn.environment).entries
-    relations = stopping.reaches(turn.environment.deliveries, "stop")
     assert entry == e.InterruptRequested(
-        receipt="i1", turn="t1", cause="stop", reaches=tuple(map(str, relations))
+        receipt="i1", turn="t1", cause="stop", reaches=tuple(map(str, stopping.DOWNWARD))
     )
 
 
@@ -77,12 +76,13 @@ def test_a_run_lets_its_commands_end_unless_there_is_no_time(
 
 def test_a_patient_stop_detaches_now_the_child_that_outlives_it() -> None:
     """The stop is planned, since a call runs; the child that it spares leaves the turn."""
-    with scene(plan={"delegation": delegation(detached=("scout",))}) as made:
+    plan = {"delegation": delegation(detached=("scout",))}
+    with scene(plan=plan, interrupt_at="boundary") as made:
         say(made, "work")
         run(made, has_asked(made))
         answer(made, start_child("kid", agent="scout"))
         run(made, has_asked(made, "s1-1"))
-        stop = Stop(cause="stop", is_patient=True)
+        stop = Stop(cause="bare_word")
         detached, planned = stopping.stop(made.record, stop, made.environment).entries
         assert detached == e.ChildDetached(child="kid")
         assert isinstance(planned, e.InterruptPlanned)

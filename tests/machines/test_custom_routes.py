@@ -4,7 +4,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from steersman.actors.decisions import stopping
 from steersman.machines.custom_routes import (
     OUTCOMES,
     TARGETS,
@@ -69,7 +68,7 @@ def test_a_route_with_its_own_cause_reaches_only_its_targets() -> None:
         name="wide", message=("converse",), deliver=(RouteOutcome(to=("children",), what="steer"),)
     )
     routes = in_front(mine)
-    reach = {"foreground_child": "steer", "background_child": "steer"}
+    reach = dict.fromkeys(("foreground_child", "detached_child", "background_child"), "steer")
     assert dict(routes.reach("route.wide")) == reach
     assert deliver(routes.deliveries, "route.wide", "self").name == "wide-else"
     assert check_routes(routes.dispositions, routes.deliveries) == ()
@@ -105,8 +104,7 @@ def test_a_route_for_a_time_limit_is_what_the_child_asks() -> None:
     why = "What a child has started in the background is stopped with it."
     routes = in_front(Override(name="same-limit", causes=("timeout",), deliver=(gift,), why=why))
     assert check_routes(routes.dispositions, routes.deliveries) == ()
-    reached = stopping.reaches(routes.deliveries, Cause.TIMEOUT)
-    assert reached == ("self", "foreground_child", "background_child")
+    assert set(routes.reach(Cause.TIMEOUT)) == {"self", "foreground_child", "background_child"}
 
 
 @pytest.mark.parametrize(

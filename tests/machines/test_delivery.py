@@ -17,10 +17,15 @@ from steersman.machines.delivery import (
     Cause,
     Relation,
     deliver,
+    in_force,
     never_asked,
 )
+from steersman.machines.disposition import DEFAULT_DISPOSITIONS
+from steersman.machines.route_check import check_routes
 
 BELOW = ("foreground_child", "background_child", "side_talk")
+CHILDREN = ("foreground_child", "detached_child", "background_child")
+ALL = (*CHILDREN, "side_talk")
 
 
 def reached(cause: str) -> dict[str, str]:
@@ -34,18 +39,24 @@ def reached(cause: str) -> dict[str, str]:
     [
         ("stop", dict.fromkeys(("self", *BELOW, "goal"), "cancel")),
         ("bare_word", dict.fromkeys(("self", *BELOW, "goal"), "cancel")),
-        ("signal", dict.fromkeys(("self", *BELOW, "goal"), "cancel")),
-        ("parent", dict.fromkeys(("self", *BELOW, "goal"), "cancel")),
-        ("budget", dict.fromkeys(("self", *BELOW, "goal"), "cancel")),
-        ("new", dict.fromkeys(("self", *BELOW, "goal"), "finalize")),
-        ("finalize", dict.fromkeys(("self", *BELOW, "goal"), "finalize")),
+        ("signal", dict.fromkeys(("self", *ALL, "goal"), "cancel")),
+        ("parent", dict.fromkeys(("self", *ALL, "goal"), "cancel")),
+        (
+            "parent_boundary",
+            dict.fromkeys(("self", *CHILDREN), "boundary")
+            | dict.fromkeys(("side_talk", "goal"), "cancel"),
+        ),
+        ("budget", dict.fromkeys(("self", *ALL, "goal"), "cancel")),
+        ("no_progress", dict.fromkeys(("self", *BELOW, "goal"), "cancel")),
+        ("new", dict.fromkeys(("self", *ALL, "goal"), "finalize")),
+        ("finalize", dict.fromkeys(("self", *ALL, "goal"), "finalize")),
         ("timeout", {"self": "cancel", "foreground_child": "cancel"}),
         ("more_word", {"self": "cancel"}),
         ("message", {"self": "cancel"}),
         ("turn_ended", {}),
         ("steer", {"self": "steer"}),
-        ("steer_through", {"foreground_child": "steer"}),
-        ("steer_named", dict.fromkeys(BELOW, "steer")),
+        ("steer_through", {"foreground_child": "steer", "detached_child": "steer"}),
+        ("steer_named", dict.fromkeys(ALL, "steer")),
     ],
 )
 def test_a_cause_reaches_whom_it_should(cause: str, expected: dict[str, str]) -> None:
@@ -63,17 +74,17 @@ def test_every_row_says_why() -> None:
 @pytest.mark.parametrize("relation", Relation)
 @pytest.mark.parametrize("cause", Cause)
 def test_each_cell_is_asked_or_has_a_reason(cause: Cause, relation: Relation) -> None:
-    """All 98 cells: the places that ask are there and ask the table, or the reason is a sentence."""
+    """All cells: the places that ask are there and ask the table, or the reason is a sentence."""
     if (cause, relation) in NEVER_ASKED:
         assert never_asked(cause, relation).endswith(".")
         return
     assert never_asked(cause, relation) == ""
-    assert relation in stopping.DOWNWARD
+    assert relation in (*stopping.DOWNWARD, Relation.DETACHED_CHILD)
     for place in ASKED_BY[cause]:
         file, _, function = place.partition(":")
         module = import_module(f"steersman.{file.removesuffix('.py').replace('/', '.')}")
         source = inspect.getsource(getattr(module, function))
-        assert any(word in source for word in ("reaches(", "deliver(", "_steered(")), place
+        assert any(word in source for word in ("reach(", "deliver(", "_steered(")), place
 
 
 def asking() -> Iterator[tuple[Cause, str]]:
@@ -85,7 +96,7 @@ def asking() -> Iterator[tuple[Cause, str]]:
                 continue
             calls = [node for node in ast.walk(function) if isinstance(node, ast.Call)]
             for call in calls:
-                if ast.unparse(call.func).rpartition(".")[2] in {"deliver", "reaches", "_steered"}:
+                if ast.unparse(call.func).rpartition(".")[2] in {"deliver", "reach", "_steered"}:
                     causes = re.findall(r"Cause\.([A-Z_]+)", ast.unparse(call))
                     place = f"actors/decisions/{file.name}:{function.name}"
                     yield from ((Cause[name], place) for name in causes)
@@ -100,8 +111,28 @@ def test_each_place_that_names_a_cause_when_it_asks_is_listed() -> None:
 
 def test_what_the_session_asks_is_downward() -> None:
     """Parent and sibling are never asked, whatever the cause."""
-    upward = {relation for relation in Relation if relation not in stopping.DOWNWARD}
+    asked = {*stopping.DOWNWARD, Relation.DETACHED_CHILD}
+    upward = {relation for relation in Relation if relation not in asked}
     assert upward == {Relation.PARENT, Relation.SIBLING}
     assert all((cause, relation) in NEVER_ASKED for cause in Cause for relation in upward)
     assert never_asked("route.mine", "sibling")
     assert never_asked("route.mine", "goal") == ""
+
+
+def test_patience_is_a_row() -> None:
+    """`interrupt_at` and a run put rows in front, where the table cancels; what is spared stays so."""
+    patient = in_force(DEFAULT_DELIVERIES, "boundary")
+    for relation in ("self", "foreground_child", "background_child"):
+        row = deliver(patient, "bare_word", relation)
+        assert (row.action, "interrupt_at" in row.why) == ("boundary", True)
+        assert deliver(patient, "stop", relation).action == "cancel"
+    assert deliver(patient, "bare_word", "detached_child").action == "none"
+    assert deliver(patient, "message", "self").action == "boundary"
+    assert deliver(patient, "message", "foreground_child").action == "none"
+    run = in_force(DEFAULT_DELIVERIES, is_run=True)
+    assert deliver(run, "stop", "self").action == "boundary"
+    assert deliver(run, "signal", "self").action == "cancel"
+    assert deliver(run, "stop", "foreground_child").action == "cancel"
+    for table in (patient, run):
+        assert check_routes(DEFAULT_DISPOSITIONS, table.settled()) == ()
+    assert in_force(DEFAULT_DELIVERIES) is DEFAULT_DELIVERIES

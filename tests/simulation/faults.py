@@ -22,7 +22,7 @@ from steersman.journal.queue_record import ItemRecord, QueueRecord
 from steersman.journal.record import SessionRecord
 from steersman.journal.turn_record import CallRecord, TurnRecord
 from steersman.machines.delegation_messages import ResumeChildren
-from steersman.machines.delivery import Cause, Delivery, Relation
+from steersman.machines.delivery import Cause, Relation
 from steersman.machines.effects import RunTool, StopTool
 from steersman.machines.internal_messages import ChildrenClosed
 from steersman.machines.lifecycles import SESSION
@@ -36,7 +36,7 @@ WITHIN = 1_000
 """Seeds within which each fault must be noticed."""
 
 _RELEASE, _START = Outbox.release, Session.on_start
-_REACHES, _CUT_OFF, _RETURNED = stopping.reaches, turning.cut_off, children.returned
+_REACH, _CUT_OFF, _RETURNED = stopping.reach, turning.cut_off, children.returned
 _NEXT, _OFFERS = QueueRecord.next_item, queue_record._apply_offer
 _INTERRUPT, _TAKEN_BACK, _PERFORM = routing._interrupt, queueing.taken_back, ledger.Ledger._perform
 
@@ -65,10 +65,11 @@ def _nothing(*_: Any, **__: Any) -> tuple[Any, ...]:
     return ()
 
 
-def _reach_children_by_talk(table: Any, cause: str, *what: Delivery) -> tuple[Relation, ...]:
-    found = _REACHES(table, cause, *what)
-    is_stop = not what and cause in (Cause.MESSAGE, Cause.MORE_WORD)
-    return (*found, Relation.BACKGROUND_CHILD) if is_stop else found
+def _reach_children_by_talk(record: SessionRecord, order: Any, environment: Any) -> Any:
+    found = _REACH(record, order, environment)
+    if order.cause not in (Cause.MESSAGE, Cause.MORE_WORD):
+        return found
+    return replace(found, now=(*found.now, Relation.BACKGROUND_CHILD))
 
 
 def _forget_stops(*_: Any) -> list[Any]:
@@ -159,7 +160,7 @@ def _all_that_is_requested(turn: TurnRecord, _: Any) -> list[CallRecord]:
 FAULTS: dict[str, Fault] = {
     "lets talk cancel a child": Fault(
         "for no good reason|talk stopped a child",
-        ((stopping, "reaches", _reach_children_by_talk),),
+        ((stopping, "reach", _reach_children_by_talk),),
     ),
     "attaches a child after a stop": Fault(
         "stuck|waits for|no results of", ((children, "to_be_cancelled", _forget_stops),)

@@ -13,6 +13,7 @@ from steersman.journal.entries import GoalCleared, GoalPaused
 from steersman.machines.delegation_messages import SideTalk
 from steersman.machines.delivery import (
     DEFAULT_DELIVERIES,
+    ENDS,
     NEVER_ASKED,
     Cause,
     Delivery,
@@ -55,8 +56,7 @@ STEERING = [cell for cell in CELLS if cell[0] in STEERS]
 
 def ends(cause: Cause, relation: Relation) -> bool:
     """Whether the shipped table ends who stands so."""
-    action = deliver(DEFAULT_DELIVERIES, cause, relation).action
-    return action in (Delivery.CANCEL, Delivery.FINALIZE)
+    return deliver(DEFAULT_DELIVERIES, cause, relation).action in ENDS
 
 
 def override(made: SimulatedProgram, cause: Cause, relation: Relation, action: Delivery) -> None:
@@ -90,7 +90,7 @@ def arise(made: SimulatedProgram, cause: Cause) -> None:
     match cause:
         case Cause.STOP | Cause.BUDGET | Cause.NO_PROGRESS:
             made.say(Interrupt(cause=cause, turn="t1"))
-        case Cause.PARENT:
+        case Cause.PARENT | Cause.PARENT_BOUNDARY:
             made.say(Interrupt(cause=cause, epoch=made.record.epoch + 1))
         case Cause.BARE_WORD:
             say(made, "stop", Intent.INTERRUPT_BARE)

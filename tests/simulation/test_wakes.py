@@ -17,8 +17,6 @@ WITNESSES = {
     "InterruptRequested": (Scenario, 0),
     "RevertRefused": (Scenario, 17),
     "Reverted": (Scenario, 6),
-    "SessionFinalizing": (Scenario, 67),
-    "SessionLeaving": (GoalScenario, 38),
     "SteerArrived": (Scenario, 36),
     "Stopped": (GoalScenario, 14),
     "TurnEnded": (Scenario, 1),
@@ -35,7 +33,8 @@ BESIDE_OTHERS = {
         "InterruptCalledOff",
         "JudgingStopped",
     ),
-    *("Queued", "QueueReleased", "Requeued", "StopNoted", "Withdrawn"),
+    *("Queued", "QueueReleased", "Requeued", "SessionFinalizing", "SessionLeaving", "StopNoted"),
+    "Withdrawn",
 }
 """Kinds that stand in for each other: a run goes wrong without all of them, none without a single one.
 
