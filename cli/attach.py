@@ -27,8 +27,8 @@ from ..workflows.config import Config, load
 from ..workflows.paths import Paths, login_name
 from .chat_options import ChatInterface, ChatOptions
 from .interfaces import interface_of
-from .output import warn
-from .signals import SignalExit, leave_on_signals
+from .output import show, warn
+from .signals import SignalExit, leave_on_signals, saved_line
 from .stored import stored
 
 if TYPE_CHECKING:
@@ -49,6 +49,7 @@ class AttachedHost:
 
     choice = None
     is_kept = False
+    remains = "the session goes on"
 
     def __init__(
         self, paths: Paths, config: Config, launch: LaunchOptions, notices: list[str]
@@ -218,9 +219,14 @@ def _attend(
     last = here.attached.session if here.attached is not None else session
     with stored(environ) as store:
         is_over = _is_over(store, last, owner, GOING if here.is_cut_off else 0.0)
+        row = store.row(last)
     if is_over:
-        warn(f"Session {last} was left; `steersman chat --resume {last}` resumes it.")
-        return 0
+        is_crash = row.state not in ("suspended", "finalized")
+        how = "ended without closing it" if is_crash else "left it"
+        warn(f"The program that had session {last} open has {how}. {saved_line(row)}")
+        return int(is_crash and here.is_cut_off)
+    if not options.is_json:
+        show(f"Session {last} continues in its own program.")
     return code
 
 

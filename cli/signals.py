@@ -24,10 +24,11 @@ if TYPE_CHECKING:
 def farewell(conversation: ChatSession, *, is_kept: bool = True) -> str:
     """Return the last line of a chat: what was saved, and how to continue.
 
-    The session has been released. `is_kept` is false if nothing is on disk.
+    The session has been released. `is_kept` is false if nothing is on disk. Empty for a session
+    elsewhere: what became of it depends on its program.
     """
-    if not isinstance(conversation, Conversation):  # its owner continues
-        return f"Session {conversation.session} continues in its own program."
+    if not isinstance(conversation, Conversation):
+        return ""
     if not is_kept:
         return "Nothing is saved: auto_queue.persistence.enabled is false."
     try:
@@ -35,8 +36,11 @@ def farewell(conversation: ChatSession, *, is_kept: bool = True) -> str:
     except StoreError:  # it was reported when it happened
         return ""
     row = next((row for row in rows if row.session == conversation.session), None)
-    if row is None:
-        return ""
+    return saved_line(row) if row is not None else ""
+
+
+def saved_line(row: SessionRow) -> str:
+    """Return what of a session that no program has open is saved, and how to continue."""
     if row.state == "finalized":
         return f"Session {row.session} is finalized; `steersman sessions show` prints it."
     return f"Saved{_left(row)}. Continue with: steersman chat --resume {row.session}"

@@ -128,6 +128,11 @@ class ChatHost(Protocol):
         """Whether what happens here is on disk, and there at the next start."""
         ...
 
+    @property
+    def remains(self) -> str:
+        """What remains after leaving, as half a sentence."""
+        ...
+
     def close(self) -> None:
         """Leave all sessions, or hang up. Idempotent."""
         ...

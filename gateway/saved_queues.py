@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from ..actors.agent_profile import AgentProfile
 from ..actors.runtime import Runtime
-from ..journal.queue_record import ItemRecord
+from ..journal.queue_record import ItemRecord, QueueRecord
 from ..journal.record import SessionRecord
 from ..journal.recovery import is_cut_off, load_record
 from ..journal.store import SessionRow, Store
@@ -38,12 +38,13 @@ LISTED = 5
 
 
 class Saved(Value):
-    """The saved queue of one session: the session's row, and the items that have not ended, in order.
+    """The saved `queue` of one session: the session's row, and the items that have not ended, in order.
 
     `is_crashed`: its process died. `unknown` are the tool calls that ran then.
     """
 
     row: SessionRow
+    queue: QueueRecord
     items: tuple[ItemRecord, ...]
     is_crashed: bool
     unknown: tuple[ToolCallView, ...]
@@ -180,6 +181,7 @@ def read_saved(store: Store, row: SessionRow) -> Saved:
     calls = turn.calls.values() if turn is not None else ()
     return Saved(
         row=row,
+        queue=record.queue,
         items=tuple(sorted(items, key=lambda item: item.state != "interrupted")),
         is_crashed=is_cut_off(record),
         unknown=tuple(
@@ -239,20 +241,20 @@ def announce_saved(event: SavedQueuesEvent, now: float, *, can_utf8: bool = True
             f"📥 {found}" if can_utf8 else found,
             *choices(saved, now),
             *(["`/queue restore --list` lists all"] if len(saved) == LISTED else []),
-            "Use `/queue restore N` to list one, `/queue resume N` to continue it, "
-            "or `/queue discard N` to delete it",
+            "Use `/queue restore ID` to list one, `/queue resume ID` to continue it, "
+            "or `/queue discard ID` to delete it",
         )
     )
 
 
 def choices(saved: Sequence[SavedQueueView], now: float) -> Iterator[str]:
-    """Give a numbered line about each of these saved queues, with its first item."""
-    for number, found in enumerate(saved, 1):
+    """Give a line about each of these saved queues: its session, and its first item."""
+    for found in saved:
         how = "crashed" if found["cause"] == "crash" else "left"
         ago, first = _since(found["last_active"], now), item_line(found["items"][0])
-        name = found["name"] or found["session"]
+        name = f" {found['name']}" if found["name"] else ""
         count = item_count(len(found["items"]))
-        yield f"{number}. {name}, {how} {ago}, {count}: {one_line(first, WIDE)}"
+        yield f"{found['session']}{name}, {how} {ago}, {count}: {one_line(first, WIDE)}"
 
 
 def _since(moment: str, now: float) -> str:

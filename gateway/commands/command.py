@@ -34,6 +34,7 @@ from io import StringIO
 from typing import Annotated, Any, Concatenate, Generic, Literal, ParamSpec, get_args, get_origin
 
 from msgspec import field
+from msgspec.structs import replace
 
 from ...machines.errors import UsageError
 from ...machines.value import Value
@@ -148,8 +149,12 @@ class CommandCall(Value):
     arguments: Mapping[str, Any]
 
     def run(self, client: SessionClient) -> Reply:
-        """Run the command."""
-        return self.command.function(client, **self.arguments)
+        """Run the command; where it has put another session in this one's place, the data name both."""
+        before = client.session
+        reply = self.command.function(client, **self.arguments)
+        if client.session == before:
+            return reply
+        return replace(reply, data={**reply.data, "session": client.session, "left": before})
 
 
 class Command(Generic[P]):

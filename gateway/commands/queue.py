@@ -17,7 +17,17 @@ from ..client import SessionClient
 from ..formats import item_line, progress_text
 from ..home import SHORTEST_ID
 from .command import Argument, Number, Reply, Text, command
-from .saved_queue import Keep, Merge, Replace, resume_saved, waits_here, way_of
+from .saved_queue import (
+    Keep,
+    Merge,
+    Replace,
+    change,
+    resume_saved,
+    saved_here,
+    saved_list,
+    waits_here,
+    way_of,
+)
 
 
 @command(
@@ -38,6 +48,11 @@ def list_queue(
     """List the running and waiting messages; with `--all` also those whose turn was replaced."""
     data = client.queue(is_all=is_all)
     items = data["items"]
+    found = saved_here(client)
+    if isinstance(found, Reply):
+        return found
+    if found is not None:
+        return saved_list(found)
     if not items:
         return Reply(ok=True, data=data, text="The queue is empty.")
     lines = [_line(item) for item in items]
@@ -87,8 +102,8 @@ def edit_queue(client: SessionClient, number: Number, text: Text) -> Reply:
     if prompt is not None and prompt.is_refused:
         return Reply(ok=False, data={"reason": "no_prompt"}, text=f"{prompt.path}: {prompt.note}")
     attached = (*filter(None, (prompt,)), *client.attached(text))
-    change = QueueChange(op="edit", number=number, text=text, attached=attached)
-    return _reply(client.ask(change), f"#{number} reads now: {text}")
+    wish = QueueChange(op="edit", number=number, text=text, attached=attached)
+    return _reply(change(client, wish), f"#{number} reads now: {text}")
 
 
 @command(
@@ -101,14 +116,14 @@ def move_in_queue(
     client: SessionClient, number: Number, position: Annotated[int, Argument("POS")]
 ) -> Reply:
     """Move a waiting message."""
-    answer = client.ask(QueueChange(op="move", number=number, position=position))
+    answer = change(client, QueueChange(op="move", number=number, position=position))
     return _reply(answer, f"#{number} is at position {answer.get('position')}.")
 
 
 @command("queue pop", "queue", "Take a message back; without a number the last.", is_shared=True)
 def pop_queue(client: SessionClient, number: Number | None = None) -> Reply:
     """Withdraw a message."""
-    answer = client.ask(QueueChange(op="withdraw", number=number))
+    answer = change(client, QueueChange(op="withdraw", number=number))
     gone = ", ".join(f"#{number}" for number in answer.get("withdrawn", ()))
     return _reply(answer, f"Removed: {gone}.")
 
@@ -116,7 +131,7 @@ def pop_queue(client: SessionClient, number: Number | None = None) -> Reply:
 @command("queue clear", "queue", "Take back everything that waits.", is_shared=True)
 def clear_queue(client: SessionClient) -> Reply:
     """Withdraw all waiting messages."""
-    answer = client.ask(QueueChange(op="clear"))
+    answer = change(client, QueueChange(op="clear"))
     count = len(answer.get("withdrawn", ()))
     return _reply(answer, f"Removed: {count} waiting." if count else "Nothing waits.")
 
@@ -151,7 +166,7 @@ def steer_from_queue(
 )
 def keep_in_queue(client: SessionClient, number: Number | None = None) -> Reply:
     """Queue an offered answer like a message."""
-    answer = client.ask(QueueChange(op="keep", number=number))
+    answer = change(client, QueueChange(op="keep", number=number))
     later = ", as soon as it is answered" if answer.get("when") else ""
     return _reply(answer, f"#{answer.get('number')} waits like a message{later}.")
 
@@ -189,7 +204,6 @@ def resume_queue(
         if elsewhere is not None:
             return elsewhere
         if client.session != before:
-            number = None
             items = {item["number"]: item for item in client.queue()["items"]}
     answer = client.ask(ResumeQueue(number=number))
     count = answer.get("restored", 0)

@@ -115,10 +115,14 @@ def discard_queue(client: SessionClient, session: SessionName = "") -> Reply:
 @command("queue export", "queue", "Write the queue to a TOML file.")
 def export_queue(client: SessionClient, file: File) -> Reply:
     """Write the queue to a TOML file."""
-    path = _path(client, file)
-    queue = client.record().queue
+    path, found = _path(client, file), saved_here(client)
+    if isinstance(found, Reply):
+        return found
+    session, queue = client.session, client.record().queue
+    if found is not None:
+        session, queue = found.row.session, found.queue
     try:
-        count = write_file(path, client.session, queue, time.time())
+        count = write_file(path, session, queue, time.time())
     except SteersmanError as error:
         return _refused(error)
     return Reply(
@@ -186,6 +190,14 @@ def _list_here(client: SessionClient) -> Reply:
     )
 
 
+def saved_list(found: Saved) -> Reply:
+    """List a saved queue where the session's own is asked for."""
+    data = {**found.view(), "state": "held"}
+    lines = [f"Saved by session {found.row.session}:", *(item_line(one) for one in data["items"])]
+    lines.append("Held. /queue resume runs them.")
+    return Reply(ok=True, data=dict(data), text="\n".join(lines))
+
+
 def _listed(data: Mapping[str, Any]) -> Reply:
     lines = [item_line(item) for item in data["items"]]
     lines.append("`/queue resume` continues, `/queue discard` deletes.")
@@ -207,20 +219,16 @@ def _list_all(saved_queues: SavedQueues) -> Reply:
 def _meant(client: SessionClient, name: str) -> Saved | Reply | None:
     """Find the saved queue that a command means; none for that of this session.
 
-    Without a name, or with a number of the list, it is one of those that were announced to a new session
-    in which no message was sent yet; of several a person has to choose.
+    Without the id of a session, it is the one that was announced to a new session in which no message was
+    sent yet; of several a person has to choose.
     """
     saved_queues = client.services.saved_queues
     if not name or (name.isdecimal() and len(name) < SHORTEST_ID):
         offered = _announced(client)
-        if not offered:
-            return None
-        if name and int(name) <= len(offered):
-            return offered[int(name) - 1]
-        if not name and len(offered) == 1:
-            return offered[0]
+        if len(offered) < 2:
+            return offered[0] if offered else None
         saved = [found.view() for found in offered]
-        lines = [*choices(saved, time.time()), "Say which one by its number."]
+        lines = [*choices(saved, time.time()), "Say which one by its id."]
         data = {"reason": "several", "saved": saved}
         return Reply(ok=False, data=data, text="\n".join(lines))
     try:
@@ -228,6 +236,28 @@ def _meant(client: SessionClient, name: str) -> Saved | Reply | None:
         return None if row.session == client.session else saved_queues.of(row)
     except SteersmanError as error:
         return _refused(error)
+
+
+def saved_here(client: SessionClient) -> Saved | Reply | None:
+    """Find the saved queue that stands for the session's own, which is empty: the one announced to it.
+
+    None for its own; a reply if there are several, of which a person has to choose.
+    """
+    return None if client.queue()["items"] else _meant(client, "")
+
+
+def change(client: SessionClient, message: QueueChange) -> dict[str, Any]:
+    """Change the queue that is meant: the session's own, or the saved one that stands for it."""
+    found = saved_here(client)
+    if isinstance(found, Reply):
+        return {"ok": False, **found.data, "reason": found.text}
+    if found is None:
+        return client.ask(message)
+    try:
+        with client.services.saved_queues.tended(found.row.session) as ask:
+            return {**ask(message), "session": found.row.session}
+    except SteersmanError as error:
+        return {"ok": False, "reason": str(error)}
 
 
 def _announced(client: SessionClient) -> list[Saved]:

@@ -96,10 +96,9 @@ def resume(
         client.switch(wanted.session)
     except SteersmanError as error:
         return Reply(ok=False, text=f"{error.message}. {error.hint}".strip())
-    data = {"session": wanted.session, "left": here}
     text = f"Session {wanted.session}; {here} was left, everything in it is kept."
     last = recalled(store, wanted.session, client.redactor)
-    return Reply(ok=True, data=data, text=f"{text}\n{last}".rstrip())
+    return Reply(ok=True, text=f"{text}\n{last}".rstrip())
 
 
 def _listed(choices: list[SessionChoice]) -> Reply:

@@ -195,8 +195,11 @@ def test_a_new_chat_announces_and_resumes_what_crashed(place: Place, serve, gate
 
 
 @pytest.mark.nightly
-def test_several_saved_queues_are_chosen_by_number(place: Place, serve) -> None:
-    """They are listed with numbers, newest first; a command without one asks which."""
+def test_several_saved_queues_are_chosen_by_session(place: Place, serve) -> None:
+    """They are listed with their ids, newest first; a command without one asks which.
+
+    A number is always that of a message.
+    """
     serve(Text("Done."))
     first, second = leave_behind(place, "one", "two"), leave_behind(place, "three")
     chat = place.chat()
@@ -204,17 +207,49 @@ def test_several_saved_queues_are_chosen_by_number(place: Place, serve) -> None:
     told = chat.wait("saved_queues")["saved"]
     assert [found["session"] for found in told] == [second, first]
     lines = [
-        f"1. {second}, left just now, 1 item: #1 [PENDING]: three",
-        f"2. {first}, left just now, 2 items: #1 [PENDING]: one",
+        f"{second}, left just now, 1 item: #1 [PENDING]: three",
+        f"{first}, left just now, 2 items: #1 [PENDING]: one",
     ]
-    for verb in ("restore", "resume", "discard"):
+    for verb in ("restore", "resume", "resume 1", "discard", "list"):
         asked = chat.ask(f"/queue {verb}")
         assert (asked["ok"], asked["text"].splitlines()[:2]) == (False, lines)
-    assert chat.ask("/queue discard 1")["data"] == {"session": second, "withdrawn": [1]}
+    assert chat.ask(f"/queue discard {second[:4]}")["data"] == {"session": second, "withdrawn": [1]}
     restored = chat.ask("/queue restore")["data"]  # the only one now
     assert [item["text"] for item in restored["items"]] == ["one", "two"]
     assert chat.ask("/queue resume 1")["text"] == "Restored 2 items. Processing #1..."
     chat.wait("turn_ended", session=first)
+    assert chat.close() == 0
+
+
+def test_the_saved_queue_is_the_queue(place: Place, serve, gate: Gate) -> None:
+    """Before anything is said, every command means the queue that was announced, by its numbers."""
+    at, wish = at_checkpoint(gate)
+    server = serve(wish, Text("Done."))
+    old = crash(place, gate).session
+    chat = place.chat("--yes")
+    chat.wait("saved_queues")
+    listed = chat.ask("/queue list")
+    assert listed["text"].splitlines()[1:3] == [
+        f"#1 [INTERRUPTED]: first {at}",
+        "#2 [PENDING]: second",
+    ]
+    assert (listed["data"]["session"], listed["data"]["state"]) == (old, "held")
+    assert chat.ask("/queue edit 2 second, better")["ok"]
+    assert chat.ask("/queue move 3 1")["data"]["session"] == old
+    texts = [item["text"] for item in chat.ask("/queue")["data"]["items"]]
+    assert texts == ["first", "third", "second, better"]
+    assert chat.ask("/queue export saved.toml")["data"]["items"] == 3
+    assert chat.ask("/queue pop 2")["data"]["withdrawn"] == [2]
+    assert not chat.ask("/queue pop 9")["ok"]
+    assert len(server.requests) == 1
+    assert chat.ask("/queue resume 3")["text"].startswith("Restored")
+    assert chat.wait("turn_started", session=old)["number"] == 3
+    chat.wait("turn_ended", session=old)
+    assert chat.close() == 0
+    chat = place.chat()
+    chat.wait("saved_queues")
+    assert chat.ask("/queue clear")["data"]["withdrawn"]
+    assert chat.ask("/queue list")["text"] == "The queue is empty."
     assert chat.close() == 0
 
 

@@ -92,8 +92,9 @@ def test_attach_takes_part_and_leaves(stage: Stage, gate: Gate, face: str) -> No
     assert chat.process.poll() is None
     eve = attached(stage)
     chat.kill()
-    eve.shows(f"`steersman chat --resume {chat.session}` resumes it.")
-    assert eve.ended() == 0
+    eve.shows("has ended without closing it.")
+    eve.shows(f"steersman chat --resume {chat.session}")
+    assert eve.ended() == 1
     assert b"\x1b[?25l" not in bytes(eve.sent).rpartition(b"\x1b[?25h")[2]
 
 
