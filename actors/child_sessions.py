@@ -139,7 +139,7 @@ class ChildSessions:
         if order.agent.startswith(WORKFLOW):
             name = order.agent.removeprefix(WORKFLOW)
             return self._runtime.child_setup.workflow_of(name, parent.profile, order.task)
-        profile = self._runtime.child_setup.profile_of(order.agent, Path(parent.record.folder))
+        profile = self._runtime.child_setup.profile_of(order.agent, parent.record)
         if profile.tools:  # what people wrote for agents here is for those that they call, too
             told = instructions_of(parent.record.system)
             profile = replace(profile, system=profile.system + told)

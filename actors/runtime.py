@@ -78,7 +78,7 @@ POSTED = ContextVar("posted", default=0)
 """The message of a session's mailbox that this thread or task carries out; 0 if it does none."""
 
 
-def _no_profile(agent: str, folder: Path) -> AgentProfile:
+def _no_profile(agent: str, parent: SessionRecord) -> AgentProfile:
     raise UsageError(f"there is no agent `{agent}`", "this program was not told of any")
 
 
@@ -93,11 +93,11 @@ def _unobserved(session: str, parent: str) -> tuple[Observer, ...]:
 class ChildSetup(Struct, kw_only=True):
     """How the program sets up the sessions that a session starts; without it there are none.
 
-    `profile_of` takes an agent's name and its folder, `workflow_of` a workflow's, whose run includes
-    it and what was said; `observers_of` a session and its parent.
+    `profile_of` takes an agent's name and its parent's record, `workflow_of` a workflow's, whose run
+    includes it and what was said; `observers_of` a session and its parent.
     """
 
-    profile_of: Callable[[str, Path], AgentProfile] = _no_profile
+    profile_of: Callable[[str, SessionRecord], AgentProfile] = _no_profile
     workflow_of: Callable[[str, AgentProfile, str], AgentProfile] = _no_workflow
     observers_of: Callable[[str, str], tuple[Observer, ...]] = _unobserved
 

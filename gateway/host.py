@@ -313,14 +313,18 @@ class Host:
                 f"This session was imported from {record.imported_from}. What was allowed, granted "
                 "or chosen there does not hold here; you are asked again."
             )
-        return self._talk(session, Path(record.folder))
+        conversation = self._talk(session, Path(record.folder))
+        asked = self.launch.model
+        if asked and asked != record.chosen_model and record.run is None:
+            conversation.ask(PolicyChange(model=asked))
+        return conversation
 
-    def _child_profile(self, agent: str, folder: Path) -> AgentProfile:
+    def _child_profile(self, agent: str, parent: SessionRecord) -> AgentProfile:
         """Return the profile of a subagent, with servers of its own; the parent has said what fails."""
-        profile, broken = self._with_plug_ins(self._casting.profile(agent))
+        profile, broken = self._with_plug_ins(self._casting.child(agent, parent))
         for fault in broken:
             self._complain(fault)
-        return self._servers.equip(profile, folder)[0]
+        return self._servers.equip(profile, Path(parent.folder))[0]
 
     def _with_plug_ins(self, profile: AgentProfile) -> tuple[AgentProfile, list[str]]:
         """Import the tools of an agent that are plug-ins; return those that cannot be used, too."""

@@ -32,7 +32,7 @@ from ..ports.agents.external import DRIVEN, AgentSpec
 from ..ports.instructions import FEW, MOST, Instructions, has_changed, instructions_of
 from ..ports.instructions import read_instructions as read
 from ..ports.judging import INSTRUCTIONS, JudgeSeat
-from ..ports.models.choice import Choice, build, check, choose, probe_loopback
+from ..ports.models.choice import Choice, build, check, choose, known_names, probe_loopback
 from ..ports.models.model import Model
 from ..ports.models.provider import ModelConfig, model_configs
 from ..ports.tools.permission import Permissions, Rule
@@ -273,6 +273,12 @@ class ProfileFactory:
         """Return an agent by its name. Raises `UsageError` or `ConfigError`."""
         return self._profile(name, None, self._launch.model)
 
+    def child(self, name: str, parent: SessionRecord) -> AgentProfile:
+        """Return an agent that works for a session: with its model, unless it has one of its own."""
+        settings = self._config.agents.get(name)
+        has_own = settings is not None and settings.model and name != parent.agent
+        return self._profile(name, None, self._launch.model, "" if has_own else parent.chosen_model)
+
     def idle(self, record: SessionRecord) -> AgentProfile:
         """Return the profile that owns a queue in which nothing can run."""
         policy = Policy(max_queue_size=self._config.auto_queue.max_queue_size)
@@ -289,6 +295,7 @@ class ProfileFactory:
     def run(self, plan: RunPlan, routes: RoutesChoice | None = None) -> AgentProfile:
         """Return the profile of a run, in which a workflow takes the place of an agent."""
         bare = self._profile_with(plan.name, self._config.default_agent, None, routes, None)
+        bare = replace(bare, chosen_model=self._launch.model)
         return run_profile(bare, plan, self._config)
 
     def included(self, name: str, above: AgentProfile, task: str) -> AgentProfile:
@@ -301,7 +308,8 @@ class ProfileFactory:
         """Return the profile that resumes a session, with the session's system prompt and tools."""
         if record.run is not None:
             return self.run(plan_of(record.run.workflow), record.routes)
-        chosen = record.chosen_model
+        self._introduce_again(record)
+        chosen = record.chosen_model or self._kept_model(record)
         profile = self._profile(record.agent, record.routes, self._launch.model, chosen)
         if record.imported_from:
             return profile
@@ -313,6 +321,25 @@ class ProfileFactory:
         if missing:
             self._note(f"The session's tools `{'`, `'.join(missing)}` are not there any more")
         return replace(profile, system=record.system, tools=known)
+
+    def _introduce_again(self, record: SessionRecord) -> None:
+        """Let an agent that is not known here be what the session's record says of it."""
+        name = record.agent
+        is_known = name in self._config.agents or name in AGENTS.by_name
+        if is_known or external_agent(name, self._config, self._paths, self._environ) is not None:
+            return
+        settings = self._config.agents[self._config.default_agent]
+        again = replace(settings, system=record.system, tools=record.tools, model=record.model)
+        self.introduce(name, OwnAgent(settings=again))
+        self._note(
+            f"The agent `{name}` is not configured here: the session goes on with the instructions and "
+            "the tools that it began with; code of its own is missing"
+        )
+
+    def _kept_model(self, record: SessionRecord) -> str:
+        """Return the model that a session began with, if that is known here by its name."""
+        known = known_names(model_configs(self._config.models))
+        return record.model if record.model in known else ""
 
     def fitted(self, record: SessionRecord, model: str) -> tuple[AgentProfile, Choice | None]:
         """Return the profile of a session with another model. Raises `SteersmanError`."""
@@ -346,7 +373,7 @@ class ProfileFactory:
         profile = self._profile_with(name, name, model, routes, choice)
         if wants_small(own.settings, choice):
             profile = made_small(profile, own.settings)
-        return own.fitted(profile)
+        return own.fitted(replace(profile, chosen_model=requested or chosen))
 
     def _profile_with(
         self,

@@ -280,6 +280,7 @@ def _apply_to_session(record: SessionRecord, entry: e.Entry, time: float) -> Non
         case e.SessionOpened():
             record.id, record.folder = entry.session, entry.folder
             record.agent, record.model = entry.agent, entry.model
+            record.chosen_model = entry.chosen_model
             record.system, record.tools = entry.system, entry.tools
             record.parent, record.created, record.since = entry.parent, time, time
             record.imported_from = entry.imported_from

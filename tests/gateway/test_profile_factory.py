@@ -4,6 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from steersman.gateway.host import Host
+from steersman.journal.record import SessionRecord
 
 Begin = Callable[..., Host]
 
@@ -25,8 +26,9 @@ start = ["other", "acp"]
 def test_another_program_has_nothing_of_the_model_before_it(begin: Begin, tmp_path: Path) -> None:
     """Neither its price nor its window: what it takes, and what fits, is its own to know."""
     profile = begin(MORE).runtime.child_setup.profile_of
-    thinker = profile("thinker", tmp_path)
+    parent = SessionRecord(agent="assistant", folder=str(tmp_path))
+    thinker = profile("thinker", parent)
     assert (thinker.price is not None, thinker.compaction.window) == (True, 5000)
     for name in ("other", "assistant"):
-        after = profile(name, tmp_path)
+        after = profile(name, parent)
         assert (after.price, after.compaction.window) == (None, 0), name

@@ -1,0 +1,124 @@
+"""A session carries what it is made of: its model, its mode, its agent; any interface takes it up."""
+
+import asyncio
+from collections.abc import Callable, Generator
+from contextlib import ExitStack
+
+import pytest
+from support.driver import Place
+from support.served import Served
+
+import steersman
+
+TWO = """
+[models.first]
+provider = "scripted"
+script = "{home}/first.toml"
+[models.second]
+provider = "scripted"
+script = "{home}/second.toml"
+[agents.assistant]
+model = "first"
+"""
+Start = Callable[..., Served]
+
+
+@pytest.fixture
+def two(place: Place) -> Place:
+    """A place with two models that say their names; the first is the agent's."""
+    for name in ("first", "second"):
+        (place.home / f"{name}.toml").write_text(f'[[answer]]\ntext = "I am the {name}."\n')
+    (place.home / "config.toml").write_text(TWO.format(home=place.home))
+    return place
+
+
+@pytest.fixture
+def served(place: Place) -> Generator[Start]:
+    """Start programs that serve the place, and end them."""
+    with ExitStack() as after:
+
+        def start() -> Served:
+            one = Served(place)
+            one.pair(f"test{one.program.pid}")
+            after.callback(one.close)
+            return one
+
+        yield start
+
+
+def begun(place: Place, how: str, served: Start | None) -> str:
+    """Begin a session with the second model and a mode of its own, and leave it."""
+    if served and how == "served":
+        web = served()
+        session: str = web.begin(model="second")
+        web.ask("POST", f"sessions/{session}/messages", {"text": "/mode plan"})
+        web.ask("POST", f"sessions/{session}/messages", {"text": "hello"})
+        web.until(session, "turn_ended")
+        web.kill()
+        return session
+    chat = place.chat("--model", "second", "--mode", "plan")
+    chat.send("hello")
+    chat.wait("turn_ended")
+    if how == "killed":
+        chat.kill()
+    else:
+        assert chat.close() == 0
+    return chat.session
+
+
+def answered(place: Place, session: str, by: str, served: Start) -> str:
+    """Take a session up without any option, and return what its model says."""
+    if by == "chat":
+        assert place.stored(session)["mode"] == "plan"
+        chat = place.chat("--resume", session)
+        chat.send("and now?")
+        chat.wait("turn_ended")
+        assert chat.close() == 0
+        return "".join(event["delta"] for event in chat.seen("text"))
+    if by == "one-shot":
+        return place.run("chat", "--resume", session, "and now?").stdout
+    if by == "served":
+        web = served()
+        last = max(event["seq"] or 0 for event in web.page(session))
+        web.ask("POST", f"sessions/{session}/messages", {"text": "and now?"})
+        told = web.until(session, "turn_ended", last)
+        return "".join(event["text"] for event in told if event["type"] == "answer")
+
+    async def ask() -> str:
+        async with steersman.open(place.home) as runtime:
+            return (await (await runtime.resume(session)).ask("and now?")).text
+
+    return asyncio.run(ask())
+
+
+@pytest.mark.parametrize("by", ["chat", "one-shot", "served", "library"])
+@pytest.mark.parametrize("how", ["closed", "killed", "served"])
+def test_the_model_that_was_asked_for_answers_at_every_resume(
+    two: Place, served: Start, how: str, by: str
+) -> None:
+    """Also after a crash, in another interface, and without the option."""
+    session = begun(two, how, served)
+    assert "I am the second." in answered(two, session, by, served)
+
+
+def test_a_resume_with_another_model_keeps_that_one(two: Place) -> None:
+    """What a person says last holds; subagents of the session's own agent follow it."""
+    session = begun(two, "closed", None)
+    assert "first" in two.run("chat", "--resume", session, "--model", "first", "go").stdout
+    assert "first" in two.run("chat", "--resume", session, "and now?").stdout
+
+
+def test_an_agent_of_a_program_is_taken_up_without_it(two: Place) -> None:
+    """Its instructions are in the record; a notice says what is missing."""
+
+    async def begin() -> str:
+        agent = steersman.Agent("big", model="second", instructions="Be big.", tools=[])
+        async with steersman.open(two.home) as runtime:
+            session = await runtime.start(agent, folder=two.folder)
+            await session.ask("hello")
+            return session.id
+
+    session = asyncio.run(begin())
+    ran = two.run("chat", "--resume", session, "and now?")
+    assert (ran.returncode, "I am the second." in ran.stdout) == (0, True)
+    assert "The agent `big` is not configured here" in ran.stderr
