@@ -16,6 +16,7 @@ import h11
 from .route import Address, ConnectTimeout, ResponseHead
 
 _HEADER = 100 * 1024  # bytes of a response's header, or of the line before a chunk
+_TICK = 1.0  # seconds of silence that are counted at once
 _MOST_UNREAD = 256 * 1024  # bytes after which the server has to wait until they are read
 _QUICK: int | None = getattr(socket, "TCP_QUICKACK", None)
 # Seconds until a name's next address is tried beside the first (RFC 8305). Where there is one only,
@@ -190,9 +191,20 @@ class ModelConnection(asyncio.Protocol):
         self._unread = 0
 
     async def _changed(self) -> None:
+        """Wait for a change. Raises `TimeoutError` after the time limit, in which this process ran."""
         self._change.clear()
-        async with asyncio.timeout(self._silence):
-            await self._change.wait()
+        loop, waited = asyncio.get_running_loop(), 0.0
+        while waited < self._silence:
+            length = min(_TICK, self._silence - waited)
+            began = loop.time()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(length):
+                    await self._change.wait()
+            if self._change.is_set():
+                return
+            if loop.time() - began < length + _TICK:  # else it was stopped, or the machine slept
+                waited += length
+        raise TimeoutError
 
     # What asyncio calls.
 

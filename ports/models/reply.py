@@ -32,7 +32,8 @@ class AnswerBuilder(Struct, kw_only=True):
     """Collects one answer; `is_begun` as soon as a part of the answer has arrived.
 
     Thoughts are no part of it: a call that fails during them may be retried. `form` is the index of the
-    block that holds a constrained answer, `size` counts the bytes so far.
+    block that holds a constrained answer, `size` counts the bytes so far, `odd` is the first object that
+    the format does not know.
     """
 
     listener: AnswerListener
@@ -41,6 +42,8 @@ class AnswerBuilder(Struct, kw_only=True):
     reasoning_pieces: int = 0
     form: int = -1
     size: int = 0
+    odd: str = ""
+    _half: str = ""
     _text: list[str] = field(default_factory=list[str])
     _calls: list[_Call] = field(default_factory=list[_Call])
     _thoughts: dict[int, Thought] = field(default_factory=dict[int, Thought])
@@ -66,8 +69,15 @@ class AnswerBuilder(Struct, kw_only=True):
         calls = f" and {len(self._calls)} tool calls" if self._calls else ""
         return f"{len(self.text)} characters{calls}"
 
+    def note_odd(self, value: dict[str, Any]) -> None:
+        """Keep an object of an unknown kind for the error if nothing else comes."""
+        self.odd = self.odd or json.dumps(value, ensure_ascii=False)
+
     def add_text(self, piece: str) -> None:
-        """Receive a piece of text, and pass it on."""
+        """Receive a piece of text, and pass it on; half an emoji waits for its other half."""
+        piece = paired(self._half + piece)
+        self._half = piece[-1:] if "\ud800" <= piece[-1:] <= "\udbff" else ""
+        piece = piece.removesuffix(self._half)
         if piece:
             self._count(piece)
             self._text.append(piece)
@@ -153,7 +163,7 @@ class AnswerBuilder(Struct, kw_only=True):
         )
 
     def _request(self, call: _Call, ours: str, is_cut: bool) -> ToolRequest:
-        arguments, fault = parse_arguments(call.arguments)
+        arguments, fault = parse_arguments(paired(call.arguments))
         if fault and is_cut:
             fault = f"cut off at the token limit: {fault}"
         if not call.tool:
@@ -161,6 +171,13 @@ class AnswerBuilder(Struct, kw_only=True):
         return ToolRequest(
             call=ours, tool=call.tool, arguments=arguments, wire_id=call.wire_id, fault=fault
         )
+
+
+def paired(text: str) -> str:
+    """Put the halves of characters together that came as two, as UTF-16 writes what is above U+FFFF."""
+    if text.isascii():
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
 
 
 def parse_arguments(text: str) -> tuple[dict[str, Any], str]:
