@@ -20,12 +20,14 @@ def busy(seconds: str, status: int = 429) -> Status:
 def test_rate_limits_are_waited_out_and_broken_streams_are_reported(
     place: Place, serve, provider: str
 ) -> None:
-    """Each wait is reported with its seconds; a broken or stalled stream ends the turn, not the chat."""
+    """Each wait is reported with its seconds; streams that break twice end the turn, not the chat."""
     serve(
         busy("0.1"),
         busy("0.1", 529),
         Text("Here."),
         Cut("Half an"),
+        Cut("Half an"),
+        Stall("Half an"),
         Stall("Half an"),
         Text("Whole."),
         provider=provider,
