@@ -73,8 +73,9 @@ def is_error(value: dict[str, Any]) -> bool:
     kinds = value.get("type"), value.get("object"), value.get("finish_reason")
     if value.get("error") or value.get("errors") or "error" in kinds:
         return True
-    reasons = (value.get(name) for name in _REASONS)
-    return not _ANSWERS & value.keys() and any(isinstance(it, str | list) for it in reasons)
+    if _ANSWERS & value.keys() or not str(value.get("type") or "error").lower().endswith("error"):
+        return False
+    return any(isinstance(value.get(name), str | list) for name in _REASONS)
 
 
 def error_text(body: str) -> str:
