@@ -13,10 +13,10 @@ from contextlib import ExitStack, suppress
 
 import h11
 
+from ..awake import wait_awake
 from .route import Address, ConnectTimeout, ResponseHead
 
 _HEADER = 100 * 1024  # bytes of a response's header, or of the line before a chunk
-_TICK = 1.0  # seconds of silence that are counted at once
 _MOST_UNREAD = 256 * 1024  # bytes after which the server has to wait until they are read
 _QUICK: int | None = getattr(socket, "TCP_QUICKACK", None)
 # Seconds until a name's next address is tried beside the first (RFC 8305). Where there is one only,
@@ -36,7 +36,7 @@ class ModelConnection(asyncio.Protocol):
         self._silence = silence
         self._http = h11.Connection(h11.CLIENT, max_incomplete_event_size=_HEADER)
         self._transport: asyncio.Transport | None = None
-        self._change = asyncio.Event()
+        self._waiter: asyncio.Future[None] | None = None
         self._unread = 0
         self._is_full = False
         self.ended = asyncio.Event()
@@ -191,20 +191,14 @@ class ModelConnection(asyncio.Protocol):
         self._unread = 0
 
     async def _changed(self) -> None:
-        """Wait for a change. Raises `TimeoutError` after the time limit, in which this process ran."""
-        self._change.clear()
-        loop, waited = asyncio.get_running_loop(), 0.0
-        while waited < self._silence:
-            length = min(_TICK, self._silence - waited)
-            began = loop.time()
-            with suppress(TimeoutError):
-                async with asyncio.timeout(length):
-                    await self._change.wait()
-            if self._change.is_set():
-                return
-            if loop.time() - began < length + _TICK:  # else it was stopped, or the machine slept
-                waited += length
-        raise TimeoutError
+        """Wait for a change. Raises `TimeoutError`."""
+        self._waiter = asyncio.get_running_loop().create_future()
+        if not await wait_awake((self._waiter,), self._silence):
+            raise TimeoutError
+
+    def _change(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
 
     # What asyncio calls.
 
@@ -222,14 +216,14 @@ class ModelConnection(asyncio.Protocol):
         self._unread += len(data)
         if self._unread > _MOST_UNREAD and self._transport is not None:
             self._transport.pause_reading()
-        self._change.set()
+        self._change()
 
     def eof_received(self) -> None:
         """Note the end; the transport closes then."""
         if not self.ended.is_set():
             self.ended.set()
             self._http.receive_data(b"")
-        self._change.set()
+        self._change()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Note the end, with its error if it is one."""
@@ -238,7 +232,7 @@ class ModelConnection(asyncio.Protocol):
         self._error = exc
         self.ended.set()
         self.lost.set()
-        self._change.set()
+        self._change()
 
     def pause_writing(self) -> None:
         """Write no more for now."""
@@ -247,4 +241,4 @@ class ModelConnection(asyncio.Protocol):
     def resume_writing(self) -> None:
         """Write on."""
         self._is_full = False
-        self._change.set()
+        self._change()

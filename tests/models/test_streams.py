@@ -1,5 +1,6 @@
 """What servers send, and what has to come of it: the rows of `streams.toml`, against a real server."""
 
+import asyncio
 import json
 import re
 import tomllib
@@ -8,13 +9,14 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
-from support.model_server import Behaviour, ModelServer, Raw, Status
+from support.model_server import Behaviour, Door, ModelServer, Raw, Status, Text
 
 from steersman.machines.conversation import ChatMessage, ToolSchema
 from steersman.machines.errors import ModelError
 from steersman.ports.models.anthropic import AnthropicModel
 from steersman.ports.models.chat import ChatModel
-from steersman.ports.models.model import ModelAnswer, ModelRequest
+from steersman.ports.models.endpoint import Patience
+from steersman.ports.models.model import AnswerListener, ModelAnswer, ModelRequest
 from steersman.ports.models.repeating import GO_ON, RepeatingModel
 from steersman.ports.models.retry import RetryPolicy
 
@@ -117,3 +119,39 @@ def test_ids_of_calls_are_unique_on_the_wire(asker: Any, name: str) -> None:
     wire = json.dumps([value for _, value in kind.format.objects(said)])
     ids = re.findall(r'"(?:id|tool_call_id|tool_use_id)": "(\w+)"', wire)
     assert (len(set(ids)), sorted(ids)) == (4, sorted([*set(ids)] * 2))
+
+
+class _Jumping(asyncio.SelectorEventLoop):
+    """A loop whose clock can leap, as it does for a process that was stopped meanwhile."""
+
+    leap = 0.0
+
+    def time(self) -> float:
+        """Return the time in seconds."""
+        return super().time() + self.leap
+
+
+def test_time_in_which_the_process_was_stopped_is_no_silence() -> None:
+    """The call goes on after a leap over its limit, and what the server sends then is read."""
+    door = Door()
+    said: list[str] = []
+    loop = _Jumping()
+
+    def hear(piece: str) -> None:
+        said.append(piece)
+        if not loop.leap:
+            loop.call_later(0.05, stopped)  # when it waits for more
+
+    def stopped() -> None:
+        loop.leap = 1000.0
+        loop.call_later(0.05, door.open)
+
+    with (
+        ModelServer([Text("One two", door=door)]) as server,
+        asyncio.Runner(loop_factory=lambda: loop) as runner,
+    ):
+        model = ChatModel(server.base_url, "m", patience=Patience(silence=60.0))
+        request = ModelRequest(system="", messages=(ChatMessage(role="user", text="Hi"),))
+        answer = runner.run(model.answer(request, AnswerListener(on_text=hear)))
+        runner.run(model.aclose())
+    assert (answer.text, "".join(said)) == ("One two", "One two")
