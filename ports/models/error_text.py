@@ -92,8 +92,10 @@ def _reason(value: Any) -> str:
     if isinstance(value, str):
         return value
     found = next(iter(tables(value)), table(value))
-    inner = (found[name] for name in ("error", "errors", *_REASONS) if found.get(name))
-    return next(filter(None, map(_reason, inner)), "")
+    for name in ("error", "errors", *_REASONS):
+        if name in found and (reason := _reason(found[name])):
+            return reason
+    return ""
 
 
 def _code(value: dict[str, Any]) -> int:

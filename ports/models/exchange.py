@@ -35,6 +35,7 @@ TakeIn = Callable[[dict[str, Any], AnswerBuilder, ServerErrorText], None]
 
 LONGEST = 8 << 20
 """Bytes of one line or event of a stream, and of a body that is one JSON text."""
+_SHORT = 64  # lines, and KiB, of a JSON text that is looked for between events
 _ENDS = ("[DONE]", '"[DONE]"')
 _NOTHING = ("", "null", "{}")
 _HEARTBEATS = ("ping", "keepalive", "keep-alive", "keep_alive", "heartbeat")
@@ -102,14 +103,17 @@ class _EventReader:
             case b"data":
                 self.is_stream = True
                 self._keep(self._data, value.strip())
-                if len(self._data) == 1 and _is_whole(value):  # some servers send no empty lines
-                    yield from self._event()
+                if len(self._data) == 1:  # some servers send no empty lines
+                    whole = _whole(value)
+                    if whole is not None or _text([value]) in _ENDS:
+                        yield from self._event(whole)
             case b"event" if colon:
                 self.is_stream = True
                 self._name = value.strip().decode("utf-8", "replace")
             case b"" if not colon:
                 yield from self._event()
-                if self._bare and _is_whole(b"\n".join(self._bare)):
+                is_short = len(self._bare) < _SHORT and self.size < _SHORT * 1024
+                if is_short and _whole(*self._bare) is not None:  # else it is read at the end
                     yield from self._texts()
             case b"" | b"id" | b"retry":
                 self.is_stream = True
@@ -121,7 +125,7 @@ class _EventReader:
 
         The specification drops an event without an empty line after it. Some servers omit the last one.
         """
-        if not (self._data and _text(self._data).startswith("{") and not _is_whole(*self._data)):
+        if not _text(self._data).startswith("{") or _whole(*self._data) is not None:
             yield from self._event()  # but half an event is the end of a connection, no fault of its own
         yield from self._texts()
         if self._odd and not self._is_used:
@@ -131,36 +135,36 @@ class _EventReader:
         lines.append(line)
         self.size += len(line) + 1
 
-    def _event(self) -> Iterator[dict[str, Any]]:
-        """End an event."""
+    def _event(self, whole: dict[str, Any] | None = None) -> Iterator[dict[str, Any]]:
+        """End an event, whose object may have been read already."""
         name, text, self._name = self._name, _text(self._data), ""
+        self.size -= sum(len(line) + 1 for line in self._data)
         self._data.clear()
-        self.size = 0
         if name in _HEARTBEATS:
             return
-        found = self._objects(text)
+        found = self._objects(text, whole)
         if name == "error":
-            first = next(found, {})
+            first = next(found, dict[str, Any]())
             yield first if first.get("error") else {"error": first or text or "no reason is given"}
         yield from found
 
     def _texts(self) -> Iterator[dict[str, Any]]:
         """Read what came outside of events: one JSON text, or one in each line."""
         lines, whole = self._bare, _text(self._bare)
-        is_one = _is_whole(*lines) or not all(map(_is_whole, lines))
+        is_one = _whole(*lines) is not None or None in map(_whole, lines)
         for text in [whole] if is_one else [_text([line]) for line in lines]:
             yield from self._objects(text)
+        self.size -= sum(len(line) + 1 for line in lines)
         self._bare = []
-        self.size = 0
 
-    def _objects(self, text: str) -> Iterator[dict[str, Any]]:
+    def _objects(self, text: str, whole: dict[str, Any] | None = None) -> Iterator[dict[str, Any]]:
         if text in _ENDS:
             yield DONE
         is_beat = text.strip('"').lower() in (*_NOTHING, *_HEARTBEATS)
         if text in _ENDS or is_beat or text.startswith(":"):
             return
         try:
-            value = parse_json(text)
+            value = parse_json(text) if whole is None else whole
         except (ValueError, RecursionError):
             if text.startswith("{"):
                 raise self._diagnostic.garbled(text[:4000]) from None
@@ -173,16 +177,14 @@ class _EventReader:
                 yield each
 
 
-def _is_whole(*lines: bytes) -> bool:
-    """Whether lines are a JSON object, or one of the words that stand for one."""
+def _whole(*lines: bytes) -> dict[str, Any] | None:
+    """Return the JSON object that lines are; none if they are no whole one."""
     text = _text(lines)
-    if text in _ENDS or not text.startswith("{"):
-        return text in _ENDS
     try:
-        parse_json(text)
+        value = parse_json(text) if text.startswith("{") else None
     except (ValueError, RecursionError):
-        return False
-    return True
+        return None
+    return value if is_object(value) else None
 
 
 def _text(lines: Sequence[bytes]) -> str:

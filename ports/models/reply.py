@@ -43,7 +43,7 @@ class AnswerBuilder(Struct, kw_only=True):
     form: int = -1
     size: int = 0
     odd: str = ""
-    _half: str = ""
+    _halves: dict[str, str] = field(default_factory=dict[str, str])
     _text: list[str] = field(default_factory=list[str])
     _calls: list[_Call] = field(default_factory=list[_Call])
     _thoughts: dict[int, Thought] = field(default_factory=dict[int, Thought])
@@ -74,18 +74,15 @@ class AnswerBuilder(Struct, kw_only=True):
         self.odd = self.odd or json.dumps(value, ensure_ascii=False)
 
     def add_text(self, piece: str) -> None:
-        """Receive a piece of text, and pass it on; half an emoji waits for its other half."""
-        piece = paired(self._half + piece)
-        self._half = piece[-1:] if "\ud800" <= piece[-1:] <= "\udbff" else ""
-        piece = piece.removesuffix(self._half)
-        if piece:
+        """Receive a piece of text, and pass it on."""
+        if piece := self._whole("text", piece):
             self._count(piece)
             self._text.append(piece)
             self.listener.on_text(piece)
 
     def think(self, piece: str) -> None:
         """Receive a piece of a thought that the API does not require back, and pass it on."""
-        if piece:
+        if piece := self._whole("thought", piece):
             self._count(piece)
             self.reasoning_pieces += 1
             self.listener.on_thought(piece)
@@ -97,7 +94,7 @@ class AnswerBuilder(Struct, kw_only=True):
         self._count(signature + sealed)
         known = self._thoughts.get(index, Thought())
         self._thoughts[index] = Thought(
-            text=known.text + text,
+            text=paired(known.text + text),
             signature=known.signature + signature,
             sealed=known.sealed + sealed,
         )
@@ -117,6 +114,13 @@ class AnswerBuilder(Struct, kw_only=True):
     def is_too_large(self) -> bool:
         """Whether more has arrived than an answer may have."""
         return self.size > ANSWER_LIMIT
+
+    def _whole(self, kind: str, piece: str) -> str:
+        """Return a piece without half a character at its end, which waits for the other half."""
+        piece = paired(self._halves.pop(kind, "") + piece)
+        if "\ud800" <= piece[-1:] <= "\udbff":
+            self._halves[kind], piece = piece[-1], piece[:-1]
+        return piece
 
     def _count(self, piece: str) -> None:
         self.size += len(piece.encode("utf-8", "replace"))
