@@ -30,7 +30,7 @@ def ends_answer(event: Event) -> bool:
         case "notice":
             return event.get("ends_answer", False)
         case "error":
-            return event["code"] == "model_failed"
+            return event["code"] in ("model_failed", "turn_failed")
         case "result":
             return event["name"] == "stop" and bool(event["data"].get("interrupted"))
         case kind:

@@ -329,7 +329,8 @@ class _Outcome:
                     case "tool_started":
                         text = ""
                     case "turn_ended" if event["item"] == item or (turn and event["turn"] == turn):
-                        return {"status": event["status"], "turn": event["turn"], "text": text}
+                        ended = {"status": event["status"], "turn": event["turn"], "text": text}
+                        return {**ended, "reason": event["reason"]} if "reason" in event else ended
                     case "queue" if not turn and item.startswith("m") and has_left(event, item):
                         return {"status": "withdrawn"}
                     case _:

@@ -249,7 +249,8 @@ class Host:
             name = agent or self.launch.agent or self.config.default_agent
             profile = self._casting.profile(name)
         profile, broken = self._with_plug_ins(profile)
-        profile, running = self._servers.equip(profile, folder, servers)
+        is_patient = plan is not None or self.launch.is_one_shot
+        profile, running = self._servers.equip(profile, folder, servers, is_patient=is_patient)
         found = instructions_for(self.choice, folder, profile.tools, self.paths.config)
         profile = replace(
             profile, system=profile.system + self._skills(profile, folder) + found.text
@@ -296,7 +297,9 @@ class Host:
         def profile_of(record: SessionRecord) -> AgentProfile:
             profile, faults = self._with_plug_ins(self._casting.of_record(record))
             broken.extend(faults)
-            profile, found = self._servers.equip(profile, Path(record.folder), servers)
+            is_patient = self.launch.is_one_shot or record.run is not None
+            place = Path(record.folder)
+            profile, found = self._servers.equip(profile, place, servers, is_patient=is_patient)
             running.extend([found] if found is not None else [])
             return profile
 
@@ -324,7 +327,7 @@ class Host:
         profile, broken = self._with_plug_ins(self._casting.child(agent, parent))
         for fault in broken:
             self._complain(fault)
-        return self._servers.equip(profile, Path(parent.folder))[0]
+        return self._servers.equip(profile, Path(parent.folder), is_patient=True)[0]
 
     def _with_plug_ins(self, profile: AgentProfile) -> tuple[AgentProfile, list[str]]:
         """Import the tools of an agent that are plug-ins; return those that cannot be used, too."""

@@ -54,6 +54,7 @@ def mcp_server(name: str, settings: McpSettings, environ: Mapping[str, str]) -> 
         headers=headers,
         timeout=settings.timeout,
         start_timeout=settings.start_timeout,
+        wait=settings.wait,
         is_sandboxed=settings.sandbox,
     )
 
@@ -73,12 +74,18 @@ class ServerFactory:
         self._sandbox, self._notify = sandbox, notify
 
     def equip(
-        self, profile: AgentProfile, folder: Path, given: Sequence[McpServer] = ()
+        self,
+        profile: AgentProfile,
+        folder: Path,
+        given: Sequence[McpServer] = (),
+        *,
+        is_patient: bool = False,
     ) -> tuple[AgentProfile, SessionServers | None]:
         """Start the servers of a session, and give its agent their tools; none without servers.
 
-        Blocks until each has started or failed. `given` are servers beside the configured ones; one with
-        the name of a configured server is left out, since rules about that name are not about it.
+        Blocks as long as each is waited for, with `is_patient` until each has started or failed; `attend`
+        adds what is ready later. `given` are servers beside the configured ones; one with the name of a
+        configured server is left out, since rules about that name are not about it.
         """
         known = self._config.mcp
         configured = {
@@ -109,7 +116,7 @@ class ServerFactory:
             sandbox=Sandbox(self._sandbox, folder, place, self._environ),
         )
         found = SessionServers(servers, configured, profile, self._runtime, self._notify, faults)
-        found.start()
+        self._runtime.run(found.start(is_patient=is_patient), timeout=None)
         return found.equipped(), found
 
 
@@ -136,25 +143,49 @@ class SessionServers:
         self._tools: dict[str, tuple[McpTool, ...]] = {}
         self._states: dict[str, str] = {}
         self._changes: dict[str, int] = {}
+        self._starts: dict[str, asyncio.Task[McpStatus]] = {}
+        self._late: set[str] = set()
 
-    def start(self) -> None:
-        """Start all servers at once, and note which of them failed. Blocks."""
-        done = self._runtime.run(self._connected(), timeout=None)
-        for name, result in zip(self._servers.names, done, strict=True):
-            if isinstance(result, ToolError):
-                hint = f"; {result.hint}" if result.hint else ""
-                self._faults.append(f"MCP server `{name}` cannot be used: {result.message}{hint}")
-            elif isinstance(result, BaseException):
-                raise result
+    async def start(self, *, is_patient: bool) -> None:
+        """Start all servers side by side, and wait for each as `ServerFactory.equip` says."""
+        starts = {
+            name: asyncio.create_task(self._servers.connect(name)) for name in self._servers.names
+        }
+
+        async def settled(name: str, start: asyncio.Task[McpStatus]) -> None:
+            limit = None if is_patient else self._servers.config(name).wait
+            await asyncio.wait((start,), timeout=limit)
+            self._tools[name] = ()
+            if start.done():
+                self._started(name, start)
             else:
-                self._faults += _notes(result)
+                self._starts[name] = start
+                self._late.add(name)
+                self._say(
+                    f"MCP server `{name}` is still starting; its tools come when it is ready."
+                )
+                start.add_done_callback(lambda start: self._started(name, start))
             self._tools[name] = self._chosen(name)
             self._states[name] = self._servers.status(name).state
 
-    async def _connected(self) -> list[McpStatus | BaseException]:
-        return await asyncio.gather(
-            *(self._servers.connect(name) for name in self._servers.names), return_exceptions=True
-        )
+        await asyncio.gather(*(settled(name, start) for name, start in starts.items()))
+
+    def _started(self, name: str, start: asyncio.Task[McpStatus]) -> None:
+        """Report how the start of a server ended; on the loop."""
+        is_late = self._starts.pop(name, None) is not None
+        error = None if start.cancelled() else start.exception()
+        if self._servers.is_closed:
+            return
+        if isinstance(error, ToolError):
+            hint = f"; {error.hint}" if error.hint else ""
+            self._say(f"MCP server `{name}` cannot be used: {error.message}{hint}")
+        elif error is not None:
+            raise error
+        elif not start.cancelled():
+            for note in _notes(start.result()):
+                self._say(note)
+        if is_late and self._session:
+            self._changed(name)
 
     def equipped(self) -> AgentProfile:
         """Return the profile with the tools of the servers."""
@@ -170,11 +201,11 @@ class SessionServers:
 
     def attend(self, session: str) -> None:
         """Report what failed at the start, and from now on what changes, to the session's people."""
-        for fault in self._faults:
-            self._notify(session, fault)
 
         async def begin() -> None:
             self._session = session
+            for fault in self._faults:
+                self._say(fault)
             self._servers.on_change = self._changed
             for name in self._servers.names:
                 self._changed(name)
@@ -199,9 +230,14 @@ class SessionServers:
 
     def _changed(self, name: str) -> None:
         """Look at a server at which something has changed; on the loop."""
+        if name in self._starts:
+            return  # its start is reported as a whole
         status = self._servers.status(name)
         before, self._states[name] = self._states[name], status.state
-        if status.state == "ended" and before != "ended" and status.fault != RESTARTED:
+        is_first = name in self._late
+        self._late.discard(name)
+        is_end = status.state == "ended" and before != "ended" and not is_first
+        if is_end and status.fault != RESTARTED:
             self._say(f"MCP server `{name}` ended: {status.fault}. The next call starts it again.")
         tools = self._chosen(name)
         if tools == self._tools[name] or self._changes.get(name, 0) > MOST_CHANGES:
@@ -213,15 +249,18 @@ class SessionServers:
                 "further changes are ignored."
             )
             return
-        self._say(
-            f"MCP server `{name}` has changed its tools: {_difference(self._tools[name], tools)}."
-        )
+        done = "is ready" if is_first else "has changed its tools"
+        self._say(f"MCP server `{name}` {done}: {_difference(self._tools[name], tools)}.")
         self._tools[name] = tools
         profile = self.equipped()
         self._runtime.adopt_tools(self._session, profile.tools, profile.own_tools)
 
     def _say(self, text: str) -> None:
-        self._notify(self._session, text)
+        """Report something, as soon as there is a session to report it in."""
+        if self._session:
+            self._notify(self._session, text)
+        else:
+            self._faults.append(text)
 
 
 def _notes(status: McpStatus) -> list[str]:

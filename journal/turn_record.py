@@ -60,7 +60,8 @@ class TurnRecord(Value):
     `sent` are the tokens of a call that is not answered. `is_over`: it has ended, and everything that
     it started is dead. `epoch` is the session's when it began, `ancestors` those of its ancestors.
     `is_closing`: the last answer asked for no tool.
-    `was_cut`: it was cut off for a steer. `is_spent`: a limit is reached, and the turn is to be stopped.
+    `was_cut`: it was cut off for a steer. `is_spent`: a limit is reached, or the model failed; that was
+    reported, and the turn is to be stopped.
     `compacted_at` is the step after which older turns were summed up last, `dropped` how many messages
     that concerns, and `refusal` what the server said of their length.
     """
@@ -134,7 +135,8 @@ def apply_to_turn(turn: TurnRecord, entry: e.Entry, time: float) -> TurnRecord:
             progress = replace(turn.progress, is_told=True, is_asked=did == "asked")
             return replace(turn, progress=progress)
         case e.ModelCallFailed():
-            return move_turn(turn, "model_failed", time, reason=entry.reason, sent=0)
+            over: dict[str, Any] = {"reason": entry.reason, "sent": 0, "is_spent": True}
+            return move_turn(turn, "model_failed", time, **over)
         case e.CompactionBegun():
             event = "overflow" if turn.state == "calling" else "compact"
             return move_turn(

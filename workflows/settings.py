@@ -372,7 +372,8 @@ class McpSettings(SettingsTable):
     """A server of the Model Context Protocol: a command that speaks on its pipes, or the URL of one.
 
     `tools` are patterns of the server's own names; `env` is added to the environment of the command,
-    `headers` to requests. `timeout` and `start_timeout` are seconds, of a call and of the start.
+    `headers` to requests. `timeout`, `start_timeout` and `wait` are seconds: of a call, of the start, and
+    of the start before a session begins.
     """
 
     set_by: ClassVar = Setter.TRUSTED_PROJECT
@@ -402,6 +403,14 @@ class McpSettings(SettingsTable):
     start_timeout: Annotated[
         float, Meta(gt=0, description="Seconds until it has to have listed its tools.")
     ] = 30.0
+    wait: Annotated[
+        float,
+        Meta(
+            ge=0,
+            description="Seconds that the start of a session waits for it. If it takes longer, its tools "
+            "come when it is ready.",
+        ),
+    ] = 3.0
     sandbox: Annotated[
         bool,
         Meta(description="Whether `tools.sandbox` holds for its command as for the tool `shell`."),

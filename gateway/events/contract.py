@@ -320,8 +320,8 @@ class ErrorEvent(Stamp):
 
     type: Literal["error"]
     code: str
-    """for example `model_failed`, `bad_line`, `store_failed`, or `limit_reached`: the turn is then
-    interrupted, cause `budget`"""
+    """for example `model_failed`, `turn_failed`, `bad_line`, `store_failed`, or `limit_reached`: the turn
+    is then interrupted, cause `budget`"""
     text: str
     """what happened"""
     hint: str

@@ -441,13 +441,12 @@ def _of_turn(entry: e.AnyTurnEntry, record: SessionRecord, at: Stamp) -> list[Ev
                 )
             ]
         case e.ModelCallFailed():
-            return [
-                ErrorEvent(
-                    type="error", **at, code="model_failed", text=entry.reason, hint=entry.hint
-                )
-            ]
+            return [_failure(entry, "model_failed", at)]
         case e.TurnEnded():
-            return [_turn_ended(entry.turn, entry.status, record, at)]
+            ended = _turn_ended(entry.turn, entry.status, record, at)
+            is_told = record.turns[entry.turn].is_spent or record.run is not None
+            is_told = is_told or entry.status != "failed"
+            return [ended] if is_told else [_failure(entry, "turn_failed", at), ended]
         case e.Interrupted():
             interrupted = InterruptedEvent(
                 type="interrupted",
@@ -647,6 +646,11 @@ def _gone_on(entry: e.InterruptPlanned | e.InterruptRequested, at: Stamp) -> lis
     are = "goes" if len(entry.spares) == 1 else "go"
     text = f"{', '.join(entry.spares)} {are} on in the background; the next stop ends that."
     return [NoticeEvent(type="notice", **at, text=text)]
+
+
+def _failure(entry: e.ModelCallFailed | e.TurnEnded, code: str, at: Stamp) -> ErrorEvent:
+    """Say why a turn failed: each has one such event, which every interface shows."""
+    return ErrorEvent(type="error", **at, code=code, text=entry.reason, hint=entry.hint)
 
 
 def _turn_ended(turn: str, status: str, record: SessionRecord, at: Stamp) -> TurnEndedEvent:

@@ -10,7 +10,6 @@ models have a budget of tokens for thoughts, newer ones (from 4.6 on) an effort.
 """
 
 import json
-import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -20,20 +19,19 @@ from ...machines.conversation import ChatMessage, Thought, Usage
 from ...machines.pattern import lazy_pattern
 from .capacity import published_window
 from .endpoint import Endpoint, Patience, parse_base_url
-from .error_text import ServerErrorText
+from .error_text import ServerErrorText, is_error
 from .exchange import Exchange
 from .loose_json import count, table, tables
 from .model import ModelRequest
 from .reply import AnswerBuilder
-from .retry import RetryPolicy, ServerFault
+from .retry import RetryPolicy
 from .served import ServedModel, ServedProvider
-from .wire import WireFormat, WireValue, without_pictures
+from .wire import WireFormat, WireValue, wire_id, without_pictures
 
 _VERSION = "2023-06-01"
 _MAX_TOKENS = 8192  # the API demands a limit
 _CACHE = {"cache_control": {"type": "ephemeral"}}
 _FORM = "give_answer"  # the tool whose arguments are a constrained answer
-_STATUS = {"overloaded_error": 529, "rate_limit_error": 429, "api_error": 500}
 _STOPS = {
     "end_turn": "stop",
     "stop_sequence": "stop",
@@ -71,7 +69,7 @@ def _mark(newest: list[WireValue]) -> None:
 
 def _blocks(message: ChatMessage) -> list[dict[str, Any]]:
     if message.role == "tool":
-        result = {"type": "tool_result", "tool_use_id": _wire_id(message.wire_id or message.call)}
+        result = {"type": "tool_result", "tool_use_id": wire_id(message.call)}
         return [{**result, "content": message.text} if message.text else result]
     pictures: list[dict[str, Any]] = [
         {
@@ -83,7 +81,7 @@ def _blocks(message: ChatMessage) -> list[dict[str, Any]]:
     blocks: list[dict[str, Any]] = [
         {
             "type": "tool_use",
-            "id": _wire_id(call.wire_id or call.call),
+            "id": wire_id(call.call),
             "name": call.tool,
             "input": call.arguments,
         }
@@ -98,11 +96,6 @@ def _thought(thought: Thought) -> dict[str, Any]:
     if thought.sealed:
         return {"type": "redacted_thinking", "data": thought.sealed}
     return {"type": "thinking", "thinking": thought.text, "signature": thought.signature}
-
-
-def _wire_id(call: str) -> str:
-    """Only letters, digits, `_` and `-` are allowed in ids; ours have dots."""
-    return re.sub(r"[^a-zA-Z0-9_-]", "_", call)
 
 
 TURNS = WireFormat(objects=wire_turns, open=4, finish=_mark)
@@ -190,6 +183,8 @@ def _wire_tool(name: str, description: str, schema: dict[str, Any]) -> dict[str,
 
 def _take_in(event: dict[str, Any], reply: AnswerBuilder, diagnostic: ServerErrorText) -> None:
     """Add one event of a stream to the reply; unknown kinds are ignored, as the API requires."""
+    if is_error(event):
+        raise diagnostic.reported(event)
     index = count(event, "index")
     match event.get("type"):
         case "message_start":
@@ -207,12 +202,10 @@ def _take_in(event: dict[str, Any], reply: AnswerBuilder, diagnostic: ServerErro
             _stop(table(event.get("delta")), reply)
             used = _usage(table(event.get("usage")))
             reply.usage = used if used.input else replace(reply.usage, output=used.output)
-        case "error":
-            raise _fault(event, diagnostic)
         case str():
             return
         case _:
-            raise diagnostic.nonsense(json.dumps(event))
+            reply.note_odd(event)
 
 
 def _stop(message: dict[str, Any], reply: AnswerBuilder) -> None:
@@ -250,12 +243,6 @@ def _take_in_delta(index: int, delta: dict[str, Any], reply: AnswerBuilder) -> N
             reply.keep_thought(index, signature=signature)
         case _:
             return
-
-
-def _fault(event: dict[str, Any], diagnostic: ServerErrorText) -> ServerFault:
-    status = _STATUS.get(str(table(event.get("error")).get("type")))
-    body = json.dumps(event, ensure_ascii=False)
-    return diagnostic.status(status, body) if status else diagnostic.reported(body)
 
 
 def _usage(counts: dict[str, Any]) -> Usage:

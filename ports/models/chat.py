@@ -12,14 +12,16 @@ from typing import Any
 from ...machines.conversation import ChatMessage, ToolSchema, Usage
 from .capacity import asked_window, published_window
 from .endpoint import Endpoint, Patience, is_loopback, parse_base_url
-from .error_text import ServerErrorText
+from .error_text import ServerErrorText, is_error
 from .exchange import DONE, Exchange, TakeIn
 from .loose_json import count, table, tables
 from .model import ModelRequest
 from .reply import AnswerBuilder
 from .retry import RetryPolicy
 from .served import ServedModel, ServedProvider
-from .wire import WireFormat, WireValue, without_pictures
+from .wire import WireFormat, WireValue, wire_id, without_pictures
+
+_UNFINISHED = (None, "", "null")  # as some servers write that a choice goes on
 
 
 def wire_messages(messages: Iterable[ChatMessage]) -> Iterator[tuple[int, WireValue]]:
@@ -37,18 +39,14 @@ def _parts(message: ChatMessage) -> Iterator[WireValue]:
 
 def _wire_message(message: ChatMessage) -> WireValue:
     if message.role == "tool":
-        return {
-            "role": "tool",
-            "tool_call_id": message.wire_id or message.call,
-            "content": message.text,
-        }
+        return {"role": "tool", "tool_call_id": wire_id(message.call), "content": message.text}
     if message.pictures:
         return {"role": message.role, "content": [*_parts(message)]}
     if not message.tool_calls:
         return {"role": message.role, "content": message.text}
     calls = [
         {
-            "id": call.wire_id or call.call,
+            "id": wire_id(call.call),
             "type": "function",
             "function": {
                 "name": call.tool,
@@ -69,18 +67,20 @@ def take_in(value: dict[str, Any], reply: AnswerBuilder, diagnostic: ServerError
     if value is DONE:
         reply.stop_reason = reply.stop_reason or "stop"
         return
-    if value.get("error"):
-        raise diagnostic.reported(json.dumps(value, ensure_ascii=False))
+    if is_error(value):
+        raise diagnostic.reported(value)
     usage = table(value.get("usage"))
-    if not (isinstance(value.get("choices"), list) or usage or reply.is_begun):
-        raise diagnostic.nonsense(json.dumps(value))
+    if not ("choices" in value or usage):
+        reply.note_odd(value)
     for choice in tables(value.get("choices")):
-        if choice.get("index", 0) != 0:
+        if choice.get("index") not in (0, None):
             continue
+        if is_error(choice):
+            raise diagnostic.reported(choice)
         _take_in_delta(table(choice.get("delta") or choice.get("message")), reply)
         reason = choice.get("finish_reason")
-        if reason or "message" in choice:
-            reply.stop_reason = str(reason or "stop")
+        if reason not in _UNFINISHED or "message" in choice:
+            reply.stop_reason = "stop" if reason in _UNFINISHED else str(reason)
     if usage:
         reply.usage = _usage(usage, reply.reasoning_pieces)
 

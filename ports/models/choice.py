@@ -24,6 +24,7 @@ from ...workflows.providers import EMBEDDED, PROVIDERS, SERVERS, SERVICES, Servi
 from .embedded.weights import Usual, catalogue, usual_here
 from .model import AnswerListener, Model, ModelAnswer, ModelRequest
 from .provider import ModelConfig, provider_of
+from .repeating import RepeatingModel
 
 
 class MeteredModel:
@@ -221,6 +222,6 @@ def build(config: ModelConfig, cache: Path, environ: Mapping[str, str]) -> Model
 
     `cache` is the cache folder, in whose `models/` fetched weights lie. Raises `ConfigError`.
     """
-    model = provider_of(config).build(config, cache, environ)
+    model: Model = RepeatingModel(provider_of(config).build(config, cache, environ))
     window = config.context_window or 0
     return MeteredModel(model, config.price, window) if config.price or window else model

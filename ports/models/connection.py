@@ -13,6 +13,7 @@ from contextlib import ExitStack, suppress
 
 import h11
 
+from ..awake import wait_awake
 from .route import Address, ConnectTimeout, ResponseHead
 
 _HEADER = 100 * 1024  # bytes of a response's header, or of the line before a chunk
@@ -35,7 +36,7 @@ class ModelConnection(asyncio.Protocol):
         self._silence = silence
         self._http = h11.Connection(h11.CLIENT, max_incomplete_event_size=_HEADER)
         self._transport: asyncio.Transport | None = None
-        self._change = asyncio.Event()
+        self._waiter: asyncio.Future[None] | None = None
         self._unread = 0
         self._is_full = False
         self.ended = asyncio.Event()
@@ -190,9 +191,14 @@ class ModelConnection(asyncio.Protocol):
         self._unread = 0
 
     async def _changed(self) -> None:
-        self._change.clear()
-        async with asyncio.timeout(self._silence):
-            await self._change.wait()
+        """Wait for a change. Raises `TimeoutError`."""
+        self._waiter = asyncio.get_running_loop().create_future()
+        if not await wait_awake((self._waiter,), self._silence):
+            raise TimeoutError
+
+    def _change(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
 
     # What asyncio calls.
 
@@ -210,14 +216,14 @@ class ModelConnection(asyncio.Protocol):
         self._unread += len(data)
         if self._unread > _MOST_UNREAD and self._transport is not None:
             self._transport.pause_reading()
-        self._change.set()
+        self._change()
 
     def eof_received(self) -> None:
         """Note the end; the transport closes then."""
         if not self.ended.is_set():
             self.ended.set()
             self._http.receive_data(b"")
-        self._change.set()
+        self._change()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Note the end, with its error if it is one."""
@@ -226,7 +232,7 @@ class ModelConnection(asyncio.Protocol):
         self._error = exc
         self.ended.set()
         self.lost.set()
-        self._change.set()
+        self._change()
 
     def pause_writing(self) -> None:
         """Write no more for now."""
@@ -235,4 +241,4 @@ class ModelConnection(asyncio.Protocol):
     def resume_writing(self) -> None:
         """Write on."""
         self._is_full = False
-        self._change.set()
+        self._change()

@@ -13,10 +13,10 @@ from typing import Any, cast
 from msgspec.structs import replace
 
 from ...machines.conversation import ChatMessage, ToolRequest, ToolSchema
-from ...machines.errors import ModelError
 from ...machines.pattern import lazy_pattern
 from ...machines.value import Value
 from .model import AnswerListener, Model, ModelAnswer, ModelRequest
+from .retry import BrokenAnswer
 
 _FORGED = lazy_pattern(r"^(?=\[(?:New message from|Result of) )", re.MULTILINE)
 _PROMPT = """
@@ -56,7 +56,9 @@ class JsonDialect:
         action = parse_action(answer.text, is_cut=answer.stop_reason == "length")
         stream.finish(action.text)
         if not action.tool and not action.text.strip():
-            raise ModelError(f"{self.name} gave an empty answer", "ask again", retryable=True)
+            raise BrokenAnswer(
+                f"{self.name} gave an empty answer", "ask again", repeats=1, is_empty=True
+            )
         if not action.tool:
             return replace(answer, text=action.text)
         call = ToolRequest(

@@ -4,6 +4,7 @@ Every method returns a `ServerFault` and raises nothing. The server's own messag
 200 printable characters, without the key.
 """
 
+import json
 import socket
 import ssl
 from collections.abc import Iterator
@@ -12,10 +13,11 @@ from urllib.parse import urlsplit, urlunsplit
 
 from ...machines.json_shape import parse_json
 from ...machines.value import Value
-from .loose_json import count, table
-from .retry import ServerFault
+from .loose_json import table, tables
+from .retry import BrokenAnswer, ServerFault
 from .route import ConnectTimeout
 
+_REPEATS = 4  # of an answer that broke off, if nothing of it was shown
 _SHOWN = 200  # characters of a server's own message
 _BUSY = {
     408: "server timed out (408)",
@@ -27,6 +29,30 @@ _BUSY = {
     504: "gateway timed out (504)",
     529: "server is overloaded (529)",
 }
+_CODES = {
+    "overloaded": 529,
+    "overloaded_error": 529,
+    "rate_limit_error": 429,
+    "rate_limit_exceeded": 429,
+    "resource_exhausted": 429,
+    "api_error": 500,
+    "internal": 500,
+    "internal_server_error": 500,
+    "server_error": 500,
+    "bad_gateway": 502,
+    "service_unavailable": 503,
+    "unavailable": 503,
+    "timeout": 504,
+    "authentication_error": 401,
+    "invalid_api_key": 401,
+    "permission_error": 403,
+    "not_found_error": 404,
+    "context_length_exceeded": 400,
+    "invalid_request_error": 400,
+}
+"""The statuses that errors inside an answer name by a word, in lower case."""
+_ANSWERS = {"choices", "delta", "content", "usage"}
+_REASONS = ("message", "msg", "detail", "error_msg", "error_message")
 _SPENT = ("insufficient_quota", "billing_hard_limit", "credit balance")
 _TOO_LONG = (
     *("context_length", "context length", "context size", "context window", "too long"),
@@ -42,17 +68,44 @@ def excerpt(text: str, secret: str = "") -> str:
     return line if len(line) <= _SHOWN else line[:_SHOWN] + "…"
 
 
+def is_error(value: dict[str, Any]) -> bool:
+    """Whether a JSON object reports a failure, in any of the forms that servers are known to use."""
+    kinds = value.get("type"), value.get("object"), value.get("finish_reason")
+    if value.get("error") or value.get("errors") or "error" in kinds:
+        return True
+    if _ANSWERS & value.keys() or not str(value.get("type") or "error").lower().endswith("error"):
+        return False
+    return any(isinstance(value.get(name), str | list) for name in _REASONS)
+
+
 def error_text(body: str) -> str:
     """Return the error message in a server's answer; the whole body if its shape is not known."""
     try:
         value: Any = parse_json(body)
     except ValueError:
         return body
-    error = table(value).get("error", value)
-    if isinstance(error, str):
-        return error
-    message = table(error).get("message") or table(error).get("detail")
-    return message if isinstance(message, str) else body
+    return _reason(value) or body
+
+
+def _reason(value: Any) -> str:
+    """Return the first text in the places where servers put a reason; empty if there is none."""
+    if isinstance(value, str):
+        return value
+    found = next(iter(tables(value)), table(value))
+    for name in ("error", "errors", *_REASONS):
+        if name in found and (reason := _reason(found[name])):
+            return reason
+    return ""
+
+
+def _code(value: dict[str, Any]) -> int:
+    """Return the HTTP status that an error names by a number or a word; 0 if it names none."""
+    error = table(value.get("error")) or value
+    for name in ("code", "status", "status_code", "type"):
+        code = str(error.get(name) or "").lower()
+        if number := int(code) if code.isdecimal() and len(code) == 3 else _CODES.get(code, 0):
+            return number
+    return 0
 
 
 class ServerErrorText(Value):
@@ -160,10 +213,20 @@ class ServerErrorText(Value):
     def cut(self, came: str, why: ServerFault | None = None) -> ServerFault:
         """Report a stream that ended in the middle; `came` is how much had arrived."""
         reason = f": {why.brief or why.message}" if why else ""
-        return ServerFault(
+        hint = "the received part is kept: send `continue`, or the message again"
+        return BrokenAnswer(
             f"{self.place} stopped in the middle of its answer, after {came}{reason}",
-            "the received part is kept: send `continue`, or the message again",
-            retryable=True,
+            hint if why is None or why.retryable else why.hint,
+            repeats=_REPEATS if why is None or why.brief else int(why.retryable),
+            is_too_long=why is not None and why.is_too_long,
+        )
+
+    def garbled(self, start: str) -> ServerFault:
+        """Report a part of an answer that begins as JSON and is none: what was in it is lost."""
+        return ServerFault(
+            f"{self.place} sent a part of its answer broken: {excerpt(start, self.key)}",
+            "try again; if it comes back, the server or a proxy before it is at fault",
+            brief="the answer came broken",
         )
 
     def nonsense(self, start: str) -> ServerFault:
@@ -178,9 +241,9 @@ class ServerErrorText(Value):
             f"check `base_url`: it names the API, and usually {self.base}",
         )
 
-    def reported(self, body: str) -> ServerFault:
-        """Report an error that the server sent with status 200 or in its stream; `body` is JSON."""
-        code = count(parse_json(body), "error", "code")
+    def reported(self, value: dict[str, Any]) -> ServerFault:
+        """Report an error that the server sent with status 200 or in its stream."""
+        code, body = _code(value), json.dumps(value, ensure_ascii=False)
         if code in _BUSY or 400 <= code < 500:
             return self.status(code, body)
         return ServerFault(
@@ -207,8 +270,13 @@ class ServerErrorText(Value):
     def empty(self, why: str) -> ServerFault:
         """Report an answer without text and tool calls; `why` is the server's reason to stop."""
         reason = f" (it stopped because of `{excerpt(why, self.key)}`)" if why else ""
-        hint = "raise `max_tokens`" if why in ("length", "max_tokens") else "ask again"
-        return ServerFault(f"{self.place} gave an empty answer{reason}", hint, retryable=True)
+        is_cut = why in ("length", "max_tokens")
+        return BrokenAnswer(
+            f"{self.place} gave an empty answer{reason}",
+            "raise `max_tokens`" if is_cut else "ask again",
+            repeats=0 if is_cut else 1,
+            is_empty=True,
+        )
 
 
 def _is_too_long(status: int, body: str) -> bool:

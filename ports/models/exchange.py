@@ -1,18 +1,29 @@
 """One call to a model server: sends the request, reads the stream of JSON objects, retries.
 
 This part is the same for all wire formats; a format is a function that processes one JSON object of
-the body. The body is server-sent events (https://html.spec.whatwg.org/multipage/server-sent-events.html)
-or one plain JSON text. Lines end with LF or CRLF and nowhere else: a U+2028 inside an answer is text
-(`str.splitlines` would cut there).
+the body. The body is server-sent events (https://html.spec.whatwg.org/multipage/server-sent-events.html),
+JSON texts, or both. What servers send between the objects differs, so it is read by this table:
+
+    what comes                                                what it is
+    a comment, `id`, `retry`, a field of another name         skipped
+    data: nothing, a comment, `null`, `{}`, a heartbeat       skipped
+    `[DONE]`                                                  the end
+    a JSON object, or a list of them, in an event or bare     one object after the other
+    an event named `error`, whatever its data                 an object with `error`
+    data that begins as JSON and is none                      a fault: what was in it is lost
+    other words                                               skipped; a fault if nothing else comes
+
+A U+2028 inside an answer is text (`str.splitlines` would cut there).
 """
 
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Sequence
 from contextlib import aclosing
-from typing import Any, cast
+from typing import Any
 
-from ...machines.json_shape import parse_json
+from ...machines.json_shape import is_array, is_object, parse_json
 from .endpoint import Endpoint
 from .error_text import ServerErrorText
+from .loose_json import tables
 from .model import AnswerListener, ModelAnswer
 from .reply import ANSWER_LIMIT, AnswerBuilder
 from .retry import RetryPolicy, ServerFault, with_retries
@@ -24,8 +35,11 @@ TakeIn = Callable[[dict[str, Any], AnswerBuilder, ServerErrorText], None]
 
 LONGEST = 8 << 20
 """Bytes of one line or event of a stream, and of a body that is one JSON text."""
-_STARTS = (b"data", b"event", b"id:", b"retry", b":")
-_ENOUGH = 5  # bytes that distinguish an event stream from other bodies
+_SHORT = 64  # lines, and KiB, of a JSON text that is looked for between events
+_ENDS = ("[DONE]", '"[DONE]"')
+_NOTHING = ("", "null", "{}")
+_HEARTBEATS = ("ping", "keepalive", "keep-alive", "keep_alive", "heartbeat")
+"""Words, and types of objects and events, that only show that the server lives."""
 _REFUSALS = ("refusal", "content_filter")
 
 
@@ -34,63 +48,147 @@ async def json_objects(
 ) -> AsyncGenerator[dict[str, Any], None]:
     """Yield each JSON object of the body as soon as it is whole; `[DONE]` is `DONE` and ends it.
 
-    Raises `ServerFault` for a body that is neither events nor JSON, or for one that is too long.
+    Raises `ServerFault` for a body in which none is, and for one that is too long.
     """
-    buffer = b""
-    is_stream = False
-    data: list[bytes] = []
+    reader, buffer, is_begun = _EventReader(diagnostic), b"", False
     async for piece in pieces:
         buffer += piece
-        if len(buffer) + sum(map(len, data)) > LONGEST:
-            raise diagnostic.too_much("a line" if is_stream else "a body", LONGEST)
-        if not is_stream:
-            start = buffer.lstrip(b"\xef\xbb\xbf \r\n\t")
-            if len(start) < _ENOUGH or not start.startswith(_STARTS):
-                continue
-            is_stream, buffer = True, start
-        *lines, buffer = buffer.replace(b"\r\n", b"\n").split(b"\n")
-        for line in lines:
-            if line.startswith(b"data:"):
-                data.append(line[5:].strip())
-            elif not line.strip() and data:
-                event, data = b"\n".join(data), []
-                if event == b"[DONE]":
-                    yield DONE
-                    return
-                yield _object(event, diagnostic)
-    if not is_stream:
-        yield _object(buffer, diagnostic)
-        return
-    if buffer.startswith(b"data:"):
-        data.append(buffer[5:].strip())
-    # The specification drops an event without an empty line after it. Some servers omit the last one.
-    event = b"\n".join(data)
-    if event == b"[DONE]":
-        yield DONE
-    elif event and _is_whole(event):
-        yield _object(event, diagnostic)
+        if len(buffer) + reader.size > LONGEST:
+            is_line = reader.is_stream or buffer.startswith(b"data")
+            raise diagnostic.too_much("a line" if is_line else "a body", LONGEST)
+        if not is_begun:
+            buffer = buffer.removeprefix(b"\xef\xbb\xbf")
+            is_begun = len(buffer) > 2  # bytes of half a byte order mark
+        if b"\n" in piece or b"\r" in buffer:
+            lines, buffer = _lines(buffer)
+            for line in lines:
+                for found in reader.read(line):
+                    yield found
+                    if found is DONE:
+                        return
+    for found in (*reader.read(buffer.rstrip(b"\r")), *reader.end()):
+        yield found
+        if found is DONE:
+            return
 
 
-def _object(text: bytes, diagnostic: ServerErrorText) -> dict[str, Any]:
+def _lines(buffer: bytes) -> tuple[list[bytes], bytes]:
+    """Cut whole lines off, which LF, CRLF or CR end; a last CR may be half of an end."""
+    text = buffer.replace(b"\r\n", b"\n")
+    half = text[-1:] if text.endswith(b"\r") else b""
+    *lines, rest = text[: len(text) - len(half)].replace(b"\r", b"\n").split(b"\n")
+    return lines, rest + half
+
+
+class _EventReader:
+    """Reads the lines of a body; the table at the top of the module says what it makes of them.
+
+    `size` is in bytes, of what is not whole yet; `is_stream` as soon as there was an event.
+    """
+
+    def __init__(self, diagnostic: ServerErrorText) -> None:
+        self._diagnostic = diagnostic
+        self._name = ""
+        self._data: list[bytes] = []
+        self._bare: list[bytes] = []
+        self._odd = ""
+        self._is_used = False
+        self.size = 0
+        self.is_stream = False
+
+    def read(self, line: bytes) -> Iterator[dict[str, Any]]:
+        """Read a line; yield the objects that are whole by it."""
+        name, colon, value = line.strip().partition(b":")
+        match name:
+            case b"data":
+                self.is_stream = True
+                self._keep(self._data, value.strip())
+                if len(self._data) == 1:  # some servers send no empty lines
+                    whole = _whole(value)
+                    if whole is not None or _text([value]) in _ENDS:
+                        yield from self._event(whole)
+            case b"event" if colon:
+                self.is_stream = True
+                self._name = value.strip().decode("utf-8", "replace")
+            case b"" if not colon:
+                yield from self._event()
+                is_short = len(self._bare) < _SHORT and self.size < _SHORT * 1024
+                if is_short and _whole(*self._bare) is not None:  # else it is read at the end
+                    yield from self._texts()
+            case b"" | b"id" | b"retry":
+                self.is_stream = True
+            case _:
+                self._keep(self._bare, line)
+
+    def end(self) -> Iterator[dict[str, Any]]:
+        """Read what is left at the end of the body. Raises `ServerFault` if there was no object at all.
+
+        The specification drops an event without an empty line after it. Some servers omit the last one.
+        """
+        if not _text(self._data).startswith("{") or _whole(*self._data) is not None:
+            yield from self._event()  # but half an event is the end of a connection, no fault of its own
+        yield from self._texts()
+        if self._odd and not self._is_used:
+            raise self._diagnostic.nonsense(self._odd)
+
+    def _keep(self, lines: list[bytes], line: bytes) -> None:
+        lines.append(line)
+        self.size += len(line) + 1
+
+    def _event(self, whole: dict[str, Any] | None = None) -> Iterator[dict[str, Any]]:
+        """End an event, whose object may have been read already."""
+        name, text, self._name = self._name, _text(self._data), ""
+        self.size -= sum(len(line) + 1 for line in self._data)
+        self._data.clear()
+        if name in _HEARTBEATS:
+            return
+        found = self._objects(text, whole)
+        if name == "error":
+            first = next(found, dict[str, Any]())
+            yield first if first.get("error") else {"error": first or text or "no reason is given"}
+        yield from found
+
+    def _texts(self) -> Iterator[dict[str, Any]]:
+        """Read what came outside of events: one JSON text, or one in each line."""
+        lines, whole = self._bare, _text(self._bare)
+        is_one = _whole(*lines) is not None or None in map(_whole, lines)
+        for text in [whole] if is_one else [_text([line]) for line in lines]:
+            yield from self._objects(text)
+        self.size -= sum(len(line) + 1 for line in lines)
+        self._bare = []
+
+    def _objects(self, text: str, whole: dict[str, Any] | None = None) -> Iterator[dict[str, Any]]:
+        if text in _ENDS:
+            yield DONE
+        is_beat = text.strip('"').lower() in (*_NOTHING, *_HEARTBEATS)
+        if text in _ENDS or is_beat or text.startswith(":"):
+            return
+        try:
+            value = parse_json(text) if whole is None else whole
+        except (ValueError, RecursionError):
+            if text.startswith("{"):
+                raise self._diagnostic.garbled(text[:4000]) from None
+            value = None
+        found = [value] if is_object(value) else tables(value) if is_array(value) else []
+        self._odd = self._odd or ("" if found else text[:4000])
+        for each in found:
+            if str(each.get("type")).lower() not in _HEARTBEATS:
+                self._is_used = True
+                yield each
+
+
+def _whole(*lines: bytes) -> dict[str, Any] | None:
+    """Return the JSON object that lines are; none if they are no whole one."""
+    text = _text(lines)
     try:
-        value: Any = parse_json(text)
+        value = parse_json(text) if text.startswith("{") else None
     except (ValueError, RecursionError):
-        raise diagnostic.nonsense(_text(text)) from None
-    if not isinstance(value, dict):
-        raise diagnostic.nonsense(_text(text))
-    return cast(dict[str, Any], value)
+        return None
+    return value if is_object(value) else None
 
 
-def _is_whole(text: bytes) -> bool:
-    try:
-        parse_json(text)
-    except (ValueError, RecursionError):
-        return False
-    return True
-
-
-def _text(data: bytes) -> str:
-    return data[:4000].decode("utf-8", "replace")
+def _text(lines: Sequence[bytes]) -> str:
+    return b"\n".join(lines).decode("utf-8", "replace").strip()
 
 
 class Exchange:
@@ -138,8 +236,10 @@ class Exchange:
             raise diagnostic.cut(reply.came, fault) from fault
         if reply.is_too_large:
             raise diagnostic.too_much("an answer", ANSWER_LIMIT)
+        if not reply.stop_reason and reply.is_begun:
+            raise diagnostic.cut(reply.came)
         if not reply.stop_reason:
-            raise diagnostic.cut(reply.came) if reply.is_begun else diagnostic.broken()
+            raise diagnostic.nonsense(reply.odd) if reply.odd else diagnostic.broken()
         if reply.stop_reason in _REFUSALS:
             raise diagnostic.refused(reply.came)
         if reply.is_empty:

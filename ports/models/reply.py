@@ -32,7 +32,8 @@ class AnswerBuilder(Struct, kw_only=True):
     """Collects one answer; `is_begun` as soon as a part of the answer has arrived.
 
     Thoughts are no part of it: a call that fails during them may be retried. `form` is the index of the
-    block that holds a constrained answer, `size` counts the bytes so far.
+    block that holds a constrained answer, `size` counts the bytes so far, `odd` is the first object that
+    the format does not know.
     """
 
     listener: AnswerListener
@@ -41,6 +42,8 @@ class AnswerBuilder(Struct, kw_only=True):
     reasoning_pieces: int = 0
     form: int = -1
     size: int = 0
+    odd: str = ""
+    _halves: dict[str, str] = field(default_factory=dict[str, str])
     _text: list[str] = field(default_factory=list[str])
     _calls: list[_Call] = field(default_factory=list[_Call])
     _thoughts: dict[int, Thought] = field(default_factory=dict[int, Thought])
@@ -66,16 +69,20 @@ class AnswerBuilder(Struct, kw_only=True):
         calls = f" and {len(self._calls)} tool calls" if self._calls else ""
         return f"{len(self.text)} characters{calls}"
 
+    def note_odd(self, value: dict[str, Any]) -> None:
+        """Keep an object of an unknown kind for the error if nothing else comes."""
+        self.odd = self.odd or json.dumps(value, ensure_ascii=False)
+
     def add_text(self, piece: str) -> None:
         """Receive a piece of text, and pass it on."""
-        if piece:
+        if piece := self._whole("text", piece):
             self._count(piece)
             self._text.append(piece)
             self.listener.on_text(piece)
 
     def think(self, piece: str) -> None:
         """Receive a piece of a thought that the API does not require back, and pass it on."""
-        if piece:
+        if piece := self._whole("thought", piece):
             self._count(piece)
             self.reasoning_pieces += 1
             self.listener.on_thought(piece)
@@ -87,7 +94,7 @@ class AnswerBuilder(Struct, kw_only=True):
         self._count(signature + sealed)
         known = self._thoughts.get(index, Thought())
         self._thoughts[index] = Thought(
-            text=known.text + text,
+            text=paired(known.text + text),
             signature=known.signature + signature,
             sealed=known.sealed + sealed,
         )
@@ -107,6 +114,13 @@ class AnswerBuilder(Struct, kw_only=True):
     def is_too_large(self) -> bool:
         """Whether more has arrived than an answer may have."""
         return self.size > ANSWER_LIMIT
+
+    def _whole(self, kind: str, piece: str) -> str:
+        """Return a piece without half a character at its end, which waits for the other half."""
+        piece = paired(self._halves.pop(kind, "") + piece)
+        if "\ud800" <= piece[-1:] <= "\udbff":
+            self._halves[kind], piece = piece[-1], piece[:-1]
+        return piece
 
     def _count(self, piece: str) -> None:
         self.size += len(piece.encode("utf-8", "replace"))
@@ -153,7 +167,7 @@ class AnswerBuilder(Struct, kw_only=True):
         )
 
     def _request(self, call: _Call, ours: str, is_cut: bool) -> ToolRequest:
-        arguments, fault = parse_arguments(call.arguments)
+        arguments, fault = parse_arguments(paired(call.arguments))
         if fault and is_cut:
             fault = f"cut off at the token limit: {fault}"
         if not call.tool:
@@ -161,6 +175,13 @@ class AnswerBuilder(Struct, kw_only=True):
         return ToolRequest(
             call=ours, tool=call.tool, arguments=arguments, wire_id=call.wire_id, fault=fault
         )
+
+
+def paired(text: str) -> str:
+    """Put the halves of characters together that came as two, as UTF-16 writes what is above U+FFFF."""
+    if text.isascii():
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
 
 
 def parse_arguments(text: str) -> tuple[dict[str, Any], str]:

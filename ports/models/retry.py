@@ -1,6 +1,7 @@
 """Retries of failed model calls: which calls, after how long, and the notice for people meanwhile.
 
-Only a call that failed before the first piece of its answer is retried. The pause doubles from attempt
+`with_retries` repeats a call that failed before the first piece of its answer; `repeating.py` knows what
+may be repeated later. The pause doubles from attempt
 to attempt, with a jitter (Marc Brooker, "Exponential Backoff And Jitter", 2015), unless the server sets
 it by `Retry-After` (RFC 9110, 10.2.3).
 """
@@ -40,6 +41,27 @@ class ServerFault(ModelError):
             is_too_long=is_too_long,
         )
         self.brief = brief
+
+
+class BrokenAnswer(ServerFault):
+    """An answer that began, and is of no use: it broke off, or has neither text nor calls.
+
+    `repeats` is how often the model may be asked again if nothing of it was shown. `is_empty`: the server
+    ended it, so that nothing is missing behind it.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        hint: str = "",
+        *,
+        repeats: int,
+        is_empty: bool = False,
+        is_too_long: bool = False,
+    ) -> None:
+        super().__init__(message, hint, retryable=bool(repeats), is_too_long=is_too_long)
+        self.repeats = repeats
+        self.is_empty = is_empty
 
 
 class RetryPolicy(Value):
@@ -90,7 +112,7 @@ async def with_retries(
             if not fault.brief or policy.retries == 0:
                 raise
             if number > policy.retries:
-                raise _given_up(fault, policy.retries) from fault
+                raise given_up(fault, policy.retries) from fault
             pause = policy.pause(number, fault.retry_after)
             waited += pause
             if waited > policy.longest_wait:
@@ -109,10 +131,11 @@ def _too_long(fault: ServerFault, pause: float) -> ServerFault:
     )
 
 
-def _given_up(fault: ServerFault, retries: int) -> ServerFault:
+def given_up(fault: ServerFault, retries: int) -> ServerFault:
+    """Say in a fault that a call is not repeated any more."""
     return ServerFault(
-        f"{fault.message} (gave up after {retries} retries)",
+        f"{fault.message} (gave up after {retries} {'retry' if retries == 1 else 'retries'})",
         fault.hint,
-        brief=fault.brief,
+        retryable=True,
         retry_after=fault.retry_after,
     )

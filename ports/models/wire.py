@@ -6,6 +6,8 @@ Encoding stops for the other work of the loop again and again, as the first call
 """
 
 import asyncio
+import base64
+import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import is_
@@ -24,6 +26,15 @@ CHUNK = 512 * 1024
 _SLICE = 128 * 1024  # bytes that are encoded before the loop has its turn
 
 WireValue = dict[str, Any]
+
+
+def wire_id(call: str) -> str:
+    """Return the id of a call for a server, made from ours, which no other call of the conversation has.
+
+    The id that a server gave is not sent back: some give one to several calls, and few accept any text.
+    All accept nine letters and digits, and Mistral nothing else.
+    """
+    return base64.b32encode(hashlib.sha256(call.encode()).digest())[:9].decode()
 
 
 def _unmarked(newest: list[WireValue]) -> None:

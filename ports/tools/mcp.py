@@ -192,8 +192,8 @@ class RunningServer:
             await asyncio.sleep(max(0.0, recent[-1] + pause - now))
 
     async def _start(self) -> McpConnection:
-        """Start the server; one that ends at the newest question is asked the older one."""
-        config = self.config
+        """Start the server within its time; one that ends at the newest question is asked the older."""
+        config, loop = self.config, asyncio.get_running_loop()
         program = config.command[0] if config.command else ""
         if not config.url and "/" not in program and not self._is_there(program):
             raise self._failed(ToolError(f"there is no program `{program}`", "install it first"))
@@ -202,6 +202,7 @@ class RunningServer:
         except ImportError:
             hint = "install it with `pip install 'steersman[mcp]'`"
             raise ToolError("the package `mcp` is missing", hint) from None
+        deadline = loop.time() + config.start_timeout
         while True:
             connection = kind(
                 config,
@@ -210,9 +211,9 @@ class RunningServer:
                 on_change=self._changed,
             )
             try:
-                await self._begin(connection)
+                await self._begin(connection, deadline)
             except ToolError as error:
-                if not connection.is_fatally_asked:
+                if not connection.is_fatally_asked or loop.time() >= deadline:
                     self._is_legacy = False
                     raise self._failed(error) from None
                 self._is_legacy = True
@@ -227,11 +228,11 @@ class RunningServer:
         self._failures.append(asyncio.get_running_loop().time())
         return error
 
-    async def _begin(self, connection: McpConnection) -> None:
+    async def _begin(self, connection: McpConnection, deadline: float) -> None:
         """Open a connection and list the offer; what was begun is ended if that fails."""
         limit = self.config.start_timeout
         try:
-            async with asyncio.timeout(limit):
+            async with asyncio.timeout_at(deadline):
                 await connection.open(*self._place, await asyncio.to_thread(self._command))
                 self._take(await connection.offer())
                 self._connection, self._fault = connection, ""
@@ -329,6 +330,7 @@ class McpServers:
         sandbox: Sandbox | None = None,
     ) -> None:
         self.on_change = on_change
+        self.is_closed = False
         self._sandbox = sandbox
         self._servers = {
             config.name: RunningServer(
@@ -347,6 +349,10 @@ class McpServers:
     def names(self) -> tuple[str, ...]:
         """The names of the servers, in the order in which they were given."""
         return tuple(self._servers)
+
+    def config(self, name: str) -> McpServer:
+        """Return what is configured of a server. Raises `ToolError`."""
+        return self._server(name).config
 
     async def connect(self, name: str) -> McpStatus:
         """Start a server that does not run, and list what it offers. Raises `ToolError`.
@@ -382,6 +388,7 @@ class McpServers:
 
     async def aclose(self) -> None:
         """End all servers; returns when that is proven. Idempotent."""
+        self.is_closed = True
         await asyncio.gather(*(server.aclose() for server in self._servers.values()))
         if self._sandbox is not None:
             await asyncio.to_thread(self._sandbox.clear)

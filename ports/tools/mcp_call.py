@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ...machines.conversation import ToolSchema
 from ...machines.errors import ToolError
 from ...machines.port_results import ToolResult, ToolStatus
+from ..awake import wait_awake
 from .foreign_schema import entries, foreign_fault
 from .mcp_offer import OfferedTool
 from .text import visible
@@ -98,8 +99,7 @@ class McpRun:
     async def _run(self) -> ToolResult:
         work = asyncio.create_task(self._answer())
         stopped = asyncio.create_task(self._stopping.wait())
-        limit = self._server.config.timeout
-        await asyncio.wait((work, stopped), timeout=limit, return_when=asyncio.FIRST_COMPLETED)
+        await wait_awake((work, stopped), self._server.config.timeout)
         stopped.cancel()
         return work.result() if work.done() else await self._cut_off(work)
 

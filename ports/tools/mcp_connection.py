@@ -385,9 +385,7 @@ class McpConnection:
             transport = self._over_http(await asyncio.to_thread(_http_client, self._config))
         self._live = asyncio.create_task(self._run(transport))
         self._live.add_done_callback(self._over)
-        ready = asyncio.create_task(self._is_ready.wait())
-        await asyncio.wait((ready, self._live), return_when=asyncio.FIRST_COMPLETED)
-        ready.cancel()
+        await self._is_ready.wait()
         if self._live.done():
             raise ToolError(f"the server `{self.name}` could not be used: {self.fault}", self.hint)
 
@@ -562,6 +560,7 @@ class McpConnection:
         self.fault = self.fault or (_reason_of(error) if error is not None else "it was closed")
         self._ending.set()
         self._is_over.set()
+        self._is_ready.set()  # to use, or to see that it is over
         self._on_end(self)
 
     async def _listen(self) -> None:

@@ -54,8 +54,8 @@ class McpServer(Value):
     """A server that is configured: a command, or a URL with headers.
 
     `env` is added to the environment. `timeout` and `start_timeout` are seconds: for one call, and for
-    the start with the first listing. `limit` is the largest number of bytes of one message.
-    `is_sandboxed`: where commands run in a sandbox, the server does, too.
+    the start with the first listing, of which a session waits `wait`. `limit` is the largest number of
+    bytes of one message. `is_sandboxed`: where commands run in a sandbox, the server does, too.
     """
 
     name: str
@@ -65,6 +65,7 @@ class McpServer(Value):
     headers: dict[str, str] = field(default_factory=dict[str, str])
     timeout: float = 120.0
     start_timeout: float = 30.0
+    wait: float = 3.0
     limit: int = 8 << 20
     is_sandboxed: bool = True
     restart: McpRestart = field(default_factory=McpRestart)

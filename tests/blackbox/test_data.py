@@ -11,6 +11,7 @@ import pytest
 from support.driver import Chat, Gate, Place
 from support.mcp_servers import SERVER
 from support.model_server import Hang, Text, Tools
+from support.patience import seconds
 
 checks_data = pytest.mark.checks_data
 
@@ -199,6 +200,7 @@ def test_the_routing_table_of_the_session(place: Place, serve) -> None:
 def test_tools_and_servers(place: Place, serve) -> None:
     """The tools of an MCP server with their decisions, and its process, which a restart replaces."""
     odd = f"[mcp.odd]\ncommand = [{json.dumps(sys.executable)}, {json.dumps(str(SERVER))}]\n"
+    odd += f"wait = {seconds(30)}\n"
     declared = '[[tool]]\nname = "ticket"\ndescription = "A ticket."\nrun = ["true"]\n'
     agent = '[agents.handy]\nmodel = "main"\ntools = ["read", "ticket", "mcp__odd__echo"]\n'
     rules = '[permissions]\nrules = [{ tool = "mcp__odd__echo", do = "deny" }]\n'

@@ -36,7 +36,8 @@ def npm(name: str) -> str:
 
 def table(name: str, *command: str, more: str = "") -> str:
     """Write the configuration of a server."""
-    return f"[mcp.{name}]\ncommand = {json.dumps(command)}\nstart_timeout = {seconds(60)}\n{more}\n"
+    times = f"start_timeout = {seconds(60)}\nwait = {seconds(60)}"
+    return f"[mcp.{name}]\ncommand = {json.dumps(command)}\n{times}\n{more}\n"
 
 
 def notes(*arguments: str, more: str = "") -> str:
@@ -177,6 +178,7 @@ def test_the_selection_of_agent_and_server(place: Place, serve: Any) -> None:
     assert offered(server) == ["mcp__notes__count"]
     file.write_text(text.replace(agent, f'{agent}tools = ["read"]\n'))
     chat = place.chat("hello")
+    chat.send("hello")
     chat.wait("turn_ended", status="completed")
     assert offered(server) == []
     assert chat.ask("/mcp")["data"]["servers"] == []
@@ -414,6 +416,53 @@ def test_a_server_that_cannot_be_used(place: Place, serve: Any, broken: str, rea
     found = status(chat, "bad")
     assert (found["state"], found["tools"]) == ("ended", [])
     assert chat.close() == 0
+
+
+def test_a_slow_server_holds_nothing_up(place: Place, serve: Any) -> None:
+    """The session begins without it, and has its tools, with a notice, as soon as it is ready."""
+    os.mkfifo(place.folder / "go")
+    slow = table("slow", sys.executable, str(SERVER), "slow").replace("wait = ", "wait = 0.0 #")
+    server = serve(Text("Before."), Text("After."), rest=slow)
+    chat = place.chat()
+    text = chat.wait("notice", text=lambda text: "`slow`" in text)["text"]
+    assert text == "MCP server `slow` is still starting; its tools come when it is ready."
+    chat.send("hello")
+    chat.wait("turn_ended", status="completed")
+    assert offered(server) == []
+    (place.folder / "go").write_bytes(b"")
+    chat.wait("notice", text=lambda text: text.startswith("MCP server `slow` is ready: added `mcp"))
+    chat.send("again")
+    chat.wait("turn_ended", status="completed")
+    assert "mcp__slow__echo" in offered(server)
+    assert chat.close() == 0
+
+
+@pytest.mark.parametrize("wait", ["0.0", str(seconds(60))], ids=["late", "waited-for"])
+def test_a_mute_server_is_started_once_and_leaves_no_task(
+    place: Place, serve: Any, wait: str
+) -> None:
+    """One limit holds for its whole start, its failure is reported, and nothing else is printed."""
+    mute = table("mute", "sh", "-c", "echo once >> starts; exec sleep 600")
+    limit = seconds(3)
+    mute = mute.replace(f"start_timeout = {seconds(60)}", f"start_timeout = {limit}")
+    serve(Text("Hello."), rest=mute.replace(f"wait = {seconds(60)}", f"wait = {wait}"))
+    chat = place.chat()
+    why = f"the server `mute` was not ready within {limit:g} s"
+    chat.wait("notice", text=f"MCP server `mute` cannot be used: {why}")
+    assert chat.close() == 0
+    assert (place.folder / "starts").read_text() == "once\n"
+    assert "Task" not in chat.story()
+
+
+def test_leaving_while_a_server_starts_is_quiet(place: Place, serve: Any) -> None:
+    """The start is given up with the session, without a word."""
+    mute = table("mute", "sh", "-c", "exec sleep 600").replace("wait = ", "wait = 0.0 #")
+    serve(Text("Hello."), rest=mute)
+    ran = place.run("chat", "--plain", said="hello\n")
+    assert ran.returncode == 0
+    assert "is still starting" in ran.stderr
+    assert not [word for word in ("Task", "Traceback", "cannot be used") if word in ran.stderr]
+    assert server_pids(place, "sleep 600") == []
 
 
 def test_what_a_hostile_server_lists_reaches_no_terminal_raw(place: Place, serve: Any) -> None:

@@ -20,12 +20,14 @@ def busy(seconds: str, status: int = 429) -> Status:
 def test_rate_limits_are_waited_out_and_broken_streams_are_reported(
     place: Place, serve, provider: str
 ) -> None:
-    """Each wait is reported with its seconds; a broken or stalled stream ends the turn, not the chat."""
+    """Each wait is reported with its seconds; streams that break twice end the turn, not the chat."""
     serve(
         busy("0.1"),
         busy("0.1", 529),
         Text("Here."),
         Cut("Half an"),
+        Cut("Half an"),
+        Stall("Half an"),
         Stall("Half an"),
         Text("Whole."),
         provider=provider,
@@ -112,3 +114,35 @@ def test_an_answer_without_an_end_fails_its_turn(place: Place, serve) -> None:
     chat.send("and now?")
     assert chat.wait("turn_ended")["status"] == "completed"
     assert chat.close() == 0
+
+
+TOO_LONG = {"error": {"code": 400, "message": "it exceeds the available context size"}}
+WAYS: dict[str, tuple[Behaviour, str]] = {
+    "refused": (Status(400, {"error": {"message": "wrong shape"}}), "answered 400: wrong shape"),
+    "too-long": (Status(400, TOO_LONG), "available context size; the conversation was not"),
+    "too-long-in-a-body": (Raw(json.dumps(TOO_LONG)), "size; the conversation was not"),
+    "page": (Raw("<html>Sign in"), "a web page instead of a model's answer"),
+    "empty": (Text("", stop="length"), "gave an empty answer"),
+    "cut": (Cut("Half an"), "in the middle of its answer"),
+    "silent": (Stall("Half an"), "fell silent"),
+    "declined": (Text("No.", stop="content_filter"), "refused to answer"),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_turn_that_fails_says_why_once_in_every_interface(place: Place, serve, way: str) -> None:
+    """A single message, the same as JSON, and plain lines: the reason comes with the turn's end."""
+    behaviour, reason = WAYS[way]
+    serve(behaviour, model="timeout = 1.0")
+    for arguments, said in ((["go"], ""), (["--plain"], "go\n")):
+        ran = place.run("chat", *arguments, said=said)
+        told = [line for line in ran.stderr.splitlines() if reason in line]
+        assert len(told) == 1, ran.stderr
+        assert told[0].startswith("steersman: ")
+        assert ran.returncode == (1 if arguments == ["go"] else ran.returncode)
+    ran = place.run("chat", "--json", "go")
+    events = [json.loads(line) for line in ran.stdout.splitlines()]
+    errors = [event["text"] for event in events if event["type"] == "error"]
+    ends = [event for event in events if event["type"] == "turn_ended"]
+    assert [(end["status"], reason in end["reason"]) for end in ends] == [("failed", True)]
+    assert errors == [ends[0]["reason"]]

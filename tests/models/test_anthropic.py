@@ -12,6 +12,7 @@ from steersman.machines.errors import ModelError
 from steersman.ports.models.anthropic import AnthropicModel, wire_turns
 from steersman.ports.models.model import AnswerListener, ModelAnswer, ModelRequest
 from steersman.ports.models.retry import RetryPolicy
+from steersman.ports.models.wire import wire_id
 
 USAGE = Usage(input=100, output=20, cache_read=60, cache_write=10)
 READ = ToolSchema(
@@ -127,8 +128,8 @@ def test_conversation_alternates_and_is_only_appended_to():
     covered, results = list(wire_turns(conversation))[2]
     assert covered == 3
     assert results["content"] == [
-        {"type": "tool_result", "tool_use_id": "t1_c1", "content": "content"},
-        {"type": "tool_result", "tool_use_id": "w"},
+        {"type": "tool_result", "tool_use_id": wire_id("t1.c1"), "content": "content"},
+        {"type": "tool_result", "tool_use_id": wire_id("t1.c2")},
         {"type": "text", "text": "[New message from USER] faster"},
     ]
 

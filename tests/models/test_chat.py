@@ -14,6 +14,7 @@ from steersman.ports.models.chat import ChatModel, wire_messages
 from steersman.ports.models.endpoint import Patience
 from steersman.ports.models.model import AnswerListener, ModelAnswer, ModelRequest
 from steersman.ports.models.retry import RetryPolicy
+from steersman.ports.models.wire import wire_id
 
 USAGE = Usage(input=100, output=20, cache_read=60, reasoning=4)
 READ = ToolSchema(
@@ -117,8 +118,9 @@ def test_wire_form_of_a_prefix_is_a_prefix():
     whole = [message for _, message in wire_messages(conversation)]
     for count in range(len(conversation) + 1):
         assert [message for _, message in wire_messages(conversation[:count])] == whole[:count]
-    assert [one["id"] for one in whole[1]["tool_calls"]] == ["call_9", "t1.c2"]
-    assert [one["tool_call_id"] for one in whole[2:4]] == ["call_9", "t1.c2"]
+    ids = [wire_id("t1.c1"), wire_id("t1.c2")]
+    assert [one["id"] for one in whole[1]["tool_calls"]] == ids
+    assert [one["tool_call_id"] for one in whole[2:4]] == ids
 
 
 CALLS = [
@@ -267,8 +269,8 @@ def test_missing_usage_is_estimated(asker):
         (Status(429, {"error": {"code": "insufficient_quota"}}), "answered 429", "credit"),
         (Raw("<!doctype html><p>Sign in", "text/html"), "a web page", "`/v1`"),
         (Raw("hello \x1b[31m", "text/plain"), "no model's answer: hello [31m", "`/v1`"),
-        (Raw("", "text/plain"), "no model's answer: (nothing)", "`/v1`"),
-        (Raw("data: {oops}\n\n"), "no model's answer: {oops}", "`/v1`"),
+        (Raw("", "text/plain"), "broke: it ended without an answer", "still running"),
+        (Raw("data: {oops}\n\n"), "sent a part of its answer broken: {oops}", "try again"),
         (Raw("data: [1]\n\n"), "no model's answer: [1]", "`/v1`"),
         (Raw('{"hello": 1}', "application/json"), "no model's answer", "`/v1`"),
         (Raw('data: {"error": {"message": "GPU on fire"}}\n\n'), "error: GPU on fire", "later"),
@@ -376,8 +378,8 @@ def test_what_cannot_get_better_is_not_repeated(asker, status):
         assert len(server.requests) == 1
 
 
-def test_nothing_is_repeated_after_the_first_text(asker):
-    """A cut after text ends the call, so the first part is not printed twice."""
+def test_the_wire_repeats_nothing_after_the_first_text(asker):
+    """A cut after text ends the call: whoever knows what was shown decides what comes next."""
     with ModelServer([Cut("One two"), Text("never")]) as server:
         fault_of(asker, model_at(server, retry=QUICK))
         assert len(server.requests) == 1

@@ -41,6 +41,8 @@ CASES: dict[str, tuple[type, Endless, str]] = {
     "line": (ChatModel, Endless(FILL, start="data: "), "a line"),
     "event": (ChatModel, Endless(f"data: {FILL}\n"), "a line"),
     "body": (ChatModel, Endless(FILL, start='{"choices": "', content_type=JSON), "a body"),
+    "page": (ChatModel, Endless("<p>\n\n" * 1000, start="<html>"), "a body"),
+    "lines": (ChatModel, Endless(",{}\n\n" * 1000, start='{"a":[{}'), "a body"),
     "block": (AnthropicModel, Endless(block("text_delta", text=FILL)), "an answer"),
     "thinking": (AnthropicModel, Endless(block("thinking_delta", thinking=FILL)), "an answer"),
     "input": (

@@ -6,6 +6,7 @@ import sys
 from stories.agent import says
 from stories.stage import Stage
 from support.notes_server import NOTES
+from support.patience import seconds
 
 from .conftest import Open
 
@@ -14,7 +15,8 @@ def test_resources_and_prompts_are_completed(stage: Stage, opened: Open) -> None
     """`@` lists servers, then resources; `/` lists prompts; what was completed is attached."""
     config = stage.place.home / "config.toml"
     command = json.dumps([sys.executable, str(NOTES)])
-    config.write_text(f"{config.read_text()}\n[mcp.notes]\ncommand = {command}\n")
+    server = f"[mcp.notes]\ncommand = {command}\nwait = {seconds(30)}\n"
+    config.write_text(f"{config.read_text()}\n{server}")
     stage.agent.when("", says("Seen."))
     terminal = opened()
     terminal.presses("look at @no")

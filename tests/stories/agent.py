@@ -91,10 +91,10 @@ class Rewriting:
 
     def __call__(self, said: Sequence[Message]) -> Behaviour:
         """Take the next file, or say that all are done."""
-        done = sum(one.startswith("edit_") for one in results(said))
-        known = {one.get("tool_call_id") for one in said}
-        if done in self._looks and (look := f"look_{done}") not in known:
-            return uses({**call("shell", command=self._looks[done]), "id": look})
+        done = results(said).count("edit")
+        look = call("shell", command=self._looks.get(done, ""))
+        if done in self._looks and look not in calls(said).values():
+            return uses(look)
         if done == len(self._files):
             return says(f"All {done} files use zod now.")
         answer = self._edit(self._files[done].name, done + 1)
@@ -102,19 +102,28 @@ class Rewriting:
 
     def _edit(self, name: str, number: int) -> Tools:
         change = {"old": "export const", "new": f"{MARK} {name}\nexport const"}
-        edit = {**call("edit", path=name, **change), "id": f"edit_{number}"}
         how_far = call("progress", done=number, total=len(self._files), unit="file")
-        return uses(edit, {**how_far, "id": f"progress_{number}"})
+        return uses(call("edit", path=name, **change), how_far)
 
 
 MARK = "// now zod:"
 """What an edit leaves behind; done twice it would be there twice."""
 
 
+def calls(said: Sequence[Message]) -> dict[str, Message]:
+    """Return the calls of a conversation by their ids, as `call` makes them."""
+    asked = [each for one in said for each in one.get("tool_calls", ())]
+    return {
+        each["id"]: call(each["function"]["name"], **json.loads(each["function"]["arguments"]))
+        for each in asked
+    }
+
+
 def results(said: Sequence[Message]) -> list[str]:
-    """Return the ids of the calls that ended well, by what the conversation says."""
+    """Return the tools of the calls that ended well, by what the conversation says."""
+    known = calls(said)
     return [
-        str(one["tool_call_id"])
+        str(known[one["tool_call_id"]]["tool"])
         for one in said
         if one["role"] == "tool" and not text_of(one).startswith("[")
     ]

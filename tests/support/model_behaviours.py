@@ -117,11 +117,12 @@ class Cut(Behaviour):
 
 @dataclass(frozen=True)
 class Raw(Behaviour):
-    """Send `body` as it is, with status 200, flushed at each of the places `splits`."""
+    """Send `body` as it is, with status 200, flushed at each of the places `splits`; `is_cut`: no end."""
 
     body: str
     content_type: str = "text/event-stream"
     splits: Sequence[int] = ()
+    is_cut: bool = False
 
 
 @dataclass(frozen=True)

@@ -352,6 +352,8 @@ class _Talk(BaseHTTPRequestHandler):
             self._wait(0.005 if start else 0)
             if end > start:
                 self._chunk(body[start:end])
+        if what.is_cut:
+            raise _Left
         self.wfile.write(b"0\r\n\r\n")
 
     def _flood(self, what: Endless) -> None:
