@@ -13,7 +13,7 @@
 - Control is never dropped: a message that wants to stop or command something is refused only while
   the session is being finalized, and then with a reason. While anything runs it stops it, unless the
   strategy is `never` and only words ask for it.
-- No steer is lost: a recipient that exists takes it in.
+- No steer is lost: a recipient that exists takes it in; and a message at rest runs.
 - Rows do what they say: an interrupt stops the turn, a steer has a recipient, and no row asks for
   what cannot be: to run a message beside a running turn, or to steer where none runs.
 - What the table promises is what runs: no delivery that nothing carries out (`NEVER_ASKED`), and no
@@ -128,6 +128,7 @@ SAFETY: Final = {
     "spared": "a limit that does not stop a child gives the reason",
     "unheard": "a stop reaches every descendant",
     "dropped-control": "a control message is never dropped, and a refusal gives the reason",
+    "dropped-talk": "a message at rest runs, and a steer is taken somewhere",
     "lost": "no steer is lost",
 }
 """The kinds of faults that break a promise, in contrast to mere mistakes, and the promises."""
@@ -135,6 +136,7 @@ SAFETY: Final = {
 HINTS: Final = {
     "dead-row": "Remove the row, or put it before those that match the same cases.",
     "dropped-control": "Let it interrupt; `refuse` needs an `ack`, and `finalizing` or talk.",
+    "dropped-talk": "Narrow the row by `situation`, or let it `run` or `steer`.",
     "hole": "Add a row that matches, at the end.",
     "impossible": "Narrow the row by `situation`, or choose an action that is possible there.",
     "inert": "Name a cause that does what the action says.",
@@ -161,6 +163,7 @@ def check_routes(dispositions: Dispositions, deliveries: Deliveries) -> tuple[Ma
             _unheard_cancels(deliveries),
             _unheard_messages(dispositions, deliveries),
             _dropped_control(dispositions),
+            _dropped_talk(dispositions),
             _empty_words(dispositions, deliveries),
             _impossible(dispositions),
             _lost_steers(dispositions, deliveries),
@@ -522,6 +525,30 @@ def _dropped_control(dispositions: Dispositions) -> Iterator[MachineFault]:
         reported.add(row.name)
         message = f"{dispositions.in_words(key)}: {problem}"
         yield fault(dispositions.name, "dropped-control", f"row `{row.name}`", message)
+
+
+def _dropped_talk(dispositions: Dispositions) -> Iterator[MachineFault]:
+    """Report talk that is refused though nothing runs, and steers that are refused wherever one runs."""
+    reported = set[str]()
+    refused: dict[Key, list[DispositionRow]] = {}
+    for key in dispositions.keys():
+        row = dispositions.find(key)
+        if row is None or key[0] not in CONVERSATIONAL:
+            continue
+        is_refused = row.action == Action.REFUSE
+        is_at_rest = key[1] in (Situation.IDLE, Situation.HELD)
+        if is_refused and is_at_rest and row.name not in reported:
+            reported.add(row.name)
+            message = f"{dispositions.in_words(key)}: a message at rest is refused"
+            yield fault(dispositions.name, "dropped-talk", f"row `{row.name}`", message)
+        if key[0] == Intent.EXPLICIT_STEER and key[1] in _AT_WORK:
+            refused.setdefault((key[0], *key[2:]), []).append(row)
+    for rows in refused.values():
+        first = rows[0]
+        if all(row.action == Action.REFUSE for row in rows) and first.name not in reported:
+            reported.add(first.name)
+            message = "a steer that its sender chose is refused whatever runs"
+            yield fault(dispositions.name, "dropped-talk", f"row `{first.name}`", message)
 
 
 def _empty_words(dispositions: Dispositions, deliveries: Deliveries) -> Iterator[MachineFault]:

@@ -79,7 +79,9 @@ def route(
         case Action.INTERRUPT:
             return _interrupt(record, message, row, environment)
         case Action.REFUSE | Action.COMMAND:
-            return rejection(row.ack or row.name, message.content, message.client_id)
+            by = f"row `{row.name}` of the routing table refuses it"
+            hint = by if row.ack == "refused" else ""
+            return rejection(row.ack or row.name, message.content, message.client_id, hint)
         case _:
             assert_never(row.action)
 

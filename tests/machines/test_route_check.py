@@ -641,3 +641,30 @@ def test_a_check_is_quick_enough_to_run_at_every_start() -> None:
         ]
     )
     assert time.process_time() - begin < 0.5
+
+
+@pytest.mark.parametrize(
+    ("intent", "situation", "is_fault"),
+    [
+        ("converse", "idle", True),
+        ("converse", "held", True),
+        ("converse", "delegating", False),
+        ("explicit_steer", ("unattended", "busy", "accompanied", "delegating"), True),
+        ("explicit_steer", "busy", False),
+    ],
+)
+def test_talk_that_nobody_takes_is_found(
+    intent: str, situation: str | tuple[str, ...], is_fault: bool
+) -> None:
+    """A message at rest is never refused for ever, nor is each steer."""
+    row = DispositionRow(
+        name="mute",
+        when=when(intent=intent, situation=situation),
+        action=Action.REFUSE,
+        cause="",
+        ack="refused",
+        doc="A test.",
+    )
+    table = DEFAULT_DISPOSITIONS.override((row,))
+    kinds = [found.kind for found in check_routes(table, DEFAULT_DELIVERIES)]
+    assert ("dropped-talk" in kinds) is is_fault
