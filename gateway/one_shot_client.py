@@ -1,9 +1,10 @@
 """One message to a session from another process, whether or not a process has the session open.
 
 The message is posted to the session's mailbox, where it is durable, and the session's owner answers it.
-If no process owns the session, a node of its place takes it; where there is none and its files are on
-this machine, this process owns its queue for the message, without resuming the session. A message that
-no process can answer now stays in the mailbox for the session's next owner, and its sender learns that.
+If no process owns the session, a node of its place takes it, also one that is away for a moment; where
+none has joined and its files are on this machine, this process owns its queue for the message, without
+resuming the session. A message that no process can answer now stays in the mailbox for the session's next
+owner, and its sender learns that.
 """
 
 from __future__ import annotations
@@ -33,8 +34,6 @@ if TYPE_CHECKING:
 
 PATIENCE = 30.0
 """Seconds that one owner may take to answer, or to release the session."""
-TAKING = 5.0
-"""Seconds within which a node takes a session to which something was said."""
 LIMIT = 180.0
 """Seconds for the answer, while owners follow one another."""
 LOOK = 0.2
@@ -113,16 +112,18 @@ class OneShotClient:
         None if a process decided about the message, and ended before it could answer.
         """
         node, limit = "", time.monotonic() + LIMIT
-        deadline = limit
+        deadline = time.monotonic() + PATIENCE
         while True:
             owner = self._store.owner(self._session)
             now = time.monotonic()
-            if owner is None:  # the next owner gets its full time
+            if owner is None and _has_node(store, row):
+                if node:  # its owner has gone: a node gets its full time
+                    node, deadline = "", min(limit, now + PATIENCE)
+            elif owner is None:
                 node, deadline = "", limit
-                if now > limit - LIMIT + TAKING or not _has_node(store, row):
-                    if not self._is_here(row):
-                        raise _nobody(row)
-                    self._take_in(row)
+                if not self._is_here(row):
+                    raise _nobody(row)
+                self._take_in(row)
             elif owner.node != node:
                 node, deadline = owner.node, min(limit, now + PATIENCE)
             is_late = now > deadline or (owner is not None and _is_stopped(owner))
@@ -173,7 +174,8 @@ class OneShotClient:
 def _unanswered(row: SessionRow, owner: Owner | None) -> Unanswered:
     """Say why a message stays in the mailbox, and what gets it read."""
     if owner is None:
-        return Unanswered(f"session `{row.session}` changes its owner again and again", KEPT)
+        why = f"no node of `{row.place}` has taken session `{row.session}` yet"
+        return Unanswered(why, f"`steersman chat --resume {row.session}` takes it here. {KEPT}")
     if _is_stopped(owner):
         return Unanswered(
             f"{owner.process} has session `{row.session}` open and was stopped by a signal",
@@ -194,9 +196,13 @@ def _nobody(row: SessionRow) -> Unanswered:
 
 
 def _has_node(store: Store, row: SessionRow) -> bool:
-    """Whether a node is there that takes a session of this place."""
+    """Whether a node has joined that takes a session of this place; it may be away for a moment.
+
+    What a sender decides must not depend on that moment: a message that it took in itself would wait for
+    a person.
+    """
     return any(
-        node.is_alive and node.capacity and node.state == "active" and node.place == row.place
+        node.sessions < node.capacity and node.state == "active" and node.place == row.place
         for node in store.nodes.rows()
     )
 

@@ -103,11 +103,30 @@ def without_password(url: str) -> str:
     )
 
 
+_FOR_NOW = (
+    "try again later",  # PgBouncer, for `server_login_retry` after a failed login
+    "server conn crashed",
+    "server closed the connection unexpectedly",
+    "the database system is starting up",
+    "the database system is shutting down",
+    "the database system is not yet accepting connections",
+    "no more connections allowed",
+    "too many clients already",
+)
+"""How servers and poolers refuse a connection that they may allow in a moment; they give no code."""
+
+
+def _is_for_now(fault: psycopg.Error) -> bool:
+    text = str(fault).lower()
+    return any(said in text for said in _FOR_NOW)
+
+
 class PostgresConnection:
     """A connection for one thread at a time; see the module for what happens when it is lost.
 
     `fence`: seconds for which a lost connection is tried again, before `StoreFailed`. One that was
-    never there, or was given up, is tried once. `prepare` is called with each new connection.
+    never there, or was given up, is tried once, unless the server says that it is so only for now.
+    `prepare` is called with each new connection.
     """
 
     def __init__(
@@ -195,7 +214,8 @@ class PostgresConnection:
             try:
                 self._connect()
             except psycopg.OperationalError as fault:
-                if not self._was_there or self._is_closed or time.monotonic() > until:
+                is_awaited = self._was_there or _is_for_now(fault)
+                if not is_awaited or self._is_closed or time.monotonic() > until:
                     self._was_there = False
                     raise self._unreachable(fault) from None
                 time.sleep(_PAUSES[min(attempt, len(_PAUSES) - 1)])

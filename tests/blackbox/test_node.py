@@ -11,6 +11,7 @@ import pytest
 from support.driver import Gate, Place, wait_gone
 from support.fleet import FleetNode, listed, settings, states, until
 from support.model_server import Text, Tools
+from support.patience import seconds
 from support.postgres_server import PostgresServer
 from support.served import Served
 
@@ -116,6 +117,22 @@ def test_another_node_takes_over_what_a_killed_one_had(
     assert "[PENDING]: later" in items
     assert place.run("send", session, "go on").returncode == 0
     until(lambda: place.stored(session)["turns_made"] == 3, "the turn of the message")
+
+
+def test_a_message_waits_for_a_node_that_is_away_for_a_moment(
+    place: Place, serve, node: Start
+) -> None:
+    """What a sender decides does not depend on who lives just then: the next node runs the message."""
+    serve(Text("Done.", times=0), rest=settings())
+    session = left(place)
+    first = node()
+    first.signal(signal.SIGKILL)
+    until(lambda: listed(place)[first.name]["state"] == "dead", "the end of the node")
+    sending = place.start("send", session, "second")
+    node()
+    said, _ = sending.communicate(timeout=seconds(60))
+    assert said == f"Started as #1 ({session}).\n"
+    until(lambda: place.stored(session)["turns_made"] == 2, "the turn of the message")
 
 
 @pytest.mark.nightly
