@@ -123,6 +123,7 @@ class Api:
         return [
             Entry("GET", "/sessions", "look", self.list_sessions),
             Entry("POST", "/sessions", "speak", self.open_session, NewSession),
+            Entry("GET", "/choices", "approve", self.choices),
             Entry("GET", "/schedules", "look", self.schedules),
             Entry("GET", session, "look", self.show_session),
             Entry("POST", f"{session}/messages", "speak", self.say, NewMessage),
@@ -173,6 +174,10 @@ class Api:
     async def list_sessions(self, request: Request) -> Response:
         """List the sessions of the home, the newest first."""
         return JSONResponse({"sessions": await self._desk.sessions()})
+
+    async def choices(self, request: Request) -> Response:
+        """Return what a new session in a folder can be of: the agents and models that are configured."""
+        return JSONResponse(await self._desk.choices(request.query_params.get("folder", "")))
 
     async def schedules(self, request: Request) -> Response:
         """List the schedules: when each happens next, what came of it last, and what it said."""

@@ -9,16 +9,24 @@ from __future__ import annotations
 import asyncio
 import os
 import time
+from collections import Counter
 from collections.abc import AsyncGenerator
 from contextlib import aclosing, closing
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 from weakref import WeakValueDictionary
+
+from msgspec.structs import replace
 
 from ...journal.lock import Owner
 from ...journal.recovery import load_record
 from ...journal.store import SessionRow
 from ...machines.errors import StoreBusy, UnknownSession, UsageError
+from ...ports.models.choice import known_names
+from ...ports.models.provider import model_configs
+from ...workflows.config import load
+from ...workflows.plugins import AGENTS
 from ...workflows.schedules import SystemZone
 from ..control import Requests
 from ..dumps.dump import dump_session
@@ -67,8 +75,32 @@ class Desk:
 
     def _sessions(self) -> list[dict[str, Any]]:
         owners = self._hosts.owners()
-        rows = [row for row in self._hosts.rows() if not row.parent and row.seq]
-        return [self._view(row, row.session in owners) for row in rows]
+        rows = [row for row in self._hosts.rows() if row.seq]
+        below = Counter[str]()
+        for row in rows:
+            if row.parent and row.session in owners:
+                below[row.root] += row.asking
+        return [
+            self._view(replace(row, asking=row.asking + below[row.session]), row.session in owners)
+            for row in rows
+            if not row.parent
+        ]
+
+    async def choices(self, folder: str) -> dict[str, Any]:
+        """Return what a new session in a folder can be of: its agents and models. Raises `ConfigError`."""
+
+        def look() -> dict[str, Any]:
+            config = load(self._hosts.paths, Path(folder or "~").expanduser(), os.environ)
+            models = model_configs(config.models)
+            names = dict.fromkeys((*config.agents, *AGENTS.by_name))
+            names.pop(config.goals.judge, None)
+            return {
+                "agent": config.default_agent,
+                "agents": list(names),
+                "models": [name for name in known_names(models) if not name.endswith(":MODEL")],
+            }
+
+        return await asyncio.to_thread(look)
 
     async def schedules(self) -> list[dict[str, Any]]:
         """List the schedules, with what came of each last. Raises `ConfigError`."""
@@ -104,6 +136,7 @@ class Desk:
             "state": row.state,
             "open": "here" if is_here else "elsewhere" if is_owned else "no",
             "waiting": row.waiting,
+            "asking": row.asking if is_here or is_owned else 0,
             "interrupted": row.interrupted,
             "seq": row.seq,
             "created": row.created,
