@@ -186,7 +186,9 @@ def test_each_thing_is_shown_once_and_as_it_is(
     say(web, session, 'hello "you"; #1')
     one.wait("document.querySelectorAll('.turn-ended').length === 1")
     assert one.texts(".turn-ended button") == []
-    placeholder = "const one = document.querySelector('.goal-body input'); one.value = one.placeholder;"
+    placeholder = (
+        "const one = document.querySelector('.goal-body input'); one.value = one.placeholder;"
+    )
     assert one.run(f"{placeholder} return one.scrollWidth <= one.clientWidth")
     say(web, session, "begin")
     one.wait_text("asks", ".sessions", timeout=3)

@@ -74,7 +74,8 @@ const list = {
 
   async load() {
     try {
-      this.rows = (await get("/sessions")).sessions;
+      this.words = this.filter.value.trim();
+      this.rows = (await get(`/sessions?find=${encodeURIComponent(this.words)}`)).sessions;
       this.isLoaded = true;
       this.draw();
       await schedules.follow(this.rows);
@@ -84,18 +85,16 @@ const list = {
   },
 
   draw() {
-    const words = this.filter.value.toLowerCase();
     const current = address().session;
-    const found = this.rows.filter((row) => `${row.name} ${row.folder} ${row.id} ${row.agent} ${row.workflow}`.toLowerCase().includes(words));
-    const drawn = JSON.stringify([found, current, Math.floor(Date.now() / 60000)]);
+    const drawn = JSON.stringify([this.rows, current, Math.floor(Date.now() / 60000)]);
     if (drawn === this.drawn) return;
     this.drawn = drawn;
     const focused = this.place.contains(document.activeElement) ? document.activeElement.getAttribute("href") : "";
-    fill(this.place, found.slice(0, 200).map((row) => el("li", el("a.session-link", { href: `#/s/${row.id}`, "aria-current": row.id === current ? "page" : null },
+    fill(this.place, this.rows.map((row) => el("li", el("a.session-link", { href: `#/s/${row.id}`, "aria-current": row.id === current ? "page" : null },
       el("span.session-name", nameOf(row)), stateOf(row), el("span.session-about", row.folder.replace(/^\/(home|Users)\/[^/]+/, "~")),
       el("span.session-when", ago(row.updated))))),
-      !found.length && el("li.muted", words ? "None is called so." : this.isLoaded ? "There is no session yet." : "…"));
-    this.filter.hidden = this.rows.length < 6;
+      !this.rows.length && el("li.muted", this.words ? "None is called so." : this.isLoaded ? "There is no session yet." : "…"));
+    this.filter.hidden = !this.words && this.rows.length < 6;
     if (focused) [...this.place.querySelectorAll("a")].find((link) => link.getAttribute("href") === focused)?.focus();
   },
 };
@@ -125,7 +124,7 @@ const schedules = {
 schedules.place.append(schedules.list);
 schedules.place.hidden = true;
 
-list.filter.addEventListener("input", () => list.draw());
+list.filter.addEventListener("input", () => list.lookSoon());
 
 function stateOf(row) {
   if (row.state === "finalized") return chip("finalized", "ended");
