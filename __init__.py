@@ -36,7 +36,7 @@ if TYPE_CHECKING:
         StoredEntry,
         Watch,
     )
-    from .machines.conversation import ChatMessage, ToolRequest, ToolSchema, Usage
+    from .machines.conversation import ChatMessage, Picture, ToolRequest, ToolSchema, Usage
     from .machines.errors import (
         ConfigError,
         ModelError,
@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from .machines.people import Person
     from .ports.models.model import AnswerListener, Model, ModelAnswer, ModelRequest
     from .ports.models.provider import ModelConfig
+    from .ports.picture import picture
     from .ports.tools.function import Context, FunctionTool, tool
 
 __all__ = [
@@ -77,6 +78,7 @@ __all__ = [
     "Outcome",
     "Owner",
     "Person",
+    "Picture",
     "PlugInError",
     "Posted",
     "Receipt",
@@ -102,6 +104,7 @@ __all__ = [
     "Watch",
     "__version__",
     "open",
+    "picture",
     "tool",
 ]
 
@@ -138,7 +141,7 @@ _PLACES = {
         "StoredEntry",
         "Watch",
     ),
-    "machines.conversation": ("ChatMessage", "ToolRequest", "ToolSchema", "Usage"),
+    "machines.conversation": ("ChatMessage", "Picture", "ToolRequest", "ToolSchema", "Usage"),
     "machines.errors": (
         "ConfigError",
         "ModelError",
@@ -153,6 +156,7 @@ _PLACES = {
     "machines.people": ("Person",),
     "ports.models.model": ("AnswerListener", "Model", "ModelAnswer", "ModelRequest"),
     "ports.models.provider": ("ModelConfig",),
+    "ports.picture": ("picture",),
     "ports.tools.function": ("Context", "FunctionTool", "tool"),
 }
 

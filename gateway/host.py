@@ -513,6 +513,14 @@ class Host:
         """Give a voice that only the readable copy hears."""
         return EventPublisher(session, self._copy, time.time)
 
+    def _takes_pictures(self, session: str) -> bool:
+        """Whether a session's model is known to take pictures; one of a program's own says so."""
+        live = self.runtime.sessions.get(session)
+        own = getattr(live.profile.model, "takes_pictures", None) if live is not None else None
+        if own is not None:
+            return bool(own)
+        return self.choice is not None and takes_pictures(self.choice.config)
+
     def _conversation(self, session: str, folder: Path) -> Conversation:
         services = Services(
             config=self.config,
@@ -524,7 +532,7 @@ class Host:
             profile_with=self._casting.fitted,
             begin_another=lambda: self.begin(folder).session,
             templates=lambda: templates_in(self._markdown(folder)),
-            takes_pictures=lambda: self.choice is not None and takes_pictures(self.choice.config),
+            takes_pictures=lambda: self._takes_pictures(session),
             take_up=lambda other: self.resume(other).session,
         )
         conversation = Conversation(self.runtime, session, services)

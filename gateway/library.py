@@ -26,10 +26,12 @@ from msgspec.structs import replace
 
 from ..journal.recovery import load_record
 from ..journal.store import Store
+from ..machines.conversation import Picture
 from ..machines.errors import SteersmanError, UsageError
 from ..machines.messages import Answer
 from ..machines.people import DEFAULT_RIGHTS, Person
 from ..ports.models.model import Model
+from ..ports.picture import PICTURES, picture
 from ..ports.tools.function import running_session
 from ..ports.tools.tool import Tool
 from ..workflows.config import load
@@ -147,6 +149,15 @@ def _one_of(value: object, known: Any, what: str) -> None:
     """Raise `UsageError` for a value that is none of a `Literal`."""
     if value not in get_args(known):
         raise UsageError(f"{what}: {value!r} is none of {', '.join(map(repr, get_args(known)))}")
+
+
+def _pictures(given: Sequence[Picture | bytes | str | Path]) -> list[Picture]:
+    """Read the pictures of a message. Raises `ToolError` and `UsageError`."""
+    if isinstance(given, str | bytes):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise UsageError("images: it is one picture, not a list", "write images=[...]")
+    if len(given) > PICTURES:
+        raise UsageError(f"images: {len(given)} pictures; a message brings {PICTURES} at most")
+    return [one if isinstance(one, Picture) else picture(one) for one in given]
 
 
 # What a program receives --------------------------------------------------------------------------
@@ -309,18 +320,26 @@ class SessionHandle:
         return not self._link.over and self._client.is_open
 
     async def say(
-        self, text: str, how: How | None = None, user: str | Person | None = None, *, key: str = ""
+        self,
+        text: str,
+        how: How | None = None,
+        user: str | Person | None = None,
+        *,
+        key: str = "",
+        images: Sequence[Picture | bytes | str | Path] = (),
     ) -> Receipt:
         """Send a message; returns when it is durable. Raises `Rejected` if it is not accepted.
 
         `how` none goes by the session's busy mode and the words of the text, as in a chat: "stop" stops.
         `user` is who speaks; a name alone may do everything, a `Person` what their rights say. `key` is
         an idempotency key: a message with the key of an earlier one is that one. A slash at the
-        beginning has no meaning.
+        beginning has no meaning. `images` are pictures, their content or their files: at most 8 of
+        2 MB, PNG, JPEG, GIF or WebP; to a model that takes none it is said that there are some.
         """
         if how is not None:
             _one_of(how, How, "how")
-        return await self._send(text, how or "auto", user, key)
+        shown = await asyncio.to_thread(_pictures, images)
+        return await self._send(text, how or "auto", user, key, shown)
 
     async def enter(
         self, text: str, user: str | Person | None = None, *, key: str = ""
@@ -339,10 +358,17 @@ class SessionHandle:
         assert isinstance(sent, Receipt)
         return sent
 
-    async def _send(self, text: str, how: str, user: str | Person | None, key: str = "") -> Receipt:
+    async def _send(
+        self,
+        text: str,
+        how: str,
+        user: str | Person | None,
+        key: str = "",
+        shown: Sequence[Picture] = (),
+    ) -> Receipt:
         """Send a message and wait for its receipt. Raises `Rejected`."""
         send = self._client.send_message
-        sent = await self._sent(text, user, key, lambda key: send(text, how, key))
+        sent = await self._sent(text, user, key, lambda key: send(text, how, key, pictures=shown))
         assert isinstance(sent, Receipt)
         return sent
 
