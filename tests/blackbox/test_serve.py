@@ -699,3 +699,61 @@ def test_a_message_whose_editor_is_gone_starts(serve, served: Start, gate: Gate)
     assert (item["text"], item["state"], item["edited"]) == ("two", "pending", True)
     ended = web.until(session, "turn_ended", first)[-1]
     assert ended["status"] == "completed"
+
+
+# What a platform asks -----------------------------------------------------------------------------
+
+
+def test_probes_and_metrics(place: Place, serve, served: Start) -> None:
+    """Anybody learns that it lives and is ready, by any name; a device that may look sees the counts."""
+    serve(Text("Hello."))
+    web = served()
+    session = web.begin()
+    web.ask("POST", f"sessions/{session}/messages", {"text": "hi"})
+    web.until(session, "turn_ended")
+    token, web.token = web.token, ""
+    for path in ("/healthz", "/readyz"):
+        answer = web.ask("GET", path, headers={"Host": "10.1.2.3:8200"})
+        assert (answer.status, answer.data) == (200, "ok\n")
+    assert web.ask("GET", "/metrics").status == 401
+    web.token = token
+    answer = web.ask("GET", "/metrics")
+    assert answer.headers["content-type"].startswith("text/plain; version=0.0.4")
+    lines = [line for line in answer.data.splitlines() if not line.startswith("#")]
+    counts = {name: float(value) for name, value in (line.rsplit(" ", 1) for line in lines)}
+    assert counts['steersman_sessions{state="idle",open="yes"}'] == 1
+    assert counts['steersman_turns_total{status="completed"}'] == 1
+    assert counts['steersman_turns_total{status="failed"}'] == 0
+    assert counts['steersman_model_calls_total{outcome="answered"}'] == 1
+    assert counts['steersman_model_tokens_total{direction="input"}'] > 0
+    assert counts["steersman_messages_waiting"] == counts["steersman_questions_open"] == 0
+    commits = counts["steersman_journal_commit_seconds_count"]
+    assert commits >= 3
+    assert 0 < counts["steersman_journal_commit_seconds_sum"] < seconds(5) * commits
+    before = web.ask("GET", f"sessions/{session}").data["seq"]
+    web.ask("POST", f"sessions/{session}/messages", {"text": "again"})
+    web.until(session, "turn_ended", before)
+    assert 'steersman_turns_total{status="completed"} 2' in web.ask("GET", "/metrics").data
+
+
+def test_the_log_is_json_if_that_is_wanted(place: Place, serve) -> None:
+    """Each line is an object: where it serves, and the life of its sessions without a word of them."""
+    serve(Text("My answer."))
+    assert place.run("serve", "--log-format", "json").returncode == 0
+    told = json.loads(place.run("serve", "status", "--json").stdout)
+    web = Served.at(place, told["address"])
+    session = web.begin()
+    web.ask("POST", f"sessions/{session}/messages", {"text": "my question"})
+    web.until(session, "turn_ended")
+    assert place.run("serve", "stop").returncode == 0
+    text = (place.home / "state" / "serve.log").read_text("utf-8")
+    lines = [json.loads(line) for line in text.splitlines()]
+    assert {(line["level"], line["logger"]) for line in lines} == {("info", "serve")}
+    assert lines[0]["message"] == f"serving at {told['address']}"
+    assert [(line["message"], line["session"]) for line in lines[1:]] == [
+        (kind, session) for kind in ("session_started", "turn_ended", "session_suspended")
+    ]
+    assert "my question" not in text
+    assert "My answer" not in text
+    gone = place.run("serve", "status", "--json")
+    assert (gone.returncode, json.loads(gone.stdout)) == (1, {"serving": False, "address": None})
