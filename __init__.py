@@ -11,11 +11,14 @@ if TYPE_CHECKING:
     from .gateway.event_feed import Event
     from .gateway.library import (
         Agent,
+        Choice,
         Home,
+        How,
         Receipt,
         Rejected,
         RunHandle,
         RunResult,
+        Scope,
         SessionHandle,
         SessionInfo,
     )
@@ -53,11 +56,13 @@ if TYPE_CHECKING:
     from .ports.models.provider import ModelConfig
     from .ports.picture import picture
     from .ports.tools.function import Context, FunctionTool, tool
+    from .workflows.settings import Verb
 
 __all__ = [
     "Agent",
     "AnswerListener",
     "ChatMessage",
+    "Choice",
     "CommandContext",
     "Commit",
     "ConfigError",
@@ -65,6 +70,7 @@ __all__ = [
     "Event",
     "FunctionTool",
     "Home",
+    "How",
     "Lease",
     "Loaded",
     "Model",
@@ -86,6 +92,7 @@ __all__ = [
     "Reply",
     "RunHandle",
     "RunResult",
+    "Scope",
     "SessionHandle",
     "SessionInfo",
     "SessionRow",
@@ -101,6 +108,7 @@ __all__ = [
     "UnknownSession",
     "Usage",
     "UsageError",
+    "Verb",
     "Watch",
     "__version__",
     "open",
@@ -116,11 +124,14 @@ _PLACES = {
     "gateway.event_feed": ("Event",),
     "gateway.library": (
         "Agent",
+        "Choice",
         "Home",
+        "How",
         "Receipt",
         "Rejected",
         "RunHandle",
         "RunResult",
+        "Scope",
         "SessionHandle",
         "SessionInfo",
         "open_home",
@@ -158,6 +169,7 @@ _PLACES = {
     "ports.models.provider": ("ModelConfig",),
     "ports.picture": ("picture",),
     "ports.tools.function": ("Context", "FunctionTool", "tool"),
+    "workflows.settings": ("Verb",),
 }
 
 

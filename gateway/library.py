@@ -88,7 +88,8 @@ class Agent:
     `model` is a name of the configuration, `provider:model`, or an object with the protocol `Model`.
     `tools` are names of built-in or configured tools, and tools of the program's own. `permissions`
     says of a tool's name or pattern whether it is allowed, asked about or denied, before all configured
-    rules; a tool of the program's own is allowed where no rule is about it.
+    rules; a tool of the program's own is allowed where no rule is about it. `limits` are of a session:
+    `max_tokens`, `max_cost` and `max_minutes`.
     """
 
     def __init__(
@@ -100,6 +101,7 @@ class Agent:
         tools: Sequence[str | Tool] | None = None,
         permissions: Mapping[str, Verb] | None = None,
         max_steps: int | None = None,
+        limits: Mapping[str, float] | None = None,
     ) -> None:
         if not name.strip():
             raise UsageError("an agent needs a name", 'for example Agent("assistant")')
@@ -118,6 +120,7 @@ class Agent:
         self.tools = tools if tools is None else tuple(tools)
         self.permissions: dict[str, Verb] = dict(permissions or {})
         self.max_steps = max_steps
+        self.limits = limits
         agent_settings(self, AgentSettings())
         for pattern, verb in self.permissions.items():
             _one_of(verb, Verb, f"agent `{name}`: permissions of `{pattern}`")

@@ -40,6 +40,8 @@ def agent(*answers: Any, **settings: Any) -> steersman.Agent:
         ({"tools": [weather, weather]}, "two tools are called `weather`"),
         ({"tools": [steersman.tool(name="mcp__a__b")(lambda: "")]}, "of an MCP server"),
         ({"permissions": {"read": "maybe"}}, "permissions of `read`: 'maybe' is none of 'allow'"),
+        ({"limits": {"max_tokens": -1}}, "limits: input should be greater than or equal to 0"),
+        ({"limits": {"max_words": 1}}, "limits: "),
         ({"max_steps": 0}, "max_steps: input should be greater than or equal to 1, not 0"),
         ({"instructions": 3}, "instructions: input should be a valid string, not 3"),
     ],
@@ -107,6 +109,20 @@ def test_an_agent_has_its_instructions_tools_and_limits() -> None:
             plain = Asked()
             await (await runtime.start(steersman.Agent(model=plain))).ask("x")
             assert "shell" in [tool.name for tool in plain.requests[0].tools]
+
+    run(scene())
+
+
+def test_an_agent_has_limits_of_its_own() -> None:
+    """Its turn is stopped when the session has used them up; an agent without has none."""
+
+    async def scene() -> None:
+        async with memory_home() as runtime:
+            for limits, status in (({"max_tokens": 1}, "interrupted"), (None, "done")):
+                model = Asked(calls("weather", city="Rome"), "Done.")
+                agent = steersman.Agent("guide", model=model, tools=[weather], limits=limits)
+                outcome = await (await runtime.start(agent)).ask("go")
+                assert outcome.status == status
 
     run(scene())
 
