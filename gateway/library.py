@@ -51,6 +51,7 @@ from .outcome import Outcome, Outcomes, later
 from .own_agent import agent_settings
 from .profile_factory import OwnAgent
 from .running import RunPlan, start_run
+from .typed_output import AGAIN, Output
 
 if TYPE_CHECKING:
     from .conversation import Conversation
@@ -89,7 +90,8 @@ class Agent:
     `tools` are names of built-in or configured tools, and tools of the program's own. `permissions`
     says of a tool's name or pattern whether it is allowed, asked about or denied, before all configured
     rules; a tool of the program's own is allowed where no rule is about it. `limits` are of a session:
-    `max_tokens`, `max_cost` and `max_minutes`.
+    `max_tokens`, `max_cost` and `max_minutes`. `output` is the type of its answers to `ask`: a
+    pydantic model, a dataclass, a msgspec struct, or a plain type.
     """
 
     def __init__(
@@ -102,6 +104,7 @@ class Agent:
         permissions: Mapping[str, Verb] | None = None,
         max_steps: int | None = None,
         limits: Mapping[str, float] | None = None,
+        output: Any = None,
     ) -> None:
         if not name.strip():
             raise UsageError("an agent needs a name", 'for example Agent("assistant")')
@@ -121,6 +124,7 @@ class Agent:
         self.permissions: dict[str, Verb] = dict(permissions or {})
         self.max_steps = max_steps
         self.limits = limits
+        self.output = Output(output) if output is not None else None
         agent_settings(self, AgentSettings())
         for pattern, verb in self.permissions.items():
             _one_of(verb, Verb, f"agent `{name}`: permissions of `{pattern}`")
@@ -309,8 +313,11 @@ class Link:
 class SessionHandle:
     """A session that this program runs."""
 
-    def __init__(self, conversation: Conversation, link: Link) -> None:
+    def __init__(
+        self, conversation: Conversation, link: Link, output: Output | None = None
+    ) -> None:
         self.id = conversation.session
+        self._output = output
         self._client = conversation
         self._link = link
 
@@ -415,8 +422,20 @@ class SessionHandle:
         """Send a message and wait for the outcome of its turn, which comes after what runs and waits.
 
         No word of it has a meaning for the runtime. What a stop held stays held, and does not hold it up.
+        Where the agent's answers have a type, the outcome has a `value`; an answer that does not fit is
+        asked for once more, and has failed if that does not fit either.
         """
-        return await (await self._send(text, "turn", user)).done()
+        outcome = await (await self._send(text, "turn", user)).done()
+        if self._output is None or outcome.status != "done":
+            return outcome
+        outcome.value, fault = self._output.read(outcome.text)
+        if fault:
+            outcome = await (await self._send(AGAIN.format(fault=fault), "turn", user)).done()
+            if outcome.status == "done":
+                outcome.value, fault = self._output.read(outcome.text)
+                if fault:
+                    outcome.status, outcome.reason = "failed", f"the answer does not fit: {fault}"
+        return outcome
 
     async def steer(self, text: str, user: str | Person | None = None) -> Receipt:
         """Send a message into the running turn, which goes on with it."""
@@ -757,7 +776,7 @@ class Home:
             conversation = await asyncio.to_thread(
                 self._introduced, agent.name, self._own(agent), begin
             )
-            return self._handle(conversation)
+            return self._handle(conversation, agent)
         if not (agent is None or isinstance(agent, str)):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise UsageError(f"{agent!r} is no agent", "give a steersman.Agent, or the name of one")
         conversation = await asyncio.to_thread(host.begin, place, None, agent or "")
@@ -793,7 +812,7 @@ class Home:
         resume = partial(host.resume, row.session)
         if agent is not None:
             resume = partial(self._introduced, record.agent, self._own(agent), resume)
-        return self._handle(await asyncio.to_thread(resume))
+        return self._handle(await asyncio.to_thread(resume), agent)
 
     @property
     def state(self) -> Path:
@@ -878,8 +897,9 @@ class Home:
         assert self._loop is not None
         return self._host.own_agent(agent, self._loop)
 
-    def _handle(self, conversation: Conversation) -> SessionHandle:
-        handle = SessionHandle(conversation, self._link(conversation, self._host.store))
+    def _handle(self, conversation: Conversation, agent: Agent | None = None) -> SessionHandle:
+        output = agent.output if agent is not None else None
+        handle = SessionHandle(conversation, self._link(conversation, self._host.store), output)
         self._handles[handle.id] = handle
         return handle
 

@@ -57,12 +57,20 @@ def own_agent(
     )
 
 
+def _system(agent: Agent, usual: AgentSettings) -> str | None:
+    """Return the instructions, with how an answer has to look if it has a type."""
+    if agent.output is None or not isinstance(agent.instructions, str | None):  # pyright: ignore[reportUnnecessaryIsInstance]
+        return agent.instructions
+    own = usual.system if agent.instructions is None else agent.instructions
+    return f"{own}\n{agent.output.instructions}".lstrip()
+
+
 def agent_settings(agent: Agent, usual: AgentSettings) -> AgentSettings:
     """Return settings with what the agent says in their place. Raises `UsageError`."""
     named = [tool for tool in agent.tools or () if isinstance(tool, str)]
     given: dict[str, Any] = {
         "model": agent.model if isinstance(agent.model, str) else None,
-        "system": agent.instructions,
+        "system": _system(agent, usual),
         "tools": None if agent.tools is None else tuple(dict.fromkeys(named)),
         "max_steps": agent.max_steps,
         "limits": agent.limits,
