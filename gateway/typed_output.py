@@ -20,6 +20,10 @@ _FENCED = lazy_pattern(r"\s*```(?:json)?\s*\n(.*?)\n```\s*", re.DOTALL)
 _LONGEST = 500  # characters of a fault
 
 
+def _is_struct(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, msgspec.Struct)
+
+
 class Output:
     """The type of an agent's answers: a pydantic model, a dataclass, a msgspec struct, or a plain type.
 
@@ -30,7 +34,7 @@ class Output:
         self._kind = kind
         self._adapter: TypeAdapter[Any] | None = None
         try:
-            if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
+            if _is_struct(kind):
                 schema = msgspec.json.schema(kind)
             else:
                 self._adapter = TypeAdapter(kind)

@@ -13,7 +13,7 @@ import json
 import os
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError, Future
 from contextvars import ContextVar
 from copy import copy
@@ -371,7 +371,8 @@ class Returned(NamedTuple):
 
 def _returned(value: Any, name: str) -> Returned:
     """Take what a function returned: pictures, alone or in a list, and the rest. Raises `ToolError`."""
-    parts: list[Any] = list(value) if isinstance(value, list | tuple) else [value]
+    is_many = isinstance(value, list | tuple)
+    parts = list(cast("Sequence[Any]", value)) if is_many else [value]
     pictures = tuple(part for part in parts if isinstance(part, Picture))
     if not pictures:
         return Returned(_text_of(value, name))
