@@ -7,7 +7,7 @@ MODEL =
 MAKEFLAGS += --no-print-directory
 unexport PYTHONDONTWRITEBYTECODE # tests start many processes, and pytest rewrites what it does not keep
 ROOMS = actors cli gateway journal machines ports simulator workflows
-PYTHON_FILES = $(ROOMS) docs/generate.py __init__.py __main__.py testing.py $(wildcard examples/*.py)
+PYTHON_FILES = $(ROOMS) docs/generate.py __init__.py __main__.py models.py testing.py $(wildcard examples/*.py)
 
 PYTEST = .venv/bin/python -m pytest -n $$((2 * $$(getconf _NPROCESSORS_ONLN))) --maxprocesses 8 \
     --dist worksteal --progress --override-ini console_output_style=classic

@@ -11,11 +11,14 @@ if TYPE_CHECKING:
     from .gateway.event_feed import Event
     from .gateway.library import (
         Agent,
+        Choice,
         Home,
+        How,
         Receipt,
         Rejected,
         RunHandle,
         RunResult,
+        Scope,
         SessionHandle,
         SessionInfo,
     )
@@ -36,7 +39,7 @@ if TYPE_CHECKING:
         StoredEntry,
         Watch,
     )
-    from .machines.conversation import ChatMessage, ToolRequest, ToolSchema, Usage
+    from .machines.conversation import ChatMessage, Picture, ToolRequest, ToolSchema, Usage
     from .machines.errors import (
         ConfigError,
         ModelError,
@@ -51,12 +54,15 @@ if TYPE_CHECKING:
     from .machines.people import Person
     from .ports.models.model import AnswerListener, Model, ModelAnswer, ModelRequest
     from .ports.models.provider import ModelConfig
+    from .ports.picture import picture
     from .ports.tools.function import Context, FunctionTool, tool
+    from .workflows.settings import Verb
 
 __all__ = [
     "Agent",
     "AnswerListener",
     "ChatMessage",
+    "Choice",
     "CommandContext",
     "Commit",
     "ConfigError",
@@ -64,6 +70,7 @@ __all__ = [
     "Event",
     "FunctionTool",
     "Home",
+    "How",
     "Lease",
     "Loaded",
     "Model",
@@ -77,6 +84,7 @@ __all__ = [
     "Outcome",
     "Owner",
     "Person",
+    "Picture",
     "PlugInError",
     "Posted",
     "Receipt",
@@ -84,6 +92,7 @@ __all__ = [
     "Reply",
     "RunHandle",
     "RunResult",
+    "Scope",
     "SessionHandle",
     "SessionInfo",
     "SessionRow",
@@ -99,9 +108,11 @@ __all__ = [
     "UnknownSession",
     "Usage",
     "UsageError",
+    "Verb",
     "Watch",
     "__version__",
     "open",
+    "picture",
     "tool",
 ]
 
@@ -113,11 +124,14 @@ _PLACES = {
     "gateway.event_feed": ("Event",),
     "gateway.library": (
         "Agent",
+        "Choice",
         "Home",
+        "How",
         "Receipt",
         "Rejected",
         "RunHandle",
         "RunResult",
+        "Scope",
         "SessionHandle",
         "SessionInfo",
         "open_home",
@@ -138,7 +152,7 @@ _PLACES = {
         "StoredEntry",
         "Watch",
     ),
-    "machines.conversation": ("ChatMessage", "ToolRequest", "ToolSchema", "Usage"),
+    "machines.conversation": ("ChatMessage", "Picture", "ToolRequest", "ToolSchema", "Usage"),
     "machines.errors": (
         "ConfigError",
         "ModelError",
@@ -153,7 +167,9 @@ _PLACES = {
     "machines.people": ("Person",),
     "ports.models.model": ("AnswerListener", "Model", "ModelAnswer", "ModelRequest"),
     "ports.models.provider": ("ModelConfig",),
+    "ports.picture": ("picture",),
     "ports.tools.function": ("Context", "FunctionTool", "tool"),
+    "workflows.settings": ("Verb",),
 }
 
 

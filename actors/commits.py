@@ -177,6 +177,7 @@ def row_of(record: SessionRecord) -> SessionRow:
         seq=record.seq,
         waiting=queue.pending_count,
         interrupted=sum(item.state == "interrupted" for item in queue.special()),
+        asking=record.asking,
         parent=record.parent,
         workflow=run.workflow.name if run is not None else "",
         run=run.state if run is not None else "",

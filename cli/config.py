@@ -34,7 +34,7 @@ def show_config(environ: Mapping[str, str], *, as_json: bool) -> int:
     return 0
 
 
-def show_paths(environ: Mapping[str, str]) -> int:
+def show_paths(environ: Mapping[str, str], *, as_json: bool) -> int:
     """Print the files and folders in use, and which of them do not exist."""
     paths, project = Paths.of(environ), Path.cwd() / PROJECT_FILE
     named = environ.get("STEERSMAN_CONFIG", "")
@@ -47,6 +47,13 @@ def show_paths(environ: Mapping[str, str]) -> int:
         ("state", paths.state, ""),
         ("cache", paths.cache, ""),
     ]
+    if as_json:
+        found = [
+            {"what": what, "path": str(path), "exists": path.exists(), "note": note or None}
+            for what, path, note in lines
+        ]
+        show_document({"paths": found})
+        return 0
     for what, path, note in lines:
         notes = [note] if note else []
         if not path.exists():
@@ -55,23 +62,24 @@ def show_paths(environ: Mapping[str, str]) -> int:
     return 0
 
 
-def check_config(environ: Mapping[str, str]) -> int:
+def check_config(environ: Mapping[str, str], *, as_json: bool) -> int:
     """Print `ok`, or every problem of every file as `FILE:LINE:COL: message`, and return 2."""
+    notices: tuple[str, ...] = ()
     try:
         config = load(Paths.of(environ), Path.cwd(), environ)
     except ConfigError as error:
-        warn(str(error))
-        if error.hint:
-            warn(f"  {error.hint}")
-        return error.exit_code
-    for notice in config.notices:
-        warn(notice)
-    if wrong := mistakes_of_gateways(config):
-        for line in wrong:
+        wrong = [*str(error).splitlines(), *([f"  {error.hint}"] if error.hint else [])]
+    else:
+        notices, wrong = tuple(config.notices), mistakes_of_gateways(config)
+    if as_json:
+        problems = [line.strip() for line in wrong]
+        show_document({"ok": not wrong, "problems": problems, "notices": list(notices)})
+    else:
+        for line in (*notices, *wrong):
             warn(line)
-        return ConfigError.exit_code
-    show("ok")
-    return 0
+        if not wrong:
+            show("ok")
+    return ConfigError.exit_code if wrong else 0
 
 
 def show_schema() -> int:

@@ -82,7 +82,7 @@ def run_gateway(environ: Mapping[str, str], name: str) -> int:
         chat.setLevel(before)
 
 
-def check_gateway(environ: Mapping[str, str], name: str) -> int:
+def check_gateway(environ: Mapping[str, str], name: str, *, as_json: bool) -> int:
     """Connect once, and print what was found. Raises `SteersmanError`."""
     config = _config(environ)
     gateway, plug_in = _gateway(name), GATEWAYS.by_name[name]
@@ -92,8 +92,11 @@ def check_gateway(environ: Mapping[str, str], name: str) -> int:
     with plug_in.guarded(passes=SteersmanError, what="failed"):
         lines = asyncio.run(check(config.gateways.get(name, {})))
     redactor = Redactor(environ)
-    for line in lines:
-        show(redactor.line(str(line)))
+    found = [redactor.line(str(line)) for line in lines]
+    if as_json:
+        show_document({"gateway": name, "found": found})
+    for line in found if not as_json else ():
+        show(line)
     return 0
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec.structs import asdict
 
@@ -12,10 +12,6 @@ from ..machines.catalogue import MACHINES
 from ..machines.errors import UsageError
 from ..machines.machine import Machine
 from .output import show, show_document, warn
-
-if TYPE_CHECKING:
-    from ..machines.machine_check import MachineFault
-
 
 FORMATS = ("mermaid", "svg", "toml")
 
@@ -85,27 +81,30 @@ def _current(environ: Mapping[str, str], machine: str, session: str) -> tuple[st
     return tuple(dict.fromkeys(states.get(machine, [])))
 
 
-def check_machines() -> int:
-    """Check every machine; print a line for each, and all faults to standard error."""
+def check_machines(*, as_json: bool) -> int:
+    """Check every machine; print a line for each, and all faults to standard error; exit 2 if any."""
     from ..machines.machine_check import check
 
-    return _report(
-        [
-            (
-                f"{machine.name}: {len(machine.states)} states, {len(machine.transitions)} rows",
-                check(machine),
-            )
-            for machine in MACHINES.values()
-        ]
-    )
-
-
-def _report(checked: Sequence[tuple[str, Sequence[MachineFault]]]) -> int:
-    """Print a line for each machine; exit 2 if one has faults."""
-    for what, faults in checked:
-        show(f"{what}: {f'{len(faults)} faults' if faults else 'ok'}")
+    checked = [(machine, [str(fault) for fault in check(machine)]) for machine in MACHINES.values()]
+    if as_json:
+        show_document(
+            {
+                "machines": [
+                    {
+                        "name": machine.name,
+                        "states": len(machine.states),
+                        "rows": len(machine.transitions),
+                        "faults": faults,
+                    }
+                    for machine, faults in checked
+                ]
+            }
+        )
+    for machine, faults in checked if not as_json else ():
+        size = f"{len(machine.states)} states, {len(machine.transitions)} rows"
+        show(f"{machine.name}: {size}: {f'{len(faults)} faults' if faults else 'ok'}")
         for fault in faults:
-            warn(str(fault))
+            warn(fault)
     return 2 if any(faults for _, faults in checked) else 0
 
 

@@ -17,6 +17,7 @@ from ..gateway.hosts import Hosts
 from ..gateway.launch_options import LaunchOptions
 from ..gateway.node import Node, node_of
 from ..gateway.one_shot_client import OneShotClient
+from ..journal.lock import host_name
 from ..journal.store import NodeRow
 from ..machines.errors import SteersmanError, UsageError
 from ..workflows.paths import Paths
@@ -58,18 +59,23 @@ def _wait(over: SimpleQueue[None]) -> None:
             return over.get(timeout=LOOK_UP)
 
 
-def list_nodes(*, as_json: bool) -> int:
-    """Print the nodes of the home, those that are dead and still own sessions too."""
+def list_nodes(*, as_json: bool, is_here: bool = False) -> int:
+    """Print the nodes of the home, those that are dead and still own sessions too.
+
+    `is_here`: only those of this machine, with the exit code 1 if none of them takes sessions.
+    """
     with stored(os.environ) as store:
-        rows = store.nodes.rows()
+        rows = [row for row in store.nodes.rows() if not is_here or row.host == host_name()]
+    is_served = any(_state(row) == "active" for row in rows)
     if as_json:
         show_document({"nodes": [_about(row) for row in rows]})
     elif rows:
         now = time.time()
         show_table(_HEAD, [_cells(row, now) for row in rows], os.environ)
     else:
-        warn("This home has no node; `steersman node` starts one.")
-    return 0
+        where = "machine" if is_here else "home"
+        warn(f"This {where} has no node; `steersman node` starts one.")
+    return 0 if is_served or not is_here else 1
 
 
 def drain_node(name: str) -> int:

@@ -185,11 +185,15 @@ def _wrapped(text: str) -> str:
     return "\n".join(lines)
 
 
-def check_tables(environ: Mapping[str, str], name: str) -> int:
+def check_tables(environ: Mapping[str, str], name: str, *, as_json: bool) -> int:
     """Prove the tables complete and safe, or print counterexamples to standard error."""
     routes = _table(environ, name)
     tables = (routes.dispositions, routes.deliveries, DEFAULT_RETURNS)
     faults = (*check_routes(*tables[:2]), *check_table(DEFAULT_RETURNS))
+    if as_json:
+        found = [{"kind": fault.kind, "fault": str(fault), "hint": fault.hint} for fault in faults]
+        show_document({"table": routes.name, "ok": not faults, "faults": found})
+        return 2 if faults else 0
     sizes = "; ".join(
         f"{table.name}: {len(table.rows)} rows, {len(table.keys())} cases" for table in tables
     )

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import plistlib
+import re
 import signal
 import subprocess
 import sys
@@ -13,11 +15,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ..gateway.formats import iso
 from ..gateway.serving import address_of, server_of
 from ..machines.errors import SteersmanError, UsageError
 from ..ports.process.own_python import module_command, search_path
 from ..workflows.paths import Paths, make_private
-from .output import show, warn
+from .output import show, show_document, warn
 
 PATIENCE = 60.0
 """Seconds within which the program in the background has to serve, or to end."""
@@ -37,9 +40,10 @@ WantedBy=default.target
 """
 
 
-def serve_here(host: str, port: int) -> int:
-    """Serve until a signal. Raises `SteersmanError`."""
+def serve_here(host: str, port: int, *, is_json: bool = False) -> int:
+    """Serve until a signal; `is_json`: what is logged is JSON. Raises `SteersmanError`."""
     try:
+        from ..gateway.web.log_lines import log_as_json
         from ..gateway.web.server import serve as run
     except ModuleNotFoundError as error:
         raise UsageError(
@@ -49,6 +53,9 @@ def serve_here(host: str, port: int) -> int:
 
     paths = Paths.of(os.environ)
     settings = load(paths, Path.home(), os.environ).serve
+    if is_json:
+        log_as_json()
+    say = logging.getLogger("serve").info if is_json else show
     certificate = (settings.certificate, settings.key) if settings.certificate else None
     asyncio.run(
         run(
@@ -58,13 +65,14 @@ def serve_here(host: str, port: int) -> int:
             port=port or settings.port,
             certificate=certificate,
             names=settings.names,
-            on_ready=lambda address: show(f"serving at {address}"),
+            on_ready=lambda address: say(f"serving at {address}"),
+            is_logged=is_json,
         )
     )
     return 0
 
 
-def serve_in_background(host: str, port: int) -> int:
+def serve_in_background(host: str, port: int, *, is_json: bool = False) -> int:
     """Start a program that serves, in a session of its own, and wait until it does.
 
     Where that program cannot serve, its message and its exit code are those of this command.
@@ -77,11 +85,12 @@ def serve_in_background(host: str, port: int) -> int:
         )
     log = make_private(paths.state) / "serve.log"
     command = module_command("steersman", "serve", "--foreground")
+    log_format = "json" if is_json else "text"
     with suppress(FileNotFoundError):
         log.unlink()  # a link in its place is not followed
     with open(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
         program = subprocess.Popen(
-            [*command, "--host", host, "--port", str(port)],
+            [*command, "--host", host, "--port", str(port), "--log-format", log_format],
             env={**os.environ, **search_path(os.environ)},
             stdin=subprocess.DEVNULL,
             stdout=file,
@@ -91,8 +100,8 @@ def serve_in_background(host: str, port: int) -> int:
     deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline:
         said = log.read_text(encoding="utf-8", errors="replace")
-        if "serving at " in said:
-            show(said.partition("serving at ")[2].split()[0])
+        if found := re.search(r"serving at ([^\s\"]+)[\s\"]", said):
+            show(found[1])
             program.returncode = 0  # it goes on, and is an orphan when this process ends
             return 0
         if program.poll() is not None:
@@ -103,10 +112,15 @@ def serve_in_background(host: str, port: int) -> int:
     raise SteersmanError(f"it did not serve within {PATIENCE:g} s", f"look into {log}")
 
 
-def status() -> int:
+def status(*, as_json: bool) -> int:
     """Show where the home is served; exit code 1 if it is not."""
     paths = Paths.of(os.environ)
     owner = server_of(paths.state)
+    if as_json:
+        about = {"pid": owner.pid, "since": iso(owner.started)} if owner is not None else {}
+        address = address_of(paths.state) if owner is not None else None
+        show_document({"serving": owner is not None, "address": address, **about})
+        return 0 if owner is not None else 1
     if owner is None:
         show("no program serves this home; `steersman serve` starts one")
         return 1

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
-from collections.abc import Callable, Coroutine, Generator, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from functools import cached_property
@@ -29,7 +29,7 @@ from ..journal.recovery import newest_first, whole_conversation
 from ..journal.store import Store
 from ..journal.workspace.workspace import FileChange
 from ..machines.classification import Classification, Keywords, classify
-from ..machines.conversation import Attachment, ChatMessage
+from ..machines.conversation import Attachment, ChatMessage, Picture
 from ..machines.delegation_messages import SideTalk
 from ..machines.disposition import Intent
 from ..machines.effects import RestoreFiles
@@ -48,7 +48,7 @@ from ..machines.port_results import RestoreCounted, RestoreEnded
 from ..machines.routes import Routes
 from ..machines.transient_events import ANOTHER_CHAT
 from ..machines.value import Value
-from ..ports.attachment import Ask, attach, no_other
+from ..ports.attachment import Ask, attach, no_other, with_pictures
 from ..ports.models.choice import Choice
 from ..ports.templates import Template
 from ..ports.tools.permission import PermissionDecision
@@ -164,10 +164,12 @@ class SessionClient:
         to: str = "",
         prompt: Attachment | None = None,
         found: Classification | None = None,
+        pictures: Sequence[Picture] = (),
     ) -> None:
         """Send a message of a person; `to` addresses a steer. Events tell what becomes of it.
 
-        `prompt` is what `self.prompt` read of the text, `found` what it was classified as, if it was.
+        `prompt` is what `self.prompt` read of the text, `found` what it was classified as, if it was;
+        `pictures` come with it.
         """
         found = found or classify(text, self.services.words, explicit)
         kind: Any = TYPES.get(found.intent, "normal")
@@ -182,7 +184,7 @@ class SessionClient:
             said=self._runtime.next_said(),
             to=to,
             revert=found.revert,
-            attached=(*filter(None, (prompt,)), *self.attached(text)),
+            attached=(*filter(None, (prompt,)), *self.attached(text, pictures)),
         )
         self.post(message, text, client_id)
 
@@ -244,7 +246,14 @@ class SessionClient:
         """Answer a question: `choice` is allow, always or deny. False when it is not open."""
         return bool(self.ask(Answer(question=question, choice=choice, reason=reason)).get("ok"))
 
-    def attached(self, text: str) -> tuple[Attachment, ...]:
+    def attached(self, text: str, pictures: Sequence[Picture] = ()) -> tuple[Attachment, ...]:
+        """Return what comes with a text: what it names, and pictures."""
+        found = self._named(text)
+        if not pictures:
+            return found
+        return with_pictures(found, pictures, takes_pictures=self.services.takes_pictures())
+
+    def _named(self, text: str) -> tuple[Attachment, ...]:
         """Read what a text names by `@path` or `@server:uri`, as the permissions of the session allow."""
         if "@" not in text:
             return ()

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from ..actors.runtime import Runtime
 from ..machines.classification import Classification, addressee, classify
+from ..machines.conversation import Picture
 from ..machines.disposition import Intent
 from ..machines.errors import UnknownSession, UsageError
 from ..machines.pattern import lazy_pattern
@@ -51,7 +52,12 @@ class Conversation(SessionClient):
         self._lock = threading.Lock()
 
     def say(
-        self, text: str, explicit: str = "auto", client_id: str = "", user: str = ""
+        self,
+        text: str,
+        explicit: str = "auto",
+        client_id: str = "",
+        user: str = "",
+        pictures: Sequence[Picture] = (),
     ) -> Reply | None:
         """Say something; returns a reply for a slash command, else nothing: events tell the rest."""
         found = self.classify(text, explicit)
@@ -68,7 +74,7 @@ class Conversation(SessionClient):
             if template is not None:
                 filled = template.filled(text[slash.end() :].strip())
                 found = Classification(intent=Intent.CONVERSE)
-                self.send_message(filled, explicit, client_id, user, found=found)
+                self.send_message(filled, explicit, client_id, user, found=found, pictures=pictures)
                 return None
             self.reject("unknown_command", text, client_id, _nearest(text))
             return None
@@ -76,7 +82,9 @@ class Conversation(SessionClient):
         if prompt is not None and prompt.is_refused:
             self.reject("no_prompt", text, client_id, f"{prompt.path}: {prompt.note}")
             return None
-        self.send_message(text, explicit, client_id, user, prompt=prompt, found=found)
+        self.send_message(
+            text, explicit, client_id, user, prompt=prompt, found=found, pictures=pictures
+        )
         return None
 
     def run(self, call: CommandCall, client_id: str = "", user: str = "") -> Reply | None:

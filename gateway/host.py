@@ -86,9 +86,9 @@ class Host:
     """One process's sessions, models and event bus.
 
     `store` is that of a home elsewhere. `watching` returns what else observes a session that is opened
-    from now on. `opening` opens a session for another program, where this one does that; it gets the
-    parameters of `begin`. `evicting` gives a session back, in a node. `woken` is called when
-    mail has come, also for sessions that no process owns.
+    from now on; `recorders` observe subagents, too. `opening` opens a session for another program, where
+    this one does that; it gets the parameters of `begin`. `evicting` gives a session back, in a node.
+    `woken` is called when mail has come, also for sessions that no process owns.
     """
 
     def __init__(
@@ -126,6 +126,7 @@ class Host:
         )
         self.conversations: dict[str, Conversation] = {}
         self.watching: Callable[[str], tuple[Observer, ...]] = _unwatched
+        self.recorders: tuple[Observer, ...] = ()
         self.opening: Callable[[dict[str, Any]], dict[str, Any]] | None = None
         self.evicting: Callable[[str], None] | None = None
         self.woken: Callable[[], None] = _unwoken
@@ -428,7 +429,8 @@ class Host:
 
     def _recorders(self, session: str) -> tuple[Observer, ...]:
         log = self.log.observer(session)
-        return (log, self._telemetry.observer(session)) if self._telemetry else (log,)
+        traced = (self._telemetry.observer(session),) if self._telemetry else ()
+        return (log, *traced, *self.recorders)
 
     def close(self) -> None:
         """Leave all sessions, end all processes, close the store. Idempotent."""
@@ -525,6 +527,13 @@ class Host:
         """Give a voice that only the readable copy hears."""
         return EventPublisher(session, self._copy, time.time)
 
+    def _takes_pictures(self, session: str) -> bool:
+        """Whether a session's model is known to take pictures; one of a program's own says so."""
+        own = self._casting.own_model(self.store.load(session).row.agent)
+        if own is not None:
+            return bool(getattr(own, "takes_pictures", False))
+        return self.choice is not None and takes_pictures(self.choice.config)
+
     def _conversation(self, session: str, folder: Path) -> Conversation:
         services = Services(
             config=self.config,
@@ -536,7 +545,7 @@ class Host:
             profile_with=self._casting.fitted,
             begin_another=lambda: self.begin(folder).session,
             templates=lambda: templates_in(self._markdown(folder)),
-            takes_pictures=lambda: self.choice is not None and takes_pictures(self.choice.config),
+            takes_pictures=lambda: self._takes_pictures(session),
             take_up=lambda other: self.resume(other).session,
         )
         conversation = Conversation(self.runtime, session, services)

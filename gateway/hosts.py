@@ -14,6 +14,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from ..actors.environment import Observer
 from ..journal.lock import Owner
 from ..journal.recovery import load_record
 from ..journal.store import SessionRow, Store
@@ -40,7 +41,7 @@ class Hosts:
     """The hosts of one program, by configuration; `hear` gets the events of all their sessions.
 
     `launch` is how its sessions are opened where nothing else is asked for. `on_host` gets each host that
-    is made. May be used by several threads.
+    is made; `recorders` observe all sessions. May be used by several threads.
     """
 
     def __init__(
@@ -56,6 +57,7 @@ class Hosts:
         self._launch = launch
         self._hear = hear
         self._overrides = dict(overrides or {})
+        self.recorders: tuple[Observer, ...] = ()
         self.on_host: Callable[[Host], None] = _accepted
         self._hosts: list[Host] = []
         self._mutex = threading.Lock()
@@ -77,6 +79,7 @@ class Hosts:
             host = Host(self.paths, config, self._environ, wanted)
             host.event_bus.subscribe(partial(self._hear, host))
             host.opening = self.open_for
+            host.recorders = self.recorders
             self.on_host(host)
             self._hosts.append(host)
             return host

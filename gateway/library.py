@@ -26,10 +26,12 @@ from msgspec.structs import replace
 
 from ..journal.recovery import load_record
 from ..journal.store import Store
+from ..machines.conversation import Picture
 from ..machines.errors import SteersmanError, UsageError
 from ..machines.messages import Answer
 from ..machines.people import DEFAULT_RIGHTS, Person
 from ..ports.models.model import Model
+from ..ports.picture import PICTURES, picture
 from ..ports.tools.function import running_session
 from ..ports.tools.tool import Tool
 from ..workflows.config import load
@@ -49,6 +51,7 @@ from .outcome import Outcome, Outcomes, later
 from .own_agent import agent_settings
 from .profile_factory import OwnAgent
 from .running import RunPlan, start_run
+from .typed_output import AGAIN, Output
 
 if TYPE_CHECKING:
     from .conversation import Conversation
@@ -86,7 +89,9 @@ class Agent:
     `model` is a name of the configuration, `provider:model`, or an object with the protocol `Model`.
     `tools` are names of built-in or configured tools, and tools of the program's own. `permissions`
     says of a tool's name or pattern whether it is allowed, asked about or denied, before all configured
-    rules; a tool of the program's own is allowed where no rule is about it.
+    rules; a tool of the program's own is allowed where no rule is about it. `limits` are of a session:
+    `max_tokens`, `max_cost` and `max_minutes`. `output` is the type of its answers to `ask`: a
+    pydantic model, a dataclass, a msgspec struct, or a plain type.
     """
 
     def __init__(
@@ -98,6 +103,8 @@ class Agent:
         tools: Sequence[str | Tool] | None = None,
         permissions: Mapping[str, Verb] | None = None,
         max_steps: int | None = None,
+        limits: Mapping[str, float] | None = None,
+        output: Any = None,
     ) -> None:
         if not name.strip():
             raise UsageError("an agent needs a name", 'for example Agent("assistant")')
@@ -116,6 +123,8 @@ class Agent:
         self.tools = tools if tools is None else tuple(tools)
         self.permissions: dict[str, Verb] = dict(permissions or {})
         self.max_steps = max_steps
+        self.limits = limits
+        self.output = Output(output) if output is not None else None
         agent_settings(self, AgentSettings())
         for pattern, verb in self.permissions.items():
             _one_of(verb, Verb, f"agent `{name}`: permissions of `{pattern}`")
@@ -147,6 +156,15 @@ def _one_of(value: object, known: Any, what: str) -> None:
     """Raise `UsageError` for a value that is none of a `Literal`."""
     if value not in get_args(known):
         raise UsageError(f"{what}: {value!r} is none of {', '.join(map(repr, get_args(known)))}")
+
+
+def _pictures(given: Sequence[Picture | bytes | str | Path]) -> list[Picture]:
+    """Read the pictures of a message. Raises `ToolError` and `UsageError`."""
+    if isinstance(given, str | bytes):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise UsageError("images: it is one picture, not a list", "write images=[...]")
+    if len(given) > PICTURES:
+        raise UsageError(f"images: {len(given)} pictures; a message brings {PICTURES} at most")
+    return [one if isinstance(one, Picture) else picture(one) for one in given]
 
 
 # What a program receives --------------------------------------------------------------------------
@@ -295,8 +313,11 @@ class Link:
 class SessionHandle:
     """A session that this program runs."""
 
-    def __init__(self, conversation: Conversation, link: Link) -> None:
+    def __init__(
+        self, conversation: Conversation, link: Link, output: Output | None = None
+    ) -> None:
         self.id = conversation.session
+        self._output = output
         self._client = conversation
         self._link = link
 
@@ -309,18 +330,26 @@ class SessionHandle:
         return not self._link.over and self._client.is_open
 
     async def say(
-        self, text: str, how: How | None = None, user: str | Person | None = None, *, key: str = ""
+        self,
+        text: str,
+        how: How | None = None,
+        user: str | Person | None = None,
+        *,
+        key: str = "",
+        images: Sequence[Picture | bytes | str | Path] = (),
     ) -> Receipt:
         """Send a message; returns when it is durable. Raises `Rejected` if it is not accepted.
 
         `how` none goes by the session's busy mode and the words of the text, as in a chat: "stop" stops.
         `user` is who speaks; a name alone may do everything, a `Person` what their rights say. `key` is
         an idempotency key: a message with the key of an earlier one is that one. A slash at the
-        beginning has no meaning.
+        beginning has no meaning. `images` are pictures, their content or their files: at most 8 of
+        2 MB, PNG, JPEG, GIF or WebP; to a model that takes none it is said that there are some.
         """
         if how is not None:
             _one_of(how, How, "how")
-        return await self._send(text, how or "auto", user, key)
+        shown = await asyncio.to_thread(_pictures, images)
+        return await self._send(text, how or "auto", user, key, shown)
 
     async def enter(
         self, text: str, user: str | Person | None = None, *, key: str = ""
@@ -339,10 +368,17 @@ class SessionHandle:
         assert isinstance(sent, Receipt)
         return sent
 
-    async def _send(self, text: str, how: str, user: str | Person | None, key: str = "") -> Receipt:
+    async def _send(
+        self,
+        text: str,
+        how: str,
+        user: str | Person | None,
+        key: str = "",
+        shown: Sequence[Picture] = (),
+    ) -> Receipt:
         """Send a message and wait for its receipt. Raises `Rejected`."""
         send = self._client.send_message
-        sent = await self._sent(text, user, key, lambda key: send(text, how, key))
+        sent = await self._sent(text, user, key, lambda key: send(text, how, key, pictures=shown))
         assert isinstance(sent, Receipt)
         return sent
 
@@ -386,8 +422,20 @@ class SessionHandle:
         """Send a message and wait for the outcome of its turn, which comes after what runs and waits.
 
         No word of it has a meaning for the runtime. What a stop held stays held, and does not hold it up.
+        Where the agent's answers have a type, the outcome has a `value`; an answer that does not fit is
+        asked for once more, and has failed if that does not fit either.
         """
-        return await (await self._send(text, "turn", user)).done()
+        outcome = await (await self._send(text, "turn", user)).done()
+        if self._output is None or outcome.status != "done":
+            return outcome
+        outcome.value, fault = self._output.read(outcome.text)
+        if fault:
+            outcome = await (await self._send(AGAIN.format(fault=fault), "turn", user)).done()
+            if outcome.status == "done":
+                outcome.value, fault = self._output.read(outcome.text)
+                if fault:
+                    outcome.status, outcome.reason = "failed", f"the answer does not fit: {fault}"
+        return outcome
 
     async def steer(self, text: str, user: str | Person | None = None) -> Receipt:
         """Send a message into the running turn, which goes on with it."""
@@ -728,7 +776,7 @@ class Home:
             conversation = await asyncio.to_thread(
                 self._introduced, agent.name, self._own(agent), begin
             )
-            return self._handle(conversation)
+            return self._handle(conversation, agent)
         if not (agent is None or isinstance(agent, str)):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise UsageError(f"{agent!r} is no agent", "give a steersman.Agent, or the name of one")
         conversation = await asyncio.to_thread(host.begin, place, None, agent or "")
@@ -764,7 +812,7 @@ class Home:
         resume = partial(host.resume, row.session)
         if agent is not None:
             resume = partial(self._introduced, record.agent, self._own(agent), resume)
-        return self._handle(await asyncio.to_thread(resume))
+        return self._handle(await asyncio.to_thread(resume), agent)
 
     @property
     def state(self) -> Path:
@@ -849,8 +897,9 @@ class Home:
         assert self._loop is not None
         return self._host.own_agent(agent, self._loop)
 
-    def _handle(self, conversation: Conversation) -> SessionHandle:
-        handle = SessionHandle(conversation, self._link(conversation, self._host.store))
+    def _handle(self, conversation: Conversation, agent: Agent | None = None) -> SessionHandle:
+        output = agent.output if agent is not None else None
+        handle = SessionHandle(conversation, self._link(conversation, self._host.store), output)
         self._handles[handle.id] = handle
         return handle
 

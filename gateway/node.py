@@ -232,6 +232,11 @@ class Node:
                 pause = AGAIN
             self._woken.wait(pause)
 
+    @property
+    def is_fenced(self) -> bool:
+        """Whether it runs nothing, because it could not prove that it lives."""
+        return self._heart.is_fenced
+
     def _look(self) -> None:
         if self._heart.is_fenced:
             return

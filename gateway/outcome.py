@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 from ..actors.decisions.turning import INTERRUPTED
 from ..actors.environment import Publication
@@ -43,7 +43,8 @@ class Outcome:
     `status`: `done` or `failed`, its turn has ended; `steered`, it was taken into the running turn;
     `interrupted`, its turn was stopped, and `resume_queue` continues it; `withdrawn`, a person took it
     back. `turn` is the turn's id, `text` the agent's last answer in it, `usage` its tokens and cost.
-    `reason` says why a turn failed, and otherwise what there is to say of the status.
+    `reason` says why a turn failed, and otherwise what there is to say of the status. `value` is the
+    answer as the agent's `output` reads it, for a message that was sent by `ask`.
     """
 
     def __init__(
@@ -53,12 +54,14 @@ class Outcome:
         text: str = "",
         usage: Usage | None = None,
         reason: str = "",
+        value: Any = None,
     ) -> None:
         self.status = status
         self.turn = turn
         self.text = text
         self.usage = usage or Usage()
         self.reason = reason
+        self.value = value
 
     def __repr__(self) -> str:
         reason = f", reason={self.reason!r}" if self.reason else ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from msgspec import to_builtins
+from msgspec import convert, to_builtins
 from msgspec.structs import replace
 from pydantic import ValidationError
 
@@ -16,7 +16,7 @@ from ..ports.tools.permission import Rule
 from ..ports.tools.toolbox import Toolbox
 from ..workflows.config import Config
 from ..workflows.declaration import model_of
-from ..workflows.settings import AgentSettings
+from ..workflows.settings import AgentSettings, UsageLimits
 from ..workflows.tools import REMOTE, TOOLS
 from .profile_factory import PROGRAM, OwnAgent
 
@@ -57,14 +57,23 @@ def own_agent(
     )
 
 
+def _system(agent: Agent, usual: AgentSettings) -> str | None:
+    """Return the instructions, with how an answer has to look if it has a type."""
+    if agent.output is None or not isinstance(agent.instructions, str | None):  # pyright: ignore[reportUnnecessaryIsInstance]
+        return agent.instructions
+    own = usual.system if agent.instructions is None else agent.instructions
+    return f"{own}\n{agent.output.instructions}".lstrip()
+
+
 def agent_settings(agent: Agent, usual: AgentSettings) -> AgentSettings:
     """Return settings with what the agent says in their place. Raises `UsageError`."""
     named = [tool for tool in agent.tools or () if isinstance(tool, str)]
     given: dict[str, Any] = {
         "model": agent.model if isinstance(agent.model, str) else None,
-        "system": agent.instructions,
+        "system": _system(agent, usual),
         "tools": None if agent.tools is None else tuple(dict.fromkeys(named)),
         "max_steps": agent.max_steps,
+        "limits": agent.limits,
     }
     changes = {key: value for key, value in given.items() if value is not None}
     try:
@@ -74,4 +83,6 @@ def agent_settings(agent: Agent, usual: AgentSettings) -> AgentSettings:
         place = {"system": "instructions"}.get(str(fault["loc"][0]), fault["loc"][0])
         said = f"{fault['msg'][:1].lower()}{fault['msg'][1:]}, not {fault['input']!r}"
         raise UsageError(f"agent `{agent.name}`: {place}: {said}") from error
+    if agent.limits is not None:
+        changes["limits"] = convert(dict(agent.limits), UsageLimits)
     return replace(usual, **changes)

@@ -269,6 +269,11 @@ class ProfileFactory:
         self._config = replace(self._config, agents=agents)
         self._own[name] = agent
 
+    def own_model(self, agent: str) -> Model | None:
+        """Return the model that the program brought along with an agent; none for one by name."""
+        known = self._own.get(agent)
+        return known.model if known is not None else None
+
     def profile(self, name: str) -> AgentProfile:
         """Return an agent by its name. Raises `UsageError` or `ConfigError`."""
         return self._profile(name, None, self._launch.model)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import tzinfo
 from pathlib import Path
-from typing import Any
+from typing import TypedDict, cast
 
 from msgspec.structs import asdict
 
@@ -25,6 +25,28 @@ from .profile_factory import external_agent
 from .scheduling import client_id_of
 
 
+class LastOccurrence(TypedDict):
+    """What came of a schedule's newest time."""
+
+    planned: str
+    state: str
+    outcome: str
+    session: str | None
+    reason: str | None
+    said: str | None
+    count: int
+
+
+class ScheduleNow(TypedDict):
+    """A schedule: beside the keys that are set, what came of it and what would stop it now."""
+
+    name: str
+    missed: str
+    next: str | None
+    last: LastOccurrence | None
+    fault: str | None
+
+
 class ScheduleView(Value):
     """A schedule with its next time and its newest occurrence, of which `outcome` says the rest.
 
@@ -41,29 +63,29 @@ class ScheduleView(Value):
     fault: str
 
     @property
-    def data(self) -> dict[str, Any]:
+    def data(self) -> ScheduleNow:
         """The view as JSON data; times are ISO 8601 in UTC."""
         usual = {**asdict(ScheduleSettings()), "name": self.schedule.name}
         keys = {key: said for key, said in asdict(self.schedule).items() if said != usual[key]}
-        last: dict[str, Any] | None = None
+        last: LastOccurrence | None = None
         if self.last is not None:
-            last = {
-                "planned": iso(self.last.planned),
-                "state": self.last.state,
-                "outcome": self.outcome,
-                "session": self.last.session or None,
-                "reason": self.last.reason or None,
-                "said": self.said or None,
-                "count": self.last.count,
-            }
-        return {
-            "name": self.name,
-            **keys,
-            "missed": self.schedule.missed,
-            "next": iso(self.next) if self.next is not None else None,
-            "last": last,
-            "fault": self.fault or None,
-        }
+            last = LastOccurrence(
+                planned=iso(self.last.planned),
+                state=self.last.state,
+                outcome=self.outcome,
+                session=self.last.session or None,
+                reason=self.last.reason or None,
+                said=self.said or None,
+                count=self.last.count,
+            )
+        now = ScheduleNow(
+            name=self.name,
+            missed=self.schedule.missed,
+            next=iso(self.next) if self.next is not None else None,
+            last=last,
+            fault=self.fault or None,
+        )
+        return cast("ScheduleNow", {"name": self.name, **keys, **now})
 
 
 def views(

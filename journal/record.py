@@ -189,6 +189,15 @@ class SessionRecord(Struct, kw_only=True):
         turn = self.turns.get(self.turn)
         return turn if turn is not None and turn.state not in TURN_ENDS else None
 
+    @property
+    def asking(self) -> int:
+        """How many questions of the running turn and of the run wait for a person."""
+        turn, of_run = self.running, len(self.run.questions) if self.run is not None else 0
+        if turn is None:
+            return of_run
+        is_paused = turn.state == "paused"
+        return of_run + is_paused + sum(call.state == "asking" for call in turn.calls.values())
+
 
 def messages_of(entry: e.Entry) -> tuple[ChatMessage, ...]:
     """Return what an entry holds of the conversation."""

@@ -75,7 +75,7 @@ class SessionRow(Value):
     `title` is the first words of its first message. `workflow` is the name of what the session runs, if
     it is a run, and `run` how that is. `root` is the session at the top of its family, and `place` where
     its files are (empty: where the home is). Both are set when the session is created, and no commit
-    changes them.
+    changes them. `asking` counts the questions that wait for a person.
     """
 
     session: str
@@ -89,6 +89,7 @@ class SessionRow(Value):
     seq: int = 0
     waiting: int = 0
     interrupted: int = 0
+    asking: int = 0
     parent: str = ""
     workflow: str = ""
     run: str = ""

@@ -6,11 +6,14 @@ and InnoDB's group commit, without their delay setting). Order within a session 
 `submit`.
 """
 
+from __future__ import annotations
+
 import contextlib
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Generic, TypeVar
+from time import monotonic
+from typing import Generic, NamedTuple, TypeVar
 
 from ..machines.errors import MachineError, SteersmanError, StoreBusy, StoreError, UsageError
 from .commitment import PATIENCE, commit_surely
@@ -29,6 +32,18 @@ _IDLE = 1.0  # seconds without a commit, after which the store may do its housek
 _TRIES = 6  # for a database that another process keeps locked; each takes the store's own patience
 
 
+class CommitTally(NamedTuple):
+    """How many commits were answered, and how long they took in all, from `submit` on, in seconds."""
+
+    commits: int = 0
+    seconds: float = 0.0
+
+    def with_more(self, submitted: Sequence[float], now: float) -> CommitTally:
+        """Count the commits of a group."""
+        waited = sum(now - at for at in submitted)
+        return CommitTally(self.commits + len(submitted), self.seconds + waited)
+
+
 class Writer(Generic[Token]):
     """The one thread of a process that commits; `deliver` is called in it, once for each group.
 
@@ -41,7 +56,8 @@ class Writer(Generic[Token]):
         self._deliver = deliver
         self._patience = patience
         self._changed = threading.Condition()
-        self._waiting: deque[tuple[Commit, Token]] = deque()  # until answered
+        self.tally = CommitTally()
+        self._waiting: deque[tuple[Commit, Token, float]] = deque()  # until answered
         self._fault: StoreError | None = None
         self._is_closing = False
         self._reopening = threading.Lock()
@@ -56,7 +72,7 @@ class Writer(Generic[Token]):
         with self._changed:
             if self._is_closing:
                 raise StoreError("the journal's writer is closed", "Open the store again.")
-            self._waiting.append((commit, token))
+            self._waiting.append((commit, token, monotonic()))
             self._changed.notify_all()
 
     def flush(self) -> None:
@@ -83,6 +99,8 @@ class Writer(Generic[Token]):
         try:
             while group := self._gathered():
                 self._deliver(self._answered(group))
+                submitted = [at for _, _, at in group]
+                self.tally = self.tally.with_more(submitted, monotonic())
                 with self._changed:
                     for _ in group:
                         self._waiting.popleft()
@@ -90,7 +108,7 @@ class Writer(Generic[Token]):
         finally:
             self._stop()
 
-    def _gathered(self) -> list[tuple[Commit, Token]]:
+    def _gathered(self) -> list[tuple[Commit, Token, float]]:
         """Wait for commits and give all there are; none when closing and nothing waits."""
         if not self._is_due(_IDLE):
             self._settle()
@@ -102,9 +120,9 @@ class Writer(Generic[Token]):
         with self._changed:
             return self._changed.wait_for(lambda: bool(self._waiting) or self._is_closing, timeout)
 
-    def _answered(self, group: list[tuple[Commit, Token]]) -> list[tuple[Token, Result]]:
-        results = self._written([commit for commit, _ in group])
-        return [(token, result) for (_, token), result in zip(group, results, strict=True)]
+    def _answered(self, group: list[tuple[Commit, Token, float]]) -> list[tuple[Token, Result]]:
+        results = self._written([commit for commit, _, _ in group])
+        return [(token, result) for (_, token, _), result in zip(group, results, strict=True)]
 
     def _written(self, commits: Sequence[Commit]) -> Sequence[Result]:
         """Commit all at once; where one of several is wrong, each for itself."""
@@ -138,7 +156,7 @@ class Writer(Generic[Token]):
         """Answer what is left after an error of our own ended the thread: no caller waits for ever."""
         with self._changed:
             self._is_closing = True
-            rest = [token for _, token in self._waiting]
+            rest = [token for _, token, _ in self._waiting]
         try:
             if rest:
                 fault = StoreError("the journal's writer stopped", "Leave and start again.")

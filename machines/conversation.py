@@ -45,7 +45,7 @@ class Thought(Value):
 
 
 class Picture(Value):
-    """A picture that a person attached: `data` is its content in base64, `media_type` as in image/png."""
+    """A picture in a message: `data` is its content in base64, `media_type` as in image/png."""
 
     media_type: str
     data: str
@@ -54,7 +54,8 @@ class Picture(Value):
 class ChatMessage(Value):
     """One message of a conversation; `call` names the tool call that a `tool` message answers.
 
-    `thoughts` are there only where the model's API wants them back; `pictures` come from people.
+    `thoughts` are there only where the model's API wants them back; `pictures` come from people and
+    from tools.
     """
 
     role: Role

@@ -20,7 +20,6 @@ from .value import Value
 _RESERVED: Final = frozenset(
     {"as", "class", "classdef", "default", "direction", "end", "note", "state", "style"}
 )
-_ESCAPES: Final = {"#": "#35;", ";": "#59;", '"': "#quot;"}
 _HIGHLIGHT: Final = "fill:#ffd54f,stroke:#e65100,stroke-width:3px,color:#000"
 
 
@@ -63,8 +62,8 @@ def _id(name: str) -> str:
 
 
 def label(text: str) -> str:
-    """Make a text one line, and escape what would end a label or a statement."""
-    return re.sub('[#;"]', lambda found: _ESCAPES[found[0]], _one_line(text))
+    """Make a text one line, and write what would end a label or a statement by its code, as `#59;`."""
+    return re.sub('[#;"]', lambda found: f"#{ord(found[0])};", _one_line(text))
 
 
 def _one_line(text: str) -> str:

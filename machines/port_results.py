@@ -8,7 +8,7 @@ from typing import Literal
 
 from msgspec import field
 
-from .conversation import Thought, ToolRequest, Usage
+from .conversation import Picture, Thought, ToolRequest, Usage
 from .messages import Message
 from .value import Value
 
@@ -107,7 +107,7 @@ class ToolResult(Value):
     something is missing in the middle of `text`, and `missing` names declared files that it did not
     make. `changed` are the files that it is known to have changed; `is_poll`: it looked whether
     something outside has happened, so that to repeat it is right. `unknown`: contact was lost to
-    the machine on which it ran, and it may have had its effect.
+    the machine on which it ran, and it may have had its effect. `pictures` go beside the text.
     """
 
     status: ToolStatus
@@ -123,6 +123,7 @@ class ToolResult(Value):
     missing: tuple[str, ...] = ()
     changed: tuple[ChangedFile, ...] = ()
     is_poll: bool = False
+    pictures: tuple[Picture, ...] = ()
 
 
 class ToolProgressed(Message):

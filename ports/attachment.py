@@ -8,17 +8,17 @@ for the actors' loop.
 
 from __future__ import annotations
 
-import base64
 import os
 import re
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 
 from ..machines.conversation import Attachment, Picture
 from ..machines.errors import ToolError
 from ..machines.pattern import lazy_pattern
+from .picture import HEAD, LARGEST_PICTURE, PICTURES, TOO_LARGE, media_type, picture, size_of
 from .tools.file_tools import refuse_binary
 from .tools.permission import PermissionDecision
 from .tools.place import Place, find_place, open_file, open_folder
@@ -26,16 +26,6 @@ from .tools.text import counted, readable, shown
 
 LARGEST = 64 * 1024
 """Bytes of one file; of a longer one the beginning is attached."""
-LARGEST_PICTURE = 2_000_000
-"""Bytes of one picture, which is journalled and sent again with each call."""
-PICTURES = 8
-"""Pictures of one message."""
-_MARKS = (
-    (b"\x89PNG\r\n\x1a\n", "image/png"),
-    (b"\xff\xd8\xff", "image/jpeg"),
-    (b"GIF87a", "image/gif"),
-    (b"GIF89a", "image/gif"),
-)
 FILES = 4
 """How many of that size the attachments of a message have in all."""
 FEW = 8 * 1024
@@ -131,8 +121,8 @@ def _attached(place: Place, ask: Ask, room: int, room_for_pictures: int) -> Atta
         if place.is_outside and decision.do != "allow":
             why = "it is outside the folder; a rule that allows reading it attaches it"
             return refused(name, why)
-        if not is_folder and (media_type := _picture_type(place)):
-            return _picture(place, name, media_type, room_for_pictures)
+        if not is_folder and _is_picture(place):
+            return _read_picture(place, name, room_for_pictures)
         if room <= 0:
             return refused(name, "the message brings as much along as it may")
         return _folder(place, name) if is_folder else _file(place, name, room)
@@ -149,32 +139,44 @@ def refused(name: str, why: str) -> Attachment:
     return Attachment(path=name, note=why, is_refused=True)
 
 
-def _picture_type(place: Place) -> str:
-    """Return the media type of a picture by its first bytes; empty for any other file."""
+def _is_picture(place: Place) -> bool:
     with open_file(place) as file:
-        head = file.read(12)
-    if head[:4] == b"RIFF" and head[8:] == b"WEBP":
-        return "image/webp"
-    return next((kind for mark, kind in _MARKS if head.startswith(mark)), "")
+        return bool(media_type(file.read(HEAD)))
 
 
-def _picture(place: Place, name: str, media_type: str, room: int) -> Attachment:
+def _read_picture(place: Place, name: str, room: int) -> Attachment:
+    """Attach the picture in a file; `room` as for `attached_picture`."""
+    if room <= 0:
+        return attached_picture(name, None, room)
+    with open_file(place) as file:
+        data = file.read(LARGEST_PICTURE + 1)
+    if len(data) > LARGEST_PICTURE:
+        return refused(name, TOO_LARGE)
+    return attached_picture(name, picture(data), room)
+
+
+def attached_picture(name: str, made: Picture | None, room: int) -> Attachment:
     """Attach a picture as it is; `room` is how many more there may be, -1 where none can be taken."""
     if room < 0:
         why = (
             "the model is not known to take pictures; `images = true` in its [models.NAME] says so"
         )
         return refused(name, why)
-    if room == 0:
+    if room == 0 or made is None:
         return refused(name, f"a message brings {PICTURES} pictures along at most")
-    with open_file(place) as file:
-        data = file.read(LARGEST_PICTURE + 1)
-    if len(data) > LARGEST_PICTURE:
-        return refused(
-            name, f"a picture may have {_size(LARGEST_PICTURE)} at most: make it smaller"
-        )
-    picture = Picture(media_type=media_type, data=base64.b64encode(data).decode())
-    return Attachment(path=name, size=f"picture, {_size(len(data))}", picture=picture)
+    return Attachment(path=name, size=f"picture, {_size(size_of(made))}", picture=made)
+
+
+def with_pictures(
+    found: Sequence[Attachment], pictures: Sequence[Picture], *, takes_pictures: bool
+) -> tuple[Attachment, ...]:
+    """Add the pictures that come with a message itself to what it names."""
+    room = PICTURES - sum(known.picture is not None for known in found)
+    given = (
+        attached_picture(f"picture {at + 1}", made, max(0, room - at) if takes_pictures else -1)
+        for at, made in enumerate(pictures)
+    )
+    return (*found, *given)
 
 
 def _file(place: Place, name: str, limit: int) -> Attachment:

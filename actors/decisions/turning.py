@@ -211,7 +211,13 @@ def tool_ended(record: SessionRecord, finished: ToolFinished) -> Decision:
     if result.progress is not None and turn.state == "acting":
         done, total, unit, note = result.progress
         entries.append(e.ProgressMade(turn=turn.id, done=done, total=total, unit=unit, note=note))
-    said = ChatMessage(role="tool", text=result.text, call=call.id, wire_id=call.wire_id)
+    said = ChatMessage(
+        role="tool",
+        text=result.text,
+        call=call.id,
+        wire_id=call.wire_id,
+        pictures=result.pictures,
+    )
     entries.append(
         e.ToolEnded(
             turn=turn.id,

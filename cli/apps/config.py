@@ -27,25 +27,25 @@ def config_show(as_json: Json = False) -> int:
 
 
 @config.command("path")
-def config_path() -> int:
+def config_path(as_json: Json = False) -> int:
     """Print the folders and files in use.
 
     Example: steersman config path
     """
     from ..config import show_paths
 
-    return show_paths(os.environ)
+    return show_paths(os.environ, as_json=as_json)
 
 
 @config.command("check")
-def config_check() -> int:
+def config_check(as_json: Json = False) -> int:
     """Check every configuration file that applies here.
 
     Example: steersman config check
     """
     from ..config import check_config
 
-    return check_config(os.environ)
+    return check_config(os.environ, as_json=as_json)
 
 
 @config.command("schema")

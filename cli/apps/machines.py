@@ -49,11 +49,11 @@ def machines_show(
 
 
 @machines.command("check")
-def machines_check() -> int:
+def machines_check(as_json: Json = False) -> int:
     """Check all machines: dead ends, unreachable states, unhandled control events.
 
     Example: steersman machines check
     """
     from ..machines import check_machines
 
-    return check_machines()
+    return check_machines(as_json=as_json)

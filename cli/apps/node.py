@@ -45,6 +45,17 @@ def show_all(as_json: Json = False) -> int:
 
 
 @node.command()
+def status(as_json: Json = False) -> int:
+    """Show the nodes of this machine; exit code 1 unless one takes sessions. For probes.
+
+    Example: steersman node status
+    """
+    from ..node import list_nodes
+
+    return list_nodes(as_json=as_json, is_here=True)
+
+
+@node.command()
 def drain(
     name: Annotated[str, typer.Argument(metavar="NODE", help="A node, or how its name begins.")],
 ) -> int:

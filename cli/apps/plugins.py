@@ -69,6 +69,7 @@ def gateway_list(as_json: Json = False) -> int:
 @gateway.command("check")
 def gateway_check(
     name: Annotated[str, typer.Argument(metavar="NAME", help="A gateway of `gateway list`.")],
+    as_json: Json = False,
 ) -> int:
     """Connect once, and say what was found: the server, the account, each room.
 
@@ -76,7 +77,7 @@ def gateway_check(
     """
     from ..gateways import check_gateway
 
-    return check_gateway(os.environ, name)
+    return check_gateway(os.environ, name, as_json=as_json)
 
 
 @gateway.command("run")

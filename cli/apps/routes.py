@@ -51,14 +51,14 @@ def routes_show(
 
 
 @routes.command("check")
-def routes_check(table: Table = "") -> int:
+def routes_check(table: Table = "", as_json: Json = False) -> int:
     """Prove that tables are complete, safe and without dead rows; or show counterexamples.
 
     Example: steersman routes check steersman.toml
     """
     from ..routes import check_tables
 
-    return check_tables(os.environ, table)
+    return check_tables(os.environ, table, as_json=as_json)
 
 
 @routes.command("diff")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
+
+from ..options import Json
 
 serve = typer.Typer(
     help="Run the home's sessions in a program that outlives terminals, with a page and HTTP.\n\n"
@@ -25,24 +27,29 @@ def start(
     is_foreground: Annotated[
         bool, typer.Option("--foreground", help="Stay in this terminal until Ctrl-C.")
     ] = False,
+    log_format: Annotated[
+        Literal["text", "json"],
+        typer.Option(metavar="text|json", help="JSON: one object a line, also of sessions."),
+    ] = "text",
 ) -> int:
     """Start to serve, and print the address."""
     if context.invoked_subcommand is not None:
         return 0
     from ..serve import serve_here, serve_in_background
 
-    return serve_here(host, port) if is_foreground else serve_in_background(host, port)
+    begin = serve_here if is_foreground else serve_in_background
+    return begin(host, port, is_json=log_format == "json")
 
 
 @serve.command()
-def status() -> int:
+def status(as_json: Json = False) -> int:
     """Show where the home is served; exit code 1 if it is not.
 
     Example: steersman serve status
     """
     from ..serve import status as show_status
 
-    return show_status()
+    return show_status(as_json=as_json)
 
 
 @serve.command()

@@ -51,7 +51,7 @@ from ..events.contract import Event, TurnUsage
 from ..home import refuse_run
 from ..host import Host
 from .session import EditorSession
-from .update import Block, prompt_text
+from .update import Block, said_of
 
 T = TypeVar("T")
 BLOCKS: TypeAdapter[list[Block]] = TypeAdapter(list[Block])
@@ -102,6 +102,7 @@ class AcpAgent:
     ) -> None:
         self._version = version
         self._host_of, self._words_of = host_of, words_of
+        self._is_initialized = False
         self._hosts: dict[Path, Host] = {}
         self._sessions: dict[str, EditorSession] = {}
         self._parents: dict[str, str] = {}
@@ -124,6 +125,7 @@ class AcpAgent:
 
     async def initialize(self, protocol_version: int, **_: Any) -> InitializeResponse:
         """Return the capabilities of this agent."""
+        self._is_initialized = True
         sessions = SessionCapabilities(
             list=SessionListCapabilities(),
             resume=SessionResumeCapabilities(),
@@ -140,7 +142,7 @@ class AcpAgent:
             agent_capabilities=AgentCapabilities(
                 load_session=True,
                 mcp_capabilities=McpCapabilities(http=True, sse=False),
-                prompt_capabilities=PromptCapabilities(embedded_context=True),
+                prompt_capabilities=PromptCapabilities(embedded_context=True, image=True),
                 session_capabilities=sessions,
             ),
             agent_info=Implementation(name="steersman", title="steersman", version=self._version),
@@ -211,7 +213,7 @@ class AcpAgent:
 
     async def prompt(self, session_id: str, prompt: list[Any], **_: Any) -> PromptResponse:
         """Send a message; the answer comes when the message is done."""
-        outcome = await self._known(session_id).prompt(prompt_text(prompt))
+        outcome = await self._known(session_id).prompt(said_of(prompt))
         return PromptResponse(stop_reason=outcome.stop_reason, usage=_usage(outcome.usage))
 
     async def cancel(self, session_id: str, **_: Any) -> None:
@@ -239,8 +241,8 @@ class AcpAgent:
         session = self._known(str(params.get("sessionId", "")))
         match method:
             case "session/steering":
-                text = prompt_text(BLOCKS.validate_python(params.get("prompt", [])))
-                return {"outcome": await session.steer(text, _wants_turn(params))}
+                said = said_of(BLOCKS.validate_python(params.get("prompt", [])))
+                return {"outcome": await session.steer(said, _wants_turn(params))}
             case "session/goal" if (action := str(params.get("action"))) in GOAL_ACTIONS:
                 reply = await session.run(GOAL_ACTIONS[action](params))
             case "steersman/command":
@@ -258,7 +260,9 @@ class AcpAgent:
         return found
 
     async def _host(self, folder: Path) -> Host:
-        """Return the host of a folder, made at its first session."""
+        """Return the host of a folder, made at its first session. Raises `RequestError`."""
+        if not self._is_initialized:
+            raise RequestError(-32600, "the first request is `initialize`")
         async with self._opening:
             if folder not in self._hosts:
                 host = await _refusing(lambda: self._host_of(folder))

@@ -36,7 +36,16 @@ from ..events.contract import (
     has_left,
 )
 from ..host import Host
-from .update import NOT_HERE, EditorUpdates, Update, busy_option, commands, goal_update, history
+from .update import (
+    NOT_HERE,
+    EditorUpdates,
+    Said,
+    Update,
+    busy_option,
+    commands,
+    goal_update,
+    history,
+)
 
 StopReason = Literal["end_turn", "cancelled"]
 ENDS: dict[str, StopReason] = {"completed": "end_turn", "interrupted": "cancelled"}
@@ -185,9 +194,9 @@ class EditorSession:
 
     # Requests of the editor -----------------------------------------------------------------------
 
-    async def prompt(self, text: str) -> PromptOutcome:
+    async def prompt(self, said: Said) -> PromptOutcome:
         """Send a message, and wait until it is done. Raises `RequestError`."""
-        key = await self._say(text)
+        key = await self._say(said)
         if not key:
             return PromptOutcome(stop_reason="end_turn")
         outcome = await self._prompts.ended(key)
@@ -195,14 +204,14 @@ class EditorSession:
             raise RequestError(-32603, outcome.fault)
         return outcome
 
-    async def steer(self, text: str, must_run: bool) -> str:
+    async def steer(self, said: Said, must_run: bool) -> str:
         """Send a steer to the running turn; return the outcome as the extension names it.
 
         `must_run`: without a running turn nothing is sent.
         """
         if must_run and (await asyncio.to_thread(self.conversation.record)).running is None:
             return "promptRequired"
-        key = await self._say(text, "steer")
+        key = await self._say(said, "steer")
         said_as = await self._prompts.accepted(key)
         self._prompts.forget(key)
         return {"rejected": "failed", "turn": "startedNewTurn"}.get(said_as, "injected")
@@ -228,8 +237,9 @@ class EditorSession:
         async with self._in_order:
             return await asyncio.to_thread(call.run, self.conversation)
 
-    async def _say(self, text: str, explicit: str = "auto") -> str:
+    async def _say(self, said: Said, explicit: str = "auto") -> str:
         """Send a message, and return its client id; empty for a command, which has its reply."""
+        text, say = said.text, self.conversation.say
         key = f"acp-{uuid4().hex}"
         self._prompts.expect(key)
         async with self._in_order:
@@ -239,7 +249,7 @@ class EditorSession:
                 await self.send(self._updates.note(f"/{name}: your editor has its own way for it."))
                 reply: Reply | None = Reply(ok=False)
             else:
-                reply = await asyncio.to_thread(self.conversation.say, text, explicit, key)
+                reply = await asyncio.to_thread(say, text, explicit, key, pictures=said.pictures)
         if reply is not None:
             self._prompts.forget(key)
             return ""

@@ -14,6 +14,7 @@ from urllib.parse import unquote, urlsplit
 
 import acp
 from acp import helpers
+from acp.exceptions import RequestError
 from acp.helpers import ToolCallContentVariant
 from acp.schema import (
     AgentMessageChunk,
@@ -35,7 +36,10 @@ from acp.schema import (
     UnstructuredCommandInput,
 )
 
-from ...machines.conversation import ChatMessage
+from ...machines.conversation import ChatMessage, Picture
+from ...machines.errors import ToolError
+from ...machines.value import Value
+from ...ports.picture import PICTURES, decoded
 from ...ports.tools.mcp_offer import McpOffer
 from ...ports.tools.mcp_text import usage_of
 from ...workflows.foreign_file import read_text
@@ -72,10 +76,21 @@ OUR_MODES = {
 }
 
 
-def prompt_text(blocks: Iterable[Block]) -> str:
-    """Write the blocks of a prompt as one text, in order, followed by the embedded files."""
+class Said(Value):
+    """What a person sends in an editor."""
+
+    text: str
+    pictures: tuple[Picture, ...]
+
+
+def said_of(blocks: Iterable[Block]) -> Said:
+    """Write the blocks of a prompt as one text, in order, followed by the embedded files.
+
+    Raises `RequestError` if there is nothing in it, or a picture that cannot be taken.
+    """
     parts: list[str] = []
     embedded: list[str] = []
+    pictures: list[Picture] = []
     for block in blocks:
         match block:
             case TextContentBlock():
@@ -86,9 +101,24 @@ def prompt_text(blocks: Iterable[Block]) -> str:
                 place = _place(block.resource.uri)
                 parts.append(f"`{place}`")
                 embedded.append(_embedded(place, block))
-            case ImageContentBlock() | AudioContentBlock():
-                parts.append(f"[{block.type} left out: this agent reads text]")
-    return "\n\n".join(["".join(parts), *embedded]).strip()
+            case AudioContentBlock():
+                parts.append("[audio left out: this agent reads text and looks at pictures]")
+            case ImageContentBlock():
+                pictures.append(_picture(block, len(pictures)))
+    text = "\n\n".join(["".join(parts), *embedded]).strip()
+    if not text and not pictures:
+        raise RequestError(-32602, "there is nothing in the prompt")
+    return Said(text=text or "[picture 1]", pictures=tuple(pictures))
+
+
+def _picture(block: ImageContentBlock, known: int) -> Picture:
+    """Return a picture of a prompt, of which there are `known` already. Raises `RequestError`."""
+    try:
+        if known >= PICTURES:
+            raise ToolError(f"a message brings {PICTURES} pictures along at most")
+        return decoded(block.data)
+    except ToolError as error:
+        raise RequestError(-32602, error.message) from error
 
 
 def _embedded(place: str, block: EmbeddedResourceContentBlock) -> str:

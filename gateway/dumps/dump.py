@@ -12,9 +12,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
-from msgspec.structs import replace
+from msgspec import defstruct
+from msgspec.structs import fields, replace
 
 from ...journal.child_record import at_work
 from ...journal.codec import decode, encode_whole
@@ -41,6 +42,33 @@ Traces = dict[str, Trace]
 
 _UNKNOWN = dict.fromkeys(("waiting_for", "rule", "mailbox", "last_message", "restarts"))
 """State that only the actor itself knows."""
+
+
+_CONVERSATION = ("conversation", "origins", "spoken")
+"""Fields of a record that a dump leaves out."""
+
+
+def session_state() -> type:
+    """Return the type of what a dump has of the session's record."""
+    shown = [(part.name, part.type) for part in fields(SessionRecord)]
+    return defstruct("SessionState", [part for part in shown if part[0] not in _CONVERSATION])
+
+
+class Dump(TypedDict):
+    """A session as data, beside the fields of its record.
+
+    Null is what only a live session has. `subagents` are the dumps of those at work, by name.
+    """
+
+    version: int
+    messages: int
+    owner: dict[str, Any] | None
+    lease: dict[str, Any] | None
+    actors: dict[str, dict[str, Any]]
+    transitions: list[dict[str, Any]]
+    dead_letters: list[dict[str, Any]] | None
+    hooks: list[dict[str, Any]]
+    subagents: dict[str, dict[str, Any]]
 
 
 class _Living(Value):
@@ -114,7 +142,7 @@ def _dump(
 ) -> dict[str, Any]:
     trace.record.id = record.id
     data = encode_whole(without_conversation(record))
-    for name in ("conversation", "origins", "spoken"):
+    for name in _CONVERSATION:
         del data[name]
     owner = None if is_past else store.owner(record.id)
     held = {"pid": owner.pid, "since": iso(owner.started)} if owner else None

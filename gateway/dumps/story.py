@@ -8,7 +8,7 @@ the message is; and, as long as the message waits, if it changes what the messag
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NotRequired, TypedDict
 
 from msgspec import Struct, field
 
@@ -330,27 +330,64 @@ _OF_SEVERAL = ("queue_released", "steered")
 _ENDS = ("turn_ended", "stopped")
 
 
+class AboutMessage(TypedDict):
+    """A message, or an interrupt, which has no number."""
+
+    id: str
+    kind: str
+    number: NotRequired[int]
+    text: str
+    user: str
+    state: NotRequired[str]
+
+
+Move = TypedDict("Move", {"what": str, "from": str, "to": str})
+"""A part that changed its state; an empty `from` is of a new one."""
+
+
+class Hop(TypedDict):
+    """An entry of the journal about a message; `after` is in seconds since the message came."""
+
+    seq: int
+    time: str
+    after: float
+    kind: str
+    text: str
+    moved: list[Move]
+
+
+class StoryView(TypedDict):
+    """The history of a message and where it stands."""
+
+    session: str
+    message: AboutMessage
+    hops: list[Hop]
+    outlook: str
+    turn: NotRequired[str]
+    hint: NotRequired[str]
+
+
 class Story(Struct, kw_only=True):
     """A message (an item or an interrupt) and its hops; `entries` are those of the hops, redacted."""
 
     session: str
-    message: dict[str, Any]
-    hops: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    message: AboutMessage
+    hops: list[Hop] = field(default_factory=list[Hop])
     entries: list[StoredEntry] = field(default_factory=list[StoredEntry])
     turn: str = ""
     outlook: str = ""
     hint: str = ""
 
-    def view(self) -> dict[str, Any]:
+    def view(self) -> StoryView:
         """Return the story as programs see it."""
-        parts = {"turn": self.turn, "hint": self.hint}
-        return {
-            "session": self.session,
-            "message": self.message,
-            "hops": self.hops,
-            "outlook": self.outlook,
-            **{name: value for name, value in parts.items() if value},
-        }
+        view = StoryView(
+            session=self.session, message=self.message, hops=self.hops, outlook=self.outlook
+        )
+        if self.turn:
+            view["turn"] = self.turn
+        if self.hint:
+            view["hint"] = self.hint
+        return view
 
 
 def story_of(
@@ -374,10 +411,16 @@ def story_of(
             continue
         _follow(story, stored)
         since = stored.time - first.time
-        hop = {"seq": stored.seq, "time": iso(stored.time), "after": round(since, 3)}
         shown = redactor.entry(stored)
-        kind = stored.data["kind"]
-        story.hops.append({**hop, "kind": kind, "text": sentence(shown.data), "moved": moved})
+        hop = Hop(
+            seq=stored.seq,
+            time=iso(stored.time),
+            after=round(since, 3),
+            kind=stored.data["kind"],
+            text=sentence(shown.data),
+            moved=moved,
+        )
+        story.hops.append(hop)
         story.entries.append(shown)
     story.outlook, story.hint = outlook(now, story.message["id"], is_owned=is_owned)
     story.message["state"] = _state(now, story.message["id"])
@@ -417,27 +460,29 @@ def _names(data: dict[str, Any]) -> tuple[str, ...]:
     return (item, str(data["number"]), data.get("client_id") or item)
 
 
-def _message(first: StoredEntry) -> dict[str, Any]:
+def _message(first: StoredEntry) -> AboutMessage:
     data = first.data
     is_interrupt = data["kind"] in _INTERRUPTS
-    return {
-        "id": data["receipt"] if is_interrupt else str(data.get("new_item") or data["item"]),
-        "kind": "interrupt" if is_interrupt else data.get("said_as") or data["kind"],
-        **({} if is_interrupt else {"number": data["number"]}),
-        "text": data.get("text", ""),
-        "user": data.get("user", ""),
-    }
+    message = AboutMessage(
+        id=data["receipt"] if is_interrupt else str(data.get("new_item") or data["item"]),
+        kind="interrupt" if is_interrupt else data.get("said_as") or data["kind"],
+        text=data.get("text", ""),
+        user=data.get("user", ""),
+    )
+    if not is_interrupt:
+        message["number"] = data["number"]
+    return message
 
 
 def _walk(
     store: Store, row: SessionRow, first: StoredEntry
-) -> Iterator[tuple[StoredEntry, list[dict[str, Any]]]]:
+) -> Iterator[tuple[StoredEntry, list[Move]]]:
     trace = Trace(record_at(store, row.session, first.seq - 1))
     for stored in store.entries(row.session, first.seq - 1, row.seq):
         moved = trace.take(stored)
         yield (
             stored,
-            [{name: transition[name] for name in ("what", "from", "to")} for transition in moved],
+            [{"what": one["what"], "from": one["from"], "to": one["to"]} for one in moved],
         )
 
 

@@ -23,6 +23,7 @@ from ...journal.record import SessionRecord
 from ...journal.store import Store
 from ...machines.errors import SteersmanError, UnknownSession, UsageError
 from ...machines.transient_events import Fact
+from ...ports.models.provider import model_configs
 from ...workflows.config import Config
 from ..redaction import Redactor
 from .otlp import Meters, Sender
@@ -58,12 +59,12 @@ class Translations:
         self._store = store
         self._redactor = redactor
         self._with_content = config.telemetry.content
-        self._providers = {name: model.provider for name, model in config.models.items()}
+        self._models = model_configs(config.models)
 
     def at(self, place: SessionTraces) -> SessionTrace:
         """Return the translation of a session from its first entry on."""
         content = self._with_content
-        return SessionTrace(place, self._providers, self._redactor, with_content=content)
+        return SessionTrace(place, self._models, self._redactor, with_content=content)
 
     def until(
         self, session: str, seq: int | None, known: Mapping[str, SessionTraces]

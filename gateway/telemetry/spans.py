@@ -24,6 +24,7 @@ from ...journal.store import StoredEntry
 from ...machines.conversation import ChatMessage, Usage
 from ...machines.pattern import lazy_pattern
 from ...machines.value import Value
+from ...ports.models.provider import ModelConfig
 from ...workflows.document import is_list, is_table
 from ..redaction import Redactor
 
@@ -127,32 +128,46 @@ class TurnContexts:
 
 
 class ModelName(Value):
-    """A model as the conventions name it: its provider, its own name, and the address of its server."""
+    """A model as the conventions name it: its provider, its own name, its server, its settings."""
 
     provider: str
     model: str
     host: str = ""
+    port: int | None = None
+    max_tokens: int | None = None
+    temperature: float | None = None
 
     @property
     def attributes(self) -> Attributes:
         """The attributes of a span that is about the model."""
         given = {
-            "gen_ai.provider.name": self.provider,
-            "gen_ai.request.model": self.model,
-            "server.address": self.host,
+            "gen_ai.provider.name": self.provider or None,
+            "gen_ai.request.model": self.model or None,
+            "gen_ai.request.max_tokens": self.max_tokens,
+            "gen_ai.request.temperature": self.temperature,
+            "server.address": self.host or None,
+            "server.port": self.port,
         }
-        return {name: value for name, value in given.items() if value}
+        return {name: value for name, value in given.items() if value is not None}
 
 
-def model_name(said: str, providers: Mapping[str, str]) -> ModelName:
-    """Read what the journal says of a model; `providers` are those of the configured models, by name."""
+def model_name(said: str, known: Mapping[str, ModelConfig]) -> ModelName:
+    """Read what the journal says of a model; `known` are the configured ones, by name."""
     found = _SERVED.fullmatch(said) or _EMBEDDED.fullmatch(said)
+    settings = known.get(said if found is None else found["name"] or "")
+    host = found.groupdict().get("host") or "" if found is not None else ""
+    usual = "anthropic" if "anthropic" in host else "openai" if host else "local"
     if found is None:
-        return ModelName(provider=providers.get(said, "_OTHER" if said else ""), model=said)
-    host = found.groupdict().get("host") or ""
-    usual = "local" if not host else "anthropic" if "anthropic" in host else "openai"
-    provider = providers.get(found["name"] or "", usual)
-    return ModelName(provider=provider, model=found["model"], host=host.rpartition(":")[0] or host)
+        usual = "_OTHER" if said else ""
+    name, _, port = host.rpartition(":")
+    return ModelName(
+        provider=settings.provider if settings is not None else usual,
+        model=said if found is None else found["model"],
+        host=name or host,
+        port=int(port) if name and port.isdecimal() else None,
+        max_tokens=settings.max_tokens if settings is not None else None,
+        temperature=settings.temperature if settings is not None else None,
+    )
 
 
 # The translation ----------------------------------------------------------------------------------
@@ -212,14 +227,14 @@ class _Open(Struct, kw_only=True):
 class SessionTrace:
     """Translates one session's entries, in order; `seq` is the newest, `children` are their places.
 
-    `providers` as for `model_name`. Every text passes `redactor`. `with_content`: also what was said, and
+    `models` as for `model_name`. Every text passes `redactor`. `with_content`: also what was said, and
     arguments and results of tools.
     """
 
     def __init__(
         self,
         place: SessionTraces,
-        providers: Mapping[str, str],
+        models: Mapping[str, ModelConfig],
         redactor: Redactor,
         *,
         with_content: bool = False,
@@ -227,7 +242,7 @@ class SessionTrace:
         self.place = place
         self.seq = 0
         self.children: dict[str, SessionTraces] = {}
-        self._providers = providers
+        self._models = models
         self._redactor = redactor
         self._with_content = with_content
         self._agent = ""
@@ -264,10 +279,10 @@ class SessionTrace:
             case e.SessionOpened():
                 self._is_run = entry.workflow is not None
                 self._agent = entry.workflow.name if entry.workflow else entry.agent
-                self._model = model_name(entry.model, self._providers)
+                self._model = model_name(entry.model, self._models)
             case e.PolicyChanged():
                 if entry.model:
-                    self._model = model_name(entry.model, self._providers)
+                    self._model = model_name(entry.model, self._models)
             case e.Recovered():
                 self._end_turn("lost", entry.last_active)
                 self._end(_JUDGE, "lost", at=entry.last_active)

@@ -48,6 +48,8 @@ CODE_SECONDS = 600.0
 """Seconds for which a pairing code is valid."""
 ATTEMPTS, ATTEMPT_SECONDS = 10, 60.0
 """Wrong codes in so many seconds; after that no code is taken for a while."""
+PROBES = ("/healthz", "/readyz")
+"""Paths that answer the same to everybody, whoever asks, by any name."""
 LARGEST, LARGEST_HEADER = 1 << 20, 16 << 10
 """Bytes that the body of a request may have, and what stands before it."""
 REQUESTS = 1_000
@@ -422,6 +424,8 @@ class Door:
         await self._app(scope, again, self._with_headers(send))
 
     def _refusal(self, request: Request) -> Response | None:
+        if request.url.path in PROBES:
+            return None
         hosts = self._hosts()
         if self._open > REQUESTS:
             return _refused(503, "too many requests and streams are open: close some")

@@ -9,32 +9,44 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import AsyncGenerator
+from collections import Counter
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing, closing
 from datetime import datetime
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeVar, cast
 from weakref import WeakValueDictionary
+
+from msgspec.structs import replace
 
 from ...journal.lock import Owner
 from ...journal.recovery import load_record
 from ...journal.store import SessionRow
 from ...machines.errors import StoreBusy, UnknownSession, UsageError
+from ...ports.models.choice import known_names
+from ...ports.models.provider import model_configs
+from ...workflows.config import load
+from ...workflows.plugins import AGENTS
 from ...workflows.schedules import SystemZone
 from ..control import Requests
-from ..dumps.dump import dump_session
+from ..dumps.dump import Dump, dump_session
 from ..dumps.moment import seq_of
 from ..dumps.sequence import last_turn
-from ..dumps.story import story_of
+from ..dumps.story import StoryView, story_of
 from ..event_feed import Pages
+from ..events.contract import Event
 from ..events.translation import queue_view
 from ..hosts import Hosts
 from ..one_shot_client import OneShotClient
 from ..redaction import Redactor
 from ..remote import Remote
-from ..schedule_view import views
+from ..schedule_view import ScheduleNow, views
+from .answers import Choices, SessionPage, SessionQueue, SessionView
 from .edits import Edits, Holder
+from .requests import Sessions
 from .stream import Batch, Broadcast, SessionStream
 
+T = TypeVar("T")
 PATIENCE = 15.0
 """Seconds that another process may take to answer."""
 AT_A_TIME = 4
@@ -61,56 +73,83 @@ class Desk:
         except UsageError as error:
             raise UnknownSession(error.message, error.hint) from None
 
-    async def sessions(self) -> list[dict[str, Any]]:
-        """List the sessions, the newest first, without those of subagents."""
-        return await asyncio.to_thread(self._sessions)
+    async def sessions(self, wanted: Sessions) -> SessionPage:
+        """List a page of the sessions, the newest first, without those of subagents."""
+        return await asyncio.to_thread(self._sessions, wanted)
 
-    def _sessions(self) -> list[dict[str, Any]]:
+    def _sessions(self, wanted: Sessions) -> SessionPage:
         owners = self._hosts.owners()
-        rows = [row for row in self._hosts.rows() if not row.parent and row.seq]
-        return [self._view(row, row.session in owners) for row in rows]
+        rows = [row for row in self._hosts.rows() if row.seq]
+        below = Counter[str]()
+        for row in rows:
+            if row.parent and row.session in owners:
+                below[row.root] += row.asking
+        fitting = sorted((row for row in rows if _fits(row, wanted)), key=_place, reverse=True)
+        shown, more = fitting[: wanted.limit], fitting[wanted.limit :]
+        views = [
+            self._view(replace(row, asking=row.asking + below[row.session]), row.session in owners)
+            for row in shown
+        ]
+        return SessionPage(sessions=views, next=_cursor(shown[-1]) if more else None)
 
-    async def schedules(self) -> list[dict[str, Any]]:
+    async def choices(self, folder: str) -> Choices:
+        """Return the agents and models that a new session in a folder can have. Raises `ConfigError`."""
+
+        def look() -> Choices:
+            config = load(self._hosts.paths, Path(folder or "~").expanduser(), os.environ)
+            models = model_configs(config.models)
+            names = dict.fromkeys((*config.agents, *AGENTS.by_name))
+            names.pop(config.goals.judge, None)
+            return Choices(
+                agent=config.default_agent,
+                agents=list(names),
+                models=[name for name in known_names(models) if not name.endswith(":MODEL")],
+            )
+
+        return await asyncio.to_thread(look)
+
+    async def schedules(self) -> list[ScheduleNow]:
         """List the schedules, with what came of each last. Raises `ConfigError`."""
 
-        def look() -> list[dict[str, Any]]:
+        def look() -> list[ScheduleNow]:
             found = views(
                 self._hosts.paths, os.environ, self._hosts.store, time.time(), SystemZone()
             )
-            data: list[dict[str, Any]] = Redactor(os.environ).data([view.data for view in found])
+            data: list[ScheduleNow] = Redactor(os.environ).data([view.data for view in found])
             return data
 
         return await asyncio.to_thread(look)
 
-    async def session(self, name: str) -> dict[str, Any]:
+    async def session(self, name: str) -> SessionView:
         """Describe one session, which may be a subagent's."""
 
-        def find() -> dict[str, Any]:
+        def find() -> SessionView:
             row = self._row(name)
             return self._view(row, self._hosts.store.is_owned(row.session))
 
         return await asyncio.to_thread(find)
 
-    def _view(self, row: SessionRow, is_owned: bool) -> dict[str, Any]:
+    def _view(self, row: SessionRow, is_owned: bool) -> SessionView:
         is_here = self._hosts.find(row.session) is not None
-        return {
-            "id": row.session,
-            "name": row.name,
-            "title": row.title,
-            "folder": row.folder,
-            "agent": row.agent,
-            "workflow": row.workflow,
-            "parent": row.parent,
-            "state": row.state,
-            "open": "here" if is_here else "elsewhere" if is_owned else "no",
-            "waiting": row.waiting,
-            "interrupted": row.interrupted,
-            "seq": row.seq,
-            "created": row.created,
-            "updated": row.updated,
-        }
+        return SessionView(
+            id=row.session,
+            name=row.name,
+            title=row.title,
+            folder=row.folder,
+            agent=row.agent,
+            workflow=row.workflow,
+            parent=row.parent,
+            state=row.state,
+            open="here" if is_here else "elsewhere" if is_owned else "no",
+            waiting=row.waiting,
+            asking=row.asking if is_here or is_owned else 0,
+            interrupted=row.interrupted,
+            seq=row.seq,
+            created=row.created,
+            updated=row.updated,
+        )
 
-    async def open(self, params: dict[str, Any]) -> dict[str, Any]:
+    async def open(self, params: dict[str, Any]) -> SessionView:
         """Begin a session, or take one up; see `Hosts.open_for`."""
         opened = await asyncio.to_thread(self._hosts.open_for, params)
         return await self.session(opened["session"])
@@ -181,38 +220,37 @@ class Desk:
         state = self._hosts.paths.state
         return HolderThere(await asyncio.to_thread(Remote.connect, state, session, owner, PATIENCE))
 
-    async def queue(self, session: str) -> dict[str, Any]:
+    async def queue(self, session: str) -> SessionQueue:
         """Return the queue as `{session, state, items}`."""
         return await self._look(session, "queue", self._stored_queue)
 
-    async def inspect(self, session: str, at: str = "") -> dict[str, Any]:
+    async def inspect(self, session: str, at: str = "") -> Dump:
         """Return the state of every part; `at`: at an entry's number or a time, as `inspect --at`."""
         if not at:
             return await self._look(session, "inspect", self._dump)
         row = await asyncio.to_thread(self._row, session)
         return await asyncio.to_thread(self._dump, row, at)
 
-    async def _look(self, session: str, method: str, stored: Any) -> dict[str, Any]:
+    async def _look(self, session: str, method: str, stored: Callable[[SessionRow], T]) -> T:
         row = await asyncio.to_thread(self._row, session)
         host = self._hosts.host_of(row.session)
         if host is not None:
-            found: dict[str, Any] = await Requests(host).call(method, {"session": row.session})
+            found: T = await Requests(host).call(method, {"session": row.session})
             return found
         owner = await asyncio.to_thread(self._hosts.owner, row.session)
         if owner is not None:
             found = await self._ask_there(owner, method, {"session": row.session})
             return found
-        found = await asyncio.to_thread(stored, row)
-        return found
+        return await asyncio.to_thread(stored, row)
 
-    def _stored_queue(self, row: SessionRow) -> dict[str, Any]:
+    def _stored_queue(self, row: SessionRow) -> SessionQueue:
         record = load_record(self._hosts.store, row.session)
-        return {"session": row.session, **queue_view(record.queue)}
+        return SessionQueue(session=row.session, **queue_view(record.queue))
 
-    def _dump(self, row: SessionRow, at: str = "") -> dict[str, Any]:
+    def _dump(self, row: SessionRow, at: str = "") -> Dump:
         store = self._hosts.store
         seq = seq_of(store, row.session, row.seq, at, datetime.now().astimezone()) if at else None
-        data: dict[str, Any] = Redactor(os.environ).data(dump_session(store, row, seq))
+        data: Dump = Redactor(os.environ).data(dump_session(store, row, seq))
         return data
 
     async def sequence(self, session: str, at: int) -> str:
@@ -225,27 +263,27 @@ class Desk:
 
         return await asyncio.to_thread(draw)
 
-    async def why(self, session: str, message: str) -> dict[str, Any]:
+    async def why(self, session: str, message: str) -> StoryView:
         """Return the history of a message and where it stands; see `story_of`."""
 
-        def tell() -> dict[str, Any]:
+        def tell() -> StoryView:
             row, store, redactor = self._row(session), self._hosts.store, Redactor(os.environ)
             is_owned = store.is_owned(row.session)
             story = story_of(store, row, message, redactor, is_owned=is_owned)
-            data: dict[str, Any] = redactor.data(story.view())
+            data: StoryView = redactor.data(story.view())
             return data
 
         return await asyncio.to_thread(tell)
 
-    async def page(self, session: str, after: int, upto: int) -> list[dict[str, Any]]:
+    async def page(self, session: str, after: int, upto: int) -> list[Event]:
         """Return the events of the journal after one entry, up to another one."""
 
-        def read() -> list[dict[str, Any]]:
+        def read() -> list[Event]:
             row, store = self._row(session), self._hosts.store
             pages = Pages(store, row.session, after, min(upto, row.seq), has_answers=True)
-            found = list[dict[str, Any]]()
+            found = list[Event]()
             while page := pages.next():
-                found += [dict(event.data) for event in page]
+                found += [cast("Event", event.data) for event in page]
             return found
 
         return await asyncio.to_thread(read)
@@ -258,6 +296,32 @@ class Desk:
         ) as batches:
             async for batch in batches:
                 yield batch
+
+
+def _fits(row: SessionRow, wanted: Sessions) -> bool:
+    """Whether a session is listed, on this page or a later one."""
+    words = (row.name, row.title, row.folder, row.session, row.agent, row.workflow)
+    return (
+        not row.parent
+        and wanted.find.casefold() in " ".join(words).casefold()
+        and wanted.folder in ("", row.folder)
+        and wanted.state in ("", row.state)
+        and (not wanted.after or _place(row) < _after(wanted.after))
+    )
+
+
+def _place(row: SessionRow) -> tuple[float, str]:
+    return row.updated, row.session
+
+
+def _cursor(row: SessionRow) -> str:
+    return f"{row.updated!r}_{row.session}"
+
+
+def _after(cursor: str) -> tuple[float, str]:
+    """Read a cursor. Raises `ValueError`."""
+    updated, _, session = cursor.partition("_")
+    return float(updated), session
 
 
 class HolderHere:

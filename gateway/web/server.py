@@ -31,13 +31,16 @@ from ...workflows.plugins import GATEWAYS
 from ..chat.keeper import GatewayKeeper
 from ..hosts import Hosts
 from ..launch_options import LaunchOptions
+from ..metrics import Metrics
 from ..node import Node, node_of
 from ..scheduling import Scheduler
 from ..serving import Serving, write_address
 from .access import LARGEST_HEADER, Access, DeviceFile
 from .application import application
 from .desk import Desk
+from .log_lines import log_event
 from .page import page_routes
+from .probes import Probes
 from .stream import Broadcast
 
 LOGGER = logging.getLogger("steersman")
@@ -273,11 +276,12 @@ async def serve(
     certificate: tuple[str, str] | None,
     names: tuple[str, ...],
     on_ready: Callable[[str], None],
+    is_logged: bool = False,
 ) -> None:
     """Serve a home until a signal comes. Raises `SteersmanError`.
 
     `certificate` are the files of a TLS certificate and its key, `names` are further names by which the
-    server may be asked. `on_ready` gets its address.
+    server may be asked. `on_ready` gets its address. `is_logged`: the life of sessions is logged.
     """
     if host not in LOOPBACK and certificate is None:
         raise UsageError(
@@ -290,7 +294,10 @@ async def serve(
     loop = asyncio.get_running_loop()
     loop.set_default_executor(ThreadPoolExecutor(WORKERS, "web"))
     broadcast = Broadcast()
+    if is_logged:
+        broadcast.listeners.append(log_event)
     hosts = Hosts(paths, environ, LaunchOptions(can_ask=True), broadcast.hear)
+    hosts.recorders = (metrics := Metrics(),)
     serving = Serving(paths.state)
     node: Node | None = None
     try:
@@ -306,7 +313,8 @@ async def serve(
         allowed = tuple({f"{name}:{place}" for name in known} | set(names))
         access = Access(DeviceFile(paths.state), lambda: allowed, is_secure=certificate is not None)
         desk = Desk(hosts, broadcast)
-        app = application(desk, access, page_routes())
+        probes = Probes(hosts, metrics, access, lambda: node is not None and node.is_fenced)
+        app = application(desk, access, [*probes.routes(), *page_routes()])
         server = WebServer(
             uvicorn.Config(
                 app,

@@ -117,13 +117,19 @@ class StreamFeed:
 
 
 class Broadcast:
-    """Passes the events of a program's sessions to the feeds of their readers; any thread."""
+    """Passes the events of a program's sessions to the feeds of their readers; any thread.
+
+    `listeners` get all of them.
+    """
 
     def __init__(self) -> None:
+        self.listeners: list[Callable[[Host, Event], None]] = []
         self._feeds: dict[str, tuple[StreamFeed, ...]] = {}
 
     def hear(self, host: Host, event: Event) -> None:
         """Pass an event on."""
+        for listener in self.listeners:
+            listener(host, event)
         for feed in self._feeds.get(event["session"], ()):
             feed.hear(host, event)
 

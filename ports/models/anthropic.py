@@ -70,14 +70,10 @@ def _mark(newest: list[WireValue]) -> None:
 def _blocks(message: ChatMessage) -> list[dict[str, Any]]:
     if message.role == "tool":
         result = {"type": "tool_result", "tool_use_id": wire_id(message.call)}
+        if message.pictures:
+            text = {"type": "text", "text": message.text.strip() or "(nothing)"}
+            return [{**result, "content": [text, *_images(message)]}]
         return [{**result, "content": message.text} if message.text else result]
-    pictures: list[dict[str, Any]] = [
-        {
-            "type": "image",
-            "source": {"type": "base64", "media_type": picture.media_type, "data": picture.data},
-        }
-        for picture in message.pictures
-    ]
     blocks: list[dict[str, Any]] = [
         {
             "type": "tool_use",
@@ -89,7 +85,17 @@ def _blocks(message: ChatMessage) -> list[dict[str, Any]]:
     ]
     if message.text.strip() or not blocks:  # the API refuses empty text
         blocks.insert(0, {"type": "text", "text": message.text.strip() or "(nothing)"})
-    return [*(_thought(thought) for thought in message.thoughts), *pictures, *blocks]
+    return [*map(_thought, message.thoughts), *_images(message), *blocks]
+
+
+def _images(message: ChatMessage) -> list[dict[str, Any]]:
+    return [
+        {
+            "type": "image",
+            "source": {"type": "base64", "media_type": picture.media_type, "data": picture.data},
+        }
+        for picture in message.pictures
+    ]
 
 
 def _thought(thought: Thought) -> dict[str, Any]:

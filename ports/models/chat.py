@@ -23,25 +23,43 @@ from .wire import WireFormat, WireValue, wire_id, without_pictures
 
 _UNFINISHED = (None, "", "null")  # as some servers write that a choice goes on
 
+OF_TOOLS = "[These are the pictures of the results above, in their order.]"
+
 
 def wire_messages(messages: Iterable[ChatMessage]) -> Iterator[tuple[int, WireValue]]:
-    """Give exactly one wire message for each of `messages`, with its pictures."""
-    return ((1, _wire_message(message)) for message in messages)
+    """Give one wire message for each of `messages`, and one more for the pictures of tools.
+
+    Results of tools are only text in this format, and nothing may stand between them: so a message with
+    all their pictures follows the last one.
+    """
+    shown: list[WireValue] = []
+    for message in messages:
+        if shown and message.role != "tool":
+            yield 0, _of_tools(shown)
+            shown = []
+        if message.role == "tool":
+            shown += _images(message)
+        yield 1, _wire_message(message)
+    if shown:
+        yield 0, _of_tools(shown)
 
 
-def _parts(message: ChatMessage) -> Iterator[WireValue]:
-    """Give the pictures and the text of a message as parts of its content."""
+def _of_tools(shown: list[WireValue]) -> WireValue:
+    return {"role": "user", "content": [*shown, {"type": "text", "text": OF_TOOLS}]}
+
+
+def _images(message: ChatMessage) -> Iterator[WireValue]:
     for picture in message.pictures:
         url = f"data:{picture.media_type};base64,{picture.data}"
         yield {"type": "image_url", "image_url": {"url": url}}
-    yield {"type": "text", "text": message.text}
 
 
 def _wire_message(message: ChatMessage) -> WireValue:
     if message.role == "tool":
         return {"role": "tool", "tool_call_id": wire_id(message.call), "content": message.text}
     if message.pictures:
-        return {"role": message.role, "content": [*_parts(message)]}
+        text = {"type": "text", "text": message.text}
+        return {"role": message.role, "content": [*_images(message), text]}
     if not message.tool_calls:
         return {"role": message.role, "content": message.text}
     calls = [

@@ -122,9 +122,11 @@ def _plain(messages: Sequence[ChatMessage], *, as_json: bool) -> tuple[ChatMessa
             text = f"[Result of {names.get(message.call, 'tool')}] " + _FORGED.sub("| ", text)
             role = "user"
         if plain and plain[-1].role == role:
-            plain[-1] = ChatMessage(role=role, text=f"{plain[-1].text}\n\n{text}")
+            text = f"{plain[-1].text}\n\n{text}"
+            pictures = (*plain.pop().pictures, *message.pictures)
         else:
-            plain.append(ChatMessage(role=role, text=text))
+            pictures = message.pictures
+        plain.append(ChatMessage(role=role, text=text, pictures=pictures))
     return tuple(plain)
 
 

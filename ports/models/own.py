@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from ...machines.errors import ModelError
 from .model import AnswerListener, Model, ModelAnswer, ModelRequest
+from .wire import without_pictures
 
 T = TypeVar("T")
 
@@ -22,6 +23,7 @@ class OwnModel:
 
     def __init__(self, inner: Model, loop: asyncio.AbstractEventLoop) -> None:
         self.name = str(getattr(inner, "name", "") or type(inner).__name__)
+        self.takes_pictures = bool(getattr(inner, "takes_pictures", False))
         self._inner = inner
         self._loop = loop
 
@@ -37,7 +39,8 @@ class OwnModel:
             on_notice=passed(listener.on_notice),
             on_thought=passed(listener.on_thought),
         )
-        request = replace(request, messages=tuple(request.messages), memory=None)
+        messages = request.messages if self.takes_pictures else without_pictures(request.messages)
+        request = replace(request, messages=tuple(messages), memory=None)
         answer = await self._there(self._inner.answer(request, relay))
         if not isinstance(answer, ModelAnswer):  # pyright: ignore[reportUnnecessaryIsInstance]
             kind = type(answer).__name__

@@ -21,6 +21,7 @@ from ...machines.conversation import ChatMessage
 from ...machines.value import Value
 from .model import ConversationMemory
 
+NOT_SHOWN = "[Its pictures are not shown: the model is not known to take any.]"
 CHUNK = 512 * 1024
 """Bytes from which on a chunk is complete."""
 _SLICE = 128 * 1024  # bytes that are encoded before the loop has its turn
@@ -54,9 +55,12 @@ class WireFormat(Value):
 
 
 def without_pictures(messages: Iterable[ChatMessage]) -> Iterator[ChatMessage]:
-    """Give the messages for a model that takes only text; the text names each picture."""
+    """Give the messages for a model that takes only text, which says what is left out."""
     for message in messages:
-        yield replace(message, pictures=()) if message.pictures else message
+        if message.pictures:
+            text = f"{message.text}\n{NOT_SHOWN}".lstrip()
+            message = replace(message, text=text, pictures=())
+        yield message
 
 
 class Encoded(Value):

@@ -13,25 +13,36 @@ import json
 import os
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError, Future
 from contextvars import ContextVar
 from copy import copy
 from functools import cache, partial, update_wrapper
 from pathlib import Path
-from typing import Any, Generic, ParamSpec, TypeVar, cast, get_args, get_type_hints, overload
+from typing import (
+    Any,
+    Generic,
+    NamedTuple,
+    ParamSpec,
+    TypeVar,
+    cast,
+    get_args,
+    get_type_hints,
+    overload,
+)
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, create_model
 from pydantic.errors import PydanticUserError
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaWarningKind
 
-from ...machines.conversation import ToolSchema
+from ...machines.conversation import Picture, ToolSchema
 from ...machines.errors import ToolError, UsageError
 from ...machines.json_shape import parse_json
 from ...machines.pattern import lazy_pattern
 from ...machines.port_results import ToolProgressed, ToolResult
 from ...machines.value import Value
 from ...workflows.document import is_list, is_table
+from ..picture import PICTURES, decoded, line_of
 from ..process.own_python import file_command
 from ..process.process import Processes, ProcessResult, ProcessSpec
 from . import calling
@@ -254,11 +265,12 @@ class FunctionTool(Generic[P, R]):
             )
             if inspect.isawaitable(result):
                 result = asyncio.run(_awaited(result))
-            text = _text_of(result, self.name).decode()
+            returned = _returned(result, self.name)
         except ToolError as error:
             fail(error.message)
         else:
-            return text
+            shown = [[made.media_type, made.data] for made in returned.pictures]
+            return {"text": returned.text.decode(), "pictures": shown}
 
     def begin(self, given: dict[str, Any], session: str) -> Work:
         """Begin a call where it belongs; what it ends with is the text of its result."""
@@ -269,7 +281,7 @@ class FunctionTool(Generic[P, R]):
 
         loop = self._loop or _own_loop()
         place = _on_loop if inspect.iscoroutinefunction(self.function) else _in_thread
-        return place(call, partial(_text_of, name=self.name), loop)
+        return place(call, partial(_returned, name=self.name), loop)
 
 
 def bound(tool: Tool, loop: asyncio.AbstractEventLoop | None, resources: ToolResources) -> Tool:
@@ -346,8 +358,33 @@ class FunctionRun:
             return failed(
                 ToolError(text if len(text) <= _LONGEST_ERROR else f"{text[:_LONGEST_ERROR]}…")
             )
-        data = work.ended.result()
-        return await asyncio.to_thread(_result, data, self._context)
+        returned = work.ended.result()
+        return await asyncio.to_thread(_result, returned, self._context)
+
+
+class Returned(NamedTuple):
+    """What a function returned, as the model gets it."""
+
+    text: bytes
+    pictures: tuple[Picture, ...] = ()
+
+
+def _returned(value: Any, name: str) -> Returned:
+    """Take what a function returned: pictures, alone or in a list, and the rest. Raises `ToolError`."""
+    is_many = isinstance(value, list | tuple)
+    parts = list(cast("Sequence[Any]", value)) if is_many else [value]
+    pictures = tuple(part for part in parts if isinstance(part, Picture))
+    if not pictures:
+        return Returned(_text_of(value, name))
+    if len(pictures) > PICTURES:
+        raise ToolError(f"`{name}` returned {len(pictures)} pictures: {PICTURES} are the most")
+    for made in pictures:
+        decoded(made.data)
+    lines = [
+        line_of(part).encode() if isinstance(part, Picture) else _text_of(part, name)
+        for part in parts
+    ]
+    return Returned(b"\n".join(lines), pictures)
 
 
 def _text_of(value: Any, name: str) -> bytes:
@@ -363,10 +400,16 @@ def _text_of(value: Any, name: str) -> bytes:
         ) from error
 
 
-def _result(data: bytes, context: ToolContext) -> ToolResult:
+def _result(returned: Returned, context: ToolContext) -> ToolResult:
     """Return a result; of a long one its ends, with all of it in a file."""
-    text, spilled = kept_ends(data, context)
-    return ToolResult(status="ok", text=text, bytes=len(data), spilled=spilled)
+    text, spilled = kept_ends(returned.text, context)
+    return ToolResult(
+        status="ok",
+        text=text,
+        bytes=len(returned.text),
+        spilled=spilled,
+        pictures=returned.pictures,
+    )
 
 
 # Functions in a process of their own --------------------------------------------------------------
@@ -408,11 +451,14 @@ def _of_process(
     if status == "ok":
         try:
             value = parse_json(text)
-        except ValueError:
+            pictures = tuple(
+                Picture(media_type=kind, data=data) for kind, data in value["pictures"]
+            )
+            returned = Returned(value["text"].encode("utf-8", "replace"), pictures)
+        except (ValueError, LookupError, TypeError):
             status, text = "failed", "its process ended before the function returned"
         else:
-            text = value if isinstance(value, str) else "Done." if value is None else text
-            return _result(text.encode("utf-8", "replace"), context)
+            return _result(returned, context)
     errors = readable(result.errors).strip()
     reason = f"Error: {text}" if text else errors[-_ERRORS:]
     parts = [reason] if status == "failed" else [ending(result, timeout or 0.0)]
@@ -455,7 +501,7 @@ class Work(Value):
 
 
 def _in_thread(
-    call: Callable[[], Any], text_of: Callable[[Any], bytes], loop: asyncio.AbstractEventLoop
+    call: Callable[[], Any], take: Callable[[Any], Returned], loop: asyncio.AbstractEventLoop
 ) -> Work:
     """Run a function in a thread of its own, which does not keep the program from ending.
 
@@ -470,20 +516,20 @@ def _in_thread(
             if inspect.isawaitable(value):
                 waiting.append(asyncio.run_coroutine_threadsafe(_awaited(value), loop))
                 value = waiting[0].result()
-            text = text_of(value)
+            returned = take(value)
         except CancelledError:
             settle(None, asyncio.CancelledError())
         except BaseException as error:
             settle(None, error)
         else:
-            settle(text, None)
+            settle(returned, None)
 
     threading.Thread(target=run, name="steersman-tool", daemon=True).start()
     return Work(ended=ended, cancel=lambda: [future.cancel() for future in waiting])
 
 
 def _on_loop(
-    call: Callable[[], Any], text_of: Callable[[Any], bytes], loop: asyncio.AbstractEventLoop
+    call: Callable[[], Any], take: Callable[[Any], Returned], loop: asyncio.AbstractEventLoop
 ) -> Work:
     """Run a coroutine function as a task of another loop."""
     ended, settle = _promise()
@@ -491,7 +537,7 @@ def _on_loop(
 
     async def work() -> Any:
         try:
-            return text_of(await call())
+            return take(await call())
         except SystemExit as error:  # it would end the loop, and the program with it
             raise ToolError(f"SystemExit: {error}") from error
 
@@ -574,7 +620,8 @@ def tool(
     The model sees the parameters with their types and defaults, and the docstring; a line of its
     section `Args:` describes a parameter, as `Annotated[str, pydantic.Field(description=...)]` does.
     A parameter of the type `Context` is filled in by the runtime. What the function returns is sent as
-    text, or as JSON; an exception is an error that the model reads.
+    text, or as JSON, and a `Picture`, alone or in a list, as what it shows; an exception is an error
+    that the model reads.
 
     `name` stands for the function's own. `mutating`: it may change files in the session's folder, so
     it runs alone, and its changes can be reverted. `isolated`: each call runs in a process of its own,

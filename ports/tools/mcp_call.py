@@ -123,6 +123,7 @@ class McpRun:
             text=text or "(no output)",
             bytes=len(data),
             spilled=spilled,
+            pictures=answer.pictures,
         )
 
     def _report(self, progress: float, total: float | None, message: str) -> None:

@@ -34,8 +34,10 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import TypeAdapter, ValidationError
 
 from ... import __version__
+from ...machines.conversation import Picture
 from ...machines.errors import ToolError
 from ..models.endpoint import is_loopback
+from ..picture import PICTURES, decoded, line_of
 from ..process.pipe import PipeProcess
 from ..process.process import Processes
 from .foreign_schema import entries
@@ -83,10 +85,11 @@ class Report(Protocol):
 
 
 class McpAnswer:
-    """The result of a call, as a text for the model."""
+    """The result of a call: a text for the model, and pictures."""
 
-    def __init__(self, text: str, *, is_error: bool) -> None:
+    def __init__(self, text: str, pictures: tuple[Picture, ...], *, is_error: bool) -> None:
         self.text = text
+        self.pictures = pictures
         self.is_error = is_error
 
 
@@ -134,15 +137,28 @@ class PendingCall:
                 request, _RESULT, progress_callback=progressed
             )
         )
-        return McpAnswer(_text_of(result), is_error=result.is_error)
+        return _answer_of(result)
 
 
-def _text_of(result: types.CallToolResult) -> str:
-    """Join the text of a result, and describe what else it has."""
-    parts = [_block_text(block) for block in result.content]
+def _answer_of(result: types.CallToolResult) -> McpAnswer:
+    """Join the text of a result, take its pictures, and describe what else it has."""
+    pictures: list[Picture] = []
+    parts = [_picture_line(block, pictures) or _block_text(block) for block in result.content]
     if not parts and result.structured_content is not None:
         parts.append(json.dumps(result.structured_content, ensure_ascii=False, indent=1))
-    return "\n".join(parts)
+    return McpAnswer("\n".join(parts), tuple(pictures), is_error=bool(result.is_error))
+
+
+def _picture_line(block: types.ContentBlock, pictures: list[Picture]) -> str:
+    """Add a picture that can be shown to `pictures`, and return its line; empty for any other block."""
+    if not isinstance(block, types.ImageContent) or len(pictures) >= PICTURES:
+        return ""
+    try:
+        made = decoded(block.data)
+    except ToolError:
+        return ""
+    pictures.append(made)
+    return line_of(made)
 
 
 def _block_text(block: types.ContentBlock) -> str:

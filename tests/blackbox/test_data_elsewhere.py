@@ -324,12 +324,21 @@ def test_the_configuration(place: Place) -> None:
     found = shown["config"]["busy_input_mode"], shown["sources"]["busy_input_mode"]
     assert found == ("steer", str(file))
     assert str(file) in told(place, "config", "path")
+    paths = {one["what"]: one for one in printed(place, "config", "path", "--json")["paths"]}
+    assert (paths["user"]["path"], paths["project"]["exists"]) == (str(file), False)
+    assert printed(place, "config", "check", "--json") == {
+        "ok": True,
+        "problems": [],
+        "notices": [],
+    }
     keys = printed(place, "config", "schema")["properties"].keys()
     assert {"busy_input_mode", "models", "mcp"} <= keys
     assert {"workflow", "step"} <= printed(place, "workflow", "schema")["properties"].keys()
     file.write_text('busy_input_mode = "stear"\n')
     wrong = place.run("config", "check")
     assert (wrong.returncode, f"{file}:1:" in wrong.stderr + wrong.stdout) == (2, True)
+    told_json = json.loads(place.run("config", "check", "--json").stdout)
+    assert (told_json["ok"], f"{file}:1:" in told_json["problems"][0]) == (False, True)
 
 
 @checks_data("models list", "models check", "models fetch", "doctor")

@@ -1,5 +1,6 @@
 """`steersman node`: sessions that need an owner are run, taken over, given back and fenced."""
 
+import json
 import signal
 import subprocess
 import sys
@@ -57,12 +58,16 @@ def left(place: Place) -> str:
     return chat.session
 
 
-@pytest.mark.checks_data("node list", "node evict")
+@pytest.mark.checks_data("node list", "node status", "node evict")
 def test_a_message_has_a_session_run_on_a_node(place: Place, serve, node: Start) -> None:
     """A node takes the session, runs the message, is listed, evicts, and ends in order."""
     serve(Text("Done.", times=0), rest=settings())
     session = left(place)
+    assert place.run("node", "status").returncode == 1
     running = node("--capacity", "3")
+    here = place.run("node", "status", "--json")
+    [row] = json.loads(here.stdout)["nodes"]
+    assert (here.returncode, row["node"], row["state"]) == (0, running.name, "active")
     sent = place.run("send", session, "second")
     assert (sent.returncode, sent.stdout) == (0, f"Started as #1 ({session}).\n")
     row = listed(place)[running.name]

@@ -8,9 +8,11 @@ import sys
 import time
 from collections.abc import Callable, Generator
 from contextlib import ExitStack
+from typing import Any
 
 import pytest
 from blackbox.terminal import Terminal
+from jsonschema import Draft202012Validator
 from support.driver import COMMAND, FROM_ELSEWHERE, WAIT, Chat, Gate, Place, wait_gone
 from support.model_server import Text, Tools
 from support.patience import seconds
@@ -136,13 +138,99 @@ def test_the_interface_describes_itself(serve, served: Start) -> None:
     assert described["openapi"] == "3.1.0"
     text = json.dumps(described)
     for name in set(re.findall(r"#/components/schemas/(\w+)", text)):
-        assert described["components"]["schemas"][name]["type"] == "object"
+        assert described["components"]["schemas"][name]
     web.token = ""
     for path, methods in described["paths"].items():
         for method, what in methods.items():
             assert what["summary"].endswith("."), path
             real = re.sub(r"{number}", "1", re.sub(r"{(session|question)}", "x", path))
             assert web.ask(method.upper(), real).status == 401, (method, path)
+
+
+class Checked:
+    """Sends requests, and holds each answer against what openapi.json says of it.
+
+    `operations` are those that have not been asked yet.
+    """
+
+    def __init__(self, web: Served) -> None:
+        self._web = web
+        self._described = web.ask("GET", "/openapi.json").data
+        self.operations = {
+            (method.upper(), path)
+            for path, methods in self._described["paths"].items()
+            for method in methods
+        }
+
+    def ask(self, method: str, path: str, body: Any = None) -> Any:
+        """Return the data of an answer that is as described."""
+        answer = self._web.ask(method, path, body)
+        place, _, words = path.partition("?")
+        (known,) = [
+            known
+            for known, methods in self._described["paths"].items()
+            if method.lower() in methods
+            and re.fullmatch(re.sub(r"{\w+}", "[^/]+", known), f"/api/v1/{place}")
+        ]
+        operation = self._described["paths"][known][method.lower()]
+        named = {one["name"] for one in operation["parameters"] if one["in"] == "query"}
+        assert {word.partition("=")[0] for word in words.split("&") if word} <= named
+        responses = operation["responses"]
+        said = responses.get(str(answer.status), responses["default"])
+        kind = answer.headers["content-type"].partition(";")[0]
+        schema = {**self._described, **said["content"][kind]["schema"]}
+        Draft202012Validator(schema).validate(answer.data)
+        if answer.status < 300:
+            self.operations.discard((method, known))
+        return answer.data
+
+
+def test_every_operation_answers_as_described(serve, served: Start, gate: Gate) -> None:
+    """What each one sends fits its schema in openapi.json; so does every event of the journal."""
+    at = '[[schedule]]\nname = "news"\nat = "2999-01-01T07:00"\nsay = "What is new?"'
+    serve(Tools([{"tool": "shell", "arguments": {"command": gate.command}}]), rest=at)
+    web = served()
+    api = Checked(web)
+    folder = str(web.place.folder)
+    session = str(api.ask("POST", "sessions", {"folder": folder})["id"])
+    here = f"sessions/{session}"
+    api.ask("POST", f"{here}/messages", {"text": "wait"})
+    question = web.until(session, "question")[-1]["id"]
+    api.ask("POST", f"{here}/questions/{question}", {"choice": "allow"})
+    gate.wait()
+    for text in ("two", "three", "four"):
+        api.ask("POST", f"{here}/messages", {"text": text, "as": "queue"})
+    api.ask("PUT", f"{here}/queue/2/edit", {"editor": "ann"})
+    api.ask("DELETE", f"{here}/queue/2/edit", {"editor": "ann"})
+    assert api.ask("PUT", f"{here}/queue/9/edit", {"editor": "ann"})["status"] == 409
+    api.ask("PATCH", f"{here}/queue/2", {"text": "TWO"})
+    api.ask("DELETE", f"{here}/queue/2")
+    assert api.ask("DELETE", f"{here}/queue/2")["receipt"]["type"] == "result"
+    api.ask("POST", f"{here}/queue/3/steer")
+    for look in ("inspect", "inspect?at=3", "queue", "why?message=1", "sequence?at=0"):
+        api.ask("GET", f"{here}/{look}")
+    api.ask("POST", f"{here}/commands", {"name": "queue", "arguments": {}})
+    api.ask("POST", f"{here}/messages", {"text": "/help"})
+    api.ask("POST", f"{here}/stop")
+    web.until(session, "turn_ended")
+    api.ask("POST", f"{here}/queue/resume")
+    newest = api.ask("GET", here)["seq"]
+    assert len(api.ask("GET", f"{here}/events?after=0&upto={newest}")["events"]) > 20
+    api.ask("GET", f"choices?folder={folder}")
+    for place in ("schedules", "machines", f"{here}/why"):
+        api.ask("GET", place)
+    others = [str(api.ask("POST", "sessions", {"folder": folder})["id"]) for _ in range(3)]
+    listed = list[str]()
+    words = "limit=2"
+    while words:
+        page = api.ask("GET", f"sessions?{words}")
+        listed += [row["id"] for row in page["sessions"]]
+        words = page["next"] and f"limit=2&after={page['next']}"
+    assert sorted(listed) == sorted([session, *others])
+    assert len(api.ask("GET", "sessions?find=WAIT")["sessions"]) == 1
+    assert api.ask("GET", "sessions?folder=/nowhere")["sessions"] == []
+    assert api.ask("GET", "sessions?after=nonsense")["status"] == 422
+    assert api.operations == set()
 
 
 def test_a_stream_goes_on_after_a_power_cut(serve, served: Start) -> None:
@@ -615,3 +703,61 @@ def test_a_message_whose_editor_is_gone_starts(serve, served: Start, gate: Gate)
     assert (item["text"], item["state"], item["edited"]) == ("two", "pending", True)
     ended = web.until(session, "turn_ended", first)[-1]
     assert ended["status"] == "completed"
+
+
+# What a platform asks -----------------------------------------------------------------------------
+
+
+def test_probes_and_metrics(place: Place, serve, served: Start) -> None:
+    """Anybody learns that it lives and is ready, by any name; a device that may look sees the counts."""
+    serve(Text("Hello."))
+    web = served()
+    session = web.begin()
+    web.ask("POST", f"sessions/{session}/messages", {"text": "hi"})
+    web.until(session, "turn_ended")
+    token, web.token = web.token, ""
+    for path in ("/healthz", "/readyz"):
+        answer = web.ask("GET", path, headers={"Host": "10.1.2.3:8200"})
+        assert (answer.status, answer.data) == (200, "ok\n")
+    assert web.ask("GET", "/metrics").status == 401
+    web.token = token
+    answer = web.ask("GET", "/metrics")
+    assert answer.headers["content-type"].startswith("text/plain; version=0.0.4")
+    lines = [line for line in answer.data.splitlines() if not line.startswith("#")]
+    counts = {name: float(value) for name, value in (line.rsplit(" ", 1) for line in lines)}
+    assert counts['steersman_sessions{state="idle",open="yes"}'] == 1
+    assert counts['steersman_turns_total{status="completed"}'] == 1
+    assert counts['steersman_turns_total{status="failed"}'] == 0
+    assert counts['steersman_model_calls_total{outcome="answered"}'] == 1
+    assert counts['steersman_model_tokens_total{direction="input"}'] > 0
+    assert counts["steersman_messages_waiting"] == counts["steersman_questions_open"] == 0
+    commits = counts["steersman_journal_commit_seconds_count"]
+    assert commits >= 3
+    assert 0 < counts["steersman_journal_commit_seconds_sum"] < seconds(5) * commits
+    before = web.ask("GET", f"sessions/{session}").data["seq"]
+    web.ask("POST", f"sessions/{session}/messages", {"text": "again"})
+    web.until(session, "turn_ended", before)
+    assert 'steersman_turns_total{status="completed"} 2' in web.ask("GET", "/metrics").data
+
+
+def test_the_log_is_json_if_that_is_wanted(place: Place, serve) -> None:
+    """Each line is an object: where it serves, and the life of its sessions without a word of them."""
+    serve(Text("My answer."))
+    assert place.run("serve", "--log-format", "json").returncode == 0
+    told = json.loads(place.run("serve", "status", "--json").stdout)
+    web = Served.at(place, told["address"])
+    session = web.begin()
+    web.ask("POST", f"sessions/{session}/messages", {"text": "my question"})
+    web.until(session, "turn_ended")
+    assert place.run("serve", "stop").returncode == 0
+    text = (place.home / "state" / "serve.log").read_text("utf-8")
+    lines = [json.loads(line) for line in text.splitlines()]
+    assert {(line["level"], line["logger"]) for line in lines} == {("info", "serve")}
+    assert lines[0]["message"] == f"serving at {told['address']}"
+    assert [(line["message"], line["session"]) for line in lines[1:]] == [
+        (kind, session) for kind in ("session_started", "turn_ended", "session_suspended")
+    ]
+    assert "my question" not in text
+    assert "My answer" not in text
+    gone = place.run("serve", "status", "--json")
+    assert (gone.returncode, json.loads(gone.stdout)) == (1, {"serving": False, "address": None})

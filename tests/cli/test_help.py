@@ -81,3 +81,21 @@ def test_a_mistake_is_reported_as_a_sentence(
     assert text in done.err
     assert "Traceback" not in done.err
     assert "\x1b" not in done.err
+
+
+STATUS = ("status", "list", "check", "path", "search")
+"""Names of commands that print how something is."""
+
+
+def test_what_prints_a_status_prints_it_as_json_too() -> None:
+    """So that no program has to read tables that are for people."""
+    root: Any = typer.main.get_command(app)
+    missing = []
+    for names in COMMANDS:
+        found = root
+        for name in names:
+            found = found.commands[name]
+        options = {option for parameter in found.params for option in parameter.opts}
+        if names and names[-1] in STATUS and "--json" not in options:
+            missing.append(" ".join(names))
+    assert missing == []

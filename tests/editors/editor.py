@@ -91,7 +91,7 @@ class Editor:
 
 
 @contextlib.asynccontextmanager
-async def editing(place: Place, *arguments: str) -> AsyncIterator[Editor]:
+async def editing(place: Place, *arguments: str, handshake: bool = True) -> AsyncIterator[Editor]:
     """Start `steersman acp` and shake hands; ends its input at the end."""
     editor: Any = Editor()
     async with spawn_agent_process(
@@ -105,7 +105,8 @@ async def editing(place: Place, *arguments: str) -> AsyncIterator[Editor]:
         transport_kwargs={"stderr": None, "shutdown_timeout": WAIT},
     ) as (agent, process):
         editor.agent, editor.process = agent, process
-        editor.about = await agent.initialize(protocol_version=PROTOCOL_VERSION)
+        if handshake:
+            editor.about = await agent.initialize(protocol_version=PROTOCOL_VERSION)
         yield editor
 
 

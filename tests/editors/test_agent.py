@@ -9,10 +9,11 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 import pytest
-from acp import RequestError, text_block
+from acp import PROTOCOL_VERSION, RequestError, image_block, text_block
 from blackbox.conftest import Serve
 from editors.editor import editing
 from support.driver import Gate, Place, wait_gone
+from support.mcp_servers import PIXEL
 from support.model_server import Door, Hang, Stall, Status, Text, Tools
 from support.patience import seconds
 
@@ -344,6 +345,45 @@ def test_a_signal_saves_and_leaves(place: Place, serve: Serve) -> None:
 
     play(story)
     assert place.stored()["state"] == "suspended"
+
+
+def test_a_picture_reaches_a_model_that_takes_it(place: Place, serve: Serve) -> None:
+    """An image of a prompt is sent as it is; one that is none, and an empty prompt, are refused."""
+    server = serve(Text("A pixel."), model="images = true")
+
+    async def story() -> None:
+        async with editing(place) as editor:
+            assert editor.about.agent_capabilities.prompt_capabilities.image
+            session = await editor.new(place)
+            picture = image_block(PIXEL, "image/png")
+            for prompt in (
+                [],
+                [text_block(" ")],
+                [image_block("AAAA", "image/png")],
+                [picture] * 9,
+            ):
+                with pytest.raises(RequestError):
+                    await editor.agent.prompt(session_id=session, prompt=prompt)
+            for prompt in ([picture], [picture, text_block("what is it?")]):
+                await editor.agent.prompt(session_id=session, prompt=prompt)
+
+    play(story)
+    assert [str(request.body).count(PIXEL) for request in server.requests] == [1, 2]
+
+
+def test_nothing_is_done_before_the_handshake(place: Place, serve: Serve) -> None:
+    """`session/new` and the like are refused until `initialize` was answered; then they work."""
+    serve(Text("x"))
+
+    async def story() -> None:
+        async with editing(place, handshake=False) as editor:
+            for early in (editor.new(place), editor.agent.list_sessions()):
+                with pytest.raises(RequestError, match="initialize"):
+                    await early
+            await editor.agent.initialize(protocol_version=PROTOCOL_VERSION)
+            assert await editor.new(place)
+
+    play(story)
 
 
 def test_without_the_library_it_says_what_to_install(place: Place, serve: Serve) -> None:

@@ -26,6 +26,7 @@ from steersman.gateway.telemetry.spans import (
 from steersman.journal import entries as e
 from steersman.machines.conversation import ChatMessage, ToolRequest, Usage
 from steersman.machines.errors import UsageError
+from steersman.ports.models.provider import ModelConfig
 
 USED = Usage(input=100, output=20, cache_read=60, cost=0.5)
 ASKS = ChatMessage(
@@ -83,9 +84,12 @@ JOURNAL: tuple[e.Entry, ...] = (
 
 def trace(content: bool = False, environ: Mapping[str, str] | None = None) -> SessionTrace:
     """Return the translation of the session."""
-    providers = {"main": "acme", "small": "tiny"}
+    models = {
+        name: ModelConfig(name=name, provider=provider)
+        for name, provider in (("main", "acme"), ("small", "tiny"))
+    }
     redactor = Redactor(environ or {})
-    return SessionTrace(SessionTraces(session="abc"), providers, redactor, with_content=content)
+    return SessionTrace(SessionTraces(session="abc"), models, redactor, with_content=content)
 
 
 def told(to: SessionTrace, journal: tuple[e.Entry, ...] = JOURNAL) -> Iterator[TraceSpan]:
@@ -229,8 +233,13 @@ def test_a_model_is_named_as_the_conventions_want(
     said: str, expected: tuple[str, str, str]
 ) -> None:
     """Its provider is the configured one, or what its server tells."""
-    found = model_name(said, {"main": "acme"})
+    settings = ModelConfig(name="main", provider="acme", max_tokens=99, temperature=0.0)
+    found = model_name(said, {"main": settings})
     assert (found.provider, found.model, found.host) == expected
+    about = found.attributes
+    assert about.get("server.port") == (8080 if "8080" in said else None)
+    asked = [about.get(f"gen_ai.request.{name}") for name in ("max_tokens", "temperature")]
+    assert asked == ([99, 0.0] if said.startswith("main") else [None, None])
 
 
 def test_the_sdk_sends_what_is_printed_as_json() -> None:

@@ -13,11 +13,13 @@ import pytest
 
 import steersman
 import steersman.chat
+import steersman.models
 import steersman.testing
 
 MODULES = {
     "steersman": steersman,
     "steersman.chat": steersman.chat,
+    "steersman.models": steersman.models,
     "steersman.testing": steersman.testing,
 }
 """The public modules; what each exports is in its `__all__`."""

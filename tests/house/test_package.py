@@ -37,7 +37,7 @@ def project(root: Path) -> dict[str, Any]:
     return tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))
 
 
-ROOT_MODULES = ("__init__.py", "__main__.py", "chat.py", "testing.py")
+ROOT_MODULES = ("__init__.py", "__main__.py", "chat.py", "models.py", "testing.py")
 
 
 def test_version_is_said_once_more_only(project: dict[str, Any]) -> None:

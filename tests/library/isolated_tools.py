@@ -1,5 +1,6 @@
 """Functions that run in a process of their own: another process finds them here by their names."""
 
+import base64
 import os
 import signal
 import subprocess
@@ -18,6 +19,12 @@ def speak(word: str) -> str:
     subprocess.run(["echo", "spoken by a child"], check=True)
     os.write(1, b"\x1e[1, 2]\n")
     return f"written {word}"
+
+
+@steersman.tool(isolated=True)
+def photograph(content: str) -> list[object]:
+    """Take a picture, from its content in base64."""
+    return ["here it is", steersman.picture(base64.b64decode(content))]
 
 
 @steersman.tool(isolated=True)
@@ -55,4 +62,4 @@ def block(ctx: steersman.Context) -> None:
     child.wait()
 
 
-TOOLS = [speak, tell, fail, block]
+TOOLS = [speak, photograph, tell, fail, block]

@@ -4,15 +4,19 @@ import asyncio
 import os
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from library.lab import Asked, first, run
+from pydantic import BaseModel
 from support.model_server import ModelServer, Text, Tools
 from support.patience import seconds
 
 import steersman
+import steersman.models
 from steersman.testing import ScriptedModel, calls, memory_home
 
 
@@ -40,6 +44,8 @@ def agent(*answers: Any, **settings: Any) -> steersman.Agent:
         ({"tools": [weather, weather]}, "two tools are called `weather`"),
         ({"tools": [steersman.tool(name="mcp__a__b")(lambda: "")]}, "of an MCP server"),
         ({"permissions": {"read": "maybe"}}, "permissions of `read`: 'maybe' is none of 'allow'"),
+        ({"limits": {"max_tokens": -1}}, "limits: input should be greater than or equal to 0"),
+        ({"limits": {"max_words": 1}}, "limits: "),
         ({"max_steps": 0}, "max_steps: input should be greater than or equal to 1, not 0"),
         ({"instructions": 3}, "instructions: input should be a valid string, not 3"),
     ],
@@ -107,6 +113,20 @@ def test_an_agent_has_its_instructions_tools_and_limits() -> None:
             plain = Asked()
             await (await runtime.start(steersman.Agent(model=plain))).ask("x")
             assert "shell" in [tool.name for tool in plain.requests[0].tools]
+
+    run(scene())
+
+
+def test_an_agent_has_limits_of_its_own() -> None:
+    """Its turn is stopped when the session has used them up; an agent without has none."""
+
+    async def scene() -> None:
+        async with memory_home() as runtime:
+            for limits, status in (({"max_tokens": 1}, "interrupted"), (None, "done")):
+                model = Asked(calls("weather", city="Rome"), "Done.")
+                agent = steersman.Agent("guide", model=model, tools=[weather], limits=limits)
+                outcome = await (await runtime.start(agent)).ask("go")
+                assert outcome.status == status
 
     run(scene())
 
@@ -526,3 +546,79 @@ def test_a_home_in_a_database_is_opened_by_its_address(postgres_url: str) -> Non
             return (await resumed.ask("And now?")).text
 
     assert run(second_one(run(first_one()))) == "Still Rome."
+
+
+# Answers with a type ------------------------------------------------------------------------------
+
+
+class Weather(BaseModel):
+    """The weather of a city."""
+
+    city: str
+    degrees: int
+
+
+class WeatherStruct(msgspec.Struct):
+    """The same as a struct."""
+
+    city: str
+    degrees: int
+
+
+@dataclass
+class WeatherData:
+    """The same as a dataclass."""
+
+    city: str
+    degrees: int
+
+
+@pytest.mark.parametrize("kind", [Weather, WeatherStruct, WeatherData])
+def test_an_answer_has_the_type_of_its_agent(kind: type[Any]) -> None:
+    """The model is told the schema; an answer that does not fit is asked for again, once."""
+    good, bad = '{"city": "Rome", "degrees": 30}', '{"city": "Rome", "degrees": "hot"}'
+
+    async def scene() -> None:
+        async with memory_home() as runtime:
+            fenced = f"```json\n{good}\n```"
+            for answers, asked in (([good], 1), ([fenced], 1), ([bad, good], 2)):
+                model = Asked(*answers)
+                agent = steersman.Agent(model=model, instructions="Be brief.", output=kind)
+                outcome = await (await runtime.start(agent)).ask("Rome?")
+                assert (outcome.status, outcome.value) == ("done", kind(city="Rome", degrees=30))
+                assert len(model.requests) == asked
+                system = model.requests[0].system
+                assert "Be brief." in system
+                assert '"degrees"' in system
+            model = Asked(bad, "no idea", good)
+            outcome = await (await runtime.start(steersman.Agent(model=model, output=kind))).ask(
+                "?"
+            )
+            assert (outcome.status, outcome.value) == ("failed", None)
+            assert "does not fit" in outcome.reason
+            assert len(model.requests) == 2
+            assert "degrees" in model.requests[1].messages[-1].text
+
+    run(scene())
+
+
+def test_a_type_that_no_schema_expresses_is_refused() -> None:
+    """When the agent is made."""
+    with pytest.raises(steersman.UsageError, match="no JSON schema expresses"):
+        steersman.Agent(output=asyncio.Lock)
+
+
+def test_models_are_objects() -> None:
+    """A server by its address; its key is sent, that of another service is not."""
+
+    async def scene(server: ModelServer, key: str | None) -> None:
+        model = steersman.models.openai("m", base_url=server.base_url, key=key, images=True)
+        async with memory_home() as runtime:
+            session = await runtime.start(steersman.Agent(model=model))
+            assert (await session.ask("Rome?")).text == "Sunny."
+        await model.aclose()
+
+    for key, sent in (("k1", "Bearer k1"), (None, None)):
+        with ModelServer([Text("Sunny.")]) as server:
+            run(scene(server, key))
+            assert server.requests[0].headers.get("authorization") == sent

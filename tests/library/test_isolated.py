@@ -80,5 +80,5 @@ def test_an_isolated_tool_that_ignores_everything_is_dead_after_a_stop(tmp_path:
 
 def test_they_are_still_functions() -> None:
     """A program that calls one gets its result, in its own process."""
-    assert [tool.name for tool in TOOLS] == ["speak", "tell", "fail", "block"]
+    assert [tool.name for tool in TOOLS] == ["speak", "photograph", "tell", "fail", "block"]
     assert type(fail("nothing")) is object

@@ -1,11 +1,14 @@
 """A session in one's own program: messages, receipts, outcomes, events, and what is refused."""
 
 import asyncio
+import base64
+import re
 import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
+from library.isolated_tools import photograph
 from library.lab import Asked, first, run
 
 import steersman
@@ -635,5 +638,74 @@ def test_a_session_is_used_from_other_loops() -> None:
             for thread in threads:
                 await asyncio.to_thread(thread.join)
             assert answers == ["Done."] * 3
+
+    run(scene())
+
+
+# Pictures -----------------------------------------------------------------------------------------
+
+PIXEL = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+)
+
+
+class Looking(Asked):
+    """A scripted model that takes pictures."""
+
+    takes_pictures = True
+
+
+@steersman.tool
+def here() -> steersman.Picture:
+    """Take a picture."""
+    return steersman.picture(PIXEL)
+
+
+@pytest.mark.parametrize(("model", "count"), [(Looking, 1), (Asked, 0)])
+def test_pictures_of_people_and_tools_reach_a_model_that_takes_them(
+    tmp_path: Path, model: type[Asked], count: int
+) -> None:
+    """Given with a message or returned by a tool, in this process or another; else a line says so."""
+    data = base64.b64encode(PIXEL).decode()
+    (tmp_path / "shot.png").write_bytes(PIXEL)
+
+    async def scene() -> None:
+        script = model(calls("here"), calls("photograph", content=data), "A pixel.")
+        async with memory_home() as runtime:
+            agent = steersman.Agent(model=script, tools=[here, photograph])
+            session = await runtime.start(agent, folder=tmp_path)
+            receipt = await session.say("what is it?", images=[tmp_path / "shot.png"])
+            assert (await receipt.done()).text == "A pixel."
+        said = [one for one in script.requests[-1].messages if one.role in ("user", "tool")]
+        assert [len(one.pictures) for one in said] == [count] * 3
+        assert {one.data for message in said for one in message.pictures} <= {data}
+        line = "[a picture, image/png, 70 bytes]"
+        assert said[1].text.startswith(line)
+        assert said[2].text.startswith(f"here it is\n{line}")
+        assert ("not shown" in said[1].text) == (count == 0)
+        assert ("Not attached: picture 1" in said[0].text) == (count == 0)
+
+    run(scene())
+
+
+@pytest.mark.parametrize(
+    ("images", "why"),
+    [
+        ([b"no picture"], "PNG, JPEG, GIF and WebP are known"),
+        ([PIXEL + b"\0" * 2_000_000], "2.0 MB at most"),
+        ([PIXEL] * 9, "brings 8 at most"),
+        (["/nowhere.png"], "can't be read"),
+        ("/nowhere.png", "not a list"),
+    ],
+)
+def test_what_is_no_picture_is_refused_before_it_is_said(images: Any, why: str) -> None:
+    """Nothing of the message is kept."""
+
+    async def scene() -> None:
+        async with memory_home() as runtime:
+            session = await runtime.start(steersman.Agent(model=Looking()))
+            with pytest.raises(steersman.SteersmanError, match=re.escape(why)):
+                await session.say("look", images=images)
+            assert session.queue()["items"] == []
 
     run(scene())

@@ -11,9 +11,9 @@ from support.model_server import ModelServer, Text
 
 from steersman.journal.log import Log
 from steersman.machines.context import tokens_of
-from steersman.machines.conversation import ChatMessage, ToolRequest
-from steersman.ports.models.anthropic import TURNS, AnthropicModel
-from steersman.ports.models.chat import CHAT, ChatModel
+from steersman.machines.conversation import ChatMessage, Picture, ToolRequest
+from steersman.ports.models.anthropic import TURNS, TURNS_OF_TEXT, AnthropicModel, wire_turns
+from steersman.ports.models.chat import CHAT, CHAT_OF_TEXT, ChatModel, wire_messages
 from steersman.ports.models.model import ConversationMemory, ModelRequest
 from steersman.ports.models.wire import CHUNK, WireConversation, WireFormat, encode
 
@@ -154,3 +154,28 @@ def test_a_long_conversation_arrives_whole(kind, asker) -> None:
     assert len(second["messages"]) == 301 + system
     assert second["messages"][:290] == first["messages"][:290]
     assert "0 é" in json.dumps(second["messages"][int(system)], ensure_ascii=False)
+
+
+def test_pictures_of_tools_follow_the_results_or_are_named() -> None:
+    """Inside of the result or behind all results, as a format has it; a model of text gets a line."""
+    shown = Picture(media_type="image/png", data="iVBORw0KGgo=")
+    calls = tuple(ToolRequest(call=name, tool="look") for name in ("a", "b"))
+    conversation = [
+        ChatMessage(role="user", text="look"),
+        ChatMessage(role="assistant", text="", tool_calls=calls),
+        ChatMessage(role="tool", text="[a picture]", call="a", pictures=(shown,)),
+        ChatMessage(role="tool", text="nothing", call="b"),
+        ChatMessage(role="assistant", text="I see."),
+    ]
+    for end in (4, 5):
+        chat = [value for _, value in wire_messages(conversation[:end])]
+        assert [value["role"] for value in chat][2:5] == ["tool", "tool", "user"]
+        assert chat[4]["content"][0]["image_url"]["url"] == "data:image/png;base64,iVBORw0KGgo="
+        assert sum(covered for covered, _ in wire_messages(conversation[:end])) == end
+    turns = [turn for _, turn in wire_turns(conversation)]
+    kinds = [part["type"] for part in turns[2]["content"][0]["content"]]
+    assert kinds == ["text", "image"]
+    for text in (CHAT_OF_TEXT, TURNS_OF_TEXT):
+        written = json.dumps([value for _, value in text.objects(conversation)])
+        assert "iVBORw0KGgo" not in written
+        assert written.count("Its pictures are not shown") == 1

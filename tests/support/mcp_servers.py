@@ -108,6 +108,9 @@ class Server:
         return None if result is None else {"id": message["id"], "result": result}
 
 
+PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+"""A picture of one pixel, as PNG in base64."""
+
 # Tools --------------------------------------------------------------------------------------------
 
 
@@ -137,6 +140,7 @@ def rich(server: Server, arguments: Json, message: Any) -> Any:
         "content": [
             {"type": "text", "text": "one"},
             {"type": "image", "data": "AAAA", "mimeType": "image/png"},
+            {"type": "image", "data": PIXEL, "mimeType": "text/html"},
             {"type": "audio", "data": "AAAAAAAA", "mimeType": "audio/wav"},
             {
                 "type": "resource_link",

@@ -42,6 +42,15 @@ class Served:
         self.address = said.split("://")[1].strip()
         self.token = ""
 
+    @classmethod
+    def at(cls, place: Place, address: str) -> "Served":
+        """Reach a program that serves in the background, as a paired device."""
+        web = cls.__new__(cls)
+        web.place, web._trusted, web.token = place, None, ""
+        web.address = address.removeprefix("http://")
+        web.pair()
+        return web
+
     def pair(self, name: str = "test", scope: str = "approve") -> str:
         """Pair a program, and return its token; later requests bear it."""
         ran = self.place.run("devices", "pair", name, "--scope", scope, "--token")

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.mcp_servers import PIXEL
 from support.patience import seconds
 from tools.conftest import LONG, Play, Session, odd
 
@@ -107,12 +108,15 @@ def test_arguments_are_checked_before_the_call(play: Play) -> None:
 
 
 def test_every_kind_of_content_becomes_text(play: Play) -> None:
-    """Text is joined; what is none is described, with its size."""
+    """Text is joined, a picture comes along; what is neither is described, with its size."""
 
     async def scenario(session: Session) -> None:
-        assert (await session.call("rich")).text.split("\n") == [
+        rich = await session.call("rich")
+        assert [(one.media_type, one.data) for one in rich.pictures] == [("image/png", PIXEL)]
+        assert rich.text.split("\n") == [
             "one",
             "[an image, image/png, 3 bytes: not shown]",
+            "[a picture, image/png, 70 bytes]",
             "[a sound, audio/wav, 6 bytes: not shown]",
             "[the resource `two` at demo://2: a\\x1b[31mb]",
             "[the resource demo://1]",
@@ -569,7 +573,7 @@ def test_the_everything_server(play: Play, bench: Any) -> None:
         assert status.offer.resources
         assert status.offer.prompts
         assert (await session.call("echo", message="hi")).text == "Echo: hi"
-        assert "[an image, image/png, " in (await session.call("get-tiny-image")).text
+        assert "[a picture, image/png, " in (await session.call("get-tiny-image")).text
         await session.call("trigger-long-running-operation", duration=0.2, steps=2)
         assert bench.pieces == ["1 of 2\n", "2 of 2\n"]
         run = session.start("trigger-long-running-operation", duration=60, steps=600)

@@ -171,6 +171,44 @@ run = "nothing"
     assert one.complaints() == []
 
 
+def test_each_thing_is_shown_once_and_as_it_is(
+    serve, served: Start, browser: Open, gate: Gate, place: Place
+) -> None:
+    """The list says who asks; an interrupting message stands once; only what changed can be reverted.
+
+    Quotation marks stay such in the diagram, and a view without a session offers nothing.
+    """
+    serve(shell(gate.command), Text("Done."))
+    web = served()
+    one = browser(web)
+    session = web.begin()
+    open_session(one, web, session)
+    say(web, session, 'hello "you"; #1')
+    one.wait("document.querySelectorAll('.turn-ended').length === 1")
+    assert one.texts(".turn-ended button") == []
+    placeholder = (
+        "const one = document.querySelector('.goal-body input'); one.value = one.placeholder;"
+    )
+    assert one.run(f"{placeholder} return one.scrollWidth <= one.clientWidth")
+    say(web, session, "begin")
+    one.wait_text("asks", ".sessions", timeout=3)
+    one.click(".question button.accent")
+    gate.wait()
+    say(web, session, "rather this", "interrupt")
+    one.wait("document.querySelectorAll('.turn-ended').length === 3")
+    assert one.texts(".said .words").count("rather this") == 1
+    assert one.texts(".turn-ended button") == ["Revert files…"]
+    first = web.begin()
+    say(web, first, 'hello "you"; #1')
+    one.go(f"http://{web.address}/#/s/{first}/inside")
+    one.wait_text('hello "you"; #1', ".sequence")
+    one.go(f"http://{web.address}/#/s/nothing")
+    one.wait_text("No such session")
+    for part in (".held", ".dock", ".panel", ".more"):
+        assert not one.run("return document.querySelector(arguments[0]).checkVisibility()", part)
+    assert one.complaints() == []
+
+
 def test_a_message_that_is_edited_waits_for_its_editor(
     serve, served: Start, browser: Open, gate: Gate
 ) -> None:

@@ -4,6 +4,7 @@ from msgspec.structs import replace
 
 from ....machines.conversation import ChatMessage
 from ..model import ModelRequest
+from ..wire import without_pictures
 
 _CHARACTERS = 3  # of a token, on the safe side: English has four, code three
 _LEFT_OUT = "\n[… {} characters left out …]\n"
@@ -18,7 +19,7 @@ def fit(request: ModelRequest, window: int) -> ModelRequest:
     answer = request.max_tokens or window // 4
     room = max(600, (window - answer) * _CHARACTERS - len(request.system))
     kept: list[ChatMessage] = []
-    for message in reversed(request.messages):
+    for message in reversed(list(without_pictures(request.messages))):
         if kept and len(message.text) > room:
             break
         kept.append(_shortened(message, room))

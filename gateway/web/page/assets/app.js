@@ -1,12 +1,13 @@
 // The page: pairing, the list of sessions, and the view that the address names.
 
-import { access, get, leave, maySpeak, me, pair, send, whoAmI } from "./api.js";
+import { access, get, leave, mayApprove, me, pair, send, whoAmI } from "./api.js";
 import { ago, chip, el, fill, icon, moment, toast } from "./dom.js";
 import { InsideView } from "./inside.js";
 import { complain } from "./queue.js";
 import { SessionView, nameOf } from "./session.js";
 
 const LOOK = 4000; // milliseconds between two looks at the list of sessions
+const SOON = 200; // the same after the session that is shown has changed
 const LOOK_AHEAD = 60_000; // the same for the schedules, unless a session has changed meanwhile
 const app = document.getElementById("app");
 
@@ -65,9 +66,16 @@ const list = {
     clearInterval(this.timer);
   },
 
+  /** Look again at once: the session that is shown has another state now. */
+  lookSoon() {
+    clearTimeout(this.soon);
+    this.soon = setTimeout(() => this.load(), SOON);
+  },
+
   async load() {
     try {
-      this.rows = (await get("/sessions")).sessions;
+      this.words = this.filter.value.trim();
+      this.rows = (await get(`/sessions?find=${encodeURIComponent(this.words)}`)).sessions;
       this.isLoaded = true;
       this.draw();
       await schedules.follow(this.rows);
@@ -77,18 +85,16 @@ const list = {
   },
 
   draw() {
-    const words = this.filter.value.toLowerCase();
     const current = address().session;
-    const found = this.rows.filter((row) => `${row.name} ${row.folder} ${row.id} ${row.agent} ${row.workflow}`.toLowerCase().includes(words));
-    const drawn = JSON.stringify([found, current, Math.floor(Date.now() / 60000)]);
+    const drawn = JSON.stringify([this.rows, current, Math.floor(Date.now() / 60000)]);
     if (drawn === this.drawn) return;
     this.drawn = drawn;
     const focused = this.place.contains(document.activeElement) ? document.activeElement.getAttribute("href") : "";
-    fill(this.place, found.slice(0, 200).map((row) => el("li", el("a.session-link", { href: `#/s/${row.id}`, "aria-current": row.id === current ? "page" : null },
+    fill(this.place, this.rows.map((row) => el("li", el("a.session-link", { href: `#/s/${row.id}`, "aria-current": row.id === current ? "page" : null },
       el("span.session-name", nameOf(row)), stateOf(row), el("span.session-about", row.folder.replace(/^\/(home|Users)\/[^/]+/, "~")),
       el("span.session-when", ago(row.updated))))),
-      !found.length && el("li.muted", words ? "None is called so." : this.isLoaded ? "There is no session yet." : "…"));
-    this.filter.hidden = this.rows.length < 6;
+      !this.rows.length && el("li.muted", this.words ? "None is called so." : this.isLoaded ? "There is no session yet." : "…"));
+    this.filter.hidden = !this.words && this.rows.length < 6;
     if (focused) [...this.place.querySelectorAll("a")].find((link) => link.getAttribute("href") === focused)?.focus();
   },
 };
@@ -118,34 +124,53 @@ const schedules = {
 schedules.place.append(schedules.list);
 schedules.place.hidden = true;
 
-list.filter.addEventListener("input", () => list.draw());
+list.filter.addEventListener("input", () => list.lookSoon());
 
 function stateOf(row) {
   if (row.state === "finalized") return chip("finalized", "ended");
+  if (row.asking) return chip("asking", "asks");
   if (row.open !== "no" && ["busy", "interrupting"].includes(row.state)) return chip("running", row.waiting ? `working, ${row.waiting} waiting` : "working");
   if (row.interrupted) return chip("interrupted");
   if (row.waiting) return chip("pending", `${row.waiting} waiting`);
   return row.open === "no" ? chip("suspended", "closed") : chip("idle", "ready");
 }
 
+const OTHER = ""; // the choice of a folder in which there is no session yet
+
+/** A field to choose from `[value, word]` pairs. */
+const choice = (id, pairs, more = {}) => el("select", { id, ...more }, pairs.map(([value, word]) => el("option", { value }, word)));
+
 function newSession() {
   const folders = [...new Set(list.rows.map((row) => row.folder))].slice(0, 20);
-  const folder = el("input", { id: "folder", type: "text", list: "folders", required: true, placeholder: "/home/ann/project", value: folders[0] || "" });
-  const agent = el("input", { id: "agent", type: "text", placeholder: "as configured" });
+  const known = choice("folder", [...folders.map((one) => [one, one]), [OTHER, "another folder…"]], { onchange: () => follow() });
+  const other = el("input", { type: "text", "aria-label": "Another folder", placeholder: "/home/ann/project", onchange: () => follow() });
+  const agent = choice("agent", []);
+  const model = choice("model", []);
   const begin = el("button.accent", { type: "submit" }, "Begin");
+  const folder = () => known.value || other.value.trim();
+  /** Offer the agents and models of the folder that is chosen. */
+  async function follow() {
+    other.hidden = known.value !== OTHER;
+    other.required = !other.hidden;
+    const there = await get(`/choices?folder=${encodeURIComponent(folder())}`).catch(() => ({ agents: [], models: [] }));
+    const usual = there.agent ? `as configured: ${there.agent}` : "as configured";
+    fill(agent, el("option", { value: "" }, usual), there.agents.map((one) => el("option", { value: one }, one)));
+    fill(model, el("option", { value: "" }, "as configured"), there.models.map((one) => el("option", { value: one }, one)));
+  }
+  follow();
   return el("form.new-session", { onsubmit: async (event) => {
     event.preventDefault();
     begin.disabled = true;
     try {
-      const row = await send("POST", "/sessions", { folder: folder.value, agent: agent.value });
+      const row = await send("POST", "/sessions", { folder: folder(), agent: agent.value, model: model.value });
       location.hash = `#/s/${row.id}`;
       list.load();
     } catch (error) {
       complain(error);
     }
     begin.disabled = false;
-  } }, el("h2", "New session"), el("label", { for: "folder" }, "Folder"), folder, el("datalist", { id: "folders" }, folders.map((one) => el("option", { value: one }))),
-    el("label", { for: "agent" }, "Agent"), agent, begin);
+  } }, el("h2", "New session"), el("label", { for: "folder" }, "Folder"), known, other,
+    el("label", { for: "agent" }, "Agent"), agent, el("label", { for: "model" }, "Model"), model, begin);
 }
 
 // The frame ----------------------------------------------------------------------------------------
@@ -156,7 +181,7 @@ function drawFrame() {
   const who = el("footer.who", el("span", `${me.name} may ${me.scope}`),
     el("button.quiet", { type: "button", onclick: () => leave().catch(complain) }, "Forget this device"));
   const nav = el("nav.side", { "aria-label": "Sessions" }, el("header.side-head", el("a.brand", { href: "#/" }, "steersman"),
-    maySpeak() && el("a.icon-button", { href: "#/new", "aria-label": "New session", title: "New session" }, icon("plus"))), list.filter, el("div.side-scroll", list.place, schedules.place), who);
+    mayApprove() && el("a.icon-button", { href: "#/new", "aria-label": "New session", title: "New session" }, icon("plus"))), list.filter, el("div.side-scroll", list.place, schedules.place), who);
   fill(app, nav, viewPlace);
 }
 
@@ -167,10 +192,10 @@ function address() {
 
 function welcome(isNew) {
   const node = el("main.welcome", isNew ? el("a.icon-button.only-narrow", { href: "#/", "aria-label": "All sessions" }, icon("back")) : null,
-    el("h1", isNew ? "New session" : "Sessions"), !isNew && el("p.muted", "Choose a session, or begin one."), maySpeak() && newSession());
+    el("h1", isNew ? "New session" : "Sessions"), !isNew && el("p.muted", `Choose a session${mayApprove() ? ", or begin one" : ""}.`), mayApprove() && newSession());
   return { node, open() {
     document.title = "steersman";
-    if (isNew) node.querySelector("input")?.focus();
+    if (isNew) node.querySelector("select")?.focus();
   }, close() {} };
 }
 
@@ -203,6 +228,7 @@ function begin() {
 
 access.onlost = () => showPairing("This device was shut out.");
 addEventListener("hashchange", route);
+addEventListener("session-changed", () => list.lookSoon());
 addEventListener("unhandledrejection", (event) => {
   if (event.reason?.name !== "AbortError") toast(`Something failed: ${event.reason?.message || event.reason}`, true);
 });

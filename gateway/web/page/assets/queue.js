@@ -34,6 +34,7 @@ export class QueueView {
     this.banner = el("div.held");
     this.empty = el("p.muted", "Nothing waits.");
     this.more = el("p.muted");
+    this.banner.hidden = this.more.hidden = true;
     this.node = el("section.queue-panel", { "aria-labelledby": "queue-title" }, el("header.panel-head", this.heading), this.banner, this.list, this.more, this.empty);
   }
 

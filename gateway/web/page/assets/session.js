@@ -110,6 +110,7 @@ export class SessionView {
       this.row = await get(this.path);
     } catch (error) {
       fill(this.title, "No such session");
+      for (const part of [this.more, this.dock, this.panel]) part.hidden = true;
       complain(error);
       return;
     }
@@ -344,6 +345,8 @@ export class SessionView {
     const asks = this.questions.count > 0;
     const state = isOver ? ["finalized", "ended"] : asks ? ["asking", "asks"] : this.isBusy ? ["running", "working"] : isOpen ? ["idle", "ready"] : ["suspended", "closed"];
     fill(this.state, chip(...state), el("span.where-it-is", plain(row.folder)));
+    if (state[0] !== this.shownState) dispatchEvent(new Event("session-changed"));
+    this.shownState = state[0];
     document.title = `${asks ? "(?) " : this.isBusy ? "● " : ""}${plain(nameOf(row))} – steersman`;
     if (this.stopButton && this.input) {
       this.stopButton.hidden = this.ways.hidden = !this.isBusy;

@@ -61,7 +61,7 @@ export class GoalView {
   form() {
     const input = el("input", { type: "text", "aria-label": "What is to be reached", placeholder: "What is to be reached" });
     const turns = el("input.turns", { type: "number", min: "1", step: "1", inputmode: "numeric", "aria-label": "Turns at most", placeholder: "turns" });
-    return el("form.row", { onsubmit: (event) => {
+    return el("form", { onsubmit: (event) => {
       event.preventDefault();
       const most = turns.value ? { turns: Number(turns.value) } : {};
       if (input.value.trim()) this.run("goal", { text: input.value.trim(), ...most });
@@ -122,6 +122,7 @@ export class UsageView {
   constructor() {
     this.body = el("dl.facts");
     this.node = el("section", { "aria-labelledby": "usage-title" }, el("header.panel-head", el("h2", { id: "usage-title" }, "Session")), this.body);
+    this.node.hidden = true;
   }
 
   show(dump) {
@@ -129,6 +130,7 @@ export class UsageView {
     const rows = [["folder", el("code", dump.folder)], ["agent", dump.agent], ["model", dump.model],
       ["used", `${amount(usage.input)} tokens in, ${amount(usage.output)} out`], ["cost", usage.cost ? `$${usage.cost.toFixed(4)}` : ""],
       ["worked", seconds(dump.seconds || 0)]];
+    this.node.hidden = false;
     fill(this.body, rows.filter(([, value]) => value).map(([name, value]) => [el("dt", name), el("dd", value)]));
   }
 }

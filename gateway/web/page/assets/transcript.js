@@ -149,8 +149,9 @@ export class Transcript {
   // Messages of people -----------------------------------------------------------------------------
 
   on_accepted(event) {
-    if (event.text) this.items.set(event.id, { ...this.items.get(event.id), text: event.text, user: event.user || "", number: event.number });
-    if (event.as === "interrupt") this.said(event, event, "stop");
+    const isStop = event.as === "interrupt";
+    if (event.text) this.items.set(event.id, { ...this.items.get(event.id), text: event.text, user: event.user || "", number: event.number, isStop });
+    if (isStop && event.number === null) this.said(event, event, "stop"); // a numbered one is shown where its turn begins
     if (event.as === "side_talk") this.said(event, event, "aside");
     this.tell("onmine", event);
   }
@@ -191,7 +192,7 @@ export class Transcript {
   on_turn_started(event) {
     if (event.seq === null) return; // how it is for one who attaches: the journal has told it
     const item = this.items.get(event.item);
-    const made = this.said({ ...event, id: event.item }, item);
+    const made = this.said({ ...event, id: event.item }, item, item?.isStop ? "interrupt" : "");
     if (item) this.name(made, item);
     else this.bubbles.set(event.item, made);
     this.tell("onturn", event.turn, true);
@@ -365,12 +366,14 @@ export class Transcript {
     this.endLive();
     this.closeAll();
     this.speaker = "";
-    const { usage } = event;
+    const { usage, facts: did, turn } = event;
     const facts = [seconds(usage.seconds), `${amount(usage.input + usage.output)} tokens`];
     if (usage.cost) facts.push(`$${usage.cost.toFixed(usage.cost < 0.1 ? 4 : 2)}`);
-    if (event.facts && event.facts.text) facts.unshift(event.facts.text);
+    if (did?.text) facts.unshift(did.text);
     const status = event.status === "completed" ? null : chip(event.status);
-    const undo = mayApprove() || this.listener.maySpeak ? el("button.quiet", { type: "button", onclick: () => this.listener.onrevert(event.turn) }, "Revert files…") : null;
+    const isCut = event.status !== "completed" && [...this.calls.values()].some((call) => call.event.turn === turn);
+    const mayHaveChanged = isCut || (did && (did.changed.length > 0 || !did.all));
+    const undo = mayHaveChanged && (mayApprove() || this.listener.maySpeak) ? el("button.quiet", { type: "button", onclick: () => this.listener.onrevert(turn) }, "Revert files…") : null;
     this.append(el("footer.entry.turn-ended", status, event.reason && el("span.reason", event.reason), el("span", facts.join(" · ")), undo));
     this.tell("onturn", event.turn, false, event.status);
   }

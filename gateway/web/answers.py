@@ -1,0 +1,89 @@
+"""What the HTTP interface answers, beside events and receipts: the types of openapi.json."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict
+
+from msgspec import Meta
+
+from ..events.contract import Event, QueueView
+from ..schedule_view import ScheduleNow
+
+if TYPE_CHECKING:
+    OneEvent = Event
+else:  # what derives a schema takes no union of dictionaries: it refers to that of the union
+    OneEvent = Annotated[Any, Meta(extra_json_schema={"$ref": "#/components/schemas/Event"})]
+
+
+class SessionView(TypedDict):
+    """A session in a list."""
+
+    id: str
+    name: str
+    """that a person gave it; may be empty"""
+    title: str
+    folder: str
+    agent: str
+    workflow: str
+    parent: str
+    """the session above a subagent's, else empty"""
+    state: str
+    open: Literal["here", "elsewhere", "no"]
+    waiting: int
+    asking: int
+    interrupted: int
+    seq: int
+    created: float
+    updated: float
+
+
+class SessionPage(TypedDict):
+    """Sessions, the newest first; `next` continues the list (`after`), null at its end."""
+
+    sessions: list[SessionView]
+    next: str | None
+
+
+class Choices(TypedDict):
+    """What a new session in a folder can be of; `agent` is the one that is configured."""
+
+    agent: str
+    agents: list[str]
+    models: list[str]
+
+
+class SessionQueue(QueueView):
+    """The queue of a session."""
+
+    session: str
+
+
+class EventPage(TypedDict):
+    """Events of the journal, the oldest first."""
+
+    events: list[OneEvent]
+
+
+class StateView(TypedDict):
+    """A state of a machine."""
+
+    name: str
+    doc: str
+
+
+class MachineList(TypedDict):
+    """The states of each machine by its name, in order."""
+
+    machines: dict[str, list[StateView]]
+
+
+class ScheduleList(TypedDict):
+    """The schedules of the person whose home it is."""
+
+    schedules: list[ScheduleNow]
+
+
+class Done(TypedDict):
+    """It is done."""
+
+    ok: Literal[True]

@@ -1,0 +1,136 @@
+"""What clients of the HTTP interface send: bodies, and the words of the query."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from .access import Scope
+
+LARGEST_PAGE = 2_000
+"""Entries that one page of events may cover."""
+MOST_SESSIONS = 1_000
+"""Sessions that one page of them may have."""
+Number = Annotated[int, Field(ge=0, lt=2**63)]
+
+
+class Query(BaseModel):
+    """The words of a request's query; others are ignored."""
+
+
+class Body(BaseModel):
+    """What a client sends; `needs` is the least scope for it where that of its route is not enough."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    @property
+    def needs(self) -> Scope:
+        """The least scope."""
+        return "look"
+
+
+class NewSession(Body):
+    """A session to begin in a folder, or to take up (`resume`)."""
+
+    folder: str = ""
+    agent: str = ""
+    model: str = ""
+    resume: str = ""
+
+    @property
+    def needs(self) -> Scope:
+        """A new session reads any folder, and may start another agent's program."""
+        return "speak" if self.resume else "approve"
+
+
+class NewMessage(Body):
+    """A message, as it would be typed; `as`: what it is to become, whatever its words."""
+
+    text: Annotated[str, Field(min_length=1)]
+    said_as: Annotated[
+        Literal["auto", "queue", "steer", "interrupt"], Field(alias="as", default="auto")
+    ]
+
+
+class NewCommand(Body):
+    """A slash command as data: docs/commands.md."""
+
+    name: str
+    arguments: dict[str, Any] = Field(default_factory=dict[str, Any])
+
+
+class ChangedMessage(Body):
+    """A new text for a waiting message, or a new place in the queue, counted from 1."""
+
+    text: Annotated[str, Field(min_length=1)] | None = None
+    position: Annotated[int, Field(ge=1)] | None = None
+
+
+class Editing(Body):
+    """Who edits: a name that the client chose, the same as long as it edits."""
+
+    editor: Annotated[str, Field(min_length=1, max_length=100)]
+
+
+class GivenAnswer(Body):
+    """An answer: to a tool call's question allow, always or deny, to a step's its own options or text."""
+
+    choice: Annotated[str, Field(min_length=1)]
+    reason: str = ""
+
+
+class Sessions(Query):
+    """Which sessions are listed: a page of those that fit every word that is given."""
+
+    limit: Annotated[int, Field(ge=1, le=MOST_SESSIONS, description="At most so many.")] = 200
+    after: Annotated[str, Field(description="The `next` of the page before.")] = ""
+    find: Annotated[
+        str, Field(description="Part of the name, title, folder, id, agent or workflow.")
+    ] = ""
+    folder: Annotated[str, Field(description="The folder, whole.")] = ""
+    state: Annotated[str, Field(description="A state of the machine `session`.")] = ""
+
+
+class Where(Query):
+    """A folder in which a session may begin."""
+
+    folder: Annotated[str, Field(description="The folder; the person's own if it is left out.")] = (
+        ""
+    )
+
+
+class Span(Query):
+    """Which events are meant."""
+
+    after: Annotated[str, Field(description="As `Last-Event-ID`, where no header can be sent.")] = (
+        ""
+    )
+    upto: Annotated[
+        Number | None,
+        Field(description="Return the events of the journal up to this entry as JSON instead."),
+    ] = None
+
+
+class Moment(Query):
+    """A moment in a session's past."""
+
+    at: Annotated[
+        str, Field(description="An entry's number, or a time as for `steersman inspect --at`.")
+    ] = ""
+
+
+class UpTo(Query):
+    """The newest entry that is looked at."""
+
+    at: Annotated[
+        Number, Field(description="The number of the last entry that is looked at; 0: the newest.")
+    ] = 0
+
+
+class Named(Query):
+    """A message of a session."""
+
+    message: Annotated[
+        str, Field(description="Its number, id, receipt or client id, or `last`.")
+    ] = "last"
