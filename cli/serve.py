@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from ..gateway.serving import address_of, server_of
 from ..machines.errors import SteersmanError, UsageError
 from ..ports.process.own_python import module_command, search_path
+from ..workflows.home_folder import home_folder
 from ..workflows.paths import Paths, make_private
 from .output import show, warn
 
@@ -48,7 +49,7 @@ def serve_here(host: str, port: int) -> int:
     from ..workflows.config import load
 
     paths = Paths.of(os.environ)
-    settings = load(paths, Path.home(), os.environ).serve
+    settings = load(paths, home_folder(), os.environ).serve
     certificate = (settings.certificate, settings.key) if settings.certificate else None
     asyncio.run(
         run(
@@ -171,7 +172,7 @@ def _service() -> LoginService:
 
 def _unit(home: str) -> LoginService:
     """Describe the server to systemd."""
-    base = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
+    base = Path(os.environ.get("XDG_CONFIG_HOME") or home_folder() / ".config")
     setting = f"Environment=STEERSMAN_HOME={_quoted(home)}\n" if home else ""
     program, *options = module_command("steersman")
     command = " ".join((_quoted(program), *options))
@@ -186,7 +187,7 @@ def _unit(home: str) -> LoginService:
 
 def _launch_agent(home: str) -> LoginService:
     """Describe the server to launchd: https://developer.apple.com/library/archive/documentation/MacOSX."""
-    path = Path.home() / "Library" / "LaunchAgents" / f"{LABEL}.plist"
+    path = home_folder() / "Library" / "LaunchAgents" / f"{LABEL}.plist"
     described: dict[str, Any] = {
         "Label": LABEL,
         "ProgramArguments": [*module_command("steersman", "serve", "--foreground")],

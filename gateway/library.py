@@ -33,6 +33,7 @@ from ..ports.models.model import Model
 from ..ports.tools.function import running_session
 from ..ports.tools.tool import Tool
 from ..workflows.config import load
+from ..workflows.home_folder import expanded
 from ..workflows.paths import Paths
 from ..workflows.settings import AgentSettings, Verb
 from ..workflows.tools import REMOTE, TOOLS
@@ -862,7 +863,7 @@ class Home:
 
 def _existing(folder: str | Path) -> Path:
     """Return a folder by its whole path. Raises `UsageError` if it is not there."""
-    place = Path(folder).expanduser().resolve()
+    place = expanded(folder).resolve()
     if not place.is_dir():
         raise UsageError(f"`{place}` is not a folder", "make it first, or give another one")
     return place

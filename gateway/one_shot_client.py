@@ -20,6 +20,7 @@ from ..journal.store import SessionRow, Store
 from ..machines.errors import StoreBusy
 from ..machines.messages import Lane
 from ..ports.process.ancestry import is_stopped
+from ..workflows.home_folder import home_folder
 from ..workflows.paths import Paths
 from .acknowledgement import accepted
 from .events.contract import Event, ReceiptEvent, Stamp, is_receipt
@@ -154,7 +155,7 @@ class OneShotClient:
             return True
         from ..workflows.config import load
 
-        return row.place == load(self._paths, Path.home(), self._environ).node.place
+        return row.place == load(self._paths, home_folder(), self._environ).node.place
 
     def _take_in(self, row: SessionRow) -> None:
         """Own the session's queue until what is in its mailbox is decided; another may be faster."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ...machines.errors import UsageError
+from ...workflows.home_folder import expanded
 from ..options import Json, Number, NumberOrLast, Of, Session
 
 if TYPE_CHECKING:
@@ -206,7 +207,7 @@ def queue_export(
     """
     from ...gateway.commands.saved_queue import export_queue
 
-    return _run(session, export_queue(str(file.expanduser().absolute())), as_json)
+    return _run(session, export_queue(str(expanded(file).absolute())), as_json)
 
 
 @queue.command("import")
@@ -221,7 +222,7 @@ def queue_import(
     """
     from ...gateway.commands.saved_queue import import_queue
 
-    return _run(session, import_queue(str(file.expanduser().absolute())), as_json)
+    return _run(session, import_queue(str(expanded(file).absolute())), as_json)
 
 
 def _either(place: str, session: str) -> str:

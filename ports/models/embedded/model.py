@@ -7,6 +7,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from ....machines.errors import ConfigError, ModelError
+from ....workflows.home_folder import expanded
 from ..dialect import JsonDialect
 from ..model import AnswerListener, Model, ModelAnswer, ModelRequest
 from ..provider import ModelConfig, ReachResult
@@ -135,7 +136,7 @@ def _name(config: ModelConfig, cache: Path) -> str:
 def _weights(name: str, cache: Path) -> Path | None:
     """Return the file of a name in the catalogue, none if it was not fetched, or of a path."""
     entry = entry_named(name)
-    return fetched(entry, cache) if entry else Path(name).expanduser()
+    return fetched(entry, cache) if entry else expanded(name)
 
 
 PROVIDER = EmbeddedProvider()
