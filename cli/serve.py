@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from ..gateway.serving import address_of, server_of
 from ..machines.errors import SteersmanError, UsageError
 from ..ports.process.own_python import module_command, search_path
+from ..workflows.extras import how_to_install
 from ..workflows.home_folder import home_folder
 from ..workflows.paths import Paths, make_private
 from .output import show, warn
@@ -44,7 +45,7 @@ def serve_here(host: str, port: int) -> int:
         from ..gateway.web.server import serve as run
     except ModuleNotFoundError as error:
         raise UsageError(
-            f"serving needs the package `{error.name}`", "pip install 'steersman[web]'"
+            f"serving needs the package `{error.name}`", how_to_install("web")
         ) from error
     from ..workflows.config import load
 

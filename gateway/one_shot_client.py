@@ -9,6 +9,7 @@ no process can answer now stays in the mailbox for the session's next owner, and
 from __future__ import annotations
 
 import secrets
+import shlex
 import time
 from collections.abc import Mapping
 from contextlib import closing
@@ -190,7 +191,7 @@ def _nobody(row: SessionRow) -> Unanswered:
     """Say that a session belongs to another machine, on which no program takes it."""
     return Unanswered(
         f"session `{row.session}` has its files at `{row.place}`, where no node runs",
-        f"`steersman node --place {row.place}` there takes it. {KEPT}",
+        f"`steersman node --place {shlex.quote(row.place)}` there takes it. {KEPT}",
     )
 
 

@@ -22,6 +22,7 @@ from ...journal.folder import PrivateFolder
 from ...journal.lock import Lock, this_process
 from ...machines.errors import ConfigError, SteersmanError, UsageError
 from ...machines.people import Person
+from ...workflows.extras import how_to_install
 from ...workflows.home_folder import expanded
 from ...workflows.paths import make_private
 from ..library import Home
@@ -86,7 +87,7 @@ class ChatGateway:
         except ModuleNotFoundError as error:
             raise UsageError(
                 f"gateway `{self.name}` needs the package `{error.name}`",
-                f"pip install 'steersman[{self.name}]'",
+                how_to_install(self.name),
             ) from error
 
 
