@@ -24,6 +24,10 @@ def run(arguments: list[str]) -> int:
             raise MemoryError
         if not arguments and "_STEERSMAN_COMPLETE" not in os.environ:  # a shell asks for words
             arguments = ["chat"]
+        if "--help" not in arguments:
+            from ..workflows.stored_keys import add_stored_keys
+
+            add_stored_keys(os.environ)
         if arguments[:1] == ["chat"]:
             from .chat_options import named_sessions, usual_options
 

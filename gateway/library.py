@@ -36,6 +36,7 @@ from ..workflows.config import load
 from ..workflows.home_folder import expanded
 from ..workflows.paths import Paths
 from ..workflows.settings import AgentSettings, Verb
+from ..workflows.stored_keys import add_stored_keys
 from ..workflows.tools import REMOTE, TOOLS
 from .acknowledgement import REJECTIONS
 from .commands.command import Reply
@@ -663,6 +664,8 @@ class Home:
         self._loop = None
 
     def _open(self) -> Host:
+        if not self._is_hermetic:
+            add_stored_keys(os.environ)
         environ, overrides = dict(os.environ), dict[str, Any]()
         where = self._where
         paths, folder, store = Paths.of(environ), Path.cwd(), self._store()
