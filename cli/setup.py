@@ -157,7 +157,7 @@ class _Setup:
         environ: Mapping[str, str],
         listed: Sequence[str],
     ) -> None:
-        """Raise `ModelError` if no list came because nothing is there, and there is nothing to try, too."""
+        """Raise `ModelError` if there is no server, and no name of a model to try."""
         if listed or self._options.model or self._options.is_untested:
             return
         found = provider.reach(model, environ, _REACH)

@@ -28,6 +28,9 @@ def prepare_model(
     try:
         before = read_foreign(file) if file.exists() else b""
         after = encoded_like(before, with_model(editable(before), name, model, agent))
+    except ConfigError as error:
+        error.file = str(file)
+        raise
     except (OSError, ValueError) as error:
         raise _unusable(file, error) from error
 
@@ -61,7 +64,11 @@ def with_model(text: str, name: str, model: Mapping[str, Any], agent: str) -> st
     line = tomli_w.dumps({"model": name})
     after = _filled(text, ("models", name), lambda body: table)
     after = _filled(after, ("agents", agent), lambda body: _with_line(body, line))
-    if parse_toml(after) != wanted:
+    try:
+        is_right = parse_toml(after) == wanted
+    except ValueError:  # what was added is there already, in another form
+        is_right = False
+    if not is_right:
         by_hand = f"[{dotted(('models', name))}]\n{table}[{dotted(('agents', agent))}]\n{line}"
         raise ConfigError(
             "it has this model in a form that is not edited", f"write into it:\n{by_hand}"
