@@ -146,10 +146,16 @@ class LoginService(NamedTuple):
 
 
 def install() -> int:
-    """Have systemd, or launchd on macOS, start the server at login, and now."""
+    """Have systemd, or launchd on macOS, start the server at login, and now. Raises `SteersmanError`."""
     service = _service()
-    service.path.parent.mkdir(parents=True, exist_ok=True)
-    service.path.write_bytes(service.text)
+    try:
+        service.path.parent.mkdir(parents=True, exist_ok=True)
+        service.path.write_bytes(service.text)
+    except OSError as error:
+        message = f"{service.path} cannot be written: {error.strerror}"
+        raise SteersmanError(
+            message, "run `steersman serve` yourself, or set XDG_CONFIG_HOME"
+        ) from error
     show(f"wrote {service.path}")
     return _carried_out(service.begin)
 

@@ -6,6 +6,7 @@ No command names the package alone: an index has whatever was registered there u
 import json
 import shlex
 from importlib.metadata import PackageNotFoundError, distribution
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
 _RECORD = "direct_url.json"
@@ -14,10 +15,11 @@ _RECORD = "direct_url.json"
 
 def how_to_install(extra: str) -> str:
     """Return the hint for a missing part: one that is an extra in `pyproject.toml`."""
+    record: dict[str, Any] = {}
     try:
         record = json.loads(distribution("steersman").read_text(_RECORD) or "{}")
     except (PackageNotFoundError, OSError, ValueError):
-        record = {}
+        pass
     return _hint(extra, str(record.get("url", "")), is_folder="dir_info" in record)
 
 
