@@ -5,7 +5,6 @@ No command names the package alone: an index has whatever was registered there u
 
 import json
 import shlex
-from importlib.metadata import PackageNotFoundError, distribution
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
@@ -15,6 +14,8 @@ _RECORD = "direct_url.json"
 
 def how_to_install(extra: str) -> str:
     """Return the hint for a missing part: one that is an extra in `pyproject.toml`."""
+    from importlib.metadata import PackageNotFoundError, distribution  # it takes long to import
+
     record: dict[str, Any] = {}
     try:
         record = json.loads(distribution("steersman").read_text(_RECORD) or "{}")

@@ -14,6 +14,7 @@ from .paths import Paths, make_private
 from .problem import dotted
 
 _HEAD = re.compile(r"\s*\[{1,2}[^\[\],=]+\]{1,2}\s*(?:#.*)?$")
+_MODEL = re.compile(r"(?m)^[ \t]*model[ \t]*=.*$\n?")
 
 
 def prepare_model(
@@ -79,11 +80,7 @@ def with_model(text: str, name: str, model: Mapping[str, Any], agent: str) -> st
 def _filled(text: str, where: tuple[str, str], change: Callable[[str], str]) -> str:
     """Change what is between the head of a table and the next one; a missing table is added."""
     lines = text.splitlines(keepends=True)
-    names = r"\s*\.\s*".join(
-        f"""(?:{re.escape(name)}|"{re.escape(name)}"|'{re.escape(name)}')""" for name in where
-    )
-    head = re.compile(rf"\s*\[\s*{names}\s*\]")
-    start = next((number for number, line in enumerate(lines) if head.match(line)), None)
+    start = next((number for number, line in enumerate(lines) if _table(line) == where), None)
     if start is None:
         gap = "" if not text else "\n" if text.endswith("\n") else "\n\n"
         return f"{text}{gap}[{dotted(where)}]\n{change('')}"
@@ -95,8 +92,21 @@ def _filled(text: str, where: tuple[str, str], change: Callable[[str], str]) -> 
     return "".join((*lines[:start], ended, change("".join(lines[start + 1 : end])), *lines[end:]))
 
 
+def _table(line: str) -> tuple[str, ...]:
+    """Return the names in the head of a table; none for any other line."""
+    if not _HEAD.match(line) or line.lstrip().startswith("[["):
+        return ()
+    try:
+        inner, names = parse_toml(line), list[str]()
+    except ValueError:
+        return ()
+    while inner:
+        ((name, inner),) = inner.items()
+        names.append(name)
+    return tuple(names)
+
+
 def _with_line(body: str, line: str) -> str:
-    """Replace or add the line of a key."""
-    key = line.partition(" ")[0]
-    after, count = re.subn(rf"(?m)^[ \t]*{key}[ \t]*=.*$\n?", lambda found: line, body, count=1)
+    """Replace or add the line of the key `model`."""
+    after, count = _MODEL.subn(lambda found: line, body, count=1)
     return after if count else line + body

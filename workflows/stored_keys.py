@@ -12,7 +12,7 @@ from typing import Any
 
 from ..machines.errors import ConfigError
 from ..machines.pattern import lazy_pattern
-from .foreign_file import parse_toml, read_foreign
+from .foreign_file import decoded, parse_toml, read_foreign
 from .paths import Paths, write_private
 
 NAME = "keys.toml"
@@ -50,7 +50,7 @@ def _stored(paths: Paths) -> dict[str, str]:
             file=str(file),
         )
     try:
-        data: dict[str, Any] = parse_toml(read_foreign(file, follows_links=False).decode())
+        data: dict[str, Any] = parse_toml(decoded(read_foreign(file, follows_links=False)))
     except (OSError, ValueError) as error:
         raise ConfigError(
             f"cannot be read: {error}",

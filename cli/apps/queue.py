@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ...machines.errors import UsageError
-from ...workflows.home_folder import expanded
 from ..options import Json, Number, NumberOrLast, Of, Session
 
 if TYPE_CHECKING:
@@ -206,6 +205,7 @@ def queue_export(
     Example: steersman queue export queue.toml
     """
     from ...gateway.commands.saved_queue import export_queue
+    from ...workflows.home_folder import expanded
 
     return _run(session, export_queue(str(expanded(file).absolute())), as_json)
 
@@ -221,6 +221,7 @@ def queue_import(
     Example: steersman queue import queue.toml
     """
     from ...gateway.commands.saved_queue import import_queue
+    from ...workflows.home_folder import expanded
 
     return _run(session, import_queue(str(expanded(file).absolute())), as_json)
 

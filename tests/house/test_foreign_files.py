@@ -58,6 +58,7 @@ OWN = {
 """What else may be read so, and whose it is."""
 DECODED = {
     "journal/workspace/git.py": "the files of git",
+    "ports/agents/hooks/installation.py": "what it shows as a difference",
     "ports/models/embedded/package_index.py": "a page of an index",
     "workflows/trust.py": "what is compared byte by byte, and searched for names",
 }
