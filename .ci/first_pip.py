@@ -4,6 +4,8 @@ Run by that environment's own interpreter. The wheel of pip comes from the packa
 user has set (`PIP_INDEX_URL`, `UV_DEFAULT_INDEX`, or pip's own configuration files), checked
 against the hash that the index gives; or else from Debian's package `python3-pip-whl`, which apt
 fetches and checks without root. A wheel of pip can install itself.
+
+With `--probe` it only says whether the index answers.
 """
 
 import configparser
@@ -14,6 +16,7 @@ import ssl
 import subprocess
 import sys
 import tempfile
+import urllib.error
 import urllib.parse
 import urllib.request
 from pathlib import Path
@@ -77,6 +80,38 @@ def from_debian(folder: Path) -> Path:
     return wheels[0]
 
 
+def silence(index: str) -> str:
+    """Say why an index does not answer; empty if it does, whatever it says."""
+    proxy = setting("proxy")
+    proxies = urllib.request.ProxyHandler({"http": proxy, "https": proxy} if proxy else None)
+    try:
+        urllib.request.build_opener(proxies).open(index.rstrip("/") + "/pip/", timeout=5).close()
+    except urllib.error.HTTPError:
+        return ""
+    except OSError as error:
+        reason = getattr(error, "reason", error)
+        return (
+            "" if isinstance(reason, ssl.SSLError) else str(reason)
+        )  # pip has certificates of its own
+    return ""
+
+
+def probe() -> int:
+    """Exit 1 with one sentence if pip would wait for an index that does not answer."""
+    index = setting("index-url") or "https://pypi.org/simple"
+    others = setting("no-index") or setting("find-links") or setting("extra-index-url")
+    parts = urllib.parse.urlsplit(index)
+    shown = parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
+    if not index.startswith("http") or others or not (reason := silence(shown)):
+        return 0
+    print(
+        f"steersman: no package index answers at {shown} ({reason}): check the network, HTTPS_PROXY and "
+        "PIP_INDEX_URL; without a network, PIP_FIND_LINKS names a folder with the wheels",
+        file=sys.stderr,
+    )
+    return 1
+
+
 def main() -> int:
     """Try the index that is set, then Debian; exit 1 when neither gave a pip."""
     index = os.environ.get("UV_DEFAULT_INDEX") or setting("index-url")
@@ -95,4 +130,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(probe() if sys.argv[1:] == ["--probe"] else main())

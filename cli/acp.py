@@ -27,6 +27,7 @@ from ..gateway.saved_queues import announce, announce_saved
 from ..gateway.terminal import audited
 from ..machines.errors import UsageError
 from ..workflows.config import load
+from ..workflows.extras import how_to_install
 from ..workflows.paths import Paths
 from .following import HeldNotice
 from .printer import Printer
@@ -42,7 +43,7 @@ def serve_editor(environ: Mapping[str, str], *, agent: str = "", model: str = ""
     if find_spec("acp") is None:
         raise UsageError(
             "`steersman acp` needs the package `agent-client-protocol`",
-            "install it with `pip install 'steersman[acp]'`",
+            how_to_install("acp"),
         )
     launch = LaunchOptions(agent=agent, model=model, can_ask=True)
     paths = Paths.of(environ)

@@ -74,7 +74,19 @@ app.add_typer(schedule, name="schedule")
 app.command()(simulate)
 
 
-OFTEN = ("chat", "tour", "run", "sessions", "queue", "send", "stop", "attach", "models", "doctor")
+OFTEN = (
+    "chat",
+    "tour",
+    "setup",
+    "run",
+    "sessions",
+    "queue",
+    "send",
+    "stop",
+    "attach",
+    "models",
+    "doctor",
+)
 """The commands that `--help` lists first."""
 
 
@@ -271,6 +283,57 @@ def take_tour(
     from .tour import tour
 
     return tour(os.environ, pace)
+
+
+@app.command("setup")
+def choose_model(
+    provider: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="anthropic, openai, openrouter, ollama, llama.cpp, local; compatible.",
+        ),
+    ] = "",
+    base_url: Annotated[
+        str, typer.Option(metavar="URL", help="The address, of any server with chat completions.")
+    ] = "",
+    key_env: Annotated[
+        str, typer.Option(metavar="NAME", help="The environment variable that has the key.")
+    ] = "",
+    key_file: Annotated[
+        str, typer.Option(metavar="FILE", help="A file with the key, which is copied.")
+    ] = "",
+    model: Annotated[
+        str, typer.Option(metavar="NAME", help="The server's name of the model.")
+    ] = "",
+    timeout: Annotated[
+        float, typer.Option(help="Time limit for the model's answer in seconds.", min=1.0)
+    ] = 60.0,
+    yes: Annotated[bool, typer.Option("--yes", help="Ask nothing; replace what is there.")] = False,
+    untested: Annotated[
+        bool, typer.Option("--untested", help="Write it without trying it.")
+    ] = False,
+) -> int:
+    """Choose a model, try it, and make it the default of new chats.
+
+    In a terminal it asks for what is left out. A key is kept in a private file, never in config.toml.
+    Unless the model answers, nothing is written.
+
+    Example: steersman setup --provider openai --key-file key.txt --model gpt-5-mini
+    """
+    from .setup import SetupOptions, set_up
+
+    options = SetupOptions(
+        provider=provider,
+        base_url=base_url,
+        key_env=key_env,
+        key_file=key_file,
+        model=model,
+        seconds=timeout,
+        is_yes=yes,
+        is_untested=untested,
+    )
+    return set_up(os.environ, options)
 
 
 @app.command("update")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..machines.errors import UsageError
 from ..machines.value import Value
+from ..workflows.home_folder import expanded
 
 if TYPE_CHECKING:
     from ..gateway.interface import ChatHost, ChatSession
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 def work_folder(named: Path) -> Path:
     """Return the folder as an absolute path without links. Raises `UsageError` if it is missing."""
-    folder = named.expanduser().resolve()
+    folder = expanded(named).resolve()
     if not folder.is_dir():
         raise UsageError(f"`{folder}` is not a folder", "give --cwd an existing one")
     return folder

@@ -10,6 +10,7 @@ from ..gateway.redaction import redactor_of
 from ..machines.errors import ConfigError
 from ..workflows.config import Config, load
 from ..workflows.document import is_list, is_table
+from ..workflows.home_folder import expanded
 from ..workflows.paths import Paths
 from ..workflows.positions import folder_file
 from ..workflows.problem import dotted
@@ -43,7 +44,7 @@ def show_paths(environ: Mapping[str, str], *, as_json: bool) -> int:
         ("user", paths.config_file, ""),
         ("project", project, _trust_note(paths, project)),
         *([("chosen", chosen, "for this folder")] if chosen.exists() else []),
-        *([("named", Path(named).expanduser(), "STEERSMAN_CONFIG")] if named else []),
+        *([("named", expanded(named), "STEERSMAN_CONFIG")] if named else []),
         ("state", paths.state, ""),
         ("cache", paths.cache, ""),
     ]

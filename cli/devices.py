@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from ..gateway.serving import address_of, server_of
 from ..machines.errors import UsageError
+from ..workflows.extras import how_to_install
 from ..workflows.paths import Paths
 from .output import show, show_document, show_table
 
@@ -24,7 +25,7 @@ def _file() -> DeviceFile:
         from ..gateway.web.access import DeviceFile
     except ModuleNotFoundError as error:
         raise UsageError(
-            f"devices need the package `{error.name}`", "pip install 'steersman[web]'"
+            f"devices need the package `{error.name}`", how_to_install("web")
         ) from error
     return DeviceFile(Paths.of(os.environ).state)
 

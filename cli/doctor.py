@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import platform
 import re
+import shlex
 import shutil
 import sys
 import threading
@@ -176,7 +177,7 @@ def _packages() -> Finding:
             name="packages",
             verdict="warn",
             text="steersman runs from its checkout",
-            hint="pip install it",
+            hint="`pip install -e .` in the checkout",
         )
     needed = [found for line in lines if "extra ==" not in line and (found := _NEED.match(line))]
     there = [f"steersman {metadata.version('steersman')}"]
@@ -309,6 +310,7 @@ def _folder(name: str, path: Path) -> Finding:
     status = path.stat()
     mode = status.st_mode & 0o777
     text = f"{path} (mode {mode:04o})"
+    private = f"chmod 700 {shlex.quote(str(path))}"
     if not path.is_dir():
         return Finding(name=name, verdict="bad", text=text, hint="this is no folder: move it away")
     if status.st_uid != os.geteuid():
@@ -320,14 +322,17 @@ def _folder(name: str, path: Path) -> Finding:
         )
     if not os.access(path, os.R_OK | os.W_OK | os.X_OK):
         return Finding(
-            name=name, verdict="bad", text=f"{text}, not writable", hint=f"chmod 700 {path}"
+            name=name,
+            verdict="bad",
+            text=f"{text}, not writable",
+            hint=private,
         )
     if mode & 0o077:
         return Finding(
             name=name,
             verdict="warn",
             text=f"{text}: other users may read it",
-            hint=f"chmod 700 {path}",
+            hint=private,
         )
     return Finding(name=name, verdict="ok", text=text)
 

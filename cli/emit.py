@@ -232,11 +232,17 @@ def _state() -> str:
 
 
 def _home_folder(kind: str, variable: str, below: str) -> str:
-    """Find a folder as `Paths.of` does, without its imports."""
+    """Find a folder as `Paths.of` does, without its imports. Raises `OSError` if there is no home."""
+    from ..workflows.home_folder import home_of_account
+
     if home := os.environ.get("STEERSMAN_HOME"):
         home = os.path.abspath(os.path.expanduser(home))
         return home if kind == "config" else os.path.join(home, kind)
+    base = os.environ.get(variable, "").strip()
     if sys.platform == "darwin":
-        return os.path.expanduser("~/Library/Application Support/steersman")
-    base = os.environ.get(variable, "").strip() or os.path.expanduser(f"~/{below}")
+        base, below = "", "Library/Application Support"
+    if not os.path.isabs(base):
+        if not (home := home_of_account()):
+            raise FileNotFoundError(variable)
+        base = os.path.join(home, below)
     return os.path.join(base, "steersman")

@@ -15,6 +15,7 @@ from ..gateway.home_move import move_home
 from ..journal.sqlite import SqliteStore
 from ..journal.store import Store
 from ..machines.errors import StoreDamaged, UsageError
+from ..workflows.home_folder import expanded
 from ..workflows.home_place import home_place, storage_of
 from ..workflows.paths import Paths, make_private
 from .output import show, show_document, warn
@@ -121,7 +122,7 @@ def salvage(to: Path | None, *, as_json: bool) -> int:
     paths = Paths.of(os.environ)
     if home_place(paths, os.environ).url:
         raise UsageError("only a home in SQLite can be salvaged", "restore the server's backup")
-    target = (to or Path(f"{paths.state}-salvaged")).expanduser().absolute()
+    target = expanded(to or Path(f"{paths.state}-salvaged")).absolute()
     report = salvage_home(paths, target)
     if as_json:
         show_document({"home": str(target), **asdict(report)})

@@ -155,5 +155,5 @@ def _program() -> list[str]:
             return [str(path)]
     raise UsageError(
         "this program has no command that an agent could call",
-        "install it: `pip install steersman`, or `make chat` in its checkout",
+        "install it: `pip install .`, or `make chat`, in its checkout",
     )

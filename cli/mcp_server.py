@@ -20,6 +20,7 @@ from .. import __version__
 from ..gateway.terminal import audited
 from ..machines.errors import SteersmanError, UsageError
 from ..workflows.config import load
+from ..workflows.extras import how_to_install
 from ..workflows.paths import Paths
 from .acp import own_output
 from .mcp_tools import Caller, HomeTools, call
@@ -48,7 +49,7 @@ def serve_clients(environ: Mapping[str, str], folder: Path, *, may_answer: bool)
     if find_spec("mcp") is None:
         raise UsageError(
             "`steersman mcp` needs the package `mcp`",
-            "install it with `pip install 'steersman[mcp]'`",
+            how_to_install("mcp"),
         )
     load(Paths.of(environ), folder, environ)  # reports mistakes in the configuration at once
     output = own_output()

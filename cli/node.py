@@ -7,7 +7,6 @@ import signal
 import time
 from contextlib import closing, suppress
 from functools import partial
-from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any
 
@@ -20,6 +19,7 @@ from ..gateway.one_shot_client import OneShotClient
 from ..journal.lock import host_name
 from ..journal.store import NodeRow
 from ..machines.errors import SteersmanError, UsageError
+from ..workflows.home_folder import home_folder
 from ..workflows.paths import Paths
 from .output import show, show_document, show_table, warn
 from .stored import stored
@@ -40,7 +40,7 @@ def run_node(capacity: int, place: str) -> int:
     hosts = Hosts(paths, os.environ, launch, lambda host, event: None, given)
     node: Node | None = None
     try:
-        main = hosts.of_folder(Path.home())
+        main = hosts.of_folder(home_folder())
         node = node_of(hosts, main, partial(over.put, None), warn)
         node.start()
         show(f"node {node.name} takes sessions of {node.place}")

@@ -12,6 +12,8 @@ from ..machines.errors import ConfigError, SteersmanError
 
 LEAST = 128 << 20
 """Bytes of address space below which no thread can be counted on to start: Python then waits for ever."""
+_REFUSED = (*(errno.EACCES, errno.EPERM, errno.EROFS), *(errno.ENOTDIR, errno.ENOSPC, errno.EDQUOT))
+"""How the system refuses a file that a command has to write: no bug, wherever it comes from."""
 
 
 def run(arguments: list[str]) -> int:
@@ -22,6 +24,10 @@ def run(arguments: list[str]) -> int:
             raise MemoryError
         if not arguments and "_STEERSMAN_COMPLETE" not in os.environ:  # a shell asks for words
             arguments = ["chat"]
+        if "--help" not in arguments:
+            from ..workflows.stored_keys import add_stored_keys
+
+            add_stored_keys(os.environ)
         if arguments[:1] == ["chat"]:
             from .chat_options import named_sessions, usual_options
 
@@ -80,6 +86,9 @@ def _usage(error: Exception) -> int:
 def _missing(error: BaseException | None) -> tuple[str, str] | None:
     """Find a limit of the system in an error, or in one before it: what is missing, and a hint."""
     seen: set[int] = set()
+    if isinstance(error, OSError) and error.errno in _REFUSED and error.filename:
+        hint = "check the folder's rights and free space, or set STEERSMAN_HOME to one that you own"
+        return (f"`{error.filename}` cannot be used: {error.strerror}", hint)
     while error is not None and id(error) not in seen:
         seen.add(id(error))
         number = getattr(error, "errno", None)

@@ -19,6 +19,7 @@ from prompt_toolkit.completion import ThreadedCompleter
 
 from ..gateway.first_run import opening_notices, ways_on
 from ..gateway.interface import ChatHost, ChatSession
+from ..workflows.home_folder import expanded
 from .chat_options import ChatOptions
 from .printer import forget
 from .screen.appearance import Appearance
@@ -65,7 +66,7 @@ def talk_at_prompt(
     with ExitStack() as stack:
         stack.enter_context(restored_terminal(host.paths.state / "terminals"))
         screen = _screen(host, appearance)
-        screen.status.folder = options.folder.expanduser().resolve()
+        screen.status.folder = expanded(options.folder).resolve()
         host.event_bus.subscribe(screen.hear)
         stack.enter_context(_redirected_output(screen))
         stack.enter_context(_attentive(screen))

@@ -38,10 +38,12 @@ def list_records(environ: Mapping[str, str], *, as_json: bool) -> int:
     for record in records:
         state = f"{record.state}, alive" if lives(record) else record.state
         command = restore_service.agents[record.agent].resume_command(record.session)
-        how = shlex.join(command) if can_resume(record) else "its id is not known"
+        how = f"cd {shlex.quote(record.cwd)} && {shlex.join(command)}"
+        if not can_resume(record):
+            how = f"its id is not known; it was in {record.cwd}"
         stopped = age(now - record.last_boundary) if record.last_boundary else "-"
-        cells = (record.session, record.agent, state, age(now - record.updated), stopped)
-        rows.append((*map(redactor.line, cells), redactor.line(f"cd {record.cwd} && {how}")))
+        cells = (record.session, record.agent, state, age(now - record.updated), stopped, how)
+        rows.append(tuple(map(redactor.line, cells)))
     show_table(_HEAD, rows, environ)
     return 0
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from ..gateway.home import open_store
 from ..gateway.serving import server_of
 from ..machines.errors import UsageError
+from ..workflows.extras import how_to_install
 from ..workflows.paths import Paths
 from .output import show, show_document, show_table, warn
 
@@ -34,7 +35,7 @@ def show_all(*, as_json: bool) -> int:
             found = views(paths, os.environ, store, time.time(), SystemZone())
         except ModuleNotFoundError as error:
             raise UsageError(
-                f"schedules need the package `{error.name}`", "pip install 'steersman[web]'"
+                f"schedules need the package `{error.name}`", how_to_install("web")
             ) from error
     if as_json:
         show_document({"schedules": [view.data for view in found]})

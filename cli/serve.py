@@ -19,6 +19,8 @@ from ..gateway.formats import iso
 from ..gateway.serving import address_of, server_of
 from ..machines.errors import SteersmanError, UsageError
 from ..ports.process.own_python import module_command, search_path
+from ..workflows.extras import how_to_install
+from ..workflows.home_folder import home_folder
 from ..workflows.paths import Paths, make_private
 from .output import show, show_document, warn
 
@@ -47,12 +49,12 @@ def serve_here(host: str, port: int, *, is_json: bool = False) -> int:
         from ..gateway.web.server import serve as run
     except ModuleNotFoundError as error:
         raise UsageError(
-            f"serving needs the package `{error.name}`", "pip install 'steersman[web]'"
+            f"serving needs the package `{error.name}`", how_to_install("web")
         ) from error
     from ..workflows.config import load
 
     paths = Paths.of(os.environ)
-    settings = load(paths, Path.home(), os.environ).serve
+    settings = load(paths, home_folder(), os.environ).serve
     if is_json:
         log_as_json()
     say = logging.getLogger("serve").info if is_json else show
@@ -158,10 +160,16 @@ class LoginService(NamedTuple):
 
 
 def install() -> int:
-    """Have systemd, or launchd on macOS, start the server at login, and now."""
+    """Have systemd, or launchd on macOS, start the server at login, and now. Raises `SteersmanError`."""
     service = _service()
-    service.path.parent.mkdir(parents=True, exist_ok=True)
-    service.path.write_bytes(service.text)
+    try:
+        service.path.parent.mkdir(parents=True, exist_ok=True)
+        service.path.write_bytes(service.text)
+    except OSError as error:
+        message = f"{service.path} cannot be written: {error.strerror}"
+        raise SteersmanError(
+            message, "run `steersman serve` yourself, or set XDG_CONFIG_HOME"
+        ) from error
     show(f"wrote {service.path}")
     return _carried_out(service.begin)
 
@@ -185,7 +193,7 @@ def _service() -> LoginService:
 
 def _unit(home: str) -> LoginService:
     """Describe the server to systemd."""
-    base = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
+    base = Path(os.environ.get("XDG_CONFIG_HOME") or home_folder() / ".config")
     setting = f"Environment=STEERSMAN_HOME={_quoted(home)}\n" if home else ""
     program, *options = module_command("steersman")
     command = " ".join((_quoted(program), *options))
@@ -200,7 +208,7 @@ def _unit(home: str) -> LoginService:
 
 def _launch_agent(home: str) -> LoginService:
     """Describe the server to launchd: https://developer.apple.com/library/archive/documentation/MacOSX."""
-    path = Path.home() / "Library" / "LaunchAgents" / f"{LABEL}.plist"
+    path = home_folder() / "Library" / "LaunchAgents" / f"{LABEL}.plist"
     described: dict[str, Any] = {
         "Label": LABEL,
         "ProgramArguments": [*module_command("steersman", "serve", "--foreground")],

@@ -35,6 +35,7 @@ from ..journal.record import messages_of
 from ..journal.store import SessionRow, Store, StoredEntry
 from ..machines.errors import SteersmanError, UsageError
 from ..workflows.config import load
+from ..workflows.home_folder import home_folder
 from ..workflows.home_place import storage_of
 from ..workflows.paths import Paths
 from .output import escaped, show, show_document, show_lines, show_table, warn
@@ -349,7 +350,7 @@ def _cells(row: SessionRow, is_owned: bool, redactor: Redactor, now: float) -> t
 
 
 def _at_home(folder: str) -> str:
-    home = str(Path.home())
+    home = str(home_folder())
     return f"~{folder[len(home) :]}" if folder == home or folder.startswith(f"{home}/") else folder
 
 

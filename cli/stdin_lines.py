@@ -19,7 +19,7 @@ CHUNK = 1 << 16
 def typed_lines() -> Iterator[str]:
     """Yield lines as they come, without their ends; bytes that are no UTF-8 are replaced.
 
-    Main thread only. A signal's own exception passes through.
+    The first loses its byte order mark. Main thread only. A signal's own exception passes through.
     """
     if sys.stdin is None:  # pyright: ignore[reportUnnecessaryComparison]
         return
@@ -28,8 +28,9 @@ def typed_lines() -> Iterator[str]:
     os.set_blocking(waker, False)
     before = signal.set_wakeup_fd(waker, warn_on_full_buffer=False)
     try:
-        for line in _split(_chunks(source, wake)):
-            yield line.decode(errors="replace").removesuffix("\r")
+        for number, line in enumerate(_split(_chunks(source, wake))):
+            text = line.decode(errors="replace").removesuffix("\r")
+            yield text if number else text.removeprefix("\ufeff")
     finally:
         signal.set_wakeup_fd(before)
         os.close(wake)

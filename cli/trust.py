@@ -13,6 +13,7 @@ from ..machines.errors import UsageError
 from ..workflows.authority import split
 from ..workflows.config import check_project
 from ..workflows.document import Document, is_table
+from ..workflows.home_folder import expanded
 from ..workflows.paths import Paths
 from ..workflows.problem import Where, dotted
 from ..workflows.trust import (
@@ -38,7 +39,7 @@ def trust_folder(environ: Mapping[str, str], folder: Path, *, is_yes: bool) -> i
     meanwhile. Raises `ConfigError` if there is no such file, or it has mistakes, and `UsageError` where
     nobody can be asked.
     """
-    paths, file = Paths.of(environ), folder.expanduser().resolve() / PROJECT_FILE
+    paths, file = Paths.of(environ), expanded(folder).resolve() / PROJECT_FILE
     document = check_project(file) if file.exists() else Document(file=str(file))
     try:
         contents = contents_of(file.parent, document.content if document.text else None)
@@ -116,7 +117,7 @@ def _agrees() -> bool:
 
 def forget_folder(environ: Mapping[str, str], folder: Path) -> int:
     """Withdraw the trust in a folder. Raises `UsageError` where it was not trusted."""
-    folder = folder.expanduser().resolve()
+    folder = expanded(folder).resolve()
     if not forget(Paths.of(environ), folder):
         hint = "`steersman trust --list` shows the trusted folders"
         raise UsageError(f"`{folder}` was not trusted", hint)

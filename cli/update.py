@@ -16,7 +16,7 @@ from .. import __version__
 from ..machines.errors import SteersmanError, UsageError
 from ..machines.json_shape import parse_json
 from ..workflows.document import is_table
-from .output import show, show_document
+from .output import show, show_document, warn
 
 PYPI = "https://pypi.org/simple"
 VARIABLES = ("UV_DEFAULT_INDEX", "UV_INDEX_URL", "PIP_INDEX_URL")
@@ -36,6 +36,7 @@ def update(environ: Mapping[str, str], *, is_check: bool, as_json: bool) -> int:
         return 0
     index = index_of(environ)
     host = urlsplit(index).hostname or ""
+    warn(f"asking {host} for the newest version")
     newest = newest_of(_asked(index, host))
     is_newer = newest is not None and numbers(newest) > numbers(__version__)
     if as_json:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -117,7 +118,9 @@ def create_workflow(environ: Mapping[str, str], name: str, origin: str) -> int:
         raise UsageError(f"{path} already exists", "choose another name") from error
     except OSError as error:
         raise SteersmanError(f"{path} can't be written: {error.strerror}") from error
+    quoted = shlex.quote(str(path))
     show(
-        f"{path} is written. `steersman workflow check {path}` checks it, `steersman run {path}` runs it."
+        f"{path} is written. `steersman workflow check {quoted}` checks it, "
+        f"`steersman run {quoted}` runs it."
     )
     return 0

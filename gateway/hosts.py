@@ -21,6 +21,7 @@ from ..journal.store import SessionRow, Store
 from ..machines.errors import SteersmanError, UsageError
 from ..machines.permission_mode import mode_named
 from ..workflows.config import Config, load
+from ..workflows.home_folder import expanded
 from ..workflows.paths import Paths
 from .conversation import Conversation
 from .events.contract import ChangedEvent, Event
@@ -267,7 +268,7 @@ class Hosts:
 
 def _place(folder: Path) -> Path:
     """Return a folder as it is called from everywhere. Raises `UsageError` if there is none."""
-    place = folder.expanduser().resolve()
+    place = expanded(folder).resolve()
     if not place.is_dir():
         raise UsageError(f"`{place}` is not a folder", "make it first, or give another one")
     return place

@@ -35,8 +35,10 @@ from ..ports.picture import PICTURES, picture
 from ..ports.tools.function import running_session
 from ..ports.tools.tool import Tool
 from ..workflows.config import load
+from ..workflows.home_folder import expanded
 from ..workflows.paths import Paths
 from ..workflows.settings import AgentSettings, Verb
+from ..workflows.stored_keys import add_stored_keys
 from ..workflows.tools import REMOTE, TOOLS
 from .acknowledgement import REJECTIONS
 from .commands.command import Reply
@@ -710,6 +712,8 @@ class Home:
         self._loop = None
 
     def _open(self) -> Host:
+        if not self._is_hermetic:
+            add_stored_keys(os.environ)
         environ, overrides = dict(os.environ), dict[str, Any]()
         where = self._where
         paths, folder, store = Paths.of(environ), Path.cwd(), self._store()
@@ -911,7 +915,7 @@ class Home:
 
 def _existing(folder: str | Path) -> Path:
     """Return a folder by its whole path. Raises `UsageError` if it is not there."""
-    place = Path(folder).expanduser().resolve()
+    place = expanded(folder).resolve()
     if not place.is_dir():
         raise UsageError(f"`{place}` is not a folder", "make it first, or give another one")
     return place

@@ -10,6 +10,7 @@ owner, and its sender learns that.
 from __future__ import annotations
 
 import secrets
+import shlex
 import time
 from collections.abc import Mapping
 from contextlib import closing
@@ -21,6 +22,7 @@ from ..journal.store import SessionRow, Store
 from ..machines.errors import StoreBusy
 from ..machines.messages import Lane
 from ..ports.process.ancestry import is_stopped
+from ..workflows.home_folder import home_folder
 from ..workflows.paths import Paths
 from .acknowledgement import accepted
 from .events.contract import Event, ReceiptEvent, Stamp, is_receipt
@@ -155,7 +157,7 @@ class OneShotClient:
             return True
         from ..workflows.config import load
 
-        return row.place == load(self._paths, Path.home(), self._environ).node.place
+        return row.place == load(self._paths, home_folder(), self._environ).node.place
 
     def _take_in(self, row: SessionRow) -> None:
         """Own the session's queue until what is in its mailbox is decided; another may be faster."""
@@ -191,7 +193,7 @@ def _nobody(row: SessionRow) -> Unanswered:
     """Say that a session belongs to another machine, on which no program takes it."""
     return Unanswered(
         f"session `{row.session}` has its files at `{row.place}`, where no node runs",
-        f"`steersman node --place {row.place}` there takes it. {KEPT}",
+        f"`steersman node --place {shlex.quote(row.place)}` there takes it. {KEPT}",
     )
 
 

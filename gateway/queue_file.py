@@ -27,7 +27,7 @@ from ..machines.errors import ConfigError
 from ..machines.messages import ImportedItem
 from ..workflows.document import is_list, is_table
 from ..workflows.durability import replace_file
-from ..workflows.foreign_file import parse_toml, read_foreign
+from ..workflows.foreign_file import decoded, parse_toml, read_foreign
 from .formats import progress_text
 
 WAITING = ("pending", "interrupted", "running")
@@ -93,7 +93,7 @@ def read_file(path: Path) -> list[ImportedItem]:
         what = "it is a symbolic link" if path.is_symlink() else error.strerror or error
         raise _unusable(f"it cannot be read: {what}", path) from error
     try:
-        text = data.decode()
+        text = decoded(data)
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise ConfigError(

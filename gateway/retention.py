@@ -18,6 +18,7 @@ from ..journal.workspace.prune import FRESH, KeptCopies, beyond, forget, kept_in
 from ..machines.errors import SteersmanError, StoreBusy, UnknownSession
 from ..machines.value import Value
 from ..workflows.config import Config
+from ..workflows.home_folder import expanded
 from ..workflows.home_place import Storage
 from ..workflows.paths import Paths
 from .formats import size_text
@@ -61,7 +62,7 @@ def delete(store: Store, storage: Storage, queues: Path, session: str) -> tuple[
 
 def queues_folder(paths: Paths, config: Config) -> Path:
     """Return the folder of the readable copies of queues."""
-    return Path(config.auto_queue.persistence.path or paths.state / "queues").expanduser()
+    return expanded(config.auto_queue.persistence.path or paths.state / "queues")
 
 
 # What goes to the trash ---------------------------------------------------------------------------

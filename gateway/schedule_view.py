@@ -15,6 +15,7 @@ from ..journal.store import Occurrence, Store
 from ..machines.errors import ConfigError, SteersmanError, StoreDamaged, UnknownSession
 from ..machines.value import Value
 from ..workflows.config import Config, load
+from ..workflows.home_folder import expanded, home_folder
 from ..workflows.paths import Paths
 from ..workflows.schedules import name_of, next_occurrence
 from ..workflows.settings import ScheduleSettings
@@ -92,7 +93,7 @@ def views(
     paths: Paths, environ: Mapping[str, str], store: Store, now: float, zone: tzinfo
 ) -> list[ScheduleView]:
     """List the schedules of a person's configuration. Raises `ConfigError`."""
-    config = load(paths, Path.home(), environ)
+    config = load(paths, home_folder(), environ)
     newest: dict[str, Occurrence] = {}
     for found in store.occurrences():
         known = newest.setdefault(found.schedule, found)
@@ -123,8 +124,8 @@ def fault_of(
     store: Store,
 ) -> str:
     """Say why a schedule could not be carried out now; empty if it could."""
-    folder = Path(schedule.folder or "~").expanduser()
     try:
+        folder = expanded(schedule.folder) if schedule.folder else home_folder()
         if schedule.session:
             refuse_run(find_session(store.sessions(), schedule.session))
             return ""

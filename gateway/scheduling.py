@@ -41,6 +41,7 @@ from ..machines.errors import (
 from ..machines.value import Value
 from ..ports.hooks import HookCall, HookSpec, run_hook
 from ..workflows.config import load
+from ..workflows.home_folder import expanded, home_folder
 from ..workflows.paths import Paths
 from ..workflows.schedules import (
     SystemZone,
@@ -163,13 +164,13 @@ class ConfiguredSchedules:
     def read(self) -> None:
         """Read the files again if they have changed; while they cannot be used, nothing changes."""
         named = self._environ.get("STEERSMAN_CONFIG")
-        files = [self._paths.config_file, *([Path(named).expanduser()] if named else ())]
+        files = [self._paths.config_file, *([expanded(named)] if named else ())]
         seen = [_stamp(file) for file in files]
         if seen == self._seen:
             return
         self._seen = seen
         try:
-            config = load(self._paths, Path.home(), self._environ)
+            config = load(self._paths, home_folder(), self._environ)
         except ConfigError as error:
             LOGGER.warning("the schedules stay as they were: %s", error)
             return
@@ -483,7 +484,7 @@ async def _run_hooks(runtime: Runtime, hooks: Sequence[HookSettings], found: Occ
         "session": found.session or None,
         "time": iso(found.noted),
     }
-    call = HookCall(event="schedule_failed", payload=payload, folder=Path.home())
+    call = HookCall(event="schedule_failed", payload=payload, folder=home_folder())
     for hook in hooks:
         spec = HookSpec(on=hook.on, run=hook.run, timeout=hook.timeout)
         result = await run_hook(spec, call, runtime.shared.processes, os.environ)

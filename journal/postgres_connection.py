@@ -25,6 +25,7 @@ from ..machines.errors import (
 )
 from ..machines.pattern import lazy_pattern
 from ..machines.value import Value
+from ..workflows.extras import how_to_install
 
 try:
     import psycopg
@@ -33,7 +34,7 @@ try:
 except ModuleNotFoundError as missing:
     raise UsageError(
         f"a home on PostgreSQL needs the package `{missing.name}`",
-        "pip install 'steersman[postgres]'",
+        how_to_install("postgres"),
     ) from missing
 
 T = TypeVar("T")

@@ -19,6 +19,7 @@ from typing import Any
 from ..machines.delivery import current_spelling
 from ..machines.errors import PlugInError, ToolError
 from ..machines.value import Value
+from ..workflows.home_folder import home_folder
 from ..workflows.plugins import PREFIX, EntryPoints, PlugIn
 from .process.own_python import module_command, search_path
 from .process.process import Processes, ProcessSpec
@@ -76,7 +77,7 @@ async def run_hook(
     environment["STEERSMAN_HOOK"] = spec.on
     if home := environ.get("STEERSMAN_HOME"):
         environment["STEERSMAN_HOME"] = home
-    folder = call.folder if call.folder.is_dir() else Path.home()
+    folder = call.folder if call.folder.is_dir() else home_folder()
     event = json.dumps({"event": spec.on, **call.payload}, ensure_ascii=False, default=str)
     begun = time.monotonic()
     try:

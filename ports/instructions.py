@@ -15,9 +15,10 @@ from pathlib import Path
 
 from ..machines.errors import ToolError
 from ..machines.value import Value
+from ..workflows.foreign_file import decoded
 from .tools.file_tools import refuse_binary
 from .tools.place import Place, open_file
-from .tools.text import readable, shown
+from .tools.text import shown
 
 NAME = "AGENTS.md"
 MOST = 32 * 1024
@@ -57,20 +58,25 @@ def instructions_of(system: str) -> str:
 def read_instructions(folder: Path, own: Path, limit: int = MOST) -> Instructions:
     """Read the files for a session in `folder`; `own` is the folder of the user's own file.
 
-    The nearest file takes its share of `limit` bytes first. Never raises: a file that cannot be read
-    becomes a note.
+    The nearest file takes its share of `limit` bytes first; one that several names lead to is read once.
+    Never raises: a file that cannot be read becomes a note.
     """
     root = _root(folder)
     places = [place for place in (folder, *folder.parents) if place.is_relative_to(root)]
     blocks: list[str] = []
     files: list[str] = []
     notes: list[str] = []
+    seen: set[tuple[int, int]] = set()
     for place in [*places, own]:
         file = place / NAME
         if not os.path.lexists(file):
             continue
         name = _name(file, folder, own)
         try:
+            found = file.stat()
+            if (identity := (found.st_dev, found.st_ino)) in seen:
+                continue
+            seen.add(identity)
             text, is_cut = _text(file, own if place is own else root, limit)
         except ToolError as error:
             notes.append(f"{name} is not read: {error.message}.")
@@ -115,5 +121,5 @@ def _text(file: Path, root: Path, limit: int) -> tuple[str, bool]:
         refuse_binary(opened, place)
         data = opened.read(limit + 1)
     if len(data) <= limit:
-        return readable(data).strip(), False
-    return readable(data[: data.rfind(b"\n", 0, limit) + 1]).strip(), True
+        return decoded(data, "replace").strip(), False
+    return decoded(data[: data.rfind(b"\n", 0, limit) + 1], "replace").strip(), True

@@ -18,9 +18,9 @@ from pathlib import Path
 from ..machines.errors import ToolError
 from ..machines.pattern import lazy_pattern
 from ..machines.value import Value
+from ..workflows.foreign_file import decoded
 from .tools.file_tools import refuse_binary
 from .tools.place import Place, open_file
-from .tools.text import readable
 
 PROJECT = ".steersman"
 """The folder of a project that has its templates and skills."""
@@ -130,7 +130,7 @@ def _read(file: Path, root: Path) -> tuple[dict[str, str], str]:
         place = Place(path, file.name, is_outside=False)
         with open_file(place) as opened:
             refuse_binary(opened, place)
-            text = readable(opened.read(LARGEST))
+            text = decoded(opened.read(LARGEST), "replace")
     except (OSError, ToolError):
         return {}, ""
     return _split(text)

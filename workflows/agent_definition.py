@@ -20,6 +20,7 @@ from ..machines.errors import UsageError
 from ..machines.pattern import lazy_pattern
 from .declaration import Declaration, Several, known_keys
 from .document import Diagnostic, Document, config_error, diagnose, read_document
+from .home_folder import home_folder
 from .paths import Paths
 from .problem import Problem, problems_of
 from .registry import Part, Registry
@@ -118,7 +119,7 @@ class AgentHooks(Declaration, frozen=True):
         inside = self.home and written.startswith(f"{self.home}/")
         if inside and (moved := environ.get(self.home_env, "").strip()):
             written = moved.rstrip("/") + written[len(self.home) :]
-        home = environ.get("HOME") or str(Path.home())
+        home = environ.get("HOME") or str(home_folder())
         return Path(home + written[1:] if written.startswith("~/") else written)
 
 

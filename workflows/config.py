@@ -33,6 +33,7 @@ from .document import (
     parse_document,
     read_document,
 )
+from .home_folder import expanded
 from .json_schema import schema_problems
 from .paths import Paths
 from .plugins import AGENTS
@@ -134,7 +135,7 @@ def try_load(
     chosen = folder_file(paths, folder)
     files = [path for path in (paths.config_file, project, chosen) if path.exists()]
     if named := environ.get("STEERSMAN_CONFIG"):
-        files.append(Path(named).expanduser())
+        files.append(expanded(named))
     layers, unreadable = _read_layers(files, workflow, overrides or {})
     invalid = [diagnostic for layer in layers for diagnostic in check_layer(layer)]
     if unreadable:  # what they define is not known
@@ -397,7 +398,7 @@ def _at_its_file(table: dict[str, Any], key: str, layer: Document) -> dict[str, 
     words = table.get(key)
     if not is_list(words) or not words or not isinstance(words[0], str) or "/" not in words[0]:
         return table
-    program = Path(layer.file).absolute().parent / Path(words[0]).expanduser()
+    program = Path(layer.file).absolute().parent / expanded(words[0])
     return {**table, key: [os.path.normpath(program), *words[1:]]}
 
 

@@ -9,7 +9,7 @@ from msgspec import field
 
 from ..machines.errors import ConfigError
 from ..machines.value import Value
-from .foreign_file import parse_toml, read_foreign
+from .foreign_file import decoded, parse_toml, read_foreign
 from .positions import locate
 from .problem import SECRET, Problem
 
@@ -53,7 +53,7 @@ def read_document(path: Path) -> tuple[Document, list[Diagnostic]]:
 def parse_document(file: str, content: bytes) -> tuple[Document, list[Diagnostic]]:
     """Parse the content of a file, in the same way."""
     try:
-        text = content.decode("utf-8-sig")
+        text = decoded(content)
     except UnicodeDecodeError as error:
         before = content[: error.start]
         line, column = before.count(b"\n") + 1, error.start - (before.rfind(b"\n") + 1) + 1
@@ -66,7 +66,6 @@ def parse_document(file: str, content: bytes) -> tuple[Document, list[Diagnostic
                 column=column,
             )
         ]
-    text = text.replace("\r\n", "\n")
     try:
         return Document(file=file, text=text, content=content, data=parse_toml(text)), []
     except ValueError as error:

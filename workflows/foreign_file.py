@@ -9,6 +9,7 @@ tests/house/test_foreign_files.py sees to. Blocks: not for the actors' loop.
 import os
 import stat
 import tomllib
+from codecs import BOM_UTF8
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +37,34 @@ def read_foreign(path: Path | str, most: int = LARGEST, *, follows_links: bool =
 
 def read_text(path: Path | str, most: int = LARGEST) -> str:
     """Return the text of such a file. Raises `OSError`, and `UnicodeDecodeError` for what is no UTF-8."""
-    return read_foreign(path, most).decode("utf-8-sig").replace("\r\n", "\n")
+    return decoded(read_foreign(path, most))
+
+
+def decoded(content: bytes, errors: str = "strict") -> str:
+    """Return a text as its author sees it: without a byte order mark, each line ended by a line feed.
+
+    Raises `UnicodeDecodeError` for what is no UTF-8, unless `errors` says otherwise.
+    """
+    return content.decode("utf-8-sig", errors).replace("\r\n", "\n")
+
+
+def editable(content: bytes) -> str:
+    """Return a text to be edited; one with both kinds of line ends keeps each.
+
+    Raises `UnicodeDecodeError`.
+    """
+    return decoded(content) if _has_one_end(content) else content.decode("utf-8-sig")
+
+
+def encoded_like(before: bytes, text: str) -> bytes:
+    """Encode an edited text in the form that its file had: with its byte order mark and line ends."""
+    if b"\r\n" in before and _has_one_end(before):
+        text = text.replace("\n", "\r\n")
+    return (BOM_UTF8 if before.startswith(BOM_UTF8) else b"") + text.encode()
+
+
+def _has_one_end(content: bytes) -> bool:
+    return content.count(b"\r\n") in (0, content.count(b"\n"))
 
 
 def parse_toml(text: str) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from ..machines.errors import ConfigError
 from ..machines.value import Value
 from .document import is_table
 from .foreign_file import parse_toml, read_text
+from .home_folder import expanded
 from .paths import Paths, make_private
 
 URL = "STEERSMAN_HOME_URL"
@@ -32,7 +33,7 @@ def home_place(paths: Paths, environ: Mapping[str, str]) -> HomePlace:
     """Read where the home is. Raises `ConfigError` for a file that cannot be read or a wrong value."""
     files = [paths.config_file]
     if named := environ.get("STEERSMAN_CONFIG"):
-        files.append(Path(named).expanduser())
+        files.append(expanded(named))
     given: dict[str, Any] = {}
     for file in files:
         given |= _table(file)
@@ -81,7 +82,7 @@ def storage_of(paths: Paths, environ: Mapping[str, str]) -> Storage:
     """Return where the large things of a home are. Raises `ConfigError`."""
     place = home_place(paths, environ)
     if place.storage:
-        folder = Path(place.storage).expanduser()
+        folder = expanded(place.storage)
         if not folder.is_absolute():
             raise ConfigError(f"`home.storage` is no absolute path: `{folder}`", _HINT)
         return Storage(folder=folder, name=str(folder))

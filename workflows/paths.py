@@ -8,8 +8,7 @@ from pathlib import Path
 from ..machines.errors import ConfigError
 from ..machines.value import Value
 from .durability import make_folders, replace_file
-
-_HINT = "set STEERSMAN_HOME to a folder that you own"
+from .home_folder import HINT, expanded
 
 
 class Paths(Value):
@@ -21,18 +20,24 @@ class Paths(Value):
 
     @classmethod
     def of(cls, environ: Mapping[str, str]) -> "Paths":
-        """Return the folders below `STEERSMAN_HOME` if it is set, or else the platform's own ones."""
+        """Return the folders below `STEERSMAN_HOME` if it is set, or else the platform's own ones.
+
+        Raises `ConfigError` for an account without a home folder.
+        """
         if home := environ.get("STEERSMAN_HOME"):
-            folder = Path(home).expanduser().absolute()
+            folder = expanded(home).absolute()
             return cls(config=folder, state=folder / "state", cache=folder / "cache")
         from platformdirs import PlatformDirs
 
         places = PlatformDirs("steersman", appauthor=False)
-        return cls(
-            config=places.user_config_path,
-            state=places.user_state_path,
-            cache=places.user_cache_path,
-        )
+        try:
+            return cls(
+                config=places.user_config_path,
+                state=places.user_state_path,
+                cache=places.user_cache_path,
+            )
+        except RuntimeError as error:
+            raise ConfigError("this account has no home folder", HINT) from error
 
     @property
     def config_file(self) -> Path:
@@ -61,9 +66,9 @@ def make_private(folder: Path) -> Path:
         owner = folder.stat().st_uid
     except OSError as error:
         message = f"the folder can't be created: {error.strerror}"
-        raise ConfigError(message, _HINT, file=str(folder)) from error
+        raise ConfigError(message, HINT, file=str(folder)) from error
     if owner != os.geteuid():
-        raise ConfigError(f"the folder belongs to user {owner}", _HINT, file=str(folder))
+        raise ConfigError(f"the folder belongs to user {owner}", HINT, file=str(folder))
     return folder
 
 

@@ -482,7 +482,7 @@ class HomeSettings(SettingsTable):
 
     def check(self) -> None:
         """Refuse a process that goes on when others may have its sessions, and a relative folder."""
-        if self.storage and not Path(self.storage).expanduser().is_absolute():
+        if self.storage and not self.storage.startswith(("/", "~")):
             raise ValueError("`storage` must be an absolute path")
         if self.fence >= self.lease:
             raise ValueError("`fence` must be less than `lease`")

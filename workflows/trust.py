@@ -20,6 +20,7 @@ from ..machines.pattern import lazy_pattern
 from ..machines.value import Value
 from .document import is_list, is_table
 from .foreign_file import parse_toml, read_foreign, read_text
+from .home_folder import expanded
 from .paths import Paths, write_private
 
 PROJECT_FILE = "steersman.toml"
@@ -104,7 +105,7 @@ def key_variables(paths: Paths, folder: Path, environ: Mapping[str, str]) -> fro
     """
     files = [paths.config_file, *([folder / PROJECT_FILE] if is_trusted(paths, folder) else [])]
     if named := environ.get("STEERSMAN_CONFIG"):
-        files.append(Path(named).expanduser())
+        files.append(expanded(named))
     names: set[str] = set()
     for file in files:
         try:

@@ -205,8 +205,9 @@ def queue_export(
     Example: steersman queue export queue.toml
     """
     from ...gateway.commands.saved_queue import export_queue
+    from ...workflows.home_folder import expanded
 
-    return _run(session, export_queue(str(file.expanduser().absolute())), as_json)
+    return _run(session, export_queue(str(expanded(file).absolute())), as_json)
 
 
 @queue.command("import")
@@ -220,8 +221,9 @@ def queue_import(
     Example: steersman queue import queue.toml
     """
     from ...gateway.commands.saved_queue import import_queue
+    from ...workflows.home_folder import expanded
 
-    return _run(session, import_queue(str(file.expanduser().absolute())), as_json)
+    return _run(session, import_queue(str(expanded(file).absolute())), as_json)
 
 
 def _either(place: str, session: str) -> str:

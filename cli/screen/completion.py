@@ -12,7 +12,9 @@ from prompt_toolkit.document import Document
 
 from ...gateway.commands.command import Command
 from ...gateway.terminal import audited
+from ...machines.errors import ConfigError
 from ...machines.messages import CHOICES
+from ...workflows.home_folder import expanded
 from .choices import MenuChoices
 from .file_index import FileIndex, ranked
 from .status import Status
@@ -182,10 +184,10 @@ class ChatCompleter(Completer):
     def _beginning(self, word: str) -> Iterator[Completion]:
         """Complete a path in one folder; hidden files only after a dot."""
         above, _, start = word[1:].rpartition("/")
-        folder = self._folder / Path(above or ".").expanduser()
         try:
+            folder = self._folder / expanded(above or ".")
             found = sorted(folder.iterdir(), key=lambda entry: (not entry.is_dir(), entry.name))
-        except OSError:
+        except (OSError, ConfigError):
             return
         shown = 0
         for entry in found:

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from ...workflows.foreign_file import read_foreign
+from ...workflows.foreign_file import decoded, read_foreign
 
 MOST = 20_000
 """Files and folders that are read, those near the top first."""
@@ -130,7 +130,7 @@ def _entries(folder: Path) -> list[os.DirEntry[str]]:
 def _rules_in(top: Path, folder: str) -> Iterator[Rule]:
     """Read the `.gitignore` of a folder."""
     try:
-        lines = read_foreign(top / folder / ".gitignore").decode(errors="replace").splitlines()
+        lines = decoded(read_foreign(top / folder / ".gitignore"), "replace").splitlines()
     except OSError:
         return
     for line in lines[:_RULES]:

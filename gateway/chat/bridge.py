@@ -22,6 +22,8 @@ from ...journal.folder import PrivateFolder
 from ...journal.lock import Lock, this_process
 from ...machines.errors import ConfigError, SteersmanError, UsageError
 from ...machines.people import Person
+from ...workflows.extras import how_to_install
+from ...workflows.home_folder import expanded
 from ...workflows.paths import make_private
 from ..library import Home
 from .book import FIRST_PAUSE, LONGEST_PAUSE, Book, Unwritten
@@ -85,7 +87,7 @@ class ChatGateway:
         except ModuleNotFoundError as error:
             raise UsageError(
                 f"gateway `{self.name}` needs the package `{error.name}`",
-                f"pip install 'steersman[{self.name}]'",
+                how_to_install(self.name),
             ) from error
 
 
@@ -158,7 +160,7 @@ def _check_names(gateway: str, people: dict[str, Person], platform: Platform) ->
 
 def _check_folder(gateway: str, room: str, options: RoomOptions) -> None:
     """Raise `ConfigError` if a room's folder is not there."""
-    if not Path(options.folder).expanduser().is_dir():
+    if not expanded(options.folder).is_dir():
         raise ConfigError(
             f"gateway `{gateway}`: room `{room}`: no folder `{options.folder}`",
             "make it first, or give another one",

@@ -16,6 +16,7 @@ from types import TracebackType
 from typing import Self
 
 from ...ports.process.own_python import module_command, search_path
+from ...workflows.home_folder import home_folder
 from ...workflows.paths import make_private
 
 log = logging.getLogger("steersman.chat")
@@ -73,7 +74,7 @@ class GatewayKeeper:
                 stdout=output,
                 stderr=output,
                 env={**self._environ, **search_path(self._environ)},
-                cwd=Path.home(),
+                cwd=home_folder(),
                 start_new_session=True,
             )
         try:

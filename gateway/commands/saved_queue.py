@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from ...machines.errors import SteersmanError
 from ...machines.messages import ImportedItem, QueueChange, QueueImport, ResumeQueue
+from ...workflows.home_folder import expanded
 from ..acknowledgement import waiting_text
 from ..client import SessionClient
 from ..formats import age, item_line, one_line
@@ -144,7 +145,7 @@ def import_queue(client: SessionClient, file: File) -> Reply:
 
 def _path(client: SessionClient, name: str) -> Path:
     """Return the path of a file whose name is relative to the session's folder."""
-    return client.describe().folder / Path(name).expanduser()
+    return client.describe().folder / expanded(name)
 
 
 def _refused(error: SteersmanError) -> Reply:

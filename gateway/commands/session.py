@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 from ...machines.errors import SteersmanError
 from ...machines.messages import Rename
+from ...workflows.home_folder import expanded
 from ..client import SessionClient
 from ..dumps.tree import draw_dump
 from ..formats import item_line
@@ -66,7 +67,7 @@ def export(client: SessionClient, file: Annotated[str, Argument("FILE")]) -> Rep
     store = client.store
     client.settle()
     row = store.load(client.session).row
-    path = Path(row.folder, Path(file).expanduser())
+    path = Path(row.folder, expanded(file))
     redactor = client.redactor
     is_json = path.suffix == ".json"
     lines = exported(store, row, redactor) if is_json else markdown(store, row, redactor)

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 from ... import __version__
 from ...machines.errors import UsageError
+from ...workflows.extras import how_to_install
 from .spans import Attribute, SpanEvent, TraceContext, TraceSpan
 
 if TYPE_CHECKING:
@@ -31,9 +32,7 @@ _SERVICE: Mapping[str, str] = {"service.name": "steersman", "service.version": _
 
 def missing() -> UsageError:
     """Return the error for a program without the extra."""
-    return UsageError(
-        "telemetry needs the packages of OpenTelemetry", "pip install 'steersman[otel]'"
-    )
+    return UsageError("telemetry needs the packages of OpenTelemetry", how_to_install("otel"))
 
 
 def address(endpoint: str, signal: str) -> str:

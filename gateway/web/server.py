@@ -14,7 +14,6 @@ from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from functools import partial
-from pathlib import Path
 from typing import Any, cast
 
 import h11
@@ -25,6 +24,7 @@ from uvicorn.server import ServerState
 
 from ...journal.lock import this_process
 from ...machines.errors import UsageError
+from ...workflows.home_folder import expanded, home_folder
 from ...workflows.home_place import home_place
 from ...workflows.paths import Paths
 from ...workflows.plugins import GATEWAYS
@@ -301,7 +301,7 @@ async def serve(
     serving = Serving(paths.state)
     node: Node | None = None
     try:
-        main = await asyncio.to_thread(hosts.of_folder, Path.home())
+        main = await asyncio.to_thread(hosts.of_folder, home_folder())
         serving.take(this_process(main.runtime.node, time.time()))
         await asyncio.to_thread(main.listen)
         listener = _listener(host, port)
@@ -356,7 +356,7 @@ def _context(certificate: str, key: str) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     try:
-        context.load_cert_chain(Path(certificate).expanduser(), Path(key).expanduser(), password="")
+        context.load_cert_chain(expanded(certificate), expanded(key), password="")
     except OSError as error:
         raise UsageError(
             f"the certificate `{certificate}` with the key `{key}` cannot be used: "

@@ -28,6 +28,7 @@ from ...machines.port_results import (
     AgentSaid,
     ToolResult,
 )
+from ...workflows.extras import how_to_install
 from ..models.model import AnswerListener, ModelAnswer, ModelRequest
 from ..models.reply import ANSWER_LIMIT
 from ..process.process import Processes
@@ -146,7 +147,7 @@ class ExternalAgent:
         except ImportError:
             raise ModelError(
                 "the package `agent-client-protocol` is missing",
-                "install it with `pip install 'steersman[acp]'`",
+                how_to_install("acp"),
             ) from None
         from ..process.pipe import PipeProcess
 

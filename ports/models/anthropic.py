@@ -143,6 +143,7 @@ class AnthropicModel(ServedModel):
         limit = max_tokens or _MAX_TOKENS
         super().__init__(exchange, model, host, name, temperature, limit)
         self.format = TURNS if takes_pictures else TURNS_OF_TEXT
+        self.listing = f"{address.removesuffix('/v1')}/v1/models"
 
     async def window(self) -> int:
         """Return the published window of the model."""

@@ -176,6 +176,7 @@ class ChatModel(ServedModel):
         exchange = Exchange(endpoint, retry or RetryPolicy(), take_in)
         super().__init__(exchange, model, host, name, temperature, max_tokens)
         self.format = CHAT if takes_pictures else CHAT_OF_TEXT
+        self.listing = f"{address}/models"
 
     async def window(self) -> int:
         """Ask the server for the model's window in tokens; 0 if it does not report it."""

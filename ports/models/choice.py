@@ -1,7 +1,7 @@
 """Which model a chat uses, and why: one rule a line, the first that holds.
 
 1. the flag `--model`
-2. the agent's own `model` in the configuration
+2. the agent's own `model` in the configuration, else the only model that is configured
 3. a key in the environment: Anthropic, OpenAI, OpenRouter
 4. a server that answers on loopback: ollama, llama.cpp
 5. the embedded model: one whose weights are here, else the largest that this machine has room for
@@ -105,6 +105,10 @@ def choose(
         config = _named(agent_model, config_models, "`model` of the agent", usual)
         why = "the agent's `model` in the configuration"
         return Choice(name=agent_model, config=config, why=why, is_named=True)
+    if len(config_models) == 1:
+        (config,) = config_models.values()
+        why = "the only model in the configuration"
+        return Choice(name=config.name, config=config, why=why, is_named=True)
     for service in SERVICES:
         if environ.get(service.api_key_env):
             return Choice(
@@ -192,6 +196,24 @@ def known_names(config_models: Mapping[str, ModelConfig]) -> list[str]:
         name for name in (*_embedded_names(), "embedded", EMBEDDED) if name not in config_models
     )
     return [*config_models, *embedded, *(f"{server}:MODEL" for server in servers)]
+
+
+COMPATIBLE = "compatible"
+"""In a setup: any other server with chat completions, at an address that the person gives."""
+
+
+def beginnings() -> dict[str, ModelConfig]:
+    """Return what a setup can begin with, by name; what is missing, the person has to give."""
+    near = {
+        name: ModelConfig(name=name, provider="openai", base_url=f"http://127.0.0.1:{port}/v1")
+        for name, port in SERVERS.items()
+    }
+    return {
+        **{service.name: _hosted(service) for service in SERVICES},
+        **near,
+        COMPATIBLE: ModelConfig(name=COMPATIBLE, provider="openai"),
+        EMBEDDED: _embedded(""),
+    }
 
 
 def check(config: ModelConfig, cache: Path) -> None:

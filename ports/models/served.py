@@ -15,6 +15,7 @@ from ...machines.conversation import ChatMessage, Usage
 from .dialect import JsonDialect
 from .endpoint import Patience
 from .exchange import Exchange
+from .loose_json import table, tables
 from .model import AnswerListener, Model, ModelAnswer, ModelRequest
 from .provider import ModelConfig, ReachResult, takes_pictures
 from .reading import ReadingModel
@@ -29,6 +30,8 @@ class ServedModel(ABC):
 
     format: WireFormat
     """The format of its messages."""
+    listing: str
+    """The address at which its server lists models."""
 
     def __init__(
         self,
@@ -62,6 +65,11 @@ class ServedModel(ABC):
         if self._fixed is None or self._fixed[0] != settled:
             self._fixed = settled, beginning(self._fields(request), self._first(request))
         return self._fixed[1]
+
+    async def offered(self) -> list[str]:
+        """Name the models that the server lists; none where it lists none, or does not answer."""
+        listing = table(await self._exchange.get(self.listing))
+        return [str(entry["id"]) for entry in tables(listing.get("data")) if entry.get("id")]
 
     @abstractmethod
     async def window(self) -> int:
@@ -114,7 +122,19 @@ class ServedProvider:
 
     def build(self, config: ModelConfig, cache: Path, environ: Mapping[str, str]) -> Model:
         """Make a model, which writes its tool calls as JSON if it is configured to."""
-        model = self._kind(
+        model = self._made(config, environ)
+        return JsonDialect(model) if config.tool_dialect == "json" else ReadingModel(model)
+
+    async def offered(self, config: ModelConfig, environ: Mapping[str, str]) -> list[str]:
+        """Name the models that the server of a model lists. Raises `ConfigError`."""
+        model = self._made(config, environ)
+        try:
+            return await model.offered()
+        finally:
+            await model.aclose()
+
+    def _made(self, config: ModelConfig, environ: Mapping[str, str]) -> ServedModel:
+        return self._kind(
             config.base_url or self._base_url,
             config.model,
             name=config.name,
@@ -126,7 +146,6 @@ class ServedProvider:
             takes_pictures=takes_pictures(config),
             patience=Patience(silence=config.timeout) if config.timeout else None,
         )
-        return JsonDialect(model) if config.tool_dialect == "json" else ReadingModel(model)
 
     def check(self, config: ModelConfig, cache: Path) -> None:
         """Do nothing: whether a server answers shows when it is asked."""

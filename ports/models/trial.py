@@ -64,8 +64,7 @@ async def try_out(
         answer = await _ask(model, _request(prompt, _TOOL), seconds, on_notice, pieces.append)
     except ModelError as error:
         refusal = error.message
-        plain = "Say the word ready."
-        answer = await _ask(model, _request(plain), seconds, on_notice, pieces.append)
+        answer = await say_ready(model, seconds, on_notice, pieces.append)
     text = " ".join(answer.text.split())[:60]
     words = f"`{text}`" if text else "(only a tool call)"
     yield Trial(name="answer", is_good=True, text=f"{words} in {time.monotonic() - began:.1f} s")
@@ -75,6 +74,13 @@ async def try_out(
     yield await _form(model, seconds, on_notice)
     yield await _cancel(model, seconds, on_notice)
     yield _window(await model.window())
+
+
+async def say_ready(
+    model: Model, seconds: float, on_notice: Notice, on_text: Notice = lambda piece: None
+) -> ModelAnswer:
+    """Make the smallest request: one word. Raises `ModelError`."""
+    return await _ask(model, _request("Say the word ready."), seconds, on_notice, on_text)
 
 
 def _request(prompt: str, *tools: ToolSchema) -> ModelRequest:

@@ -16,6 +16,7 @@ from msgspec import field
 
 from ...machines.errors import ToolError, UsageError
 from ...machines.value import Value
+from ...workflows.extras import how_to_install
 from ..placement import PlacedResult, RemoteCommand
 from ..process.own_python import module_command, search_path
 from ..process.pipe import LONGEST, PipeProcess
@@ -58,7 +59,7 @@ def address_of(place: str) -> str:
 def require_ray() -> None:
     """Raise `UsageError` where Ray is not installed."""
     if find_spec("ray") is None:
-        raise UsageError("Ray is not installed here", "`pip install 'steersman[ray]'` installs it")
+        raise UsageError("Ray is not installed here", how_to_install("ray"))
 
 
 class RayOptions(Value):

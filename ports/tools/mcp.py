@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from ...machines.errors import ToolError
+from ...workflows.extras import how_to_install
 from ..process.process import Processes
 from .mcp_call import McpTool
 from .mcp_offer import RESTARTED, McpOffer, McpServer, McpStatus, OfferedTool, few, tool_names
@@ -200,7 +201,7 @@ class RunningServer:
         try:
             kind = await asyncio.to_thread(_connection_type)
         except ImportError:
-            hint = "install it with `pip install 'steersman[mcp]'`"
+            hint = how_to_install("mcp")
             raise ToolError("the package `mcp` is missing", hint) from None
         deadline = loop.time() + config.start_timeout
         while True:

@@ -60,6 +60,9 @@ BEFORE: list[tuple[str, str | None]] = [
     ("toml", None),
     ("toml", TOML),
     ("toml", TOML.rstrip("\n")),
+    ("toml", "\ufeff" + TOML.replace("\n", "\r\n")),
+    ("hermes", YAML.replace("\n", "\r\n")),
+    ("claude", '{\r\n  "a": 1\r\n}\r\n'),
     ("opencode", None),
 ]
 
@@ -86,7 +89,7 @@ def write(path: Path, text: str | None) -> None:
 
 def read(path: Path) -> Any:
     """Read what an agent would, comments aside."""
-    text = path.read_text()
+    text = path.read_text("utf-8-sig")
     if path.suffix == ".json":
         from steersman.ports.agents.hooks.json_file import parse
 
@@ -161,6 +164,26 @@ def test_ours_are_cut_out_of_a_file_that_others_changed(
     assert ("# late" in changed) == ("# late" in path.read_text())
 
 
+@pytest.mark.parametrize("name", ["claude", "jsonc", "hermes", "toml"])
+def test_the_line_ends_of_a_file_are_kept(
+    name: str, installed: Installed, agents: dict[str, AgentDefinition]
+) -> None:
+    """What is added has them, too; where both kinds are, each line keeps its own."""
+    installation = installed(agent_of(name, agents))
+    text = {"jsonc": JSONC, "hermes": YAML, "toml": TOML}.get(name, '{\n  "a": 1,\n  "b": 2\n}\n')
+    for before in (text.replace("\n", "\r\n"), text.replace("\n", "\r\n", 1)):
+        write(installation.path, before)
+        installation.apply(installation.install(), is_install=True)
+        after = installation.path.read_bytes()
+        if before.count("\r\n") == before.count("\n"):
+            assert after.count(b"\r\n") == after.count(b"\n") > before.count("\n")
+        assert after.startswith(before.partition("\n")[0].encode() + b"\n")
+        write(installation.path, after.decode() + "\r\n")  # no copy: the hooks are cut out
+        installation.apply(installation.uninstall(), is_install=False)
+        left = installation.path.read_bytes()
+        assert (left.count(b"\r\n") < left.count(b"\n")) == ("\n" in before.replace("\r\n", ""))
+
+
 def test_another_mapping_is_out_of_date_and_renewed(
     installed: Installed, agents: dict[str, AgentDefinition], user: Path
 ) -> None:
@@ -183,6 +206,7 @@ def test_another_mapping_is_out_of_date_and_renewed(
         ("claude", '{"hooks": [1]}', "1:11", "`hooks` is not an object"),
         ("claude", '{\n "hooks": {"Stop": {}}\n}', "2:20", "`hooks.Stop` is not a list"),
         ("claude", '{"a": 1,, }', "1:9", "a key in quotes is expected"),
+        ("claude", "\ufeff{}", "1:1", "a byte order mark"),
         ("claude", "[]", "1:1", "not a JSON object"),
         ("claude", "{\n // mine\n}", "2:2", "reads JSON without comments and trailing commas"),
         ("claude", '{"a": 1,}', "1:9", "reads JSON without comments and trailing commas"),

@@ -21,15 +21,22 @@ _WHERE = b"\x1b[6n"
 class Terminal:
     """A pty, and a program that has it as its controlling terminal; its output is read away.
 
-    `answers`: whether it says where its cursor is when it is asked, as terminals do.
+    `size`: its rows and columns. `answers`: whether it says where its cursor is when it is asked, as
+    terminals do.
     """
 
-    def __init__(self, place: Place, command: Sequence[str], answers: bool = True) -> None:
+    def __init__(
+        self,
+        place: Place,
+        command: Sequence[str],
+        answers: bool = True,
+        size: tuple[int, int] = (24, 80),
+    ) -> None:
         self._answers = answers
         self._shown = b""
         self._change = threading.Condition()
         self._master, program_end = os.openpty()
-        termios.tcsetwinsize(program_end, (24, 80))
+        termios.tcsetwinsize(program_end, size)
         self._wake, self._woken = os.pipe()
         self.process = Process(
             command,

@@ -133,7 +133,7 @@ def test_a_home_without_its_package_says_what_to_install(place: Place) -> None:
     command = [sys.executable, "-c", code]
     ran = subprocess.run(command, env=environ, capture_output=True, text=True, check=False)
     assert ran.returncode == 2
-    assert "pip install 'steersman[postgres]'" in ran.stderr
+    assert "[postgres]" in ran.stderr
     assert "Traceback" not in ran.stderr
 
 

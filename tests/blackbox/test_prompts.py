@@ -60,8 +60,8 @@ def test_templates_are_sent_with_their_arguments(place: Place, serve) -> None:
     own, project = place.home / "prompts", place.folder / ".steersman" / "prompts"
     for folder in (own, project):
         folder.mkdir(parents=True)
-    (own / "fix.md").write_text(
-        "---\ndescription: Fix a bug\n---\nStop guessing. Fix $1 in $ARGUMENTS."
+    (own / "fix.md").write_bytes(  # as an editor on Windows writes it
+        b"\xef\xbb\xbf---\r\ndescription: Fix a bug\r\n---\r\nStop guessing. Fix $1 in $ARGUMENTS."
     )
     (own / "plain.md").write_text("Review this.")
     (own / "queue.md").write_text("never")

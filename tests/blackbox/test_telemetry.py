@@ -327,7 +327,7 @@ def test_without_the_extra_a_chat_works_and_says_what_to_install(place: Place, s
     place.environ["PYTHONPATH"] = f"{hides.parent}:{path}"
     chat = place.chat()
     chat.send("one")
-    chat.wait_text("steersman[otel]")
+    chat.wait_text("[otel]")
     chat.wait_quiet()
     chat.send("two")
     chat.wait("turn_started", turn="t2")
@@ -337,7 +337,7 @@ def test_without_the_extra_a_chat_works_and_says_what_to_install(place: Place, s
     assert len(old(place)) == 4
     sending = place.run("sessions", "trace", "last")
     assert sending.returncode == 2
-    assert "steersman[otel]" in sending.stderr
+    assert "[otel]" in sending.stderr
     assert collector.headers == []
 
 

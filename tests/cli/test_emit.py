@@ -177,4 +177,5 @@ def test_nothing_of_the_program_is_imported(environ: dict[str, str]) -> None:
         "steersman.ports.process.ancestry",
         "steersman.workflows",
         "steersman.workflows.durability",
+        "steersman.workflows.home_folder",
     }

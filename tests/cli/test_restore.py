@@ -236,6 +236,21 @@ def test_run_becomes_the_agents_own_command(
     assert record["previous"] == ["first", "after-first"]
 
 
+@pytest.mark.parametrize("name", ["sub dir", "a;touch OWNED;", "it's", "$(touch OWNED)"])
+def test_the_listed_command_can_be_pasted(
+    name: str, environ: dict[str, str], tmp_path: Path, emit: Emit, command: Any
+) -> None:
+    """A shell that runs the listed line is in the session's folder, and runs only the agent."""
+    folder = tmp_path / name
+    folder.mkdir()
+    emit("claude", "session-start", session_id="ccc-3", cwd=str(folder))
+    line = "cd " + command("restore", "list", COLUMNS="1000").out.rpartition("  cd ")[2]
+    shell = f'claude() {{ printf "%s " "$PWD" "$@"; }}; {line}'
+    ran = subprocess.run(["sh", "-c", shell], cwd=tmp_path, capture_output=True, text=True)
+    assert ran.stdout == f"{folder} --resume ccc-3 ", ran.stderr
+    assert not [*tmp_path.rglob("OWNED")]
+
+
 def test_what_cannot_be_resumed_is_refused(emit: Emit, command: Any, home: Path) -> None:
     """Without an id, an agent or a folder there is a sentence, and no plain agent is started."""
     emit("claude", "session-start", cwd="/", pid=os.getpid())

@@ -32,6 +32,7 @@ def typing(monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
         (b"one\r\n\r\ntwo", ["one", "", "two"]),
         (b"odd \xff byte\n", ["odd \ufffd byte"]),
         ("köln\n".encode(), ["köln"]),
+        (b"\xef\xbb\xbfone\r\n\xef\xbb\xbftwo\n", ["one", "\ufefftwo"]),
     ],
 )
 def test_lines_are_split(monkeypatch: pytest.MonkeyPatch, typed: bytes, lines: list[str]) -> None:

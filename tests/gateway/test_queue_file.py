@@ -68,6 +68,13 @@ def test_damaged_and_foreign_files(text: str, said: str) -> None:
     assert "nothing was imported" in caught.value.hint
 
 
+def test_a_file_of_another_editor_is_read(tmp_path: Path) -> None:
+    """A byte order mark, and carriage returns at the ends of lines, are no part of a queue."""
+    file = tmp_path / "q.toml"
+    file.write_bytes(b'\xef\xbb\xbf[[items]]\r\ncontent = "a"\r\n')
+    assert [item.text for item in read_file(file)] == ["a"]
+
+
 def test_what_has_ended_is_left_out() -> None:
     """Items that are done, failed or withdrawn are no part of what waits."""
     text = "\n".join(

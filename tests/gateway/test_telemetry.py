@@ -322,4 +322,4 @@ def test_without_the_extra_it_says_what_to_install(monkeypatch: pytest.MonkeyPat
     assert otlp.as_json(list(told(trace())))
     with pytest.raises(UsageError) as raised:
         otlp.Sender("http://127.0.0.1:1", {})
-    assert "steersman[otel]" in raised.value.hint
+    assert "[otel]" in raised.value.hint

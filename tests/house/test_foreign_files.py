@@ -48,6 +48,7 @@ OWN = {
     "ports/tools/place.py": "a descriptor that it has checked",
     "ports/tools/search_program.py": "what this program sends to a search",
     "workflows/config.py": "shipped",
+    "workflows/extras.py": "what an installer wrote",
     "workflows/flow/workflow_file.py": "shipped",
     "workflows/plugins.py": "what is installed",
     "workflows/positions.py": "a string that has been parsed before",
@@ -55,6 +56,13 @@ OWN = {
     "workflows/settings.py": "shipped",
 }
 """What else may be read so, and whose it is."""
+DECODED = {
+    "journal/workspace/git.py": "the files of git",
+    "ports/agents/hooks/installation.py": "what it shows as a difference",
+    "ports/models/embedded/package_index.py": "a page of an index",
+    "workflows/trust.py": "what is compared byte by byte, and searched for names",
+}
+"""What reads bytes of other people and decodes them without `decoded`, and why."""
 
 
 def unbounded(module: Any) -> list[str]:
@@ -83,3 +91,26 @@ def test_foreign_files_are_read_within_bounds(modules: list[Any]) -> None:
     reading = {module.name: calls for module in modules if (calls := unbounded(module))}
     assert {name: reading[name] for name in reading if name not in {*OWN, READER}} == {}
     assert sorted(OWN.keys() - reading.keys()) == [], "reads no file any more"
+
+
+def test_texts_of_people_are_decoded_in_one_place(modules: list[Any]) -> None:
+    """What reads the bytes of a file lets the same module drop a byte order mark and unify line ends."""
+    found = {
+        module.name
+        for module in modules
+        if module.name != READER and "read_foreign(" in module.text and ".decode(" in module.text
+    }
+    assert found == set(DECODED)
+
+
+def test_one_module_knows_the_home_folder(modules: list[Any]) -> None:
+    """`Path.home` and `expanduser` of a path raise `RuntimeError` where an account has none."""
+    found = [
+        f"{module.name}:{node.lineno}"
+        for module in modules
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
+        if node.func.attr in ("home", "expanduser")
+        if ast.unparse(node.func.value) not in ("os.path", "self")
+    ]
+    assert found == []

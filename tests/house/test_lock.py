@@ -169,8 +169,9 @@ def test_what_is_installed_into_the_environment(
         text=True,
         timeout=seconds(60),
     )
-    begin = "-m pip install --quiet --disable-pip-version-check "
-    log = (tmp_path / "pip.log").read_text().splitlines()
+    begin = "-m pip install --disable-pip-version-check "
+    probed, *log = (tmp_path / "pip.log").read_text().splitlines()
+    assert probed == ".ci/first_pip.py --probe"
     assert ([line.removeprefix(begin) for line in log], done.returncode) == (ran, code), done.stderr
     assert (tmp_path / ".venv" / "made-for-user").exists() == (code == 0)
     if "rest.lock" in ran[-2:][0]:

@@ -40,6 +40,26 @@ def project(root: Path) -> dict[str, Any]:
 ROOT_MODULES = ("__init__.py", "__main__.py", "chat.py", "models.py", "testing.py")
 
 
+FROM_AN_INDEX = re.compile(
+    r"(?:pipx?|uv tool|uv pip) install [^`\n]*?(?<![/\w.-])steersman(?![\w./-]|\[[^\n]* @ )"
+)
+
+
+def test_nobody_is_told_to_install_a_name(project_files: list[Path], root: Path) -> None:
+    """An index has what was registered there: each hint and page names a clone, or a file."""
+    named = [
+        f"{path.relative_to(root)}: {found[0]}"
+        for path in project_files
+        if path.suffix in (".md", ".py", ".toml", ".yaml", ".service") or path.suffix == ""
+        if "tests" not in path.relative_to(root).parts
+        for found in FROM_AN_INDEX.finditer(path.read_text("utf-8", "replace"))
+        if "--no-index" not in found[0]
+    ]
+    assert named == []
+    assert FROM_AN_INDEX.search("pip install 'steersman[web]'")
+    assert not FROM_AN_INDEX.search("pip install -e '/home/me/steersman[web]'")
+
+
 def test_version_is_said_once_more_only(project: dict[str, Any]) -> None:
     """The version in the code is that of the package."""
     assert steersman.__version__ == project["project"]["version"]

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from support.patience import seconds
+from support.ports import HeldPort
 
 
 @pytest.fixture
@@ -73,6 +74,39 @@ def test_a_wheel_with_another_hash_is_refused(root: Path, tmp_path: Path, index:
     assert (done.stdout, done.returncode) == ("", 1)
     assert "does not have the hash" in done.stderr
     assert "install Debian's python3-venv" in done.stderr
+
+
+@pytest.mark.parametrize("name", ["PIP_INDEX_URL", "PIP_CONFIG_FILE"])
+def test_an_index_that_does_not_answer_is_told_at_once(
+    root: Path, tmp_path: Path, name: str, index: str
+) -> None:
+    """One sentence with the address, without the password in it, before pip is run; no log of pip."""
+    for path in (".ci/venv", ".ci/first_pip.py", ".ci/user.lock", ".ci/requirements.lock"):
+        (tmp_path / path).parent.mkdir(exist_ok=True)
+        (tmp_path / path).write_bytes((root / path).read_bytes())
+    (tmp_path / "pyproject.toml").write_bytes((root / "pyproject.toml").read_bytes())
+    python = tmp_path / ".venv" / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    python.write_text(
+        f'#!/bin/sh\ncase "$*" in *"-m pip"*) exit ;; esac\nexec {sys.executable} "$@"\n'
+    )
+    python.chmod(0o755)
+    with HeldPort() as closed:
+        url = f"http://ann:hunter2@127.0.0.1:{closed.number}/simple"
+        (tmp_path / "pip.conf").write_text(f"[global]\nindex-url = {url}\n")
+        given = {"PIP_INDEX_URL": url, "PIP_CONFIG_FILE": str(tmp_path / "pip.conf")}
+        environ = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), name: given[name]}
+        command = ["/bin/sh", str(tmp_path / ".ci" / "venv"), "user"]
+        ran = subprocess.run(
+            command, env=environ, capture_output=True, text=True, timeout=seconds(60)
+        )
+        lines = ran.stderr.splitlines()
+        assert (ran.returncode, len(lines)) == (1, 2), ran.stderr
+        assert lines[0].startswith("steersman: installing into .venv")
+        assert f"no package index answers at http://127.0.0.1:{closed.number}/simple (" in lines[1]
+        assert "HTTPS_PROXY and PIP_INDEX_URL" in lines[1]
+    answers = subprocess.run(command, env={**environ, "PIP_INDEX_URL": index}, timeout=seconds(60))
+    assert answers.returncode == 0
 
 
 def test_an_old_python_is_recognized(root: Path, tmp_path: Path) -> None:

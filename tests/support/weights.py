@@ -20,7 +20,7 @@ def weights_of(name: str) -> Path:
     entry = entry_named(name)
     assert entry is not None
     if importlib.util.find_spec("xllamacpp") is None:
-        pytest.skip("the package xllamacpp is not installed: pip install 'steersman[local]'")
+        pytest.skip("the package xllamacpp is not installed: pip install '.[local]'")
     kept = os.environ.get("STEERSMAN_TEST_CACHE")
     if not kept:
         if found := fetched(entry, Paths.of(os.environ).cache):

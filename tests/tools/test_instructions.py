@@ -42,6 +42,16 @@ def test_nearest_has_the_last_word(deep, tmp_path):
     assert has_changed(found.text, deep, own)
 
 
+@pytest.mark.parametrize("link", [os.symlink, os.link])
+def test_a_file_under_two_names_is_read_once(deep, tmp_path, link):
+    """A link to the parent's file adds nothing; a byte order mark and carriage returns are no text."""
+    (deep.parents[1] / "AGENTS.md").write_bytes(b"\xef\xbb\xbftop\r\nend\r\n")
+    link(deep.parents[1] / "AGENTS.md", deep / "AGENTS.md")
+    found = read_instructions(deep, tmp_path)
+    assert found.text == f"{HEAD}\n\n## AGENTS.md\n\ntop\nend"
+    assert found.notes == ()
+
+
 def test_without_a_repository_only_the_folder(tmp_path):
     """Without a repository, files in parent folders are ignored."""
     folder = tmp_path / "here"

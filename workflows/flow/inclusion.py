@@ -1,5 +1,6 @@
 """Workflows that are steps of others: whether they exist, are valid, and do not include themselves."""
 
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -96,7 +97,7 @@ def _problem_in(
         first = error.message.partition("\n")[0]
         return (
             f"workflow `{action.name}` is wrong: {first}",
-            f"`steersman workflow check {path}` shows all problems",
+            f"`steersman workflow check {shlex.quote(str(path))}` shows all problems",
         )
     files = (*above, path.resolve())
     if path.resolve() in above:

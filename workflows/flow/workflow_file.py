@@ -18,6 +18,7 @@ from ...machines.errors import UsageError
 from ...machines.value import Value
 from ..declaration import Declaration, Several
 from ..document import is_list, is_table, read_document
+from ..home_folder import expanded
 from ..paths import Paths
 from ..problem import shown
 from ..settings import Size
@@ -70,7 +71,7 @@ def list_workflows(paths: Paths, folder: Path) -> list[NamedWorkflow]:
 def find_workflow(name: str, paths: Paths, folder: Path) -> Path:
     """Return the file that a name or a path in `folder` means. Raises `UsageError` with the nearest."""
     if is_path(name):
-        return folder / Path(name).expanduser()
+        return folder / expanded(name)
     listed = list_workflows(paths, folder)
     for workflow in listed:
         if workflow.name == name and not workflow.is_hidden:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import difflib
 import hashlib
 import json
+from codecs import BOM_UTF8
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,7 +22,7 @@ from ....machines.errors import ConfigError, SteersmanError
 from ....machines.value import Value
 from ....workflows.agent_definition import HOOK_FORMATS, AgentDefinition
 from ....workflows.durability import make_folders, replace_file
-from ....workflows.foreign_file import read_foreign
+from ....workflows.foreign_file import editable, encoded_like, read_foreign
 from ....workflows.paths import write_private
 from .syntax import HookEntry, HookSyntax, NotUnderstood, wanted_entries
 
@@ -102,7 +103,9 @@ class Installation:
                 self._syntax.check(text, self.agent)
                 clean = self._syntax.removed(text, self.agent.name)
                 after = self._syntax.added(clean, self.agent, entries)
-            changes.append(Change(path=path, before=content, after=after.encode()))
+            changes.append(
+                Change(path=path, before=content, after=encoded_like(content or b"", after))
+            )
         return changes
 
     def uninstall(self) -> list[Change]:
@@ -120,9 +123,8 @@ class Installation:
             with _placed(path):
                 left = self._syntax.removed(_decoded(path, content), self.agent.name)
             is_nothing = not left.strip() and self._format.is_own_file
-            changes.append(
-                Change(path=path, before=content, after=None if is_nothing else left.encode())
-            )
+            after = None if is_nothing else encoded_like(content, left)
+            changes.append(Change(path=path, before=content, after=after))
         return changes
 
     def apply(self, changes: Sequence[Change], *, is_install: bool) -> list[Path]:
@@ -180,7 +182,7 @@ class Installation:
         elif change.before is not None:
             with _placed(change.path):
                 text = _decoded(change.path, change.before)
-                base = self._syntax.removed(text, self.agent.name).encode()
+                base = encoded_like(change.before, self._syntax.removed(text, self.agent.name))
             copy = f"{self.agent.name}-{_hash(base)[:16]}-{change.path.name}"
             write_private(self._folder / copy, base)
             made.append(self._folder / copy)
@@ -219,8 +221,11 @@ def _read(path: Path) -> bytes | None:
 
 
 def _decoded(path: Path, content: bytes) -> str:
+    if path.suffix == ".json" and content.startswith(BOM_UTF8):
+        with _placed(path):
+            raise NotUnderstood("a byte order mark, which not every reader of JSON takes", "?")
     try:
-        return content.decode()
+        return editable(content)
     except UnicodeDecodeError as error:
         raise ConfigError("the text is not UTF-8", "nothing was changed", file=str(path)) from error
 

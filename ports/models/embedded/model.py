@@ -7,6 +7,8 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from ....machines.errors import ConfigError, ModelError
+from ....workflows.extras import how_to_install
+from ....workflows.home_folder import expanded
 from ..dialect import JsonDialect
 from ..model import AnswerListener, Model, ModelAnswer, ModelRequest
 from ..provider import ModelConfig, ReachResult
@@ -81,7 +83,7 @@ def _checked(model: str, weights: Path | None) -> Path:
     if importlib.util.find_spec("xllamacpp") is None:
         raise ModelError(
             "the embedded model needs the package `xllamacpp`, which is not installed",
-            "run `pip install 'steersman[local]'`",
+            how_to_install("local"),
         )
     if weights is None or not weights.is_file():
         place = f" (no file `{weights}`)" if weights else ""
@@ -123,7 +125,7 @@ class EmbeddedProvider:
     def reach(self, config: ModelConfig, environ: Mapping[str, str], seconds: float) -> ReachResult:
         """Return whether the engine is installed."""
         if importlib.util.find_spec("xllamacpp") is None:
-            return ReachResult("warn", hint="pip install 'steersman[local]'")
+            return ReachResult("warn", hint=how_to_install("local"))
         return ReachResult("ok")
 
 
@@ -135,7 +137,7 @@ def _name(config: ModelConfig, cache: Path) -> str:
 def _weights(name: str, cache: Path) -> Path | None:
     """Return the file of a name in the catalogue, none if it was not fetched, or of a path."""
     entry = entry_named(name)
-    return fetched(entry, cache) if entry else Path(name).expanduser()
+    return fetched(entry, cache) if entry else expanded(name)
 
 
 PROVIDER = EmbeddedProvider()

