@@ -16,7 +16,7 @@ from ..gateway.home import find_session
 from ..gateway.launch_options import LaunchOptions
 from ..gateway.mailbox_link import MailboxLink
 from ..gateway.redaction import redactor_of
-from ..gateway.remote import Remote, SessionLink
+from ..gateway.remote import Remote, SessionLink, is_near
 from ..gateway.router import EventBus
 from ..gateway.serving import open_there
 from ..journal.lock import Owner
@@ -89,7 +89,7 @@ class AttachedHost:
 
     def _way_to(self, owner: Owner) -> Callable[[str], SessionLink]:
         """Return what connects to a session of a program: its socket, or the mailbox from afar."""
-        if owner.is_here:
+        if is_near(self.paths.state, owner):
             return lambda session: Remote.connect(self.paths.state, session, owner)
         return lambda session: MailboxLink(self.paths, os.environ, session)
 
@@ -117,7 +117,7 @@ def attach(
                 f"`steersman chat --resume {row.session}` resumes it",
             )
         notices = [] if is_json else _last_words(store, row, environ)
-    if not owner.is_here:
+    if not is_near(Paths.of(environ).state, owner):
         notices.append(
             "Its program is on another machine. Each answer comes here when it is whole; the output of "
             "tools and what subagents do is not shown."

@@ -63,6 +63,14 @@ class SessionLink(Protocol):
         ...
 
 
+def is_near(state: Path, owner: Owner) -> bool:
+    """Whether a process can be reached by its socket: it is on this host, with the same state folder.
+
+    A host may have nodes of several accounts or containers; they reach each other as from other machines.
+    """
+    return owner.is_here and (state / SOCKETS / f"{owner.node}.sock").exists()
+
+
 class Remote:
     """A connection to the process that owns a session; `timeout` in seconds for each answer."""
 

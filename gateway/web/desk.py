@@ -39,7 +39,7 @@ from ..events.translation import queue_view
 from ..hosts import Hosts
 from ..one_shot_client import OneShotClient
 from ..redaction import Redactor
-from ..remote import Remote
+from ..remote import Remote, is_near
 from ..schedule_view import ScheduleNow, views
 from .answers import Choices, SessionPage, SessionQueue, SessionView
 from .edits import Edits, Holder
@@ -189,7 +189,7 @@ class Desk:
     def _call_there(self, owner: Owner, method: str, params: dict[str, Any]) -> Any:
         state, session = self._hosts.paths.state, params["session"]
         rest = {key: params[key] for key in params if key != "session"}
-        if not owner.is_here:
+        if not is_near(state, owner):
             user, key = str(rest.pop("user", "")), str(rest.pop("client_id", ""))
             store = self._hosts.store
             client = OneShotClient(self._hosts.paths, os.environ, store, session, user, key)

@@ -22,7 +22,7 @@ from ..event_feed import Pages, answer_of
 from ..events.contract import Event
 from ..host import Host
 from ..hosts import Hosts
-from ..remote import Remote
+from ..remote import Remote, is_near
 
 UNREAD = 2_000
 """Events that wait for a client that does not read; then they are read from the journal."""
@@ -216,7 +216,7 @@ class SessionStream:
         """Whether another process has the session now, or entries came of which no event told."""
         if self._hosts.find(self._session) is not None:
             return owner is not None
-        is_silent = owner is None or not owner.is_here
+        is_silent = owner is None or not is_near(self._hosts.paths.state, owner)
         return self._owner() != owner or (
             is_silent and self._hosts.row(self._session).seq > self.after
         )
@@ -227,10 +227,11 @@ class SessionStream:
         return self._follow_elsewhere(owner, feed)
 
     def _follow_elsewhere(self, owner: Owner, feed: StreamFeed) -> Callable[[], None]:
-        if not owner.is_here:  # from another machine only the journal tells
+        state = self._hosts.paths.state
+        if not is_near(state, owner):  # from another machine only the journal tells
             return lambda: None
         try:
-            remote = Remote.connect(self._hosts.paths.state, self._session, owner)
+            remote = Remote.connect(state, self._session, owner)
         except SteersmanError:
             feed.end()
             return lambda: None
