@@ -51,8 +51,8 @@ def test_a_second_terminal_takes_part(place: Place, serve, gate: Gate) -> None:
     bob.send("/inspect")
     assert bob.wait("result", name="inspect")["ok"]
     chat.kill()
-    assert bob.ended() == 0
-    assert "resumes it" in bob.diagnostics
+    assert bob.ended() == 1
+    assert "has ended without closing it" in bob.diagnostics
     ran = place.run("attach", "last")
     assert (ran.returncode, "steersman chat --resume" in ran.stderr) == (1, True)
 
