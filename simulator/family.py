@@ -81,7 +81,8 @@ Begins = (
 class SeenSession:
     """One session as its journal shows it; `reached` are those that its newest cancel must stop.
 
-    `is_awake`: it has journalled something since it was taken up. `left` is the entry with which it was
+    `is_awake`: it has journalled something since it was taken up. `died` are the processes that were
+    killed in children, by the receipt of the stop. `left` is the entry with which it was
     left or ended, 0 before that.
     """
 
@@ -96,6 +97,7 @@ class SeenSession:
     reached: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
     planned: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
     spared: set[str] = field(default_factory=set[str])
+    died: dict[str, set[int]] = field(default_factory=dict[str, set[int]])
     detached: tuple[str, ...] = ()
     deliveries: Table[Any] = DEFAULT_DELIVERIES
 
@@ -157,6 +159,17 @@ class SeenSession:
         """Return how a child stands to the session: its agent may be declared to go on by itself."""
         is_declared = child.agent in self.detached and child.relation == Relation.FOREGROUND_CHILD
         return Relation.DETACHED_CHILD if is_declared else child.relation
+
+
+def _check_receipt(session: str, home: SeenSession, entry: e.Stopped) -> None:
+    """Check that what died by a stop is what its receipt lists, each process once."""
+    turn = home.record.turns.get(entry.turn)
+    died = {pid for call in turn.calls.values() for pid in call.killed} if turn else set[int]()
+    for stop in home.record.interrupts.values():
+        if stop.id == entry.receipt or (entry.turn and stop.turn == entry.turn):
+            died |= home.died.get(stop.id, set())
+    assert died <= set(entry.killed), f"{session}: {died} were killed, and told were {entry.killed}"
+    assert len(set(entry.killed)) == len(entry.killed), f"{session}: {entry.killed} is told twice"
 
 
 class Family:
@@ -249,6 +262,9 @@ class Family:
             case _:
                 pass
         self._overtake(home, entry)
+        if isinstance(entry, e.ChildInterrupted | e.ChildEnded):
+            by = home.children[entry.child].cancelled_by
+            home.died.setdefault(by, set()).update(entry.killed)
         home.fold(entry)
         match entry:
             case e.ChildStarted():
@@ -261,6 +277,7 @@ class Family:
                 left = home.reached.pop(turn or entry.receipt, set[str]())
                 busy = {child.session for child in at_work(home.children)} & left
                 assert not busy, f"{session}: {turn or 'all'} is stopped, and {busy} are at work"
+                _check_receipt(session, home, entry)
             case e.SessionFinalized() | e.SessionSuspended():
                 home.left = home.record.seq
             case _:

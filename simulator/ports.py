@@ -387,6 +387,10 @@ class SimulatedPorts:
         if self.tools.pop(call.effect.call, None) is not None:
             reply(call.reply_to, _finished(call.effect, self.result(call.effect, status)))
 
+    def pids(self, status: ToolStatus) -> tuple[int, ...]:
+        """Name the process of a call that was killed: each has one of its own, in the whole program."""
+        return (next(self._timeline.pids),) if status == "killed" else ()
+
     def result(self, at: RunTool, status: ToolStatus) -> ToolResult:
         """Return the result of a call that ended, or was killed."""
         if status == "ok" and self.dice.random() < 0.2:
@@ -394,7 +398,7 @@ class SimulatedPorts:
         progress = None
         if self.dice.random() < 0.3:
             progress = (self.dice.randrange(0, 9), 9, "file", "")
-        killed = (4711,) if status == "killed" else ()
+        killed = self.pids(status)
         return ToolResult(
             status=status,
             text="output",

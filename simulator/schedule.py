@@ -152,12 +152,14 @@ def waiting_in(mailbox: Mailbox) -> list[Envelope[Any]]:
 class Timeline:
     """Virtual time: `now` is in seconds since the epoch and moves from `start` from event to event.
 
-    `idle` are the seconds of it that passed while no actor had anything else to do.
+    `idle` are the seconds of it that passed while no actor had anything else to do. `pids` numbers the
+    processes that begin in it.
     """
 
     def __init__(self, start: float = 1_000_000_000.0) -> None:
         self.start = self.now = start
         self.idle = 0.0
+        self.pids = itertools.count(4711)
         self._events: list[tuple[float, int, str, Callable[[], None]]] = []
         self._numbers = itertools.count()
 

@@ -173,7 +173,7 @@ class WorkflowPorts(SimulatedPorts):
         if status == "unknown":
             return ToolResult(status=status, text="its worker was lost")
         if status in ("killed", "timed_out"):
-            killed = (4711,) if status == "killed" else ()
+            killed = self.pids(status)
             return ToolResult(status=status, text="part of it", exit_code=-15, killed=killed)
         step, dice = self._step_of(at.call), self.dice.random()
         if step is None or dice < self._luck.fails / 5:
