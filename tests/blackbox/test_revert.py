@@ -126,7 +126,7 @@ def test_what_a_person_saves_between_two_calls_is_kept(place: Place, serve) -> N
     assert "-use yup" in shown["text"]
     assert "+use zod" in shown["text"]
     result = chat.ask("/revert")
-    assert result["text"].splitlines()[0] == "Reverted 45 files. Original state restored."
+    assert result["text"].splitlines()[0].startswith("Reverted 45 files: src/f00.txt, ")
     assert result["data"]["kept"] == ["src/f45.txt"]
     event = chat.wait_any("reverted")
     assert event["restored"] == result["data"]["restored"]

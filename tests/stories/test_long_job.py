@@ -73,7 +73,7 @@ def a_job_taken_back(stage: Stage) -> None:
     chat.types("actually stop and revert")
     chat.shows('⚠️ Interrupt detected: "stop"', accepted={"as": "interrupt", "matched": "stop"})
     chat.shows(
-        "Reverted 44 files. Original state restored.",
+        "Reverted 44 files: ",
         reverted={
             "restored": [one.name for one in files[:45] if one != saved],
             "kept": [saved.name],
