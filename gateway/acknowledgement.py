@@ -11,6 +11,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from ..journal.workspace.restore_plan import FORCIBLE
 from .events.contract import (
     AcceptedEvent,
     ChildStartedEvent,
@@ -348,7 +349,7 @@ def reverted_text(about: Mapping[str, Any]) -> str:
             "Changed while a command ran, so counted as the agent's: "
             f"{_names(about['shared'], MOST)}. `/revert undo PATH` brings one back."
         )
-    lines += [f"Not covered: {note}." for note in about["notes"]]
+    lines += [f"Not restored: {note}." for note in about["notes"]]
     return "\n".join(lines)
 
 
@@ -366,10 +367,10 @@ def _head(about: Mapping[str, Any]) -> str:
     match about["scope"]:
         case "undo":
             return f"Undid the revert of {files}: {_names(restored)}."
-        case "last":
-            return f"Reverted {files}: {_names(restored)}."
-        case _:
+        case "turn" if about.get("original"):
             return f"Reverted {files}. Original state restored."
+        case _:
+            return f"Reverted {files}: {_names(restored)}."
 
 
 def _kept(about: Mapping[str, Any]) -> list[str]:
@@ -378,11 +379,12 @@ def _kept(about: Mapping[str, Any]) -> list[str]:
     for path in about["kept"]:
         reasons.setdefault(about["why"][path], []).append(path)
     kept = "Would keep" if about.get("dry_run") else "Kept"
-    lines = [f"{kept} {_names(paths, len(paths))}: {why}." for why, paths in reasons.items()]
+    lines = [f"{kept} {_names(paths, MOST)}: {why}." for why, paths in reasons.items()]
     if about["scope"] == "undo":
-        hint = ["`/revert undo --force` undoes what it can."]
-        return lines + (hint if about["turns"] else [])
-    return [*lines, "`/revert --force` reverts what it can; `/revert undo` undoes that."]
+        hint = "`/revert undo --force` undoes what it can."
+    else:
+        hint = "`/revert --force` reverts what it can; `/revert undo` undoes that."
+    return [*lines, hint] if about["turns"] and FORCIBLE.intersection(reasons) else lines
 
 
 def _names(paths: Sequence[str], most: int = NAMED) -> str:

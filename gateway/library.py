@@ -455,7 +455,8 @@ class SessionHandle:
         """Stop, and restore the files that the turn changed; changes by others stay.
 
         `last` means the newest turn that changed something, `undo` takes the last revert back. Returns
-        the lists `restored` and `kept`. Raises `UsageError` if it is refused.
+        the lists `restored` and `kept`; `notes`, which name what else is not as it was; and `original`,
+        true if a look at the whole folder found nothing of the kind. Raises `UsageError` if refused.
         """
         _one_of(scope, Scope, "scope")
         what = [] if scope == "turn" else [scope]

@@ -901,6 +901,7 @@ class Reverted(RevertEntry):
     yours: tuple[str, ...] = ()
     turns: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    is_original: bool = False
 
 
 class RevertRefused(RevertEntry):

@@ -156,7 +156,8 @@ class RestoreEnded(Message):
     """A revert is over; `fault` says why nothing was changed, and is empty if all went well.
 
     `kept` are pairs of a path and why it stays as it is. `shared` changed while a command of the turn
-    ran, `yours` went back to a person's own version. `notes` are sentences about what is not known.
+    ran, `yours` went back to a person's own version. `notes` name what is not as it was before, or was
+    not looked at. `is_original`: a look at the whole folder found nothing of the kind.
     """
 
     id: str
@@ -167,6 +168,7 @@ class RestoreEnded(Message):
     yours: tuple[str, ...] = ()
     turns: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    is_original: bool = False
 
 
 # External agents ----------------------------------------------------------------------------------

@@ -22,6 +22,7 @@ from .document import is_list, is_table
 from .foreign_file import parse_toml, read_foreign, read_text
 from .home_folder import expanded
 from .paths import Paths, write_private
+from .spelling import spelled
 
 PROJECT_FILE = "steersman.toml"
 BESIDE = ".steersman"
@@ -252,4 +253,4 @@ def _record(paths: Paths, folder: Path) -> Path:
 
 
 def _text(path: Path) -> str:
-    return os.fsencode(path).decode(errors="backslashreplace")
+    return spelled(str(path))

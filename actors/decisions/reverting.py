@@ -70,6 +70,7 @@ def ending_of(
         yours=message.yours,
         turns=message.turns,
         notes=(*message.notes, *notes),
+        is_original=message.is_original and not notes,
     )
 
 
@@ -91,6 +92,7 @@ def answer_of(known: RevertRecord | None) -> dict[str, Any]:
         "shared": list(done.shared),
         "yours": list(done.yours),
         "notes": list(done.notes),
+        "original": done.is_original,
         "reason": known.reason,
     }
 

@@ -83,6 +83,7 @@ def of_revert(entry: e.AnyRevertEntry, record: SessionRecord, at: Stamp) -> list
                     shared=list(entry.shared),
                     yours=list(entry.yours),
                     notes=list(entry.notes),
+                    original=entry.is_original,
                 )
             ]
         case _:

@@ -392,7 +392,9 @@ class RevertedEvent(Stamp):
     yours: list[str]
     """paths that are back to a person's own version"""
     notes: list[str]
-    """what a revert does not cover"""
+    """what is not as it was before, or was not looked at"""
+    original: bool
+    """whether a look at the whole folder found all as it was before"""
 
 
 class ModeEvent(Stamp):

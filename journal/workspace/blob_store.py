@@ -90,7 +90,7 @@ class BlobStore:
 
     def put(self, data: bytes) -> str:
         """Keep bytes; return their name. Raises `OSError`."""
-        whole = b"blob %d\0" % len(data) + data
+        whole = _wrapped(data)
         name = _name_of(whole)
         if not self.has(name):
             self._write(name, zlib.compress(whole, LEVEL))
@@ -99,8 +99,8 @@ class BlobStore:
                 os.utime(self._file(name))  # as good as new: `prune` leaves it alone
         return name
 
-    def capture(self, root: Path, path: str, limit: int) -> PathState | None:
-        """Say what a path holds and keep a copy of it, if it has at most `limit` bytes.
+    def capture(self, root: Path, path: str, limit: int, *, keeps: bool = True) -> PathState | None:
+        """Say what a path holds and, if it `keeps`, keep a copy of at most `limit` bytes.
 
         Raises `OSError` when the copy cannot be written.
         """
@@ -119,7 +119,7 @@ class BlobStore:
                 return PathState(kind="large", content=signature(found))
             data = self._read(root, path, found)
             if data is None:
-                return PathState(kind="large", content=signature(found))
+                return PathState(kind="unread", content=signature(found))
             after = look_at(root, path)
             if after is not None and signature(after) == signature(found):
                 break  # it was not written while we read
@@ -127,7 +127,8 @@ class BlobStore:
             return PathState(kind="odd", content="it keeps changing")
         kind: Kind = "link" if stat.S_ISLNK(found.st_mode) else "file"
         mode = 0 if kind == "link" else stat.S_IMODE(found.st_mode)
-        return PathState(kind=kind, content=self.put(data), mode=mode)
+        name = self.put(data) if keeps else _name_of(_wrapped(data))
+        return PathState(kind=kind, content=name, mode=mode)
 
     def _read(self, root: Path, path: str, found: os.stat_result) -> bytes | None:
         """Return a file's bytes or a link's target; none if it may not be read."""
@@ -158,6 +159,10 @@ class BlobStore:
         except OSError:
             draft.unlink(missing_ok=True)
             raise
+
+
+def _wrapped(data: bytes) -> bytes:
+    return b"blob %d\0" % len(data) + data
 
 
 def _name_of(whole: bytes) -> str:

@@ -107,7 +107,19 @@ _ENDED = re.compile(
     rb'\{"kind": "ended", "about": \["([^"\\]*)", "([^"\\]*)", .*"blind": ("(?:[^"\\]|\\.)*")\}'
 )
 _REVERT = re.compile(rb'\{"kind": "(?:reverted|undone)", .*\}')
+_LOOKED = re.compile(rb'\{"kind": "looked", .*\}')
 """Lines as they are written now; others are read as JSON."""
+
+
+class FirstLook(Value):
+    """A look before a command: `others` are paths that changed since the look before.
+
+    `around` names the copy of the `Surroundings`, if this began a turn.
+    """
+
+    turn: str
+    around: str = ""
+    others: tuple[str, ...] = ()
 
 
 class _Folded:
@@ -118,6 +130,7 @@ class _Folded:
         self.blind: dict[str, str] = {}
         self.touches: dict[tuple[str, str], PathChange] = {}
         self.reverted: dict[str, set[tuple[str, str]]] = {}
+        self.looks: list[FirstLook] = []
         self.window = 0
 
     def in_force(self) -> list[PathChange]:
@@ -152,6 +165,8 @@ class _Folded:
             case {"kind": "undone", "id": name, "paths": paths}:
                 left = self.reverted.get(name, set())
                 self.reverted[name] = {pair for pair in left if pair[1] not in paths}
+            case {"kind": "looked", "turn": turn, "around": around, "others": others}:
+                self.looks.append(FirstLook(turn=turn, around=around, others=tuple(others)))
             case _:  # a line of a later version
                 return
 
@@ -202,6 +217,8 @@ class ChangeLog:
                 begun.pop(found[2], None)
                 if found[3] != b'""':
                     self._recent.blind[found[1].decode()] = json.loads(found[3])
+            elif _LOOKED.fullmatch(line):
+                self._recent.fold(json.loads(line))
             elif not _REVERT.match(line):  # of an earlier version, or cut off
                 self._recent = self._whole()
                 turns = (touch.turn for touch in self._recent.touches.values())
@@ -222,6 +239,11 @@ class ChangeLog:
             with suppress(ValueError):  # cut off by a crash
                 folded.fold(json.loads(line.decode("ascii", "replace")))
         return folded
+
+    @property
+    def looks(self) -> list[FirstLook]:
+        """The looks that began turns, or found changes by others; oldest first."""
+        return self._recent.looks
 
     # Changes in force -----------------------------------------------------------------------------
 
@@ -283,6 +305,11 @@ class ChangeLog:
         about = [call.turn, call.call, call.tool, call.window]
         self._add({"kind": "ended", "about": about, "touches": rows, "blind": blind})
 
+    def look(self, look: FirstLook) -> None:
+        """Enter a look before a command; the line of that command makes it durable."""
+        about = {"turn": look.turn, "around": look.around, "others": look.others}
+        self._add({"kind": "looked", **about}, syncs=False)
+
     def revert(self, name: str, given_back: Names) -> None:
         """Take changes out of force; twice is as once."""
         self._add({"kind": "reverted", "id": name, "names": given_back})
@@ -291,8 +318,8 @@ class ChangeLog:
         """Put the changes of these paths into force again that were reverted."""
         self._add({"kind": "undone", "id": name, "paths": list(paths)})
 
-    def _add(self, line: dict[str, Any]) -> None:
-        """Write a line, durably, then apply it. Raises `OSError`."""
+    def _add(self, line: dict[str, Any], *, syncs: bool = True) -> None:
+        """Write a line, durably if it `syncs`, then apply it. Raises `OSError`."""
         data = json.dumps(line) + "\n"
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
         with os.fdopen(os.open(self._file, flags, 0o600), "ab") as file:
@@ -301,7 +328,8 @@ class ChangeLog:
                 data = "\n" + data
             file.write(data.encode("ascii"))
             file.flush()
-            os.fsync(file.fileno())
+            if syncs:
+                os.fsync(file.fileno())
         if is_new:
             sync_folder(self._file.parent)
         self._recent.fold(json.loads(data))

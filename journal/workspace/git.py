@@ -13,7 +13,6 @@ import os
 import re
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -172,6 +171,10 @@ class ShadowGit:
             "GIT_NO_LAZY_FETCH": "1",
         }
 
+    def over(self, index: Path) -> ShadowGit:
+        """Return one that reads another index, such as the person's."""
+        return ShadowGit(self._program, self.folder, self.top, index)
+
     def create(self, *, ignores_case: bool, exclude: str, borrow: Path | None) -> None:
         """Make the repository, or bring what it borrows up to date. Raises `OSError`.
 
@@ -256,19 +259,6 @@ class ShadowGit:
         rows = self.run("cat-file", form, "--buffer", said=said).split(b"\n")
         return {row[:40].decode(): int(row[41:]) for row in rows if row[41:].isdigit()}
 
-    def hidden_by(self, rules: Mapping[str, bytes], paths: list[str], prefix: str) -> set[str]:
-        """Return which paths were ignored when the `.gitignore` files held these rules."""
-        with tempfile.TemporaryDirectory(dir=self.folder.parent) as name:
-            then = Path(name)
-            for rule in self._rules_over(paths, prefix):
-                said = rules.get(rule.removeprefix(prefix))
-                place = then / rule
-                place.parent.mkdir(parents=True, exist_ok=True)
-                with suppress(OSError):
-                    place.write_bytes((self.top / rule).read_bytes() if said is None else said)
-            hidden = self.ignored([f"{prefix}{path}" for path in paths], then)
-        return {path.removeprefix(prefix) for path in hidden}
-
     def ignored(self, paths: Iterable[str], top: Path) -> set[str]:
         """Return which of these paths below `top` are ignored, whether or not they are there."""
         environ = self._environ | {"GIT_WORK_TREE": str(top)}
@@ -283,14 +273,6 @@ class ShadowGit:
             check=False,  # it says 1 where nothing is ignored
         )
         return {os.fsdecode(path)[2:] for path in ran.stdout.split(b"\0") if path}
-
-    def _rules_over(self, paths: list[str], prefix: str) -> set[str]:
-        """Return where the `.gitignore` files of these paths would lie."""
-        found = {".gitignore"}
-        for path in paths:
-            parts = f"{prefix}{path}".split("/")[:-1]
-            found |= {"/".join([*parts[: end + 1], ".gitignore"]) for end in range(len(parts))}
-        return found
 
     def update(self, paths: Iterable[str], gone: Iterable[str] = ()) -> None:
         """Bring these paths of the index up to date; drop those that are `gone`."""
@@ -311,17 +293,22 @@ Entry = tuple[str, str, str, str]
 """Tag, mode, name of the blob, path."""
 
 
-def take_from(git: ShadowGit, repository: Repository) -> list[Entry]:
-    """Copy the person's index, and return its entries. Raises `OSError`, `GitFault`."""
+def take_from(git: ShadowGit, repository: Repository) -> bytes:
+    """Copy the person's index, and return what is `staged`. Raises `OSError`, `GitFault`."""
     copy_index(repository.index, git.index)
     for shared in repository.folder.glob("sharedindex.*"):
         copy_index(shared, git.folder / shared.name)
-    return entries(git)
+    return staged(git)
+
+
+def staged(git: ShadowGit) -> bytes:
+    """Return all that an index says of paths, without what it remembers of the files on the disk."""
+    return git.run("ls-files", "-z", "-s", "-v")
 
 
 def entries(git: ShadowGit) -> list[Entry]:
-    """Return the entries of an index; the tag of a conflict is `M`."""
-    return list(_read(git.run("ls-files", "-z", "-s", "-v")))
+    """Return the entries of an index."""
+    return list(read_entries(staged(git)))
 
 
 def copy_index(source: Path, target: Path) -> None:
@@ -342,7 +329,8 @@ def is_whole(index: Path) -> bool:
     )
 
 
-def _read(out: bytes) -> Iterator[Entry]:
+def read_entries(out: bytes) -> Iterator[Entry]:
+    """Read what is `staged`; the tag of a conflict is `M`."""
     for row in out.split(b"\0"):
         if row:
             about, _, path = row.partition(b"\t")

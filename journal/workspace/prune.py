@@ -143,7 +143,15 @@ def lost_copies(kept: KeptCopies) -> set[str]:
     return {wanted[name] for name in missing if name not in there}
 
 
-_OWN = ("ledger-{}.jsonl", "index-{}", "index-{}.lock", "side-{}.json", "restore-{}-*.json")
+_OWN = (
+    "ledger-{}.jsonl",
+    "index-{}",
+    "index-{}.lock",
+    "side-{}.json",
+    "restore-{}-*.json",
+    "rules-{}",
+    "rules-{}.then",
+)
 
 
 def _forget(kept: KeptCopies) -> None:

@@ -125,7 +125,7 @@ class Restore(Struct, kw_only=True):
         """Make sure that what will be replaced has a copy."""
         for put in list(self.puts):
             state = put.now
-            if state is not None and state.kind == "large":
+            if state is not None and state.kind in ("large", "unread"):
                 state = blobs.capture(root, put.path, EVERYTHING)
             if state is not None and not state.is_kept:
                 self.refuse(put.path, "the present content cannot be read, so it cannot be copied")
@@ -221,7 +221,9 @@ class Restore(Struct, kw_only=True):
         sign = "" if found is None else signature(found)
         if sign == self.seen.get(put.path, "never seen"):
             return True
-        limit = LARGEST if put.now is not None and put.now.kind == "large" else EVERYTHING
+        limit = (
+            LARGEST if put.now is not None and put.now.kind in ("large", "unread") else EVERYTHING
+        )
         state = blobs.capture(root, put.path, limit)
         if state == put.target:
             return False

@@ -15,9 +15,16 @@ from ...machines.value import Value
 from .scan import UNREADABLE, PathState
 
 CHANGED_SINCE = "it was changed since"
-TOO_LARGE = "no copy of it was kept: it is too large, or not readable"
+NO_COPY = {
+    "large": "no copy of it was kept: it was too large",
+    "unread": "no copy of it was kept: it was not readable",
+    "odd": "no copy of it was kept: it was no file, or changed all the time",
+}
+"""Why a path cannot go back, by the kind of what it was."""
 HIDDEN = "its folder may not be entered"
 UNSURE = "it changed around the time of a crash and cannot be attributed"
+FORCIBLE = frozenset((CHANGED_SINCE, UNSURE))
+"""The reasons that `--force` overrules."""
 
 
 class PathChange(Value):
@@ -155,7 +162,7 @@ def _obstacle(
         return CHANGED_SINCE
     if chain.is_unsure and not force:
         return UNSURE
-    return "" if base is None or base.is_kept else TOO_LARGE
+    return "" if base is None or base.is_kept else NO_COPY[base.kind]
 
 
 def changed_chains(touches: Iterable[PathChange]) -> list[tuple[str, _Chain]]:

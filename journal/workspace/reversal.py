@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from ...machines.effects import RestoreFiles
 from ...machines.port_results import RestoreEnded
+from ...workflows.spelling import spelled
 from .blob_store import EVERYTHING, LARGEST, BlobStore
 from .change_log import ChangeLog
 from .restore import Restore, is_moving, load_restore
@@ -94,7 +95,7 @@ class Reversal:
                 (path, "no revert that can be undone touched it") for path in order.paths
             )
             return RestoreEnded(id=order.id, kept=unknown)
-        done = [put for put in restore.done if not order.paths or put.path in order.paths]
+        done = [put for put in restore.done if not order.paths or spelled(put.path) in order.paths]
         touches = [
             PathChange(
                 turn="",
@@ -107,7 +108,7 @@ class Reversal:
             for put in done
             if put.path in restore.rescue
         ]
-        missing = [path for path in order.paths if path not in {put.path for put in done}]
+        missing = [path for path in order.paths if path not in {spelled(put.path) for put in done}]
         plan = self._plan(touches, order)
         kept = (
             *plan.kept,
@@ -123,7 +124,7 @@ class Reversal:
             if restore.about["scope"] == "undo" or restore.phase != "done":
                 continue
             left = set(restore.rescue) - set(restore.about.get("undone", ()))
-            if left and (not order.paths or left & set(order.paths)):
+            if left and (not order.paths or set(map(spelled, left)) & set(order.paths)):
                 restore.rescue = {path: restore.rescue[path] for path in sorted(left)}
                 return restore
         return None
@@ -137,7 +138,7 @@ class Reversal:
         found = chains(touches)
         now: dict[str, PathState | None] = {}
         for path, chain in found.items():
-            is_loose = chain.left is not None and chain.left.kind == "large"
+            is_loose = chain.left is not None and chain.left.kind in ("large", "unread")
             limit = LARGEST if is_loose else EVERYTHING
             now[path] = self._blobs.capture(self._folder, path, limit)
         plan = make_plan(touches, now, force=order.force)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from msgspec import Struct, field
 
 from ...machines.value import Value
-from .git import ShadowGit
+from .git import EXCLUDE, ShadowGit
 
 # The state of a path, as data, looked up without ever following a link ----------------------------
 # A path is text relative to the session's folder, in the form of `os.fsdecode`: what is no UTF-8 comes
@@ -21,7 +21,8 @@ from .git import ShadowGit
 
 UNREADABLE = "unreadable"
 """The content of a path in a folder that may not be entered."""
-Kind = Literal["file", "link", "folder", "large", "odd"]
+IGNORE_FILE = ".gitignore"
+Kind = Literal["file", "link", "folder", "large", "unread", "odd"]
 _FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -29,8 +30,8 @@ class PathState(Value):
     """A file, a link or a folder.
 
     `content` is the id of the blob with a file's bytes or a link's target. Of what no copy is kept
-    (`large`: past the limit, or unreadable; `odd`: a pipe, a socket, a device) it is a signature by
-    which a change shows. `mode` are the permission bits of a file.
+    (`large`: past the limit; `unread`: not readable; `odd`: a pipe, a socket, a device) it is a
+    signature by which a change shows. `mode` are the permission bits of a file.
     """
 
     kind: Kind
@@ -121,7 +122,9 @@ class Scan(Struct, kw_only=True):
 
     `dirty` maps it to its index entry (mode, blob), none if it has none; `deleted` are those that are
     no file any more. `folders` hold no file that the index knows, `nested` are repositories, and
-    `closed` are folders that may not be read.
+    `closed` are folders that may not be read. A look at all that is there finds `rules`, the ignore
+    files; `special`, which is no file, link or folder; `modes`, the permission bits of folders; and
+    `hidden`, which the rules leave out.
     """
 
     dirty: dict[str, tuple[str, str] | None] = field(
@@ -131,6 +134,10 @@ class Scan(Struct, kw_only=True):
     folders: list[str] = field(default_factory=list[str])
     nested: list[str] = field(default_factory=list[str])
     closed: list[str] = field(default_factory=list[str])
+    rules: list[str] = field(default_factory=list[str])
+    special: list[str] = field(default_factory=list[str])
+    modes: dict[str, int] = field(default_factory=dict[str, int])
+    hidden: list[str] = field(default_factory=list[str])
 
     def check_limits(self, top: Path, largest: int) -> None:
         """Raise `TooMuch` if there is more that is new than is worth copying."""
@@ -148,14 +155,35 @@ class Scan(Struct, kw_only=True):
                 raise TooMuch(f"more than {MOST_BYTES >> 30} GiB")
 
 
-def scan(git: ShadowGit, prefix: str) -> Scan:
-    """Compare the work tree below `prefix` with the index. Raises `GitFault`, `TooMuch`."""
+class Survey(NamedTuple):
+    """Makes a scan look at all that is there, in the `folders` that hold files of the index, too.
+
+    `take_rules` is called with the ignore files that were found, before what they say is needed.
+    """
+
+    folders: Iterable[str]
+    take_rules: Callable[[list[str]], object]
+
+
+def scan(git: ShadowGit, prefix: str, rules: Path, survey: Survey | None = None) -> Scan:
+    """Compare the work tree below `prefix` with the index. Raises `GitFault`, `TooMuch`.
+
+    `rules` is a file with all that is ignored; the ignore files of the tree have no say, since commands
+    change them.
+    """
     scope = ["--", prefix] if prefix else []
     way = ("-z", "--raw", "--no-renames", "--ignore-submodules=all")
-    untracked = ("-z", "-o", "--directory", "--exclude-standard")
+    untracked = ("ls-files", "-z", "-o", f"--exclude-from={rules}")
     found = Scan()
     with git.start("diff-files", *way, *scope) as comparing:
-        with git.start("ls-files", *untracked, *scope) as listing:
+        if survey is not None:
+            for folder in sorted({"", *parents(f"{prefix}x"), *survey.folders}):
+                _look_into(git.top, folder, found)
+            found.special = [name for name in found.special if name.startswith(prefix)]
+            survey.take_rules(found.rules)
+        with git.start(*untracked, "--directory", *scope) as listing:
+            if survey is not None:
+                _read_hidden(git.run(*untracked, "-i", "--directory", *scope), found)
             _read_raw(git.finish(comparing), found)
             listed = _names(git.finish(listing))
     found.dirty |= dict.fromkeys(name for name in listed if not name.endswith("/"))
@@ -167,9 +195,59 @@ def scan(git: ShadowGit, prefix: str) -> Scan:
             _walk(git.top, folder, found, inside)
         else:
             inside.append(folder)
-    _expand(git, inside, found)
+    if survey is not None and inside:
+        survey.take_rules(found.rules)
+        _read_hidden(git.run(*untracked, "-i", "--directory", *scope), found)
+    _expand(git, untracked, inside, found)
     found.folders.sort()
     return found
+
+
+def _look_into(top: Path, folder: str, found: Scan) -> tuple[list[str], bool] | None:
+    """Return a folder's folders, and whether it holds files; none of a repository, which is noted."""
+    folders: list[str] = []
+    has_files = False
+    try:
+        found.modes[folder] = stat.S_IMODE(os.lstat(f"{top}/{folder}").st_mode)
+        with os.scandir(f"{top}/{folder}") as entries:
+            for entry in entries:
+                name = f"{folder}/{entry.name}" if folder else entry.name
+                if entry.name == ".git":
+                    if folder:
+                        found.nested.append(folder)
+                        return None
+                elif entry.is_dir(follow_symlinks=False):
+                    folders.append(name)
+                elif entry.is_file(follow_symlinks=False) or entry.is_symlink():
+                    has_files = True
+                    if entry.name == IGNORE_FILE:
+                        found.rules.append(name)
+                else:
+                    found.special.append(name)
+    except (FileNotFoundError, NotADirectoryError):
+        pass
+    except OSError:
+        found.closed.append(folder)
+    return folders, has_files
+
+
+def _read_hidden(out: bytes, found: Scan) -> None:
+    """Note what is ignored; what lies in an ignored folder goes with it."""
+    found.hidden = []
+    for name in sorted(_names(out)):
+        if not (found.hidden and name.startswith(found.hidden[-1]) and found.hidden[-1][-1] == "/"):
+            found.hidden.append(name)
+
+
+def folders_of(names: Iterable[str]) -> set[str]:
+    """Return all folders that these files lie in; the top is empty."""
+    folders = {""}
+    for name in names:
+        folder = name.rpartition("/")[0]
+        while folder not in folders:
+            folders.add(folder)
+            folder = folder.rpartition("/")[0]
+    return folders
 
 
 def is_folder(path: Path) -> bool:
@@ -186,31 +264,28 @@ def parents(path: str) -> Iterator[str]:
 
 def _walk(top: Path, folder: str, found: Scan, inside: list[str]) -> None:
     """Note the folders below one in which git knows no file; repositories are left alone."""
-    has_files = False
-
-    def note(error: OSError) -> None:
-        found.closed.append(os.path.relpath(os.fsdecode(error.filename), top))
-
-    for here, names, files in os.walk(top / folder, onerror=note):
-        name = os.path.relpath(here, top)
-        if ".git" in names or ".git" in files:
-            found.nested.append(name)
-            names.clear()
+    holds_files = False
+    waiting = [folder]
+    while waiting:
+        here = waiting.pop()
+        seen = _look_into(top, here, found)
+        if seen is None:
             continue
-        found.folders.append(name)
+        found.folders.append(here)
         if len(found.folders) > MOST_FILES:
             raise TooMuch(f"more than {MOST_FILES:,} folders")
-        has_files = has_files or bool(files)
-        has_files = has_files or any(os.path.islink(os.path.join(here, name)) for name in names)
-    if has_files:
+        folders, has_files = seen
+        holds_files = holds_files or has_files
+        waiting += [name for name in folders if f"{name.rpartition('/')[2]}/" not in EXCLUDE]
+    if holds_files:
         inside.append(folder)
 
 
-def _expand(git: ShadowGit, inside: list[str], found: Scan) -> None:
+def _expand(git: ShadowGit, untracked: tuple[str, ...], inside: list[str], found: Scan) -> None:
     """List the files in these folders that are not ignored."""
     for start in range(0, len(inside), SOME):
         some = [f"{folder}/" if folder else "." for folder in inside[start : start + SOME]]
-        out = git.run("ls-files", "-z", "-o", "--exclude-standard", "--", *some)
+        out = git.run(*untracked, "--", *some)
         found.dirty |= dict.fromkeys(name for name in _names(out) if not name.endswith("/"))
 
 

@@ -8,23 +8,53 @@ from a tree: that would throw the cache away and hash everything again.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import stat
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import cast
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from ...workflows.durability import replace_file
 from .blob_store import EVERYTHING, LARGEST, BlobStore
 from .change_log import SideRecord, load_side, save_side
-from .git import Entry, GitFault, Repository, ShadowGit, copy_index, entries, is_whole, take_from
-from .scan import Kind, PathState, Scan, is_folder, parents, scan, signature
+from .git import (
+    EXCLUDE,
+    Entry,
+    GitFault,
+    Repository,
+    ShadowGit,
+    copy_index,
+    entries,
+    is_whole,
+    read_entries,
+    staged,
+    take_from,
+)
+from .scan import Kind, PathState, Scan, Survey, folders_of, is_folder, parents, scan, signature
+from .surroundings import (
+    GIT_CHANGED,
+    Surroundings,
+    clock,
+    differences,
+    has_git_changed,
+    join_rules,
+    read_rules,
+    what_it_is,
+)
 
 RECENT = 3.0
 """Seconds within which git may overlook that a file's mode changed."""
+
+GONE = -2
+"""The size of a file that is not there."""
+MOST_COMPARED = 1_000
+"""Files whose contents are compared to say which of them others changed."""
 
 Change = tuple[str, PathState | None, PathState | None]
 """A path, what it held at the last look, what it holds now."""
@@ -54,7 +84,8 @@ class _Pending(Struct, kw_only=True):
 class WorkspaceScanner:
     """One session's looks at `prefix` (empty or with a slash at its end) of a work tree.
 
-    `lender` are the objects of the person's repository, which may be thrown away at any time.
+    The work tree is that of the person's `repository`, if there is one; `lender` are its objects, which
+    may be thrown away at any time.
     `unreadable` is what could not be looked at, as names in the session's folder.
     """
 
@@ -65,9 +96,12 @@ class WorkspaceScanner:
         *,
         prefix: str,
         side_file: Path,
+        repository: Repository | None = None,
         lender: Path | None = None,
     ) -> None:
         self.unreadable: set[str] = set()
+        self._repository = repository
+        self._rules = side_file.with_name(side_file.stem.replace("side-", "rules-"))
         self._lender = lender
         self._lent: tuple[int, ...] = ()
         self._git = git
@@ -76,6 +110,8 @@ class WorkspaceScanner:
         self._side_file = side_file
         self.side = SideRecord()
         self._recent: dict[str, int] = {}
+        self._index_seen = ("", "")
+        self._known_folders = set[str]()
         self._pending = _Pending(found=Scan())
 
     @property
@@ -100,15 +136,18 @@ class WorkspaceScanner:
             copy_index(earlier, self._git.index)
         elif repository is not None:
             self._lent = _times(self._lender)
-            self._distrust(take_from(self._git, repository), repository.may_convert())
+            sign = signature(repository.index.stat())
+            rows = take_from(self._git, repository)
+            self._index_seen = sign, hashlib.sha256(rows).hexdigest()
+            self._distrust(list(read_entries(rows)), repository.may_convert())
         save_side(self._side_file, self.side)
 
     def _distrust(self, rows: list[Entry], may_convert: bool) -> None:
         """Drop what the person's index may not be asked about; note the permission bits.
 
-        Other repositories, conflicts, and files that lie in the work tree in another form than in
-        the repository (line ends, pointers to large files; their sizes differ): they are looked at
-        as if they were new. No change of a file is overlooked because of a flag.
+        Other repositories, conflicts, what is not on the disk, and files that lie in the work tree in
+        another form than in the repository (line ends, pointers to large files; their sizes differ):
+        they are looked at as if they were new. No change is overlooked because of a flag.
         """
         modes, found = self._stat_all(path for _, _, _, path in rows)
         sizes: dict[str, int] = {}
@@ -118,19 +157,20 @@ class WorkspaceScanner:
         drop: list[str] = []
         flagged: list[str] = []
         for tag, mode, name, path in rows:
-            is_other = mode == "160000" or tag.upper() == "M"
+            is_other = mode == "160000" or tag.upper() == "M" or found.get(path) == GONE
             if is_other or (may_convert and found.get(path, -1) not in (-1, sizes.get(name))):
                 drop.append(path)
-            elif tag.islower():
+            elif tag.islower() or tag == "S":
                 flagged.append(path)
         self.side.note_all(modes)
         self._git.update((), drop)
-        if flagged:
-            said = b"".join(os.fsencode(path) + b"\0" for path in flagged)
-            self._git.run("update-index", "--no-assume-unchanged", "-z", "--stdin", said=said)
+        self._known_folders = folders_of(path for *_, path in rows if path.startswith(self._prefix))
+        said = b"".join(os.fsencode(path) + b"\0" for path in flagged)
+        for flag in ("assume-unchanged", "skip-worktree") if flagged else ():
+            self._git.run("update-index", f"--no-{flag}", "-z", "--stdin", said=said)
 
     def _stat_all(self, paths: Iterable[str]) -> tuple[dict[str, int], dict[str, int]]:
-        """Return the permission bits of files, and the sizes of files and links."""
+        """Return the permission bits of files, and the sizes of files and links, `GONE` if not there."""
         modes: dict[str, int] = {}
         sizes: dict[str, int] = {}
         top = os.fspath(self._git.top)
@@ -138,6 +178,9 @@ class WorkspaceScanner:
         for path in paths:
             try:
                 found = os.lstat(f"{top}/{path}")
+            except (FileNotFoundError, NotADirectoryError):
+                sizes[path] = GONE
+                continue
             except OSError:
                 continue
             sizes[path] = found.st_size
@@ -149,19 +192,111 @@ class WorkspaceScanner:
 
     # Looks ----------------------------------------------------------------------------------------
 
-    def catch_up(self) -> None:
-        """Take note of the folder as it is, by whatever change. Raises `TooMuch`, `GitFault`."""
-        found = scan(self._git, self._prefix)
+    def begin_turn(self, earlier: Mapping[str, bytes]) -> tuple[Surroundings, list[str]]:
+        """Catch up, and fix what is ignored until the next turn begins; return what lies outside.
+
+        `earlier` has the contents of ignore files from before the turn, where it changed them already.
+        """
+        always = [*EXCLUDE, self._repository.exclude if self._repository else ""]
+
+        def take(names: list[str]) -> None:
+            texts = {name: read_rules(self._git.top, name) for name in names}
+            texts |= {f"{self._prefix}{name}": text for name, text in earlier.items()}
+            rules = join_rules(always, texts.items())
+            if not self._rules.exists() or self._rules.read_bytes() != rules:
+                replace_file(self._rules, rules, 0o600)
+
+        found = scan(self._git, self._prefix, self._rules, Survey(self._folders(), take))
+        names = self._catch_up(found)
+        return self._around(found), names
+
+    def _folders(self) -> set[str]:
+        """Return the folders of the files that the index knows."""
+        if not self._known_folders:
+            scope = ["--", self._prefix] if self._prefix else []
+            rows = self._git.run("ls-files", "-z", *scope).split(b"\0")
+            self._known_folders = folders_of(map(os.fsdecode, rows))
+        return self._known_folders
+
+    def _scan(self) -> Scan:
+        if not self._rules.exists():  # of an earlier version
+            self.begin_turn({})
+        return scan(self._git, self._prefix, self._rules)
+
+    def compare(
+        self, before: Surroundings, restored: Collection[str]
+    ) -> tuple[dict[str, list[str]], list[str]]:
+        """Look at all that is there, by the rules of a turn that began with `before`, and catch up.
+
+        Return what lies outside and is not as it was then, by what it is, and the paths that changed
+        since the last look. Raises `TooMuch`, `GitFault`.
+        """
+        then = self._rules.with_suffix(".then")
+        replace_file(then, before.rules.encode("latin-1"), 0o600)
+        found = scan(self._git, self._prefix, then, Survey(self._folders(), len))
+        around = self._around(found, before.mode)
+        outside = differences(self._git.top / self._prefix, before, around, restored)
+        git = self._repository.folder if self._repository else self._git.top / ".git"
+        if os.path.lexists(git) and has_git_changed(git, before, around):
+            outside[GIT_CHANGED] = [".git"]
+        return outside, self._catch_up(found)
+
+    def _around(self, found: Scan, usual: int | None = None) -> Surroundings:
+        moment, drift = clock()
+        if usual is None:
+            modes = list(found.modes.values())
+            usual = max(set(modes), key=modes.count, default=0o755)
+        return Surroundings(
+            moment=moment,
+            drift=drift,
+            rules=self._rules.read_bytes().decode("latin-1"),
+            staged=self._staged(),
+            hidden=tuple(map(self._own_name, found.hidden)),
+            nested=tuple(map(self._own_name, found.nested)),
+            closed=tuple(map(self._own_name, found.closed)),
+            mode=usual,
+            modes={
+                self._own_name(name): mode for name, mode in found.modes.items() if mode != usual
+            },
+            special={
+                self._own_name(name): what_it_is(self._git.top / name) for name in found.special
+            },
+        )
+
+    def _staged(self) -> str:
+        """Return what changes with the entries of the person's index, if there is one."""
+        index = self._repository.index if self._repository else None
+        if index is None or not index.exists():
+            return ""
+        sign = signature(index.stat())
+        if self._index_seen[0] != sign:
+            self._index_seen = sign, hashlib.sha256(staged(self._git.over(index))).hexdigest()
+        return self._index_seen[1]
+
+    def catch_up(self) -> list[str]:
+        """Take note of the folder as it is, by whatever change. Raises `TooMuch`, `GitFault`.
+
+        Return paths that changed, as far as there are not too many to compare.
+        """
+        return self._catch_up(self._scan())
+
+    def _catch_up(self, found: Scan) -> list[str]:
         self._keep_lent(found)
         self._forget_recent(found)
         if not found.dirty and found.folders == self.side.folders:
-            return
+            return []
         found.check_limits(self._git.top, LARGEST)
+        if len(found.dirty) <= MOST_COMPARED:
+            changes = self._changes(found, keeps=False)
+            self.settle()
+            above = {folder for path, _, _ in changes for folder in parents(path)}
+            return [path for path, _, _ in changes if path not in above]
         pending = _Pending(found=found)
         for path in found.dirty:
             state = None if path in found.deleted else self._light(path)
             pending.sort_in(path, state)
         self._take_note(pending)
+        return [self._own_name(path) for path in found.dirty]
 
     def _keep_lent(self, found: Scan) -> None:
         """Where objects of the lender may have gone, copy again what still is as they said."""
@@ -191,43 +326,26 @@ class WorkspaceScanner:
 
         `settle` does that, once the caller has written down the answer. Raises `GitFault`.
         """
-        found = scan(self._git, self._prefix)
-        pending = self._pending = _Pending(found=found)
-        changes: list[Change] = []
-        for path, entry in found.dirty.items():
-            before, after = self._known(path, entry), self._state(path, found)
-            pending.sort_in(path, after)
-            if before != after:
-                changes.append((self._own_name(path), before, after))
-        gone = [path for path in self.side.loose if not os.path.lexists(self._git.top / path)]
-        changes += [(self._own_name(path), self._known(path, None), None) for path in gone]
-        changes = self._without_unhidden(changes)
-        changes += self._recent_modes(pending)
-        changes = _joined([*changes, *self._folder_changes(found)])
+        found = self._scan()
+        found.check_limits(self._git.top, LARGEST)
+        changes = self._changes(found, keeps=True)
         self._blobs.own(
             before.content for _, before, _ in changes if before and before.kind in ("file", "link")
         )
         return changes
 
-    def _without_unhidden(self, changes: list[Change]) -> list[Change]:
-        """Where the rules of what is ignored changed, part what was made from what came to light.
-
-        What the old rules ignored was not looked at: whether it was there is not known.
-        """
-        rules = [change for change in changes if change[0].rpartition("/")[2] == ".gitignore"]
-        fresh = [path for path, before, _ in changes if before is None]
-        if not rules or not fresh:
-            return changes
-        hidden = self._git.hidden_by(
-            {path: self._rule(before) for path, before, _ in rules},
-            fresh,
-            self._prefix,
-        )
-        unknown = PathState(kind="odd", content="ignored then")
-        return [(path, unknown if path in hidden else old, new) for path, old, new in changes]
-
-    def _rule(self, state: PathState | None) -> bytes:
-        return self._blobs.get(state.content) if state and state.kind == "file" else b""
+    def _changes(self, found: Scan, *, keeps: bool) -> list[Change]:
+        pending = self._pending = _Pending(found=found)
+        changes: list[Change] = []
+        for path, entry in found.dirty.items():
+            before, after = self._known(path, entry), self._state(path, found, keeps=keeps)
+            pending.sort_in(path, after)
+            if before != after:
+                changes.append((self._own_name(path), before, after))
+        gone = [path for path in self.side.loose if not os.path.lexists(self._git.top / path)]
+        changes += [(self._own_name(path), self._known(path, None), None) for path in gone]
+        changes += self._recent_modes(pending)
+        return _joined([*changes, *self._folder_changes(found)])
 
     def _recent_modes(self, pending: _Pending) -> Iterator[Change]:
         """Find changes of modes that git overlooks: its clock counts in seconds."""
@@ -243,27 +361,22 @@ class WorkspaceScanner:
         """Take note of what `changes` found. Raises `OSError`, `GitFault`."""
         self._take_note(self._pending)
 
-    def _state(self, path: str, found: Scan) -> PathState | None:
+    def _state(self, path: str, found: Scan, *, keeps: bool) -> PathState | None:
         if path in found.deleted:
             return None
-        state = self._blobs.capture(self._git.top, path, LARGEST)
-        if state is not None and state.kind == "large":
-            self._may_read(path)
+        state = self._blobs.capture(self._git.top, path, LARGEST, keeps=keeps)
+        if state is not None and state.kind == "unread":
+            self.unreadable.add(self._own_name(path))
         return state
-
-    def _may_read(self, path: str) -> bool:
-        """Whether a file may be read; if not, it is noted."""
-        if os.access(self._git.top / path, os.R_OK):
-            return True
-        self.unreadable.add(self._own_name(path))
-        return False
 
     def _known(self, path: str, entry: tuple[str, str] | None) -> PathState | None:
         """Return what a path held at the last look."""
         if entry is None:
-            loose = self.side.loose.get(path)
-            kind: Kind = "odd" if loose and loose[0] == "odd" else "large"
-            return PathState(kind=kind, content=loose[1]) if loose else None
+            if loose := self.side.loose.get(path):
+                return PathState(kind=cast("Kind", loose[0]), content=loose[1])
+            if any(folder in self.unreadable for folder in parents(self._own_name(path))):
+                return PathState(kind="unread")  # it was not looked at
+            return None
         mode, name = entry
         if mode == "120000":
             return PathState(kind="link", content=name)
@@ -281,8 +394,11 @@ class WorkspaceScanner:
             return PathState(kind="link")
         if not stat.S_ISREG(found.st_mode):
             return PathState(kind="odd", content=signature(found))
-        if found.st_size > LARGEST or not self._may_read(path):
+        if found.st_size > LARGEST:
             return PathState(kind="large", content=signature(found))
+        if not os.access(self._git.top / path, os.R_OK):
+            self.unreadable.add(self._own_name(path))
+            return PathState(kind="unread", content=signature(found))
         mode = stat.S_IMODE(found.st_mode)
         if found.st_ctime > time.time() - RECENT:
             self._recent[path] = mode
@@ -306,6 +422,7 @@ class WorkspaceScanner:
         if not there and not gone:
             return
         try:
+            self._known_folders.clear()
             self._git.update(there, gone)
         except GitFault:
             if len(there) < 2:

@@ -9,27 +9,31 @@ that ends first, in the newest turn of them. One thread at a time may use a work
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from ...machines.effects import RestoreFiles
 from ...machines.port_results import RestoreEnded
 from ...machines.value import Value
 from ...workflows.durability import make_folders, replace_file
+from ...workflows.spelling import spelled
 from .blob_store import BlobStore
-from .change_log import ChangeLog, OpenCall, number_of
+from .change_log import ChangeLog, FirstLook, OpenCall, number_of
 from .git import GitFault, Repository, ShadowGit, find_git, find_repository, is_whole
 from .heartbeat import Heartbeat
 from .restore import STAGING, RestoreFailed, reason_of
-from .restore_plan import PathChange, count_changed
+from .restore_plan import CHANGED_SINCE, PathChange, count_changed
 from .restore_plan import changed_chains as changed
 from .reversal import Reversal
-from .scan import PathState, TooMuch, missing_parents
+from .scan import IGNORE_FILE, PathState, TooMuch, missing_parents
 from .scanner import WorkspaceScanner
+from .surroundings import UNSEEN, Surroundings
 
 # Whether a folder can be looked at as a whole, and the looker for it ------------------------------
 
@@ -60,7 +64,10 @@ def make_looker(
     blobs.fetch = git.fetch
     lender = borrowed.objects if borrowed else None
     side_file = place / f"side-{session}.json"
-    scanner = WorkspaceScanner(git, blobs, prefix=prefix, side_file=side_file, lender=lender)
+    make = partial(
+        WorkspaceScanner, git, blobs, prefix=prefix, side_file=side_file, repository=repository
+    )
+    scanner = make(lender=lender)
     try:
         scanner.begin(borrowed, _earlier(place, index))
     except (
@@ -68,7 +75,7 @@ def make_looker(
         ValueError,
     ):  # an index that is torn, or of a kind we can't read: begin with none
         index.unlink(missing_ok=True)
-        scanner = WorkspaceScanner(git, blobs, prefix=prefix, side_file=side_file)
+        scanner = make()
         scanner.begin(None, None)
     return scanner
 
@@ -110,6 +117,17 @@ OWN_LARGEST = 256 << 20
 """Bytes of a file of which a copy is kept when a tool of ours replaces it."""
 NAMED = 5
 """Paths that one sentence names; of more it says how many."""
+_PATHS = ("restored", "shared", "yours")
+MOST_OTHERS = 100
+"""Paths that others changed between two looks and that are remembered."""
+
+
+def listed(names: list[str]) -> str:
+    """Write paths as part of a sentence."""
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    shown = [spelled(name) for name in names[:NAMED]]
+    quoted = (name if name.isprintable() else json.dumps(name) for name in shown)
+    return ", ".join(f"`{name}`" for name in quoted) + more
 
 
 class FileChange(Value):
@@ -145,7 +163,6 @@ class Workspace:
         self._told: set[str] = set()
         self._unread: set[str] = set()
         self._opened: Reversal | None = None
-        self.uncovered: tuple[str, ...] = ()
 
     # Around a call --------------------------------------------------------------------------------
 
@@ -167,6 +184,9 @@ class Workspace:
                 )
         except (OSError, GitFault) as error:
             self._tell(f"Changes by `{tool}` cannot be reverted: {reason_of(error)}")
+            with suppress(OSError):
+                unseen = OpenCall(turn=turn, call=call, tool=tool, is_command=path is None)
+                self._ledger.end(unseen, (), reason_of(error))
 
     def _begin_command(self, call: OpenCall) -> None:
         scanner, others = self._ready_looker(), self._commands()
@@ -176,9 +196,11 @@ class Workspace:
                 newest.turn
             ):  # what was until now is not its turn's
                 self._enter(scanner, replace(newest, call=f"{newest.call}<{call.call}"))
+                if not self._has_begun(call.turn):
+                    self._ledger.look(FirstLook(turn=call.turn))
         elif scanner is not None:
             try:
-                scanner.catch_up()
+                self._look(scanner, call.turn)
                 self._own.clear()
                 self._tell_unreadable(scanner)
             except TooMuch as limit:
@@ -190,6 +212,30 @@ class Workspace:
                 "Changes by `write` and `edit` can."
             )
         self._ledger.begin(call)
+
+    def _look(self, scanner: WorkspaceScanner, turn: str) -> None:
+        """Look at the folder before a command, and enter what others changed.
+
+        The first look of a turn is at all that is there, and fixes what is ignored.
+        """
+        if self._has_begun(turn):
+            around, names = "", scanner.catch_up()
+        else:
+            written = {
+                touch.path: self._bytes(touch.before) or b""
+                for touch in reversed(self._ledger.of([turn]))
+                if touch.path.rpartition("/")[2] == IGNORE_FILE
+            }
+            found, names = scanner.begin_turn(written)
+            around = self._blobs.put(json.dumps(asdict(found)).encode())
+        others = [name for name in names if name not in self._own]
+        if around or others:
+            self._ledger.look(
+                FirstLook(turn=turn, around=around, others=tuple(others[:MOST_OTHERS]))
+            )
+
+    def _has_begun(self, turn: str) -> bool:
+        return any(look.turn == turn for look in self._ledger.looks)
 
     def end(self, name: str) -> None:
         """Look, after a call has ended, and enter what it changed."""
@@ -234,7 +280,6 @@ class Workspace:
         self._ledger.end(call, touches)
         scanner.settle()
         self._own.clear()
-        self.uncovered = tuple(scanner.side.nested)
 
     def _own_touches(self, call: OpenCall, *, is_unsure: bool = False) -> list[PathChange]:
         touches: list[PathChange] = []
@@ -308,10 +353,9 @@ class Workspace:
         fresh = sorted(scanner.unreadable - self._unread)
         if fresh:
             self._unread.update(fresh)
-            more = f" and {len(fresh) - NAMED} more" if len(fresh) > NAMED else ""
-            names = ", ".join(f"`{name}`" for name in fresh[:NAMED])
             self._tell(
-                f"Changes by commands in {names}{more} cannot be reverted: these folders cannot be read."
+                f"Changes by commands in {listed(fresh)} cannot be reverted: "
+                "these folders cannot be read."
             )
 
     def _tell(self, text: str) -> None:
@@ -340,10 +384,48 @@ class Workspace:
             raise RestoreFailed(f"nothing was changed: {reason_of(error)}") from error
         if not self._reversal.is_entered:
             self._opened = None  # where it is opened again, it is finished as after a crash
-        apart = (
-            f"`{name}` is a repository of its own and is not looked at" for name in self.uncovered
+        if order.scope == "turn" and not order.is_dry_run:
+            outcome = self._checked(outcome, outcome.turns or order.turns)
+        lists = {name: tuple(map(spelled, getattr(outcome, name))) for name in _PATHS}
+        kept = tuple((spelled(path), why) for path, why in outcome.kept)
+        return replace(outcome, kept=kept, **lists)
+
+    def _checked(self, outcome: RestoreEnded, turns: Iterable[str]) -> RestoreEnded:
+        """Look whether all is as it was before these turns, or the last; what is not is named."""
+        first = min(
+            map(number_of, turns or [look.turn for look in self._ledger.looks[-1:]]), default=0
         )
-        return replace(outcome, notes=(*outcome.notes, *apart))
+        try:
+            found = self._not_as_before(outcome, first) if first else {}
+        except (OSError, GitFault, TooMuch, LookupError) as error:
+            found = {UNSEEN: [f"the folder ({reason_of(error)})"]}
+        notes = tuple(f"{what}: {listed(names)}" for what, names in found.items())
+        left = [*found, *outcome.notes]
+        left += [path for path, why in outcome.kept if why != CHANGED_SINCE]  # that is a person's
+        is_original = bool(outcome.restored) and not left
+        return replace(outcome, notes=(*outcome.notes, *notes), is_original=is_original)
+
+    def _not_as_before(self, outcome: RestoreEnded, first: int) -> dict[str, list[str]]:
+        """Name what differs from the time before the turn of a number, by what it is."""
+        known = {*outcome.restored, *(path for path, _ in outcome.kept)}
+        found: dict[str, list[str]] = {}
+        later = {touch.path for touch in self._ledger.touches() if number_of(touch.turn) >= first}
+        if left := sorted(later - known):
+            found["changes of other turns"] = left
+        looks = self._ledger.looks
+        begun = next((at for at, look in enumerate(looks) if number_of(look.turn) >= first), None)
+        if begun is None:  # no command ran, and of our own tools all is known
+            return found
+        start = next((look for look in reversed(looks[: begun + 1]) if look.around), None)
+        others = {name for look in looks[begun + 1 :] for name in look.others}
+        scanner = self._ready_looker()
+        if scanner is None or start is None:
+            raise GitFault(self._why_blind or "other commands ran when the turn began")
+        before = Surroundings(**json.loads(self._blobs.get(start.around)))
+        outside, names = scanner.compare(before, outcome.restored)
+        if foreign := sorted((others | set(names)) - known - later):
+            found["changes by others"] = foreign
+        return found | outside
 
     # Showing --------------------------------------------------------------------------------------
 
@@ -353,7 +435,7 @@ class Workspace:
         touches = self._ledger.of(turns) if turns else self._ledger.newest()
         return [
             FileChange(
-                path=path,
+                path=spelled(path),
                 before=one.first,
                 after=one.left,
                 old=self._bytes(one.first),
@@ -364,7 +446,7 @@ class Workspace:
 
     def changed_files(self, turns: Iterable[str]) -> list[str]:
         """Name the files that these turns changed, sorted; what went back is left out."""
-        return [path for path, _ in changed(self._ledger.of(turns))]
+        return [spelled(path) for path, _ in changed(self._ledger.of(turns))]
 
     def changed(self, turn: str, calls: str = "") -> tuple[int, bool]:
         """Count the files that calls of a turn, whose names begin so, left changed; and is that all?"""

@@ -11,6 +11,7 @@ from typing import Any, BinaryIO
 from ...machines.errors import ToolError
 from ...machines.port_results import ChangedFile, ToolResult
 from ...workflows.durability import replace_file
+from ...workflows.spelling import spelled
 from .arguments import declare
 from .place import Place, open_file, open_folder, resolve
 from .text import clip_line, counted, readable, shown
@@ -160,7 +161,7 @@ def changed_file(place: Place, before: bytes, after: bytes, *, is_new: bool = Fa
     """Count the lines that a change adds and removes."""
     old, new = Counter(before.splitlines()), Counter(after.splitlines())
     return ChangedFile(
-        path=str(place.relative),
+        path=spelled(place.relative),
         added=(new - old).total(),
         removed=(old - new).total(),
         is_new=is_new,
@@ -228,7 +229,7 @@ def _rows(folder: int, stop: StopFlag) -> list[str]:
 
 
 def _row(entry: "os.DirEntry[str]", folder: int) -> str:
-    name = shown(os.fsencode(entry.name).decode(errors="backslashreplace"))
+    name = shown(entry.name)
     try:
         if entry.is_symlink():
             return f"{name} -> {shown(os.readlink(entry.name, dir_fd=folder))}"

@@ -14,6 +14,7 @@ from typing import BinaryIO, NamedTuple
 
 from ...machines.errors import ToolError
 from ...workflows.durability import make_folder
+from ...workflows.spelling import meant
 from .text import shown
 from .tool import ToolContext
 
@@ -40,7 +41,7 @@ def find_place(text: str, folder: Path) -> Place:
         raise ToolError("the path is empty", "use `.` for the folder itself")
     root = os.path.realpath(folder)
     expanded = os.path.expanduser(text) if text == "~" or text.startswith("~/") else text
-    written = os.path.join(root, expanded)
+    written = os.path.join(root, meant(expanded, root))
     path = Path(os.path.realpath(written))
     is_linked = os.path.normpath(written) != str(path)
     if path.is_relative_to(root):

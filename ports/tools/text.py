@@ -3,6 +3,7 @@
 import json
 
 from ...machines.context import gap_between
+from ...workflows.spelling import spelled
 
 
 def readable(data: bytes) -> str:
@@ -12,8 +13,8 @@ def readable(data: bytes) -> str:
 
 def shown(name: str) -> str:
     """Return a file name as it is, or quoted and escaped if it could be misread or break a line."""
-    plain = name.isprintable() and name == name.strip()
-    return name if plain else json.dumps(name)
+    text = spelled(name)
+    return text if text.isprintable() and text == text.strip() else json.dumps(text)
 
 
 def visible(text: str, limit: int) -> str:

@@ -51,10 +51,10 @@ def test_what_cannot_be_reverted_here_is_said(place: Place, other: Place, serve)
     ran = other.run("chat", "--resume", session, "/revert")
     assert "There is nothing to revert." in ran.stderr
     where = f"{place.home / 'state'}"
-    assert f"Not covered: turns whose copies of files are at {host_name()}:{where}." in ran.stderr
+    assert f"Not restored: turns whose copies of files are at {host_name()}:{where}." in ran.stderr
     assert (place.folder / "a.txt").read_text() == "new"
     ran = place.run("chat", "--resume", session, "/revert")
-    assert ("Reverted 1 file" in ran.stderr, "Not covered" in ran.stderr) == (True, False)
+    assert ("Reverted 1 file" in ran.stderr, "Not restored" in ran.stderr) == (True, False)
     assert (place.folder / "a.txt").read_text() == "old"
 
 
@@ -70,7 +70,7 @@ def test_shared_storage_lets_each_machine_revert(
     [output] = (shared / "output" / session).glob("*.txt")
     assert output.read_text().splitlines()[-1] == str(LINES)
     ran = other.run("chat", "--resume", session, "/revert")
-    assert ("Reverted 1 file" in ran.stderr, "Not covered" in ran.stderr) == (True, False), ran
+    assert ("Reverted 1 file" in ran.stderr, "Not restored" in ran.stderr) == (True, False), ran
     assert (place.folder / "a.txt").read_text() == "old"
     for machine in (place, other):
         assert not (machine.home / "state" / "workspaces").exists()

@@ -27,6 +27,8 @@ OWN = {
     "journal/workspace/git.py": "its own repository",
     "journal/workspace/prune.py": "its own files",
     "journal/workspace/restore.py": "its own files",
+    "journal/workspace/scanner.py": "its own files",
+    "journal/workspace/workspace.py": "its own files",
     "ports/agents/hooks/installation.py": "its own receipts",
     "ports/agents/hooks/own_file.py": "its own file",
     "ports/hooks.py": "what this program sends to a hook",
@@ -54,6 +56,7 @@ OWN = {
     "workflows/positions.py": "a string that has been parsed before",
     "workflows/schema.py": "shipped",
     "workflows/settings.py": "shipped",
+    "workflows/spelling.py": "one string",
 }
 """What else may be read so, and whose it is."""
 DECODED = {

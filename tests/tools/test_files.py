@@ -312,3 +312,22 @@ def test_list_a_large_folder(bench):
     rows = bench.call("list").text.splitlines()
     assert len(rows) == 501
     assert rows[-1] == "[500 of 602 entries shown]"
+
+
+@pytest.mark.parametrize(
+    "name", [b"bad\xff.txt", b"new\nline", b"\xfe\n", b" blank ", rb"plain\xff"], ids=repr
+)
+def test_a_name_is_read_as_it_was_listed(bench, name: bytes) -> None:
+    """Read, edit, write and search use the spelling of `list`, also of a folder."""
+    inner = bench.folder / os.fsdecode(b"d\xff")
+    inner.mkdir()
+    (inner / os.fsdecode(name)).write_text("one\n")
+    folder = "d\\xff/"
+    assert folder in bench.call("list").text.splitlines()
+    (row,) = bench.call("list", path=folder).text.splitlines()
+    path = folder + row.removesuffix("  4 bytes")
+    assert bench.call("read", path=path).text == "one"
+    assert bench.call("edit", path=path, old="one", new="two").status == "ok"
+    found = bench.call("search", pattern="two").text.splitlines()[0].removesuffix(":1: two")
+    assert bench.call("write", path=found, content="three\n").status == "ok"
+    assert [file.read_bytes() for file in inner.iterdir()] == [b"three\n"]

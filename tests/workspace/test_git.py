@@ -73,7 +73,7 @@ def test_what_cannot_be_read_is_said_once_and_hinders_nothing(is_repository: boo
         assert done.restored == ("a",)
         assert dict(done.kept) == {
             "later/f": "its folder may not be entered",
-            "secret": "no copy of it was kept: it is too large, or not readable",
+            "secret": "no copy of it was kept: it was not readable",
         }
         (folder / "later").chmod(0o700)
         assert agent.revert().restored == ("later/f",)
@@ -217,7 +217,7 @@ def test_a_submodule_is_left_alone_and_named(tmp_path: Path, folder: Path) -> No
     before = standing(folder)
     done = agent.revert()
     assert sorted(done.restored) == [".gitmodules", "own"]
-    assert done.notes == ("`sub` is a repository of its own and is not looked at",)
+    assert done.notes == ("repositories inside that changed: `sub`",)
     assert (folder / "sub/f").read_text() == "agent"
     assert standing(folder) == before
     within = Agent(tmp_path / "state", folder / "sub")

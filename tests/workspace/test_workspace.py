@@ -211,9 +211,7 @@ def test_other_repositories_are_left_alone_and_named(folder: Path, agent: Agent)
     agent.command(act)
     done = agent.revert()
     assert done.restored == ("own",)
-    assert sorted(done.notes) == [
-        f"`{name}` is a repository of its own and is not looked at" for name in ("fresh", "inner")
-    ]
+    assert done.notes == ("repositories inside that changed: `fresh`, `inner`",)
     assert (folder / "inner/f").read_text() == "agent"
 
 

@@ -436,7 +436,8 @@ export class Transcript {
     const undo = event.scope === "undo" || this.isOld ? null : el("button.quiet", { type: "button", onclick: () => this.listener.onundo?.() }, "Undo");
     this.append(el("article.entry.card", el("header", el("b", event.scope === "undo" ? "Revert undone" : "Files reverted"), undo),
       el("ul", event.restored.map((path) => el("li", el("code", path)))),
-      kept.length && [el("p.muted", "left as they are:"), el("ul", kept)], event.notes.map((note) => el("p.muted", note))));
+      kept.length && [el("p.muted", "left as they are:"), el("ul", kept)], event.notes.map((note) => el("p.muted", `Not restored: ${note}`)),
+      event.original && el("p.muted", "Original state restored.")));
   }
 
   // Goals, subagents, workflows --------------------------------------------------------------------
