@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 import json
-import re
 from typing import Any
 
 import msgspec
 from pydantic import PydanticUserError, TypeAdapter, ValidationError
 
 from ..machines.errors import UsageError
-from ..machines.pattern import lazy_pattern
 
 ASKED = """
 Your last answer of each turn is one JSON value and nothing else. It fits this schema:
 {schema}"""
 AGAIN = "Your answer does not fit the schema: {fault}. Answer again, with the JSON value alone."
-_FENCED = lazy_pattern(r"\s*```(?:json)?\s*\n(.*?)\n```\s*", re.DOTALL)
 _LONGEST = 500  # characters of a fault
 
 
 def _is_struct(kind: Any) -> bool:
     return isinstance(kind, type) and issubclass(kind, msgspec.Struct)
+
+
+def _without_fence(text: str) -> str:
+    """Return what is in a text that is one fenced block; any other text as it is."""
+    head, _, rest = text.strip().partition("\n")
+    is_fenced = head.rstrip() in ("```", "```json") and rest.endswith("\n```")
+    return rest.removesuffix("\n```") if is_fenced else text
 
 
 class Output:
@@ -46,8 +50,7 @@ class Output:
 
     def read(self, text: str) -> tuple[Any, str]:
         """Return the value of an answer, and what is wrong with it; empty if nothing is."""
-        fenced = _FENCED.fullmatch(text)
-        data = fenced[1] if fenced else text
+        data = _without_fence(text)
         try:
             if self._adapter is not None:
                 return self._adapter.validate_json(data), ""

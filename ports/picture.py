@@ -8,6 +8,8 @@ from pathlib import Path
 
 from ..machines.conversation import Picture
 from ..machines.errors import ToolError
+from ..workflows.foreign_file import read_foreign
+from ..workflows.home_folder import expanded
 
 LARGEST_PICTURE = 2_000_000
 """Bytes of one picture, which is journalled and sent again with each call."""
@@ -35,10 +37,11 @@ def picture(source: bytes | str | Path) -> Picture:
     if isinstance(source, bytes):
         return _made(source)
     try:
-        with Path(source).expanduser().open("rb") as file:
-            return _made(file.read(LARGEST_PICTURE + 1))
+        return _made(read_foreign(expanded(source), LARGEST_PICTURE))
     except OSError as error:
-        raise ToolError(f"the picture `{source}` can't be read: {error.strerror}") from error
+        raise ToolError(
+            f"the picture `{source}` can't be read: {error.strerror or error}"
+        ) from error
 
 
 def decoded(data: str) -> Picture:

@@ -154,7 +154,7 @@ class CommandCall(Value):
         reply = self.command.function(client, **self.arguments)
         if client.session == before:
             return reply
-        return replace(reply, data={**reply.data, "session": client.session, "left": before})
+        return replace(reply, data={"session": client.session, "left": before, **reply.data})
 
 
 class Command(Generic[P]):

@@ -13,7 +13,6 @@ from collections import Counter
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing, closing
 from datetime import datetime
-from pathlib import Path
 from typing import Any, TypeVar, cast
 from weakref import WeakValueDictionary
 
@@ -26,6 +25,7 @@ from ...machines.errors import StoreBusy, UnknownSession, UsageError
 from ...ports.models.choice import known_names
 from ...ports.models.provider import model_configs
 from ...workflows.config import load
+from ...workflows.home_folder import expanded
 from ...workflows.plugins import AGENTS
 from ...workflows.schedules import SystemZone
 from ..control import Requests
@@ -96,7 +96,7 @@ class Desk:
         """Return the agents and models that a new session in a folder can have. Raises `ConfigError`."""
 
         def look() -> Choices:
-            config = load(self._hosts.paths, Path(folder or "~").expanduser(), os.environ)
+            config = load(self._hosts.paths, expanded(folder or "~"), os.environ)
             models = model_configs(config.models)
             names = dict.fromkeys((*config.agents, *AGENTS.by_name))
             names.pop(config.goals.judge, None)

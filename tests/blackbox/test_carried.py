@@ -92,7 +92,10 @@ def answered(place: Place, session: str, by: str, served: Start) -> str:
 
 
 @pytest.mark.parametrize("by", ["chat", "one-shot", "served", "library"])
-@pytest.mark.parametrize("how", ["closed", "killed", "served"])
+@pytest.mark.parametrize(
+    "how",
+    ["killed", *(pytest.param(how, marks=pytest.mark.nightly) for how in ("closed", "served"))],
+)
 def test_the_model_that_was_asked_for_answers_at_every_resume(
     two: Place, served: Start, how: str, by: str
 ) -> None:

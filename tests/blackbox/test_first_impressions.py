@@ -156,6 +156,7 @@ def test_a_home_that_is_a_file(project: Path) -> None:
     assert ran({"HOME": str(project.parent / "file")}, project, named()) == ""
 
 
+@pytest.mark.nightly
 @pytest.mark.timeout(240)
 def test_no_network_and_no_terminal(project: Path) -> None:
     """An empty home, and every address but those of this machine is out of reach."""

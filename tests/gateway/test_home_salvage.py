@@ -199,6 +199,7 @@ def test_a_truncated_file_keeps_what_is_before_its_end(home: Path, part: float) 
     assert sum(map(len, after.values())) > 0
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("seed", range(12))
 def test_overwritten_pages_lose_what_was_on_them(home: Path, seed: int) -> None:
     """Of whole pages or of single bytes at their head: nothing is made up, and nothing raises."""

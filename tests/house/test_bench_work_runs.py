@@ -15,6 +15,8 @@ from support.model_behaviours import Door
 from support.model_server import Hang, ModelServer, Text, Tools
 from support.patience import seconds
 
+pytestmark = pytest.mark.nightly
+
 Load = Callable[[str], ModuleType]
 READ = {
     "type": "function",

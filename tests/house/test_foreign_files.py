@@ -63,6 +63,7 @@ DECODED = {
     "journal/workspace/git.py": "the files of git",
     "ports/agents/hooks/installation.py": "what it shows as a difference",
     "ports/models/embedded/package_index.py": "a page of an index",
+    "ports/picture.py": "the first bytes of a picture",
     "workflows/trust.py": "what is compared byte by byte, and searched for names",
 }
 """What reads bytes of other people and decodes them without `decoded`, and why."""

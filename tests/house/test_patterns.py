@@ -113,6 +113,7 @@ WITH_PATTERNS = [
 ]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("module", WITH_PATTERNS, ids=lambda module: module.name)
 def test_the_patterns_of_a_module_are_linear(module: Any) -> None:
     """Texts that one nearly matches, of its own parts again and again, cost it no more a character."""

@@ -156,6 +156,7 @@ READERS: dict[str, Callable[[str], object]] = {
 }
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("reader", READERS)
 def test_a_reader_is_linear(reader: str) -> None:
     """Each text, of the same piece again and again, costs it no more a character."""

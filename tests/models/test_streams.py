@@ -85,6 +85,7 @@ def test_what_servers_send_becomes_what_is_right(asker: Any, row: dict[str, Any]
     checked(asker, row)
 
 
+@pytest.mark.nightly
 def test_the_pieces_in_which_it_comes_do_not_matter(asker: Any) -> None:
     """The same comes of each row when the network cuts it into pieces of three bytes."""
     for row in ROWS:
@@ -131,6 +132,7 @@ class _Jumping(asyncio.SelectorEventLoop):
         return super().time() + self.leap
 
 
+@pytest.mark.nightly
 def test_time_in_which_the_process_was_stopped_is_no_silence() -> None:
     """The call goes on after a leap over its limit, and what the server sends then is read."""
     door = Door()

@@ -100,6 +100,7 @@ def test_rules_that_a_tool_wrote_do_not_hide_what_a_command_makes(
 
 
 @KINDS
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("command", "note"),
     [
@@ -147,6 +148,7 @@ def test_what_lies_outside_and_changed_is_named(
     assert (done.notes, done.is_original) == ((note,), False)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     "command",
     [
@@ -269,6 +271,7 @@ def test_names_with_bytes_have_one_spelling(folder: Path, agent: Agent) -> None:
     assert look_at(folder, name) is not None
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     "rules",
     [
