@@ -139,8 +139,6 @@ def test_a_claim_that_contradicts_the_facts_is_doubted_once(place: Place, model)
     assert "[Facts] no file was changed in this turn." in server.requests[-1].prompt
     assert len(server.requests) == 3
     assert chat.close() == 0
-    ran = place.run("chat", "--yes", "go")
-    assert ran.returncode == 1  # the model has no more answers
 
 
 def test_the_facts_name_files_and_a_failed_command(place: Place, model) -> None:
