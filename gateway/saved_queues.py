@@ -265,5 +265,6 @@ def item_count(count: int) -> str:
 
 
 def _unknown(call: ToolCallView) -> str:
-    arguments = " ".join(call_words(call["arguments"]))[:60]
-    return f"Outcome unknown, not run again: {call['tool']} {arguments}"
+    texts = {name: value for name, value in call["arguments"].items() if isinstance(value, str)}
+    said = one_line(" ".join(call_words(texts)), WIDE)
+    return f"Outcome unknown, not run again: {call['tool']} {said}"

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from msgspec.structs import replace
 
-from ...machines.errors import SteersmanError
+from ...machines.errors import SteersmanError, UsageError
 from ...machines.messages import ImportedItem, QueueChange, QueueImport, ResumeQueue
 from ..acknowledgement import waiting_text
 from ..client import SessionClient
@@ -116,6 +116,8 @@ def discard_queue(client: SessionClient, session: SessionName = "") -> Reply:
 def export_queue(client: SessionClient, file: File) -> Reply:
     """Write the queue to a TOML file."""
     path = _path(client, file)
+    if path.suffix.lower() in (".yaml", ".yml", ".json"):
+        return _refused(UsageError("a queue is written as TOML", f"name it `{path.stem}.toml`"))
     queue = client.record().queue
     try:
         count = write_file(path, client.session, queue, time.time())
