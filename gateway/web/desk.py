@@ -12,6 +12,7 @@ import time
 from collections.abc import AsyncGenerator
 from contextlib import aclosing, closing
 from datetime import datetime
+from itertools import compress
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -33,7 +34,7 @@ from ..redaction import Redactor
 from ..remote import Remote
 from ..schedule_view import views
 from .edits import Edits, Holder
-from .stream import Batch, Broadcast, SessionStream
+from .stream import Batch, Doorbell, SessionStream
 
 PATIENCE = 15.0
 """Seconds that another process may take to answer."""
@@ -44,9 +45,9 @@ AT_A_TIME = 4
 class Desk:
     """The sessions of a home for the clients of one server. Methods raise `SteersmanError`."""
 
-    def __init__(self, hosts: Hosts, broadcast: Broadcast) -> None:
+    def __init__(self, hosts: Hosts, doorbell: Doorbell) -> None:
         self._hosts = hosts
-        self._broadcast = broadcast
+        self._doorbell = doorbell
         self._turns = WeakValueDictionary[str, asyncio.Semaphore]()
         self._edits = Edits(self._holder)
 
@@ -68,7 +69,8 @@ class Desk:
     def _sessions(self) -> list[dict[str, Any]]:
         owners = self._hosts.owners()
         rows = [row for row in self._hosts.rows() if not row.parent and row.seq]
-        return [self._view(row, row.session in owners) for row in rows]
+        is_there = [row.has_begun or row.session in owners for row in rows]
+        return [self._view(row, row.session in owners) for row in compress(rows, is_there)]
 
     async def schedules(self) -> list[dict[str, Any]]:
         """List the schedules, with what came of each last. Raises `ConfigError`."""
@@ -242,7 +244,7 @@ class Desk:
 
         def read() -> list[dict[str, Any]]:
             row, store = self._row(session), self._hosts.store
-            pages = Pages(store, row.session, after, min(upto, row.seq), has_answers=True)
+            pages = Pages(store, row.session, after, min(upto, row.seq))
             found = list[dict[str, Any]]()
             while page := pages.next():
                 found += [dict(event.data) for event in page]
@@ -254,7 +256,7 @@ class Desk:
         """Yield the events of a session after an entry, without end; see `SessionStream`."""
         row = await asyncio.to_thread(self._row, session)
         async with aclosing(
-            SessionStream(self._hosts, self._broadcast, row.session, after).batches()
+            SessionStream(self._hosts, self._doorbell, row.session, after).batches()
         ) as batches:
             async for batch in batches:
                 yield batch

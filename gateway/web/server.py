@@ -38,7 +38,7 @@ from .access import LARGEST_HEADER, Access, DeviceFile
 from .application import application
 from .desk import Desk
 from .page import page_routes
-from .stream import Broadcast
+from .stream import Doorbell
 
 LOGGER = logging.getLogger("steersman")
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
@@ -289,8 +289,8 @@ async def serve(
     _allow_files()
     loop = asyncio.get_running_loop()
     loop.set_default_executor(ThreadPoolExecutor(WORKERS, "web"))
-    broadcast = Broadcast()
-    hosts = Hosts(paths, environ, LaunchOptions(can_ask=True), broadcast.hear)
+    doorbell = Doorbell()
+    hosts = Hosts(paths, environ, LaunchOptions(can_ask=True), doorbell.hear)
     serving = Serving(paths.state)
     node: Node | None = None
     try:
@@ -305,7 +305,7 @@ async def serve(
         known = [*LOOPBACK[:2], "[::1]", shown, *names] if host in LOOPBACK else [shown, *names]
         allowed = tuple({f"{name}:{place}" for name in known} | set(names))
         access = Access(DeviceFile(paths.state), lambda: allowed, is_secure=certificate is not None)
-        desk = Desk(hosts, broadcast)
+        desk = Desk(hosts, doorbell)
         app = application(desk, access, page_routes())
         server = WebServer(
             uvicorn.Config(
