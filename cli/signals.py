@@ -13,15 +13,17 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from ..gateway.conversation import Conversation
+from ..gateway.hints import typed
 from ..gateway.interface import ChatSession
 from ..journal.store import SessionRow
 from ..machines.errors import StoreError
+from ..workflows.paths import Paths
 
 if TYPE_CHECKING:
     from prompt_toolkit.application import Application
 
 
-def farewell(conversation: ChatSession, *, is_kept: bool = True) -> str:
+def farewell(conversation: ChatSession, paths: Paths, *, is_kept: bool = True) -> str:
     """Return the last line of a chat: what was saved, and how to continue.
 
     The session has been released. `is_kept` is false if nothing is on disk.
@@ -38,8 +40,10 @@ def farewell(conversation: ChatSession, *, is_kept: bool = True) -> str:
     if row is None:
         return ""
     if row.state == "finalized":
-        return f"Session {row.session} is finalized; `steersman sessions show` prints it."
-    return f"Saved{_left(row)}. Continue with: steersman chat --resume {row.session}"
+        show = typed(paths, f"steersman sessions show {row.session}")
+        return f"Session {row.session} is finalized" + (f"; `{show}` prints it." if show else ".")
+    resume = typed(paths, f"steersman chat --resume {row.session}")
+    return f"Saved{_left(row)}." + (f" Continue with: {resume}" if resume else "")
 
 
 def _left(row: SessionRow) -> str:

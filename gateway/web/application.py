@@ -439,7 +439,7 @@ _PARAMETERS: dict[str, tuple[dict[str, Any], ...]] = {
         {
             "name": "at",
             "in": "query",
-            "description": "An entry's number, or a time as for `steersman inspect --at`.",
+            "description": "An entry's number, or a time as for the option `--at` of `inspect`.",
             "schema": {"type": "string"},
         },
     ),
