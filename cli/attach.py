@@ -7,20 +7,24 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Mapping
-from itertools import islice
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ..gateway.attached import AttachedRun, AttachedSession
+from ..gateway.attached import AttachedRun, AttachedSession, Recall, nothing_said
+from ..gateway.events.contract import Event, Stamp
+from ..gateway.formats import iso
 from ..gateway.home import find_session
 from ..gateway.launch_options import LaunchOptions
 from ..gateway.mailbox_link import MailboxLink
+from ..gateway.recall import said_in
 from ..gateway.redaction import redactor_of
 from ..gateway.remote import Remote, SessionLink, is_near
 from ..gateway.router import EventBus
+from ..gateway.saved_queues import told_saved
 from ..gateway.serving import open_there
+from ..gateway.trash import Trash
 from ..journal.lock import Owner
-from ..journal.recovery import newest_first
 from ..journal.store import SessionRow, Store
 from ..machines.errors import SteersmanError, StoreBusy
 from ..workflows.config import Config, load
@@ -37,8 +41,8 @@ if TYPE_CHECKING:
 
 GOING = 2.0
 """Seconds within which an owner that closed the connection releases the session."""
-LAST = 6
-"""Number of earlier messages that are shown."""
+RECALLED = 2
+"""Turns of which a person who attaches reads what was said."""
 
 
 Attached = TypeVar("Attached", bound=AttachedSession)
@@ -57,6 +61,7 @@ class AttachedHost:
         self.paths, self.config, self.launch, self.notices = paths, config, launch, notices
         self.event_bus = EventBus()
         self.is_cut_off = False
+        self.recall: Recall = nothing_said
         self.attached: AttachedSession | None = None
 
     def open(self, session: str, owner: Owner, user: str) -> AttachedSession:
@@ -82,6 +87,7 @@ class AttachedHost:
             event_bus=self.event_bus,
             user=user,
             on_end=on_end,
+            recall=self.recall,
         )
         self.attached = attached
         attached.start()
@@ -116,7 +122,7 @@ def attach(
                 f"no program has session `{row.session}` open",
                 f"`steersman chat --resume {row.session}` resumes it",
             )
-        notices = [] if is_json else _last_words(store, row, environ)
+    notices: list[str] = []
     if not is_near(Paths.of(environ).state, owner):
         notices.append(
             "Its program is on another machine. Each answer comes here when it is whole; the output of "
@@ -150,14 +156,13 @@ def chat_there(
     session = open_there(paths.state, server, **wanted)
     with stored(environ) as store:
         row, owner = store.row(session), store.owner(session)
-        notices = _last_words(store, row, environ) if options.resume else []
     if owner is None:
         raise StoreBusy(f"session `{session}` was left at once", "`steersman serve status`")
-    notices.append(
+    there = (
         f"Session {session} runs in `steersman serve` ({owner.process}); leaving it, or /detach, "
         "lets it go on there."
     )
-    here = AttachedHost(paths, config, LaunchOptions(agent=row.agent), notices)
+    here = AttachedHost(paths, config, LaunchOptions(agent=row.agent), [there])
     return _attend(here, session, owner, options, environ, "")
 
 
@@ -208,6 +213,7 @@ def _attend(
 ) -> int:
     """Take part in a session of another process until the person leaves or it is over."""
     interface = _interface(options, environ)
+    here.recall = partial(_recall, environ, has_questions=not options.is_json)
     try:
         with leave_on_signals():
             name = user or login_name()
@@ -223,7 +229,7 @@ def _attend(
     if is_over:
         is_crash = row.state not in ("suspended", "finalized")
         how = "ended without closing it" if is_crash else "left it"
-        warn(f"The program that had session {last} open has {how}. {saved_line(row)}")
+        warn(f"The program that had session {last} open has {how}. {saved_line(row, here.paths)}")
         return int(is_crash and here.is_cut_off)
     if not options.is_json:
         show(f"Session {last} continues in its own program.")
@@ -262,12 +268,18 @@ def _is_over(store: Store, session: str, owner: Owner, patience: float) -> bool:
     return True
 
 
-def _last_words(store: Store, row: SessionRow, environ: Mapping[str, str]) -> list[str]:
-    """Return the last messages, to show what the session is about."""
-    redactor = redactor_of(environ, row.folder)
-    said = (message for message in newest_first(store, row.session) if message.text)
-    return [
-        f"{message.role}: {redactor.line(message.text)[:200]}"
-        for message in reversed(list(islice(said, LAST)))
-        if message.role in ("user", "assistant")
-    ]
+def _recall(
+    environ: Mapping[str, str], session: str, upto: int, turn: str, *, has_questions: bool
+) -> list[Event]:
+    """Return what was said up to an entry: in the turn that runs; for people, in one before as well.
+
+    Where nothing was said yet, it is what others left in the folder, to be resumed there.
+    """
+    turns = RECALLED if has_questions else int(bool(turn))
+    with stored(environ) as store:
+        row = store.row(session)
+        if not row.has_begun:
+            at = Stamp(seq=None, time=iso(time.time()), session=session)
+            return list(told_saved(store, Trash(Paths.of(environ).state), row.folder, at))
+        redactor = redactor_of(environ, row.folder)
+        return said_in(store, session, upto, turns, redactor, has_questions=has_questions)

@@ -34,6 +34,7 @@ from ..workflows.home_place import storage_of
 from ..workflows.paths import Paths
 from .output import can_colour, show, show_document
 from .stored import disk_use, state_word, stored
+from .wrapping import wrapped
 
 Verdict = Literal["ok", "warn", "bad"]
 
@@ -378,7 +379,8 @@ def _store(environ: Mapping[str, str], paths: Paths) -> Iterator[Finding]:
 
 def _models(environ: Mapping[str, str], paths: Paths) -> Iterator[Finding]:
     """Check the model of a chat in this folder, and the other configured models."""
-    from .models import chosen, missing_weights
+    from ..ports.models.availability import availability
+    from .models import chosen
 
     try:
         models, choice = chosen(environ)
@@ -388,11 +390,10 @@ def _models(environ: Mapping[str, str], paths: Paths) -> Iterator[Finding]:
     yield Finding(name="settings", verdict="ok", text="no mistakes")
     others = [config for name, config in models.items() if name != choice.name]
     lines = [(f"model {config.name}: not the one of a chat here", config) for config in others]
-    if entry := missing_weights(choice, paths.cache):
-        hint = f"`steersman models fetch {entry.name}`, or configure another model"
-        yield Finding(
-            name="model", verdict="warn", text=f"{choice.line}; its weights are not here", hint=hint
-        )
+    found = availability(choice.config, paths.cache, environ)
+    if found.state in ("to fetch", "no engine", "no weights"):
+        text = f"{choice.line}; {found.text}"
+        yield Finding(name="model", verdict="warn", text=text, hint=found.hint)
     else:
         lines.insert(0, (choice.line, choice.config))
     for finding, (_, config) in zip(reach(lines, environ), lines, strict=True):
@@ -401,6 +402,9 @@ def _models(environ: Mapping[str, str], paths: Paths) -> Iterator[Finding]:
         else:  # a chat here does not use it
             verdict: Verdict = "ok" if finding.verdict == "ok" else "warn"
             yield replace(finding, name="models", verdict=verdict)
+
+
+_TEXT, _ENDLESS = 16, 1 << 30  # the column at which texts begin; columns of what is no terminal
 
 
 def examine(environ: Mapping[str, str], findings: Iterable[Finding], *, as_json: bool) -> int:
@@ -413,9 +417,14 @@ def examine(environ: Mapping[str, str], findings: Iterable[Finding], *, as_json:
         if as_json:
             found.append(redactor.data(asdict(finding)))
             continue
-        show(f"{finding.verdict:<4}  {finding.name:<9} {redactor.text(finding.text)}")
-        if finding.hint:
-            show(f"{'':<16}{redactor.text(finding.hint)}")
+        room = _ENDLESS
+        if sys.stdout.isatty():
+            room = max(20, shutil.get_terminal_size().columns - _TEXT)
+        texts = wrapped(redactor.text(finding.text), room)
+        texts += wrapped(redactor.text(finding.hint), room) if finding.hint else []
+        show(f"{finding.verdict:<4}  {finding.name:<9} {texts[0]}")
+        for text in texts[1:]:
+            show(f"{'':<{_TEXT}}{text}")
     if as_json:
         show_document({"ok": not is_bad, "checks": found})
     return 1 if is_bad else 0

@@ -8,7 +8,7 @@ from __future__ import annotations
 import signal
 import sys
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 
 from ..gateway.commands.own import kill
@@ -22,8 +22,10 @@ from .plain import PlainInterface
 from .printer import Printer
 from .question import Questions, answered, asked
 from .signals import SignalExit, farewell, throwing
-from .stdin_lines import typed_lines
+from .stdin_lines import comes_soon, typed_lines
 
+TOGETHER = 0.03
+"""Seconds between two lines that no person types: they are pasted."""
 AGAIN = 2.0
 """Seconds within which a second Ctrl-C leaves."""
 
@@ -79,7 +81,7 @@ def talk_in_lines(host: ChatHost, open_it: Callable[[], ChatSession], options: C
         except SignalExit as signal_exit:
             code = 0 if signal_exit.exit_code == 128 + signal.SIGINT else signal_exit.exit_code
         conversation.leave("signal" if code else "exit")
-        printer.write(f"{farewell(conversation, is_kept=host.is_kept)}\n")
+        printer.write(f"{farewell(conversation, host.paths, is_kept=host.is_kept)}\n")
         return code
     finally:
         host.close()
@@ -90,13 +92,29 @@ def _listen(conversation: ChatSession, watch: _Watch, printer: Printer) -> None:
     with _control_c(watch):
         while True:
             try:
-                for line in typed_lines():
+                for line in _messages(printer):
                     if line.strip() and _take(conversation, watch, line):
                         return
                 return
             except _Stop:
                 printer.write("\nCtrl-C again leaves.\n")
                 conversation.run(kill() if watch.own_commands else stop())
+
+
+def _messages(printer: Printer) -> Iterator[str]:
+    """Yield what is typed: a line, or the lines of a paste together, once a line comes alone."""
+    pasted: list[str] = []
+    follows = False
+    for line in typed_lines():
+        is_pasted, follows = follows, comes_soon(TOGETHER)
+        if is_pasted or follows:
+            pasted.append(line)
+            if not follows:
+                printer.write(f"[{len(pasted)} lines pasted: Enter sends them as one message]\n")
+            continue
+        lines = [*pasted, line] if line.strip() else pasted
+        pasted = []
+        yield "\n".join(lines)
 
 
 def _take(conversation: ChatSession, watch: _Watch, line: str) -> bool:

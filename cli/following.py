@@ -11,6 +11,7 @@ from .signals import waiting
 
 _ENDS_ANSWER = frozenset(
     {
+        "answer",
         "turn_ended",
         "tool_started",
         "tool_ended",

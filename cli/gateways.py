@@ -88,7 +88,9 @@ def check_gateway(environ: Mapping[str, str], name: str, *, as_json: bool) -> in
     gateway, plug_in = _gateway(name), GATEWAYS.by_name[name]
     check = getattr(gateway, "check", None)
     if check is None:
-        raise UsageError(f"gateway `{name}` has no check", "`steersman gateway run` tells the rest")
+        raise UsageError(
+            f"gateway `{name}` has no check", f"`steersman gateway run {name}` tells the rest"
+        )
     with plug_in.guarded(passes=SteersmanError, what="failed"):
         lines = asyncio.run(check(config.gateways.get(name, {})))
     redactor = Redactor(environ)

@@ -136,7 +136,12 @@ class HomeTools:
     def list_sessions(self) -> Json:
         """List the sessions of this home, newest activity first."""
         with stored(self._environ) as store:
-            rows = [row for row in store.sessions() if row.seq and not row.parent]
+            owners = store.owners()
+            rows = [
+                row
+                for row in store.sessions()
+                if not row.parent and row.seq and (row.has_begun or row.session in owners)
+            ]
             shown = [
                 {
                     "id": row.session,
@@ -302,7 +307,7 @@ class _Outcome:
 
     def __init__(self, remote: Remote, session: str) -> None:
         self._remote, self._session = remote, session
-        self._events = remote.events()
+        _, self._events = remote.events()
         self._is_late = False
 
     def give_up(self) -> None:
@@ -324,9 +329,9 @@ class _Outcome:
                         turn = event["turn"]
                     case "steered" if event["id"] == item:
                         turn = event["turn"]
-                    case "text" if turn and event["turn"] == turn:
+                    case "text":
                         text += event["delta"]
-                    case "tool_started":
+                    case "tool_started" | "turn_started":
                         text = ""
                     case "turn_ended" if event["item"] == item or (turn and event["turn"] == turn):
                         ended = {"status": event["status"], "turn": event["turn"], "text": text}

@@ -13,6 +13,7 @@ from msgspec import to_builtins
 from ..gateway.formats import size_text
 from ..gateway.redaction import Redactor, redactor_of
 from ..machines.errors import UsageError
+from ..ports.models.availability import Availability, availability
 from ..ports.models.embedded.weights import (
     CatalogueEntry,
     catalogue,
@@ -21,7 +22,6 @@ from ..ports.models.embedded.weights import (
     usual_here,
 )
 from ..workflows.paths import Paths, make_private
-from ..workflows.providers import EMBEDDED
 from .output import show, show_document, show_table, warn
 
 if TYPE_CHECKING:
@@ -82,6 +82,8 @@ class ProgressLine:
 
 def list_models(environ: Mapping[str, str], *, as_json: bool) -> int:
     """Print configured models, the catalogue, and what a chat here would use."""
+    from ..ports.models.choice import model_named
+
     paths = Paths.of(environ)
     models, choice = chosen(environ)
     redactor = redactor_of(environ)
@@ -95,14 +97,22 @@ def list_models(environ: Mapping[str, str], *, as_json: bool) -> int:
         )
         return 0
     if models:
-        rows = [_row(config, redactor) for config in models.values()]
-        show_table(("NAME", "PROVIDER", "MODEL", "ADDRESS"), rows, environ)
+        rows = [
+            _row(config, redactor, availability(config, paths.cache, environ))
+            for config in models.values()
+        ]
+        show_table(("NAME", "STATE", "PROVIDER", "MODEL", "ADDRESS"), rows, environ)
         show("")
-    head = ("CATALOGUE", "FETCHED", "SIZE", "MEMORY", "LICENCE", "GOOD FOR", "WHAT IT IS")
-    show_table(head, [_catalogue_row(entry, paths.cache) for entry in catalogue()], environ)
+    head = ("CATALOGUE", "STATE", "SIZE", "MEMORY", "LICENCE", "GOOD FOR", "WHAT IT IS")
+    rows = list[tuple[str, ...]]()
+    for entry in catalogue():
+        config = model_named(entry.name, {}, paths.cache)
+        rows.append(_catalogue_row(entry, availability(config, paths.cache, environ)))
+    show_table(head, rows, environ)
     show(f"\nA chat here would use {redactor.line(choice.line.removeprefix('model '))}.")
-    if entry := missing_weights(choice, paths.cache):
-        warn(f"Its weights are not here: `steersman models fetch {entry.name}`.")
+    found = availability(choice.config, paths.cache, environ)
+    if found.state != "ready":
+        warn(f"It cannot be used yet, {found.text}: {found.hint}.")
     return 0
 
 
@@ -164,7 +174,8 @@ def fetch_model(environ: Mapping[str, str], name: str, *, only_if_needed: bool) 
         if not only_if_needed:
             warn(f"{entry.name} is here already: {there}")
         return 0
-    if only_if_needed and missing_weights(chosen(environ, name)[1], paths.cache) != entry:
+    needed = chosen(environ, name)[1].config if only_if_needed else None
+    if needed is not None and availability(needed, paths.cache, environ).entry != entry:
         return 0
     if usual:
         warn(f"{entry.name}: {usual.why}; `steersman models list` shows the others")
@@ -202,14 +213,6 @@ def chosen(environ: Mapping[str, str], flag: str = "") -> tuple[dict[str, ModelC
     return models, choose(models, agent.model, flag, environ, probe_loopback)
 
 
-def missing_weights(choice: Choice, cache: Path) -> CatalogueEntry | None:
-    """Return the weights that have to be fetched before the chosen model can be used, if any."""
-    if choice.config.provider != EMBEDDED:
-        return None
-    entry = entry_named(choice.config.model or choice.name)
-    return entry if entry and not fetched(entry, cache) else None
-
-
 def _configured(config: ModelConfig, redactor: Redactor) -> dict[str, Any]:
     found: dict[str, Any] = redactor.data(to_builtins(config))
     return found
@@ -228,12 +231,11 @@ def _offered(entry: CatalogueEntry, cache: Path) -> dict[str, Any]:
     }
 
 
-def _row(config: ModelConfig, redactor: Redactor) -> tuple[str, ...]:
-    cells = (config.name, config.provider, config.model or "-", config.base_url or "-")
+def _row(config: ModelConfig, redactor: Redactor, found: Availability) -> tuple[str, ...]:
+    cells = (config.name, found.state, config.provider, config.model or "-", config.base_url or "-")
     return tuple(redactor.line(cell) for cell in cells)
 
 
-def _catalogue_row(entry: CatalogueEntry, cache: Path) -> tuple[str, ...]:
-    is_here = "yes" if fetched(entry, cache) else "no"
+def _catalogue_row(entry: CatalogueEntry, found: Availability) -> tuple[str, ...]:
     sizes = size_text(entry.size), size_text(entry.memory)
-    return (entry.name, is_here, *sizes, entry.licence, entry.use, entry.title)
+    return (entry.name, found.state, *sizes, entry.licence, entry.use, entry.title)

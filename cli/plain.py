@@ -17,6 +17,7 @@ from ..gateway.acknowledgement import acknowledgement, reverted_text
 from ..gateway.events.contract import Event, ToolEndedEvent, is_aside
 from ..gateway.formats import (
     call_words,
+    exit_words,
     one_line,
     own_command_end,
     progress_text,
@@ -136,6 +137,8 @@ def _line(event: Event) -> str:
             return event["text"]
         case "result" if event["name"] == "stop" and event["data"].get("interrupted"):
             return ""  # the turn's end says it
+        case "result" if event["name"] == "answer" and event["ok"]:
+            return ""  # the call that begins, or its end, says it
         case "reverted":
             return reverted_text(event)
         case "result" if event["name"] == "revert" and event["ok"]:
@@ -152,7 +155,7 @@ def _failure(end: ToolEndedEvent) -> str:
     """Say on one line why a call failed, or was not run."""
     if reason := end.get("reason"):
         return one_line(reason, LONGEST_REASON)
-    code = f", exit {end['exit_code']}" if end["exit_code"] is not None else ""
+    code = f", {exit_words(end['exit_code'])}" if end["exit_code"] is not None else ""
     said = one_line(telling_line(end).removeprefix("Error: "), LONGEST_REASON)
     return f"{end['status']}{code}" + (f": {said}" if said else "")
 
@@ -241,12 +244,16 @@ def _send_all(conversation: ChatSession, options: ChatOptions) -> None:
         return
     if _is_typed():
         return
+    is_empty = True
     for line in typed_lines():
         text = line.strip()
         if not text:
             continue
+        is_empty = False
         if text.startswith(OWN):
             text = f" {text}"  # a message: what is piped in may be another person's
         reply = conversation.say(text, "auto" if text.startswith("/") else "turn")
         if reply is not None and reply.leaves:
             return
+    if is_empty:
+        warn('Nothing was said: the input is empty. `steersman chat "MESSAGE"` says something.')

@@ -77,7 +77,7 @@ def talk_at_prompt(
         sender.close()
         conversation.leave("signal" if code else "exit")
         screen.canvas.drain()
-        screen.write(farewell(conversation, is_kept=host.is_kept))
+        screen.write(farewell(conversation, host.paths, is_kept=host.is_kept))
         return code
 
 
@@ -132,7 +132,9 @@ def _converse(
     input_history = InputHistory(
         host.paths.state / "history.jsonl" if host.is_kept else None, os.environ
     )
-    choices = MenuChoices(conversation.resumable, host.config, lambda: screen.status.model)
+    choices = MenuChoices(
+        conversation.resumable, host.config, host.paths.cache, lambda: screen.status.model
+    )
     completer = ChatCompleter(
         status=screen.status,
         folder=options.folder.resolve(),

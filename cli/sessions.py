@@ -260,7 +260,7 @@ def list_sessions(environ: Mapping[str, str], *, with_size: bool, as_json: bool)
         rows = [
             row
             for row in store.sessions()
-            if (row.seq or row.session in owners) and trashed.get(row.session) != row.updated
+            if (row.has_begun or row.session in owners) and trashed.get(row.session) != row.updated
         ]
         for row in rows:
             if row.is_damaged:

@@ -13,15 +13,17 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from ..gateway.conversation import Conversation
+from ..gateway.hints import typed
 from ..gateway.interface import ChatSession
 from ..journal.store import SessionRow
 from ..machines.errors import StoreError
+from ..workflows.paths import Paths
 
 if TYPE_CHECKING:
     from prompt_toolkit.application import Application
 
 
-def farewell(conversation: ChatSession, *, is_kept: bool = True) -> str:
+def farewell(conversation: ChatSession, paths: Paths, *, is_kept: bool = True) -> str:
     """Return the last line of a chat: what was saved, and how to continue.
 
     The session has been released. `is_kept` is false if nothing is on disk. Empty for a session
@@ -36,14 +38,16 @@ def farewell(conversation: ChatSession, *, is_kept: bool = True) -> str:
     except StoreError:  # it was reported when it happened
         return ""
     row = next((row for row in rows if row.session == conversation.session), None)
-    return saved_line(row) if row is not None else ""
+    return saved_line(row, paths) if row is not None else ""
 
 
-def saved_line(row: SessionRow) -> str:
+def saved_line(row: SessionRow, paths: Paths) -> str:
     """Return what of a session that no program has open is saved, and how to continue."""
     if row.state == "finalized":
-        return f"Session {row.session} is finalized; `steersman sessions show` prints it."
-    return f"Saved{_left(row)}. Continue with: steersman chat --resume {row.session}"
+        show = typed(paths, f"steersman sessions show {row.session}")
+        return f"Session {row.session} is finalized" + (f"; `{show}` prints it." if show else ".")
+    resume = typed(paths, f"steersman chat --resume {row.session}")
+    return f"Saved{_left(row)}." + (f" Continue with: {resume}" if resume else "")
 
 
 def _left(row: SessionRow) -> str:

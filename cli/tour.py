@@ -157,7 +157,7 @@ def tour(environ: Mapping[str, str], pace: float) -> int:
         return code
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
-        warn(f"The scratch folder {scratch} is deleted.")
+        warn(f"The scratch folder {scratch} is deleted, and the tour's session with it.")
 
 
 def _played(

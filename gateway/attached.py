@@ -10,7 +10,7 @@ import queue
 import secrets
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import closing, suppress
 from typing import TYPE_CHECKING, Any, cast
@@ -36,6 +36,7 @@ from .events.contract import (
     ReceiptEvent,
     SessionStartedEvent,
     Stamp,
+    TextEvent,
     TurnStartedEvent,
 )
 from .events.goal import goal_status
@@ -54,8 +55,10 @@ if TYPE_CHECKING:
 
 def how_it_is(data: dict[str, Any], now: float, at: Stamp) -> Iterator[Event]:
     """Yield the events; `now` in seconds since the epoch."""
-    folder = data["folder"]
-    yield SessionStartedEvent(type="session_started", **at, resumed=True, folder=folder)
+    started = SessionStartedEvent(
+        type="session_started", **at, resumed=True, folder=data["folder"], model=data["model"]
+    )
+    yield started
     turn = data["turns"].get(data["turn"], {})
     if data.get("mode"):
         yield ModeEvent(type="mode", **at, mode=data["mode"])
@@ -122,6 +125,15 @@ def _calls(turn: dict[str, Any], at: Stamp) -> Iterator[Event]:
             yield tool_started(intended, at)
 
 
+Recall = Callable[[str, int, str], Iterable[Event]]
+"""Returns what was said in a session up to an entry, the answers of the turn that runs among it."""
+
+
+def nothing_said(session: str, upto: int, turn: str) -> Iterable[Event]:
+    """Recall nothing, for a client that asks for no more than what comes."""
+    return ()
+
+
 PATIENCE = 5.0
 """Seconds that what was said last may take, on leaving."""
 
@@ -185,8 +197,8 @@ class RequestSender:
 class AttachedSession:
     """One terminal's place at a session elsewhere; stands where a `Conversation` stands.
 
-    `connect` opens a link to a session. `on_end` is called, in a thread of its own, when the owner goes
-    or the session is over.
+    `connect` opens a link to a session. `recall` returns what was said in it up to an entry. `on_end` is
+    called, in a thread of its own, when the owner goes or the session is over.
     """
 
     def __init__(
@@ -197,9 +209,12 @@ class AttachedSession:
         event_bus: EventBus,
         user: str,
         on_end: Callable[[], None],
+        recall: Recall = nothing_said,
     ) -> None:
         self.session = session
         self.user = user
+        self._recall = recall
+        self._is_streamed = False
         self._words, self._event_bus, self._on_end = words, event_bus, on_end
         self._is_closing = False
         self._connect = connect
@@ -218,9 +233,15 @@ class AttachedSession:
 
     def _look(self, asked: SessionLink) -> tuple[Iterator[Event], int]:
         """Subscribe, tell how the session is, and return what follows entry so-and-so."""
-        events = self._heard.events()  # first, so that nothing happens in between unheard
+        last, events = self._heard.events()  # first, so that nothing happens in between unheard
         data: dict[str, Any] = asked.call("inspect")
-        for event in how_it_is(data, time.time(), self.publisher.stamp()):
+        running = data["turn"] if data["state"] == "busy" else ""
+        said_before = list(self._recall(self.session, last, running))
+        state = how_it_is(data, time.time(), self.publisher.stamp())
+        self.publisher.publish(next(state))
+        for said in said_before:
+            self._tell(said)
+        for event in state:
             self.publisher.publish(event)
         return events, data["seq"]
 
@@ -350,8 +371,9 @@ class AttachedSession:
 
     def _pass_on(self, events: Iterator[Event], told: int) -> None:
         for event in events:
-            is_known = event["session"] == self.session and (event["seq"] or told + 1) <= told
-            if not is_known:
+            is_own = event["session"] == self.session
+            is_known = is_own and (event["seq"] or told + 1) <= told
+            if not is_known or event["type"] == "answer":
                 self._tell(event)
             if event["type"] in self._heard.over and event["session"] == self.session:
                 return
@@ -374,7 +396,8 @@ class AttachedSession:
     def _tell(self, event: Event) -> None:
         """Publish an event; messages of other clients come as notices, our own are known.
 
-        A journal has no notices: there each message of another client is made one.
+        A journal has no notices: there each message of another client is made one. An answer of which no
+        piece came comes as one piece.
         """
         is_own = str(event.get("client_id") or "").startswith(self._requests.key)
         if event["type"] == "notice" and is_own:
@@ -384,6 +407,12 @@ class AttachedSession:
             if event["text"] and not is_known:
                 who = event.get("user") or "there"
                 self.publisher.notice(f"{who}: {event['text']}")
+        if event["session"] == self.session and event["type"] in ("text", "answer"):
+            if event["type"] == "answer" and not self._is_streamed:
+                at = Stamp(seq=None, time=event["time"], session=event["session"])
+                piece = TextEvent(type="text", **at, turn=event["turn"], delta=event["text"])
+                self._event_bus.publish(piece)
+            self._is_streamed = event["type"] == "text"
         self._event_bus.publish(event)
 
 

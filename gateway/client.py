@@ -310,10 +310,10 @@ class SessionClient:
         self.settle()
         return newest_first(self.store, self.session)
 
-    def messages(self) -> list[ChatMessage]:
-        """Return the whole conversation from the journal, also what was compacted."""
+    def messages(self, upto: int | None = None) -> list[ChatMessage]:
+        """Return the conversation from the journal, up to an entry, also what was compacted."""
         self.settle()
-        return list(whole_conversation(self.store, self.session))
+        return list(whole_conversation(self.store, self.session, upto))
 
     def state(self, session: str = "") -> dict[str, Any]:
         """Return the record as it is now, also of a subagent that is open here, as plain data."""

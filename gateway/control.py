@@ -10,8 +10,9 @@ Methods: `say` (or `send`) `{session, text, as, client_id, user, plain}` answers
 a waiting message from starting until the client says `edit` without a number, or hangs up, and answers
 `{ok, reason}`. `run {session, again, done}` starts a run that `begin` opened, or continues it; the lists
 have pairs of a step and the number of an item in it, from 0, whose outcome is unknown. `inspect
-{session}`, `queue {session}`, `list {}`, `sessions {}`, and `subscribe {session}`, after which every
-event of the session and its subagents comes as a notification.
+{session}`, `queue {session}`, `list {}`, `sessions {}`, and `subscribe {session}`, which answers `{ok,
+seq}`: then comes what of the answer was streamed by then, and every event of the session after entry
+`seq`, and of its subagents, as a notification.
 """
 
 from __future__ import annotations
@@ -102,7 +103,7 @@ class ControlServer:
 
     def is_followed(self, session: str) -> bool:
         """Whether a client gets the events of a session; any thread."""
-        return any(session in client.family for client in tuple(self._present))
+        return any(session == client.followed for client in tuple(self._present))
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
@@ -121,12 +122,12 @@ class ControlServer:
 
 
 class Client:
-    """One connection; `family` are the sessions whose events it gets."""
+    """One connection; `followed` is the session whose events it gets."""
 
     def __init__(self, host: Host, writer: asyncio.StreamWriter) -> None:
         self._host = host
         self._writer = writer
-        self.family: set[str] = set()
+        self.followed = ""
         self._leave: Callable[[], None] | None = None
         self._answering: set[asyncio.Task[None]] = set()
         self._requests = Requests(host)
@@ -164,8 +165,8 @@ class Client:
             request = _object(parse_json(line))
             method, params = str(request["method"]), _object(request.get("params") or {})
             if method == "subscribe":
-                self._subscribe(self._host.conversation(str(params["session"])).session)
-                result: Any = {"ok": True}
+                seq = self._subscribe(self._host.conversation(str(params["session"])).session)
+                result: Any = {"ok": True, "seq": seq}
             else:
                 result = await self._requests.call(method, params)
             self._send({"jsonrpc": "2.0", "id": request.get("id"), "result": result})
@@ -183,22 +184,21 @@ class Client:
             request = _object(parse_json(line))
         self._send({"jsonrpc": "2.0", "id": request.get("id"), "error": error_of(error)})
 
-    def _subscribe(self, session: str) -> None:
+    def _subscribe(self, session: str) -> int:
+        """Send what happens in a session from now on; return the newest entry that was told of."""
         loop = asyncio.get_running_loop()
-
-        family = self.family = {session}
+        known: list[int] = []
 
         def hear(event: Event) -> None:
-            """Send an event of the session, or of a descendant of it; any thread."""
-            if event.get("parent") in family:
-                family.add(event["session"])
-            if event["session"] in family:
-                message = {"jsonrpc": "2.0", "method": "event", "params": event}
-                loop.call_soon_threadsafe(self._send, message)
+            """Send an event; any thread."""
+            message = {"jsonrpc": "2.0", "method": "event", "params": event}
+            loop.call_soon_threadsafe(self._send, message)
 
         if self._leave is not None:
             self._leave()
-        self._leave = self._host.event_bus.subscribe(hear)
+        self.followed = session
+        self._leave = self._host.event_bus.follow(session, hear, known.append)
+        return known[0]
 
     def _fail(self, request: Params, code: int, text: str, hint: str) -> None:
         error = _error(code, text, hint)

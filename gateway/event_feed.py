@@ -8,12 +8,11 @@ from collections.abc import AsyncIterator, Mapping
 from typing import Any, cast
 
 from ..journal.codec import decode_entry
-from ..journal.entries import AnswerCut, Answered
 from ..journal.history import record_at
-from ..journal.record import SessionRecord, apply, forget_conversation, messages_of
-from ..journal.store import Store, StoredEntry
-from .events.contract import AnswerEvent, Stamp
+from ..journal.record import SessionRecord, apply, forget_conversation
+from ..journal.store import Store
 from .events.contract import Event as EventFields
+from .events.contract import Stamp
 from .events.translation import translate
 from .formats import iso
 from .outcome import later
@@ -63,27 +62,10 @@ class Event:
         return f"Event({self.data!r})"
 
 
-def answer_of(stored: StoredEntry, session: str) -> AnswerEvent | None:
-    """Return the whole answer of the model that an entry has; none if it has none.
-
-    The pieces of it (`text`) are not in the journal.
-    """
-    if stored.data["kind"] not in ("answered", "answer_cut"):
-        return None
-    entry = decode_entry(stored.data)
-    assert isinstance(entry, Answered | AnswerCut)
-    text = "".join(said.text for said in messages_of(entry) if said.role == "assistant")
-    if not text:
-        return None
-    at = Stamp(seq=stored.seq, time=iso(stored.time), session=session)
-    return AnswerEvent(type="answer", **at, turn=entry.turn, step=entry.step, text=text)
-
-
 class Pages:
     """Reads a session's journal as events, page by page; `after` is the last entry that was read.
 
-    `until` is the last entry that is read; none: all that there are. `has_answers`: with an `answer`
-    before the other events of each answer of the model.
+    `until` is the last entry that is read; none: all that there are.
     """
 
     def __init__(
@@ -92,12 +74,9 @@ class Pages:
         session: str,
         after: int,
         until: int | None = None,
-        *,
-        has_answers: bool = False,
     ) -> None:
         self.after = after
         self._until = until
-        self._has_answers = has_answers
         self._store = store
         self._session = session
         self._record: SessionRecord | None = None
@@ -115,8 +94,6 @@ class Pages:
                 entry = decode_entry(stored.data)
                 apply(record, entry, stored.seq, stored.time)
                 at = Stamp(seq=stored.seq, time=iso(stored.time), session=self._session)
-                if self._has_answers and (answer := answer_of(stored, self._session)):
-                    found.append(Event(answer))
                 found += map(Event, translate(entry, record, at))
                 self.after = stored.seq
             forget_conversation(record)  # no event needs it
@@ -126,25 +103,31 @@ class Pages:
 
 
 class SessionFeed:
-    """The live events of one reader; one that does not read for long falls behind.
+    """The live events of one reader of a session; one that does not read for long falls behind.
 
-    Then it reads the journal, in which the questions of subagents are not: those are kept in any case.
+    Then it reads the journal up to `known`, in which the questions of subagents are not: those are kept
+    in any case, without their number, which is of another journal.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, session: str) -> None:
+        self._session = session
         self._loop = asyncio.get_running_loop()
         self._woken = asyncio.Event()
         self._events: deque[EventFields] = deque()
         self.is_behind = False
+        self.known = 0
 
-    def begin(self) -> None:
-        """Keep what comes from now on."""
+    def begin(self, last: int) -> None:
+        """Keep what comes after the entry `last` of the journal."""
         self._drop(len(self._events))
-        self.is_behind = False
+        self.is_behind, self.known = False, last
 
     def hear(self, event: EventFields) -> None:
         """Keep an event; of an entry whose events do not all have room, none."""
-        if "parent" in event or (not self.is_behind and len(self._events) < UNREAD):
+        if event["session"] != self._session:
+            if event["type"] in ("question", "answered"):
+                self._events.append(cast("EventFields", {**event, "seq": None}))
+        elif not self.is_behind and len(self._events) < UNREAD:
             self._events.append(event)
         elif not self.is_behind:
             self.is_behind = True
@@ -157,20 +140,12 @@ class SessionFeed:
 
         `is_over`: none comes any more, so only those that are there.
         """
-        read = range(1, after + 1)
-        known = [
-            at
-            for at, event in enumerate(list(self._events))  # another thread appends meanwhile
-            if (event["seq"] or 0) in read
-        ]
-        self._drop(max(known, default=-1) + 1)
         while True:
             self._woken.clear()
             while self._events:
                 event = self._events.popleft()
-                if (event["seq"] or 0) in read:  # published after it was read in the journal
-                    continue
-                yield Event(event)
+                if event["seq"] is None or event["seq"] > after:
+                    yield Event(event)
             if self.is_behind or is_over:
                 return
             await self._woken.wait()
@@ -178,4 +153,5 @@ class SessionFeed:
     def _drop(self, count: int) -> None:
         """Drop the oldest events, except the questions of subagents."""
         dropped = [self._events.popleft() for _ in range(count)]
-        self._events.extendleft(event for event in reversed(dropped) if "parent" in event)
+        kept = (event for event in reversed(dropped) if event["session"] != self._session)
+        self._events.extendleft(kept)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -101,12 +102,22 @@ def telling_line(end: ToolEndedEvent) -> str:
     return lines[-1 if end["tool"] == "shell" else 0].strip() if lines else ""
 
 
+def exit_words(code: int) -> str:
+    """Say how a process ended: `exit 1`, or the signal's name in place of Python's negative number."""
+    if code >= 0:
+        return f"exit {code}"
+    try:
+        return signal.Signals(-code).name
+    except ValueError:  # one of the real-time signals
+        return f"signal {-code}"
+
+
 def own_command_end(event: OwnCommandEvent) -> str:
     """Say how a person's own command ended; empty while it runs."""
     if event["state"] == "running":
         return ""
     code = event["exit_code"]
-    how = f"exit {code}" if event["state"] == "exited" else event["state"]
+    how = exit_words(code or 0) if event["state"] == "exited" else event["state"]
     left = event["survivors"]
     still = f"; still running: {', '.join(map(str, left))}" if left else ""
     return f"!{one_line(event['command'], 60)}: {how}{still}; /share shows it to the agent"

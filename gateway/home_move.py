@@ -78,7 +78,7 @@ def _move(source: Store, target: Store, row: SessionRow) -> int:
     if load_record(source, row.session) != load_record(target, row.session):
         raise StoreError(
             f"session `{row.session}` is another one after the move",
-            "Nothing was removed; report this, with `steersman sessions export`.",
+            f"Nothing was removed; report this, with `steersman sessions export {row.session}`.",
         )
     return row.seq - known.seq
 

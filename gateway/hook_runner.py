@@ -50,6 +50,8 @@ if TYPE_CHECKING:
 
 WAITING = 200
 """Calls that may wait for a session; each further call is skipped, and that is journalled."""
+_OF_SUBAGENT = (e.SessionOpened, e.SessionFinalized, e.QuestionAsked, e.StepAsked)
+"""Entries of a subagent that have hook calls of their own."""
 LAST = ("session_suspend", "session_finalize")
 _RESTARTS = (e.Recovered, e.SessionResumed)
 
@@ -134,8 +136,11 @@ def _call(service: RestoreService, record: RestoreRecord, event: str, at: float)
 # Sessions of this process -------------------------------------------------------------------------
 
 
-class QuestionObserver:
-    """Observes a subagent's entries, and passes on that it asks: for the rest its parent's tell of it."""
+class SubagentObserver:
+    """Observes a subagent's entries, and passes on that it begins, asks and ends.
+
+    Its parent's tell of the rest.
+    """
 
     def __init__(self, session: str, hooks: HookRunner) -> None:
         self._session = session
@@ -144,8 +149,8 @@ class QuestionObserver:
     def observe_entry(
         self, entry: e.Entry, seq: int, time: float, record: SessionRecord
     ) -> Publication | None:
-        """Translate a question into a hook call."""
-        if not isinstance(entry, e.QuestionAsked | e.StepAsked):
+        """Translate an entry into a hook call, or none."""
+        if not isinstance(entry, _OF_SUBAGENT):
             return None
         call = hook_call(entry, seq, time, record)
         return partial(self._hooks.receive, self._session, call, is_restart=False)

@@ -48,7 +48,7 @@ from .events.contract import Event
 from .events.translation import EventPublisher
 from .first_run import greeting
 from .home import open_store
-from .hook_runner import HookObserver, HookRunner, QuestionObserver
+from .hook_runner import HookObserver, HookRunner, SubagentObserver
 from .launch_options import LaunchOptions
 from .mail_reader import MailReader
 from .offline_writer import Logbook, QueueMirror
@@ -424,7 +424,7 @@ class Host:
         )
 
     def _child_observers(self, session: str, parent: str) -> tuple[Observer, ...]:
-        questions = QuestionObserver(session, self._hooking)
+        questions = SubagentObserver(session, self._hooking)
         return (self.publisher(session, parent), questions, *self._recorders(session))
 
     def _recorders(self, session: str) -> tuple[Observer, ...]:

@@ -214,6 +214,13 @@ class Hosts:
                 return host
         return None
 
+    def with_live(self, session: str) -> Host | None:
+        """Return the host in which a session lives, also as a subagent; none if none has it."""
+        for host in tuple(self._hosts):
+            if session in host.runtime.sessions:
+                return host
+        return None
+
     def find(self, session: str) -> Conversation | None:
         """Return the conversation about a session that is open here, by its whole id."""
         host = self.host_of(session)

@@ -52,6 +52,7 @@ from .launch_options import LaunchOptions
 from .outcome import Outcome, Outcomes, later
 from .own_agent import agent_settings
 from .profile_factory import OwnAgent
+from .router import EventBus
 from .running import RunPlan, start_run
 from .typed_output import AGAIN, Output
 
@@ -226,47 +227,30 @@ class SessionInfo:
 
 
 class Link:
-    """What the events of a session are for its handle: receipts, live events, and its end.
+    """What the events of a session are for its handle: receipts, and its end.
 
     `over` says why the session takes no messages here any more; empty while it does. `is_home_closed`:
     its journal cannot be read here any more, either. `on_end` are called when it takes no more.
-    `family` are the session and its descendants.
     """
 
-    def __init__(self, session: str, outcomes: Outcomes, store: Store) -> None:
+    def __init__(self, session: str, outcomes: Outcomes, store: Store, bus: EventBus) -> None:
         self.session = session
         self.outcomes = outcomes
         self.store = store
+        self.bus = bus
         self.over = ""
         self.is_home_closed = False
-        self.feeds: tuple[SessionFeed, ...] = ()
-        self.family = {session}
         self.on_event: Callable[[EventFields | None], None] = lambda _: None
         self._receipts: dict[str, list[Callable[[Mapping[str, Any]], None]]] = {}
 
     def hear(self, event: EventFields) -> None:
         """Take in an event of the session; for the runtime's own thread."""
-        for feed in self.feeds:
-            feed.hear(event)
         if event["type"] in _ENDS:
-            self.over = _ENDS[event["type"]]  # now every feed has this event
+            self.over = _ENDS[event["type"]]  # every feed has this event: followers are told first
         self.on_event(event)
         key = event.get("client_id")
         if isinstance(key, str) and key in self._receipts and is_receipt(event, key):
             self._answer(key, event)
-
-    def hear_subagent(self, event: EventFields) -> None:
-        """Pass on what a subagent of the session asks; for the runtime's own thread.
-
-        Its number in the journal is that of another session, and is left out.
-        """
-        if event.get("parent") not in self.family:
-            return
-        self.family.add(event["session"])
-        if event["type"] in ("question", "answered"):
-            asked = cast("EventFields", {**event, "seq": None})
-            for feed in self.feeds:
-                feed.hear(asked)
 
     def close(self) -> None:
         """Tell everybody who still waits that the home is closed."""
@@ -521,20 +505,19 @@ class SessionHandle:
         """Yield the session's events: those of the journal after entry `after`, then live ones.
 
         Ends when the session is left. Events that are not journalled (pieces of text, output) come
-        only live, and so do the questions of subagents, with `parent`. What happens after the first
-        event was yielded is live.
+        only live, and so do the questions of subagents, with `parent`; what was streamed of an answer
+        before is one `text` with `so_far`. What happens after the first event was yielded is live.
         """
         if self._link.is_home_closed:
             raise UsageError(
                 f"session `{self.id}` was left, and its journal is closed", _NEXT[_LEFT]
             )
-        link, feed = self._link, SessionFeed()
-        link.feeds = (*link.feeds, feed)
+        link, feed = self._link, SessionFeed(self.id)
+        leave = link.bus.follow(self.id, feed.hear, feed.begin)
         try:
             while True:
                 was_over = bool(link.over)
-                feed.begin()
-                until = None if was_over else await asyncio.to_thread(self._newest_entry)
+                until = None if was_over else feed.known
                 pages = Pages(self._client.store, self.id, after, until)
                 while page := await asyncio.to_thread(pages.next):
                     for event in page:
@@ -548,11 +531,10 @@ class SessionHandle:
                         return
                 if is_over and not feed.is_behind:
                     return
+                leave()
+                leave = link.bus.follow(self.id, feed.hear, feed.begin)
         finally:
-            link.feeds = tuple(known for known in link.feeds if known is not feed)
-
-    def _newest_entry(self) -> int:
-        return self._client.store.position(self.id).seq
+            leave()
 
     def queue(self) -> dict[str, Any]:
         """Return the queue: `state`, and `items` in their order, each a dictionary."""
@@ -753,9 +735,6 @@ class Home:
         link = self._links.get(session)
         if link is not None:
             link.hear(event)
-        elif "parent" in event:
-            for above in tuple(self._links.values()):
-                above.hear_subagent(event)
         if event["type"] in _ENDS:
             self._handles.pop(session, None)  # a caller that has the handle keeps it
 
@@ -857,7 +836,7 @@ class Home:
         except SteersmanError:
             await asyncio.to_thread(host.close)
             raise
-        link = self._link(conversation, host.store)
+        link = self._link(conversation, host)
 
         ending = threading.Lock()
 
@@ -904,13 +883,15 @@ class Home:
 
     def _handle(self, conversation: Conversation, agent: Agent | None = None) -> SessionHandle:
         output = agent.output if agent is not None else None
-        handle = SessionHandle(conversation, self._link(conversation, self._host.store), output)
+        handle = SessionHandle(conversation, self._link(conversation, self._host), output)
         self._handles[handle.id] = handle
         return handle
 
-    def _link(self, conversation: Conversation, store: Store) -> Link:
+    def _link(self, conversation: Conversation, host: Host) -> Link:
         session = conversation.session
-        link = self._links[session] = Link(session, self._outcomes.pop(session), store)
+        link = self._links[session] = Link(
+            session, self._outcomes.pop(session), host.store, host.event_bus
+        )
         return link
 
 

@@ -10,7 +10,6 @@ from ..journal.store import SessionRow, Store
 from ..machines.messages import Lane
 from ..workflows.paths import Paths
 from .event_feed import Pages
-from .events.contract import Stamp, TextEvent
 from .home import open_store
 from .one_shot_client import OneShotClient
 from .redaction import redactor_of
@@ -54,15 +53,16 @@ class MailboxLink:
                 )
                 return client.request(method, _lane(method, params), **params)
 
-    def events(self) -> Iterator[Event]:
-        """Return the events of the journal from now on, until the link is closed."""
-        return self._events(self._store.position(self.session).seq)
+    def events(self) -> tuple[int, Iterator[Event]]:
+        """Return the newest entry, and the events of the journal after it, until the link is closed."""
+        newest = self._store.position(self.session).seq
+        return newest, self._events(newest)
 
     def _events(self, after: int) -> Iterator[Event]:
-        pages = Pages(self._store, self.session, after, has_answers=True)
+        pages = Pages(self._store, self.session, after)
         while not self._is_closed.is_set():
             for event in pages.next():
-                yield _as_live(cast("Event", event.data))
+                yield cast("Event", event.data)
             self._is_closed.wait(LOOK)
 
     def close(self) -> None:
@@ -78,14 +78,6 @@ class MailboxLink:
             dump_session(self._store, row)
         )
         return data
-
-
-def _as_live(event: Event) -> Event:
-    """Return an event as the owner's terminal gets it: there an answer comes in pieces of text."""
-    if event["type"] != "answer":
-        return event
-    at = Stamp(seq=None, time=event["time"], session=event["session"])
-    return TextEvent(type="text", **at, turn=event["turn"], delta=event["text"])
 
 
 def _lane(method: str, params: Mapping[str, Any]) -> Lane:

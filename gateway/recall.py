@@ -1,9 +1,17 @@
-"""The end of a session's conversation, for a person who resumes it."""
+"""The end of a session's conversation, for a person who resumes it, and for one who joins it."""
 
 from __future__ import annotations
 
-from ..journal.recovery import newest_first
-from ..journal.store import Store
+from collections.abc import Iterator
+
+from ..journal.codec import decode_entry
+from ..journal.entries import AnswerCut, Answered, TurnStarted
+from ..journal.record import messages_of
+from ..journal.recovery import backwards, newest_first
+from ..journal.store import Store, StoredEntry
+from .events.contract import Event, NoticeEvent, Stamp
+from .events.translation import answer_event
+from .formats import iso
 from .redaction import Redactor
 from .terminal import clean
 
@@ -44,3 +52,36 @@ def _lines(text: str) -> list[str]:
 def _beside(who: str, lines: list[str]) -> list[str]:
     """Indent lines, the first of them behind a name."""
     return [f"  {'' if at else who}{line}" for at, line in enumerate(lines)]
+
+
+def said_in(
+    store: Store, session: str, upto: int, turns: int, redactor: Redactor, *, has_questions: bool
+) -> list[Event]:
+    """Return what was said in the last turns up to an entry, as events: the whole answers in any case.
+
+    `has_questions`: with a notice for each message of a person.
+    """
+    found: list[Event] = []
+    for stored in backwards(store, session, upto if turns else 0):
+        entry = decode_entry(stored.data)
+        at = Stamp(seq=stored.seq, time=iso(stored.time), session=session)
+        if isinstance(entry, Answered | AnswerCut):
+            for answer in answer_event(entry, at):
+                answer["text"] = redactor.text(answer["text"])
+                found.append(answer)
+        elif has_questions:
+            found += reversed(list(_notices(stored, at, redactor)))
+        if isinstance(entry, TurnStarted):
+            turns -= 1
+            if not turns:
+                break
+    return found[::-1]
+
+
+def _notices(stored: StoredEntry, at: Stamp, redactor: Redactor) -> Iterator[Event]:
+    for message in messages_of(decode_entry(stored.data)):
+        if message.role == "user" and (lines := _lines(redactor.text(message.text))):
+            rest = [f"{lines[SAID_LINES - 1]} …"] if len(lines) > SAID_LINES else []
+            shown = [*lines[: SAID_LINES - 1], *rest] if rest else lines
+            text = "\n".join(_beside("user: ", shown)).removeprefix("  ")
+            yield NoticeEvent(type="notice", **at, text=text)

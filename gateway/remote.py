@@ -54,8 +54,8 @@ class SessionLink(Protocol):
         """Carry a method of the control socket out. Raises `SteersmanError`."""
         ...
 
-    def events(self) -> Iterator[Event]:
-        """Return the session's events from now on."""
+    def events(self) -> tuple[int, Iterator[Event]]:
+        """Return the newest entry that was told of, and the session's events after it."""
         ...
 
     def close(self) -> None:
@@ -89,8 +89,8 @@ class Remote:
         if not owner.is_here:
             raise StoreBusy(
                 f"{owner.process} has session `{session}` open",
-                f"attach to it there; from here `steersman send`, `stop` and `queue` reach it, and "
-                f"`steersman sessions show {session}` reads it",
+                f"attach to it there; from here `steersman send {session} TEXT`, `stop` and `queue` "
+                f"reach it, and `steersman sessions show {session}` reads it",
             )
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         connection.settimeout(timeout)
@@ -125,11 +125,14 @@ class Remote:
                 break
         return result_of(answer)
 
-    def events(self) -> Iterator[Event]:
-        """Subscribe, and return the session's events from now on, until the owner closes."""
-        self.call("subscribe")
+    def events(self) -> tuple[int, Iterator[Event]]:
+        """Subscribe; return the newest entry that was told of, and what follows until the owner closes.
+
+        The first events are the text that has been streamed of an answer (`EventBus.follow`).
+        """
+        subscribed: dict[str, Any] = self.call("subscribe")
         self._socket.settimeout(None)
-        return self._events()
+        return subscribed["seq"], self._events()
 
     def _events(self) -> Iterator[Event]:
         while True:

@@ -77,13 +77,14 @@ class RestoreService:
         if not can_resume(record):
             raise SteersmanError(
                 f"{record.agent} never reported the id of this session, so it cannot be resumed",
-                f"start it yourself, in {record.cwd}; `steersman restore forget` drops the record",
+                f"start it yourself, in {record.cwd}; `steersman restore forget {record.session}` "
+                "drops the record",
             )
         folder = Path(record.cwd)
         if not folder.is_dir():
             raise SteersmanError(
                 f"the folder of session {record.session} is not there: {folder}",
-                "bring it back, or forget the record: `steersman restore forget`",
+                f"bring it back, or forget the record: `steersman restore forget {record.session}`",
             )
         if lives(record) and record.is_sure and record.process is not None:
             raise SteersmanError(

@@ -10,23 +10,39 @@ from ..machines.policy import RoutesChoice
 from ..machines.routes import STEERSMAN, Routes
 from ..workflows.settings import Settings
 from ..workflows.suggestions import DEFAULT_TABLE
-from .events.contract import Event
+from .events.contract import Event, TextEvent
 
 Listener = Callable[[Event], None]
-"""Called on the loop's thread for each event; must not block."""
+"""Called on the publisher's thread for each event, one at a time; must not block."""
+
+_ENDS_TEXT = frozenset({"answer", "turn_started", "turn_ended"})
 
 
 class EventBus:
-    """Passes every event of every session of a process to every listener, in order."""
+    """Passes every event of every session of a process to every listener, in order.
+
+    `follow` is how a client joins a session that runs: the journal up to one entry, then what the bus
+    tells, are all of it, without a gap and nothing twice.
+    """
 
     def __init__(self) -> None:
         self._listeners: tuple[Listener, ...] = ()
-        self._lock = threading.Lock()
+        self._followers: dict[str, tuple[Listener, ...]] = {}
+        self._lock = threading.RLock()
+        self._seqs: dict[str, int] = {}
+        self._parents: dict[str, str] = {}
+        self._streamed: dict[str, tuple[TextEvent, list[str]]] = {}
 
     def publish(self, event: Event) -> None:
-        """Call all listeners."""
-        for listener in self._listeners:
-            listener(event)
+        """Call the followers of the event's session, then all listeners."""
+        with self._lock:
+            self._note(event)
+            if self._followers:
+                for name in self._lineage(event["session"]):
+                    for follower in self._followers.get(name, ()):
+                        follower(event)
+            for listener in self._listeners:
+                listener(event)
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
         """Add a listener, and return the function that removes it."""
@@ -38,6 +54,59 @@ class EventBus:
                 self._listeners = tuple(known for known in self._listeners if known is not listener)
 
         return leave
+
+    def follow(
+        self, session: str, listener: Listener, begin: Callable[[int], None] = lambda _: None
+    ) -> Callable[[], None]:
+        """Tell a listener of a session and its descendants; return the function that removes it.
+
+        `begin` is called first, with the number of the newest entry of which all was published, 0 if
+        there is none. Then the listener gets the text of the answers that stream, with `so_far`, then
+        each event from now on; of the session itself only those after that entry.
+        """
+        with self._lock:
+            last = self._seqs.get(session, 0)
+
+            def hear(event: Event) -> None:
+                if event["session"] != session or event["seq"] is None or event["seq"] > last:
+                    listener(event)
+
+            begin(last)
+            for name, (event, pieces) in list(self._streamed.items()):
+                if session in self._lineage(name):
+                    listener(TextEvent({**event, "delta": "".join(pieces), "so_far": True}))
+            self._followers[session] = (*self._followers.get(session, ()), hear)
+
+        def leave() -> None:
+            with self._lock:
+                rest = tuple(
+                    known for known in self._followers.get(session, ()) if known is not hear
+                )
+                if rest:
+                    self._followers[session] = rest
+                else:
+                    self._followers.pop(session, None)
+
+        return leave
+
+    def _note(self, event: Event) -> None:
+        """Keep what a client that joins has to be told beside the journal."""
+        session = event["session"]
+        if event["seq"] is not None:
+            self._seqs[session] = event["seq"]
+        if parent := event.get("parent"):
+            self._parents[session] = parent
+        if event["type"] == "text":
+            self._streamed.setdefault(session, (event, []))[1].append(event["delta"])
+        elif event["type"] in _ENDS_TEXT:
+            self._streamed.pop(session, None)
+
+    def _lineage(self, session: str) -> list[str]:
+        """Return a session and its ancestors."""
+        found = [session]
+        while found[-1] in self._parents:
+            found.append(self._parents[found[-1]])
+        return found
 
 
 class Router:

@@ -25,7 +25,13 @@ from ..machines.errors import ConfigError, StoreBusy, StoreDamaged
 from ..machines.messages import QueueChange
 from ..machines.policy import Policy
 from ..machines.value import Value
-from .events.contract import RecoveredEvent, SavedQueuesEvent, SavedQueueView, ToolCallView
+from .events.contract import (
+    RecoveredEvent,
+    SavedQueuesEvent,
+    SavedQueueView,
+    Stamp,
+    ToolCallView,
+)
 from .events.translation import EventPublisher, item_view
 from .formats import age, call_words, iso, item_line, one_line
 from .retention import is_saved, moments_of
@@ -90,18 +96,7 @@ class SavedQueues:
         return list(islice(self._found(str(folder)), LISTED))
 
     def _found(self, folder: str = "") -> Iterator[Saved]:
-        """Read the saved queues, of a folder or all, that are not in the trash.
-
-        Reads as few sessions as possible, since every chat starts with this. One that cannot be read is
-        passed over: the list of sessions names it.
-        """
-        trashed = self._trash.holds("queue")
-        for row in self.store.sessions():
-            is_here = is_saved(row) and folder in ("", row.folder)
-            if is_here and trashed.get(row.session) != row.updated:
-                with suppress(StoreDamaged):
-                    if not self.store.is_owned(row.session) and (found := self.of(row)).items:
-                        yield found
+        return found_saved(self.store, self._trash, folder)
 
     def of(self, row: SessionRow) -> Saved:
         """Read the saved queue of one session."""
@@ -168,6 +163,29 @@ class SavedQueues:
 
 def _texts(saved: Saved) -> str:
     return "; ".join(f'"{one_line(item.text, CUT, "...")}"' for item in saved.items)
+
+
+def found_saved(store: Store, trash: Trash, folder: str = "") -> Iterator[Saved]:
+    """Read the saved queues, of a folder or all, that are not in the trash, newest activity first.
+
+    Reads as few sessions as possible, since every chat starts with this. One that cannot be read is
+    passed over: the list of sessions names it.
+    """
+    trashed = trash.holds("queue")
+    for row in store.sessions():
+        is_here = is_saved(row) and folder in ("", row.folder)
+        if is_here and trashed.get(row.session) != row.updated:
+            with suppress(StoreDamaged):
+                if not store.is_owned(row.session) and (found := read_saved(store, row)).items:
+                    yield found
+
+
+def told_saved(store: Store, trash: Trash, folder: str, at: Stamp) -> Iterator[SavedQueuesEvent]:
+    """Yield the event that tells a new session what others left in its folder, if there is anything."""
+    found = islice(found_saved(store, trash, folder), LISTED)
+    saved = [one.view() for one in found if not one.row.workflow]
+    if saved:
+        yield SavedQueuesEvent(type="saved_queues", **at, saved=saved)
 
 
 def read_saved(store: Store, row: SessionRow) -> Saved:
@@ -267,5 +285,6 @@ def item_count(count: int) -> str:
 
 
 def _unknown(call: ToolCallView) -> str:
-    arguments = " ".join(call_words(call["arguments"]))[:60]
-    return f"Outcome unknown, not run again: {call['tool']} {arguments}"
+    texts = {name: value for name, value in call["arguments"].items() if isinstance(value, str)}
+    said = one_line(" ".join(call_words(texts)), WIDE)
+    return f"Outcome unknown, not run again: {call['tool']} {said}"

@@ -55,7 +55,7 @@ def choices_of(store: Store, redactor: Redactor, rows: Sequence[SessionRow]) -> 
     found: list[SessionChoice] = []
     for row in rows:
         is_chat = (
-            row.seq
+            row.has_begun
             and not row.is_damaged
             and not row.parent
             and not row.workflow

@@ -277,6 +277,7 @@ _Folded = (
     | e.ChildInterrupted
     | e.ChildEnded
     | e.GoalJudged
+    | e.GoalSet
     | e.RevertAsked
 )
 _FOLDED = EntryKinds[_Folded](_Folded)
@@ -346,6 +347,8 @@ def _apply_to_session(record: SessionRecord, entry: e.Entry, time: float) -> Non
         case e.Queued():
             if not (entry.purpose or entry.child):
                 record.title = record.title or title_of(entry.text)
+        case e.GoalSet():
+            record.title = record.title or title_of(entry.text)
         case e.ChildStarted():
             _start_child(record, entry)
         case e.ChildCancelled():

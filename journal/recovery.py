@@ -66,22 +66,28 @@ def fold(store: Store, session: str, record: SessionRecord, upto: int | None) ->
     return record
 
 
-def whole_conversation(store: Store, session: str) -> Iterator[ChatMessage]:
+def whole_conversation(
+    store: Store, session: str, upto: int | None = None
+) -> Iterator[ChatMessage]:
     """Read all messages of a session for people, oldest first, also those that were compacted.
 
-    `SessionRecord.conversation` is what the model sees: there, a summary replaces the oldest messages.
+    `upto` is the last entry that is read. `SessionRecord.conversation` is what the model sees: there, a
+    summary replaces the oldest messages.
     """
-    for stored in store.entries(session):
+    for stored in store.entries(session, 0, upto):
         yield from _told(stored)
 
 
 def newest_first(store: Store, session: str) -> Iterator[ChatMessage]:
     """Read the messages that `whole_conversation` gives from the last one back, as far as wanted."""
-    upto = store.load(session).row.seq
+    for stored in backwards(store, session, store.load(session).row.seq):
+        yield from reversed(_told(stored))
+
+
+def backwards(store: Store, session: str, upto: int) -> Iterator[StoredEntry]:
+    """Read the entries from number `upto` back, as far as wanted."""
     while upto > 0:
-        page = list(store.entries(session, max(0, upto - NEAR), upto))
-        for stored in reversed(page):
-            yield from reversed(_told(stored))
+        yield from reversed(list(store.entries(session, max(0, upto - NEAR), upto)))
         upto -= NEAR
 
 

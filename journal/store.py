@@ -69,6 +69,10 @@ DAMAGED = "damaged"
 """The state in the place of that of a session whose row cannot be read; its journal may be whole."""
 
 
+OPENED = 8
+"""Entries that a session may have in which nobody said anything: it was opened, set up and left."""
+
+
 class SessionRow(Value):
     """A session in a list of sessions, kept beside the journal so that listing folds nothing.
 
@@ -95,6 +99,13 @@ class SessionRow(Value):
     run: str = ""
     root: str = ""
     place: str = ""
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether anything was said in it: what was only opened and left is in no list."""
+        named = self.title or self.name or self.workflow or self.parent
+        is_used = bool(named or self.waiting or self.interrupted or self.is_damaged)
+        return self.seq > (0 if is_used else OPENED)
 
     @property
     def is_damaged(self) -> bool:

@@ -158,8 +158,17 @@ def _listed(text: str, where: Where) -> str:
     return f"[{command}]" if where[-1] == "gates" else command
 
 
+_SPLIT = {
+    "session_end": "a session that is left can be resumed: `session_suspend`; its end for good is "
+    "`session_finalize`"
+}
+"""Names of hook events that other programs have, and what takes their place."""
+
+
 def _near(value: object, options: Sequence[str]) -> str:
     from difflib import get_close_matches
 
+    if why := _SPLIT.get(str(value)) if "session_finalize" in options else None:
+        return why
     close = get_close_matches(str(value).lower(), options, 1)
     return f"did you mean `{close[0]}`?" if close else ""

@@ -121,7 +121,8 @@ def _change(record: SessionRecord, wish: ChangeGoal) -> Decision:
     if goal is None or goal.is_over:
         if goals.line and wish.op != "pause":
             return _of_line(record, wish)
-        return refusal("there is no goal: `/goal TEXT` sets one")
+        last = f" at work, the last one is {goal.state}" if goal is not None else ""
+        return refusal(f"there is no goal{last}: `/goal TEXT` sets one")
     match wish.op:
         case "pause":
             if not goal.is_pursued:

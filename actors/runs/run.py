@@ -140,7 +140,7 @@ class Steps:
         if failed:
             reason = record.result(failed[0]).reason
             if record.is_many:
-                first = f"the first {record.name(failed[0])}: {reason}"
+                first = f"first item `{record.name(failed[0])}`: {reason}"
                 reason = f"{len(failed)} of {record.total} failed, {first}"
         if self.looked.pop(step.id, None) is not None:
             self._context.at_once(LookAfter(turn=self._context.id, step=step.id))

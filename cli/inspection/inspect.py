@@ -5,15 +5,16 @@ from __future__ import annotations
 import json
 import os
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from msgspec.structs import replace
 
 from ...gateway.dumps.journal_view import EntryFilter, changes, entry_line, listed
-from ...gateway.formats import document_lines
+from ...gateway.formats import clock, document_lines, iso
 from ...gateway.redaction import redactor_of
 from ...journal.store import SessionRow, Store
+from ...machines.pattern import lazy_pattern
 from ..output import document, escaped, show, show_document, show_lines
 from ..stored import stored
 from .view import InspectOptions, dump_at, dump_now, now, printed
@@ -45,20 +46,46 @@ def show_difference(
 
         show_toml(data)
     else:
-        show("\n".join([f"from entry {data['from']} to entry {data['to']}:", *map(_line, found)]))
+        show(f"from entry {data['from']} to entry {data['to']}:")
+        show_lines(_told(found))
+        show(
+            f"`steersman why {row.session} ID` tells how a message, turn or subagent came to this."
+        )
     return 0
 
 
-def _line(change: dict[str, Any]) -> str:
-    before, after = (_short(change.get(name)) for name in ("before", "after"))
-    if "before" not in change:
-        return f"  + {change['path']}: {after}"
-    if "after" not in change:
-        return f"  - {change['path']}: {before}"
-    return f"  ~ {change['path']}: {before} -> {after}"
+_COUNTERS = ("cancelled", "epoch", "lease", "order")
+"""Fields in which the program counts, or that others say in words."""
+
+
+def _told(changes: Iterable[dict[str, Any]]) -> Iterator[str]:
+    """Yield lines for people: each part of a session with what became of it, without what is empty."""
+    shown = ""
+    for change in sorted(changes, key=lambda change: str(change["path"]).partition(".")[0]):
+        part, _, path = change["path"].partition(".")
+        before, after = change.get("before") or None, change.get("after") or None
+        if before == after or not {part, path.rpartition(".")[2]}.isdisjoint(_COUNTERS):
+            continue
+        if part != shown:
+            yield f"  {part}"
+            shown = part
+        name = f"    {path}: " if path else "    "
+        if before is None:
+            yield f"{name}{_short(after)}"
+        else:
+            yield f"{name}{_short(before)} -> {_short(after) if after is not None else 'nothing'}"
+
+
+_TIME = lazy_pattern(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z")
+_FIRST_TIME = 1e9
+"""Seconds since the epoch from which on a number is a time: none is a duration of 30 years."""
 
 
 def _short(value: Any) -> str:
+    if isinstance(value, float) and value > _FIRST_TIME:
+        return clock(iso(value))
+    if isinstance(value, str) and _TIME.fullmatch(value):
+        return clock(value)
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     line = " ".join(text.split())
     return line if len(line) <= 120 else f"{line[:119]}…"

@@ -63,7 +63,7 @@ def changes(environ: Mapping[str, str], store: Store, session: str) -> Generator
 def _after_events(remote: Remote) -> Generator[None]:
     """Yield after events, but not more often than can be drawn; ends when the owner does."""
     try:
-        events = remote.events()
+        _, events = remote.events()
     except SteersmanError:
         time.sleep(POLL)
         return

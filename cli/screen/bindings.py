@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import partial
 
 from prompt_toolkit.application import get_app
 from prompt_toolkit.completion import CompleteEvent
@@ -136,6 +137,8 @@ ANSI_SEQUENCES.update({FOCUSED: FOCUS, UNFOCUSED: FOCUS})
 
 ALONE = 0.15
 """Seconds after which a key answers a question, if no other key follows: the begin of a word does not."""
+TOGETHER = 0.03
+"""Seconds between two keys that no person types: a program does, or a terminal that pastes."""
 RETURN = 0.3
 """Seconds that the program runs after a suspend key until it is stopped; far more than it takes."""
 AGAIN = 2.0
@@ -150,8 +153,10 @@ class Bindings:
         self._screen = screen
         self._leave = leave
         self._last_control_c = -AGAIN
-        self._is_burst = self._is_open = False
         self._keys, self._control_x_key = 0, -1
+        self._burst = self._breaks = self._read = 0
+        self._free = 0.0
+        self._held = ""
         self.bindings = KeyBindings()
         self._bind()
 
@@ -160,13 +165,61 @@ class Bindings:
         self._keys += 1
         if self._screen.attention is not None:
             self._screen.attention.note_key()
-        self._is_burst, self._is_open = self._is_open, True
+        if time.monotonic() - self._free > TOGETHER:
+            self._burst = self._breaks = 0
+        self._burst += 1
+        self._read += 1
+        if self._held:  # more follows: it was no key of a person
+            self._break(self._held)
+        self._note_time()
         loop = get_app().loop
-        if loop is not None and not self._is_burst:
-            loop.call_soon(self._close_burst)
+        if loop is not None and self._read == 1:
+            loop.call_soon(self._end_read)
+            loop.call_soon(
+                loop.call_soon, self._note_time
+            )  # drawing takes time in which none is read
 
-    def _close_burst(self) -> None:
-        self._is_open = False
+    def _end_read(self) -> None:
+        self._read = 0
+
+    def _note_time(self) -> None:
+        self._free = time.monotonic()
+
+    def _is_pasted(self, event: KeyPressEvent, text: str, act: Callable[[], None]) -> bool:
+        """Whether Enter or Tab is part of a paste without brackets: the key is its `text` then.
+
+        Such keys come together. Enter at the end of one line, as programs type it, acts once no other
+        key has followed.
+        """
+        waiting = event.app.key_processor.input_queue
+        is_enter = event.key_sequence[0].key == Keys.ControlM
+        if is_enter and waiting and waiting[0].key == Keys.ControlJ:
+            waiting.popleft()  # the end of a line has two signs
+        is_followed = any(
+            press.key in (Keys.ControlM, Keys.ControlJ) or not isinstance(press.key, Keys)
+            for press in waiting
+        )
+        if is_followed or (self._breaks and self._burst > 1):
+            self._break(text)
+            return True
+        if waiting or self._burst <= 1 or event.app.loop is None:
+            return False
+        self._held, pressed = text, self._keys
+
+        def settle() -> None:
+            if self._keys == pressed:
+                self._held = ""
+                act()
+                event.app.invalidate()
+
+        event.app.loop.call_later(TOGETHER, settle)
+        return True
+
+    def _break(self, text: str) -> None:
+        """Insert what a key of a paste stands for."""
+        self._held = ""
+        self._breaks += text == "\n"
+        self._line.buffer.insert_text(text)
 
     def _bind(self) -> None:
         is_empty = Condition(lambda: not self._line.buffer.text)
@@ -191,15 +244,24 @@ class Bindings:
 
     def _send(self, event: KeyPressEvent) -> None:
         buffer = event.current_buffer
-        if buffer.document.text_before_cursor.endswith("\\"):
+        is_broken = buffer.document.text_before_cursor.endswith("\\")
+        if is_broken and not event.app.key_processor.input_queue:
             buffer.delete_before_cursor()
             buffer.insert_text("\n")
-            return
+        elif not self._is_pasted(event, "\n", partial(self._send_line, event)):
+            self._send_line(event)
+
+    def _send_line(self, event: KeyPressEvent) -> None:
+        buffer = event.current_buffer
         self._take_choice(event)
         buffer.complete_state = None
         self._line.send()
 
     def _queue(self, event: KeyPressEvent) -> None:
+        if not self._is_pasted(event, "\t", partial(self._queue_line, event)):
+            self._queue_line(event)
+
+    def _queue_line(self, event: KeyPressEvent) -> None:
         if not self._take_entry(event):
             self._line.send("queue")
 
@@ -211,7 +273,7 @@ class Bindings:
 
     def _newline(self, event: KeyPressEvent) -> None:
         """Insert a line break; at the end of a burst of keys, as programs type, it is Enter."""
-        if self._is_burst and event.current_buffer.text:
+        if self._read > 1 and event.current_buffer.text:
             self._send(event)
             return
         event.current_buffer.insert_text("\n")

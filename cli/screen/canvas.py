@@ -43,6 +43,10 @@ class SteadyOutput(Vt100_Output):
         self._is_held = False
         self.flush()
 
+    def erase_down(self) -> None:
+        """Erase from the begin of a row on; at the top, tmux would move all of it into its history."""
+        self.write_raw("\x1b[K\x1b[C\x1b[J\x1b[D")
+
     def flush(self) -> None:
         """Write the output, unless it is held; a closed terminal gets no more output."""
         if self._is_held:
@@ -81,6 +85,9 @@ class Canvas:
         self._lock = threading.Lock()
         self._is_due = self._is_ticking = self._is_away = False
         self._last = 0.0
+        self._size = output.get_size()
+        self.erase: Callable[[], None] = self._erase
+        self.drawn: Callable[[], None] = lambda: None
 
     @property
     def columns(self) -> int:
@@ -168,8 +175,8 @@ class Canvas:
         self.output.hold()
         try:
             self.output.write_raw(codes)
-            if rows:
-                self.app.renderer.erase()
+            if rows or self._size != self.output.get_size():  # the signal of a resize comes later
+                self.erase()
                 self.output.write_raw("".join(f"{row}\r\n" for row in rows))
             self._render(self.app)
         finally:
@@ -179,10 +186,16 @@ class Canvas:
         elif self._is_moving():
             self._tick_later()
 
+    def _erase(self) -> None:
+        if self.app is not None:
+            self.app.renderer.erase()
+
     def _render(self, app: Application[Any]) -> None:
         if app.context is not None:
+            self._size = self.output.get_size()
             app.render_counter += 1  # the content is computed once per drawing
             app.context.copy().run(app.renderer.render, app, app.layout)
+            self.drawn()
 
     def _tick_later(self) -> None:
         if not self._is_ticking and self.app is not None and self.app.loop is not None:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 
 from prompt_toolkit.completion import Completion
 
 from ...gateway.session_choice import UNTITLED, SessionChoice, fits
 from ...gateway.terminal import audited
-from ...ports.models.choice import known_names
-from ...ports.models.provider import ModelConfig, model_configs
+from ...ports.models.choice import known_names, model_named
+from ...ports.models.provider import model_configs
 from ...workflows.config import Config
 
 FRESH = 3.0
@@ -29,16 +31,12 @@ class MenuChoices:
         self,
         resumable: Callable[[], Sequence[SessionChoice]],
         config: Config,
+        cache: Path,
         current: Callable[[], str] = str,
     ) -> None:
         self._resumable = resumable
         self._current = current
-        configs = model_configs(config.models)
-        self._models = {
-            name: _about(configs.get(name))
-            for name in known_names(configs)
-            if not name.endswith(":MODEL")
-        }
+        self._configs, self._cache = model_configs(config.models), cache
         self._sessions: Sequence[SessionChoice] = ()
         self._read = -FRESH
 
@@ -48,12 +46,19 @@ class MenuChoices:
             fitting = [choice for choice in self._fresh() if fits(choice, typed)]
             yield from (menu_entry(choice, typed) for choice in fitting)
         elif kind == "model":
-            fitting_models = [name for name in self._models if typed.casefold() in name.casefold()]
-            yield from (self._model(name, typed) for name in fitting_models)
+            names = known_names(self._configs)
+            fitting_models = [name for name in names if typed.casefold() in name.casefold()]
+            yield from (
+                self._model(name, typed) for name in fitting_models if not name.endswith(":MODEL")
+            )
 
     def _model(self, name: str, typed: str) -> Completion:
+        from ...ports.models.availability import availability  # when such a menu opens
+
+        config = model_named(name, self._configs, self._cache)
         now = "in use now, " if name == self._current() else ""
-        about = audited(now + self._models[name])
+        usual = f"{config.name}, " if config.name != name else ""
+        about = audited(now + usual + availability(config, self._cache, os.environ).text)
         return Completion(name, -len(typed), display=audited(name), display_meta=about)
 
     def has_any(self, kind: str) -> bool:
@@ -65,13 +70,6 @@ class MenuChoices:
         if time.monotonic() - self._read > FRESH:
             self._sessions, self._read = self._resumable(), time.monotonic()
         return self._sessions
-
-
-def _about(config: ModelConfig | None) -> str:
-    """Say where a model answers; `config` is none for one that no configuration names."""
-    if config is None or not config.base_url:
-        return "on this machine" if config is None else config.model or config.provider
-    return f"{config.model} at {config.base_url}"
 
 
 def menu_entry(choice: SessionChoice, typed: str) -> Completion:

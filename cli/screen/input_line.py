@@ -349,8 +349,10 @@ class InputLine:
         self.buffer.cursor_position = len(text)
 
     def _note(self) -> str:
-        edited = self._edited
-        return edited.note(self._screen.status) if edited is not None else ""
+        if self._edited is not None:
+            return self._edited.note(self._screen.status)
+        is_reason = self.buffer.text.startswith("n ") and self._screen.questions.first is not None
+        return "Say why not, then Enter: the agent is told." if is_reason else ""
 
     # Pasting ------------------------------------------------------------------------------------
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from typing import Any
 
@@ -39,45 +39,79 @@ from .screen import Screen
 # starts further up, by as many rows as were added; xterm cuts rows instead. A terminal cannot be asked
 # which of both it does, but most report their name.
 _BREAKING = (
-    "TMUX",
     "VTE_VERSION",
     "KITTY_WINDOW_ID",
     "WT_SESSION",
     "KONSOLE_VERSION",
     "TERM_PROGRAM",
 )
-_BREAKING_TERMS = ("tmux", "foot", "alacritty", "xterm-kitty", "xterm-ghostty", "wezterm")
+_BREAKING_TERMS = ("foot", "alacritty", "xterm-kitty", "xterm-ghostty", "wezterm")
 
 
 class ChatApplication(Application[int]):
-    """An application that erases all that it drew, also when a narrower window broke its rows."""
+    """An application that erases all that it drew, also when a narrower window broke its rows.
 
-    breaks_rows = False
+    `keeps_blanks`: a row is as long as the longest text that it had, until it is erased as a whole.
+    """
 
-    def _on_resize(self) -> None:
+    breaks_rows = keeps_blanks = False
+
+    def __init__(self, **given: Any) -> None:
+        self._used: dict[int, int] = {}
+        super().__init__(**given)
+        self._erase = self.renderer.erase
+        self.renderer.erase = self._forget_and_erase  # type: ignore[method-assign]
+        self.after_render += self.note_drawn
+
+    def note_drawn(self, _: object = None) -> None:
+        """Note how long the rows are that were drawn."""
+        if (drawn := self.renderer.last_rendered_screen) is not None:
+            for at in range(drawn.height):
+                known = self._used.get(at, 0) if self.keeps_blanks else 0
+                self._used[at] = max(known, width_of(drawn, at))
+
+    def erase_drawn(self) -> None:
+        """Erase what was drawn last, in a terminal that may be narrower than it was then."""
         drawn = self.renderer.last_rendered_screen
         if self.breaks_rows and drawn is not None:
             cursor = drawn.get_cursor_position(self.layout.current_window)
             columns = max(1, self.output.get_size().columns)
-            self.output.cursor_up(rows_added(drawn, cursor.y, cursor.x, columns))
+            above = [self._used.get(at, 0) for at in range(cursor.y)]
+            self.output.cursor_up(rows_added(above, cursor.x, columns))
+        self.renderer.erase()
+
+    def _forget_and_erase(self, leave_alternate_screen: bool = True) -> None:
+        self._used.clear()
+        self._erase(leave_alternate_screen)
+
+    def _on_resize(self) -> None:
+        self.erase_drawn()
         super()._on_resize()
+
+
+def is_tmux(environ: Mapping[str, str]) -> bool:
+    """Whether the terminal is tmux, whose own name is that of GNU screen where nobody chose another."""
+    term = environ.get("TERM", "")
+    is_named = term.startswith("tmux") or (term.startswith("screen") and not environ.get("STY"))
+    return bool(environ.get("TMUX")) or is_named
 
 
 def breaks_rows(environ: Mapping[str, str]) -> bool:
     """Whether the terminal is known to break rows when it becomes narrower."""
-    if any(environ.get(name) for name in _BREAKING):
+    if is_tmux(environ) or any(environ.get(name) for name in _BREAKING):
         return True
     return environ.get("TERM", "").startswith(_BREAKING_TERMS)
 
 
-def rows_added(drawn: Drawing, cursor_row: int, cursor_column: int, columns: int) -> int:
-    """Count the rows that breaking at so many columns adds above the cursor."""
-    added = cursor_column // columns
-    for at in range(cursor_row):
-        row = drawn.data_buffer[at]
-        width = max((x + 1 for x, sign in row.items() if sign.char.strip()), default=0)
-        added += max(0, width - 1) // columns
-    return added
+def rows_added(above: Sequence[int], cursor_column: int, columns: int) -> int:
+    """Count the rows that breaking at so many columns adds above the cursor; `above` are the lengths."""
+    return cursor_column // columns + sum(max(0, length - 1) // columns for length in above)
+
+
+def width_of(drawn: Drawing, row: int) -> int:
+    """Return the columns of a row up to its last sign."""
+    signs = drawn.data_buffer[row].items()
+    return max((x + 1 for x, sign in signs if sign.char.strip()), default=0)
 
 
 MENU = 6
@@ -178,7 +212,8 @@ def make_app(
         output=screen.canvas.output,
         editing_mode=EditingMode.VI if is_vi else EditingMode.EMACS,
     )
-    app.breaks_rows = breaks_rows(environ)
+    app.breaks_rows, app.keeps_blanks = breaks_rows(environ), is_tmux(environ)
+    screen.canvas.erase, screen.canvas.drawn = app.erase_drawn, app.note_drawn
     app.ttimeoutlen = 0.05
     app.timeoutlen = 0.04
     return app

@@ -98,6 +98,7 @@ class Status(Struct, kw_only=True):
         match event["type"]:
             case "session_started":
                 self.folder = Path(event["folder"])
+                self.model = event.get("model") or self.model
                 self._begin()
             case "child_started":
                 self.names[event.get("id", "")] = event["name"]

@@ -11,7 +11,7 @@ from typing import Any
 from prompt_toolkit.utils import get_cwidth
 
 from ...gateway.events.contract import Event, QuestionEvent, ToolCallView, ToolEndedEvent
-from ...gateway.formats import call_words, size_text, telling_line
+from ...gateway.formats import call_words, exit_words, size_text, telling_line
 from ...gateway.terminal import audited, clean, exposed
 from ..following import StartedTurns, ends_answer
 from ..plain import PlainInterface
@@ -143,7 +143,7 @@ def _result(end: ToolEndedEvent, is_good: bool) -> str:
     """Return how a call ended, on one line."""
     if is_good:
         return telling_line(end) if end["tool"] == "shell" else ""
-    code = f"exit {end['exit_code']}" if end["exit_code"] is not None else ""
+    code = exit_words(end["exit_code"]) if end["exit_code"] is not None else ""
     reason = audited(end.get("reason", "")) or telling_line(end)
     status = "" if end["status"] in ("ok", "failed") and (code or reason) else end["status"]
     return ": ".join(part for part in (status, code, reason) if part)
@@ -184,6 +184,9 @@ _READ = frozenset({"result", "reverted", "error", "recovered", "saved_queues", "
 
 REMEMBERED = 100
 """Calls that can be unfolded by a key; `/show` knows all."""
+NARROWED, LASTING = 40, 11
+"""Rows that an unfinished answer may take in a window of so many columns: broken by one that becomes so
+narrow, and low, more would scroll away, where nothing can erase them."""
 MOST_RUNNING = 4
 """Rows for calls that run."""
 MOST_PRINTED = 4
@@ -318,7 +321,8 @@ class Transcript:
 
     def live(self, width: int, most: int) -> list[Row]:
         """Return the rows that still change: the unfinished line, thinking, calls that run."""
-        rows = self._stream.live(width)[-most:]
+        broken = -(-width // NARROWED)
+        rows = self._stream.live(width)[-max(1, min(most, LASTING // broken)) :]
         kind: Kind = "answer" if rows else "tool"
         for deferred, below in self._deferred:
             rows += [[], *below] if deferred == "message" else below

@@ -11,6 +11,7 @@ import asyncio
 import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -72,13 +73,17 @@ class EventFeed:
     def __init__(self, deliver: Callable[[Event, bool], Awaitable[None]]) -> None:
         self._deliver = deliver
         self._loop = asyncio.get_running_loop()
-        self._events: asyncio.Queue[tuple[Event, bool] | None] = asyncio.Queue()
+        self._events: asyncio.Queue[Callable[[], Awaitable[None]] | None] = asyncio.Queue()
         self._delivering = asyncio.create_task(self._run())
 
     def put(self, event: Event, is_parked: bool) -> None:
         """Queue an event; any thread."""
+        self.put_work(partial(self._deliver, event, is_parked))
+
+    def put_work(self, work: Callable[[], Awaitable[None]]) -> None:
+        """Queue what is to be done between events; any thread."""
         if not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(self._events.put_nowait, (event, is_parked))
+            self._loop.call_soon_threadsafe(self._events.put_nowait, work)
 
     async def aclose(self) -> None:
         """Deliver the queued events, then end."""
@@ -87,8 +92,8 @@ class EventFeed:
         await self._delivering
 
     async def _run(self) -> None:
-        while (found := await self._events.get()) is not None:
-            await self._deliver(*found)
+        while (work := await self._events.get()) is not None:
+            await work()
 
 
 class AcpAgent:
@@ -188,7 +193,7 @@ class AcpAgent:
             row
             for row in rows
             if not row.parent
-            and row.seq > 0
+            and row.has_begun
             and row.state != "finalized"
             and cwd in (None, row.folder)
         ]
@@ -295,16 +300,37 @@ class AcpAgent:
         notices: list[str] = []
         if session is not None:
             await session.introduced()  # its notices come before whatever the editor asks for next
+            if with_history:
+                await self._tell_again(session)
         else:
             given, refused = servers_of(mcp_servers or ())
             session, notices = await self._open(
                 _folder(cwd), lambda host: _resumed(host, name, given)
             )
             notices += refused
-        if with_history:
-            await session.send_history()
+            if with_history:
+                await session.send_history()
         await session.introduce(notices)
         return session
+
+    async def _tell_again(self, session: EditorSession) -> None:
+        """Send the conversation of a session that may be at work, then what streams, then what comes."""
+        told = asyncio.get_running_loop().create_future()
+
+        async def tell(upto: int) -> None:
+            try:
+                await session.send_history(upto)
+                told.set_result(None)
+            except SteersmanError as error:
+                told.set_exception(error)
+
+        def hear(event: Event) -> None:
+            if event["session"] == session.id:
+                self._feed.put(event, False)
+
+        follow = session.host.event_bus.follow
+        follow(session.id, hear, lambda upto: self._feed.put_work(partial(tell, upto)))()
+        await told
 
     def _later(self, session: EditorSession, notices: list[str]) -> None:
         """Introduce a session after its answer was sent, when the editor knows the session's id."""

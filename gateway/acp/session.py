@@ -185,7 +185,7 @@ class EditorSession:
     ) -> None:
         self.id = conversation.session
         self.conversation = conversation
-        self._host, self._client = host, client
+        self.host, self._client = host, client
         self._updates = EditorUpdates(self.id, folder, words, self._output)
         self._prompts = Prompts()
         self._in_order = asyncio.Lock()
@@ -293,10 +293,10 @@ class EditorSession:
         """Wait until the introduction has been sent."""
         await self._is_introduced.wait()
 
-    async def send_history(self) -> None:
-        """Send the whole conversation so far."""
+    async def send_history(self, upto: int | None = None) -> None:
+        """Send the whole conversation so far, or up to an entry of the journal."""
         found = await asyncio.to_thread(self.conversation.describe)
-        messages = await asyncio.to_thread(self.conversation.messages)
+        messages = await asyncio.to_thread(self.conversation.messages, upto)
         await self.send(history(messages, found.folder))
 
     async def options(self) -> list[SessionConfigOptionSelect]:
@@ -333,7 +333,7 @@ class EditorSession:
     def _output(self, session: str, call: str) -> str:
         """Return the output of a tool call, as the model reads it."""
         try:
-            messages = self._host.runtime.describe(session).messages
+            messages = self.host.runtime.describe(session).messages
         except UnknownSession:
             return ""
         return next((message.text for message in reversed(messages) if message.call == call), "")

@@ -161,6 +161,8 @@ class EditorUpdates:
         is_own = event["session"] == self._session
         match event["type"]:
             case "text" if is_own:
+                if event.get("so_far"):
+                    self._part = ""
                 self._part = self._part or f"m{next(self._parts)}"
                 return [_chunk(event["delta"], self._part)]
             case "output":

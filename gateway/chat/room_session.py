@@ -50,7 +50,7 @@ class LiveAnswer:
             self._showing.add(task)
             task.add_done_callback(self._showing.discard)
         elif kind == "text":
-            self._text += event["delta"]
+            self._text = ("" if event.get("so_far") else self._text) + event["delta"]
         elif kind == "tool_started":
             self._text = ""
 

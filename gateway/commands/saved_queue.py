@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from msgspec.structs import replace
 
-from ...machines.errors import SteersmanError
+from ...machines.errors import SteersmanError, UsageError
 from ...machines.messages import ImportedItem, QueueChange, QueueImport, ResumeQueue
 from ...workflows.home_folder import expanded
 from ..acknowledgement import waiting_text
@@ -117,6 +117,8 @@ def discard_queue(client: SessionClient, session: SessionName = "") -> Reply:
 def export_queue(client: SessionClient, file: File) -> Reply:
     """Write the queue to a TOML file."""
     path, found = _path(client, file), saved_here(client)
+    if path.suffix.lower() in (".yaml", ".yml", ".json"):
+        return _refused(UsageError("a queue is written as TOML", f"name it `{path.stem}.toml`"))
     if isinstance(found, Reply):
         return found
     session, queue = client.session, client.record().queue

@@ -124,9 +124,9 @@ def tree_of(data: dict[str, Any]) -> Branch:
     actors = data.get("actors", {})
     since = actors.get("session", {}).get("since", "")
     owner, name = data.get("owner"), data.get("name", "")
-    unowned = "no live process owns it" if data.get("lease") else "process ?"
-    process = f"process {owner['pid']}" if owner else unowned
-    about = f"(entry {data.get('seq', 0)}, since {clock(since)}, {process})" if since else ""
+    unowned = ", no live process owns it" if data.get("lease") else ""
+    process = f", process {owner['pid']}" if owner else unowned
+    about = f"(entry {data.get('seq', 0)}, since {clock(since)}{process})" if since else ""
     title = f"session {data['id']}" + (f' "{name}"' if name else "")
     twigs = [
         *_facts(data),
@@ -252,19 +252,20 @@ def _children(data: dict[str, Any]) -> Iterator[Branch]:
 
 
 def _actor(name: str, actor: dict[str, Any]) -> Branch:
-    """Show the report of an actor, with `?` for unknown values."""
-    known = {key: "?" if value is None else value for key, value in actor.items()}
-    mail = actor["mailbox"]
+    """Show the report of an actor; what is not known, and what is usual, is left out."""
+    mail: dict[str, int] = actor["mailbox"] or {}
+    waiting = [f"{count} {lane}" for lane, count in mail.items() if count]
     parts = [
         f"journal: {actor['differs'] or 'nothing'}" if "differs" in actor else "",
-        {"running": "", "?": "runs ?"}.get(known["supervised"], known["supervised"]),
-        f"waits for {known['waiting_for']}" if known["waiting_for"] else "",
-        f"by rule {known['rule']}" if known["rule"] else "",
-        f"mail {mail['system']}/{mail['control']}/{mail['data']}" if mail else "mail ?",
-        f"last {known['last_message'] or 'nothing yet'}",
-        f"restarts {known['restarts']}" if known["restarts"] else "",
+        actor["supervised"] if actor["supervised"] not in (None, "running") else "",
+        f"waits for {actor['waiting_for']}" if actor["waiting_for"] else "",
+        f"by rule {actor['rule']}" if actor["rule"] else "",
+        f"unread {', '.join(waiting)}" if waiting else "",
+        f"last {actor['last_message']}" if actor["last_message"] else "",
+        f"restarts {actor['restarts']}" if actor["restarts"] else "",
     ]
-    return Branch(title=f"actor {name}", state=known["state"], about="  ".join(filter(None, parts)))
+    state = actor["state"] or ""
+    return Branch(title=f"actor {name}", state=state, about="  ".join(filter(None, parts)))
 
 
 # An SVG picture -----------------------------------------------------------------------------------

@@ -277,6 +277,8 @@ class SessionStartedEvent(Stamp):
     """whether it was resumed"""
     folder: str
     """the folder that it works in"""
+    model: NotRequired[str]
+    """the model that answers, for a client that attaches to a running session"""
 
 
 class RecoveredEvent(Stamp):
@@ -659,10 +661,13 @@ class TextEvent(Stamp):
     """the turn"""
     delta: str
     """the piece"""
+    so_far: NotRequired[bool]
+    """true for the first one that a client gets who joins while an answer streams: it is all that came
+    before, and takes the place of what the client has of this answer"""
 
 
 class AnswerEvent(Stamp):
-    """Sent by HTTP alone, when an answer is whole: the pieces of it are not in the journal."""
+    """Sent when an answer with text is whole: the pieces of it (`text`) are not in the journal."""
 
     type: Literal["answer"]
     turn: str

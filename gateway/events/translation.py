@@ -44,6 +44,7 @@ from .compaction import (
 from .contract import (
     AcceptedEvent,
     AnsweredEvent,
+    AnswerEvent,
     ChangedItem,
     ErrorEvent,
     Event,
@@ -506,10 +507,20 @@ def _of_turn(entry: e.AnyTurnEntry, record: SessionRecord, at: Stamp) -> list[Ev
             return [NoticeEvent(type="notice", **at, text=text)]
         case e.CompactionBegun() | e.Compacted():
             return of_compaction(entry, at)
-        case e.ModelCalled() | e.Answered() | e.AnswerCut() | e.CallReported() | e.LateResult():
+        case e.Answered() | e.AnswerCut():
+            return [*answer_event(entry, at)]
+        case e.ModelCalled() | e.CallReported() | e.LateResult():
             return []
         case _:
             assert_never(entry)
+
+
+def answer_event(entry: e.Answered | e.AnswerCut, at: Stamp) -> list[AnswerEvent]:
+    """Return the event with the whole text of an answer; none of one that only calls tools."""
+    text = "".join(said.text for said in entry.messages if said.role == "assistant")
+    if not text:
+        return []
+    return [AnswerEvent(type="answer", **at, turn=entry.turn, step=entry.step, text=text)]
 
 
 def question_asked(entry: e.QuestionAsked, at: Stamp) -> PermissionQuestionEvent:

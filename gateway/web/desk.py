@@ -44,7 +44,7 @@ from ..schedule_view import ScheduleNow, views
 from .answers import Choices, SessionPage, SessionQueue, SessionView
 from .edits import Edits, Holder
 from .requests import Sessions
-from .stream import Batch, Broadcast, SessionStream
+from .stream import Batch, Doorbell, SessionStream
 
 T = TypeVar("T")
 PATIENCE = 15.0
@@ -56,9 +56,9 @@ AT_A_TIME = 4
 class Desk:
     """The sessions of a home for the clients of one server. Methods raise `SteersmanError`."""
 
-    def __init__(self, hosts: Hosts, broadcast: Broadcast) -> None:
+    def __init__(self, hosts: Hosts, doorbell: Doorbell) -> None:
         self._hosts = hosts
-        self._broadcast = broadcast
+        self._doorbell = doorbell
         self._turns = WeakValueDictionary[str, asyncio.Semaphore]()
         self._edits = Edits(self._holder)
 
@@ -79,7 +79,11 @@ class Desk:
 
     def _sessions(self, wanted: Sessions) -> SessionPage:
         owners = self._hosts.owners()
-        rows = [row for row in self._hosts.rows() if row.seq]
+        rows = [
+            row
+            for row in self._hosts.rows()
+            if row.seq and (row.has_begun or row.session in owners)
+        ]
         below = Counter[str]()
         for row in rows:
             if row.parent and row.session in owners:
@@ -280,7 +284,7 @@ class Desk:
 
         def read() -> list[Event]:
             row, store = self._row(session), self._hosts.store
-            pages = Pages(store, row.session, after, min(upto, row.seq), has_answers=True)
+            pages = Pages(store, row.session, after, min(upto, row.seq))
             found = list[Event]()
             while page := pages.next():
                 found += [cast("Event", event.data) for event in page]
@@ -292,7 +296,7 @@ class Desk:
         """Yield the events of a session after an entry, without end; see `SessionStream`."""
         row = await asyncio.to_thread(self._row, session)
         async with aclosing(
-            SessionStream(self._hosts, self._broadcast, row.session, after).batches()
+            SessionStream(self._hosts, self._doorbell, row.session, after).batches()
         ) as batches:
             async for batch in batches:
                 yield batch

@@ -116,7 +116,8 @@ class Moment(Query):
     """A moment in a session's past."""
 
     at: Annotated[
-        str, Field(description="An entry's number, or a time as for `steersman inspect --at`.")
+        str,
+        Field(description="An entry's number, or a time as for the option `--at` of `inspect`."),
     ] = ""
 
 

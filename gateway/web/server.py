@@ -41,7 +41,7 @@ from .desk import Desk
 from .log_lines import log_event
 from .page import page_routes
 from .probes import Probes
-from .stream import Broadcast
+from .stream import Doorbell
 
 LOGGER = logging.getLogger("steersman")
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
@@ -293,10 +293,10 @@ async def serve(
     _allow_files()
     loop = asyncio.get_running_loop()
     loop.set_default_executor(ThreadPoolExecutor(WORKERS, "web"))
-    broadcast = Broadcast()
+    doorbell = Doorbell()
     if is_logged:
-        broadcast.listeners.append(log_event)
-    hosts = Hosts(paths, environ, LaunchOptions(can_ask=True), broadcast.hear)
+        doorbell.listeners.append(log_event)
+    hosts = Hosts(paths, environ, LaunchOptions(can_ask=True), doorbell.hear)
     hosts.recorders = (metrics := Metrics(),)
     serving = Serving(paths.state)
     node: Node | None = None
@@ -312,7 +312,7 @@ async def serve(
         known = [*LOOPBACK[:2], "[::1]", shown, *names] if host in LOOPBACK else [shown, *names]
         allowed = tuple({f"{name}:{place}" for name in known} | set(names))
         access = Access(DeviceFile(paths.state), lambda: allowed, is_secure=certificate is not None)
-        desk = Desk(hosts, broadcast)
+        desk = Desk(hosts, doorbell)
         probes = Probes(hosts, metrics, access, lambda: node is not None and node.is_fenced)
         app = application(desk, access, [*probes.routes(), *page_routes()])
         server = WebServer(

@@ -12,13 +12,13 @@ import threading
 from collections import deque
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing, suppress
+from functools import partial
 from itertools import groupby
 from typing import Any, cast
 
 from ...journal.lock import Owner
-from ...journal.store import Store
 from ...machines.errors import SteersmanError
-from ..event_feed import Pages, answer_of
+from ..event_feed import Pages
 from ..events.contract import Event
 from ..host import Host
 from ..hosts import Hosts
@@ -35,35 +35,24 @@ Batch = tuple[int, list[Event]]
 """Events, and the number of the newest journal entry all of whose events were sent with them."""
 
 
-def with_answers(
-    store: Store, session: str, after: int, upto: int, events: list[Event]
-) -> list[Event]:
-    """Return events of the entries after one up to another, with the model's answers among them.
-
-    An `answer` has the whole text of one answer: the pieces of it (`text`) are not in the journal.
-    """
-    found: list[Event] = []
-    rest = deque(events)
-    for stored in store.entries(session, after, upto):
-        answer = answer_of(stored, session)
-        if answer is None:
-            continue
-        while rest and (rest[0]["seq"] is None or rest[0]["seq"] < stored.seq):
-            found.append(rest.popleft())
-        found.append(answer)
-    return [*found, *rest]
-
-
 class StreamFeed:
-    """The live events of one reader, in whole entries; they come from another thread."""
+    """The live events of one reader, in whole entries; they come from another thread.
+
+    `known` is the entry of the journal that they follow; none where they follow nothing.
+    """
 
     def __init__(self) -> None:
+        self.known: int | None = None
         self._loop = asyncio.get_running_loop()
         self._woken = asyncio.Event()
         self._mutex = threading.Lock()
         self._fresh: list[Event] = []
         self._ready: deque[Event] = deque()
         self._is_over = False
+
+    def begin(self, last: int) -> None:
+        """Note the entry of the journal that the events will follow."""
+        self.known = last
 
     def hear(self, host: Host, event: Event) -> None:
         """Keep an event of a session here until its publisher has told all of the entry."""
@@ -116,10 +105,10 @@ class StreamFeed:
         return found
 
 
-class Broadcast:
-    """Passes the events of a program's sessions to the feeds of their readers; any thread.
+class Doorbell:
+    """Wakes the readers of sessions that were not open here, when one is; any thread.
 
-    `listeners` get all of them.
+    `listeners` get all events of the program's sessions.
     """
 
     def __init__(self) -> None:
@@ -127,13 +116,13 @@ class Broadcast:
         self._feeds: dict[str, tuple[StreamFeed, ...]] = {}
 
     def hear(self, host: Host, event: Event) -> None:
-        """Pass an event on."""
+        """Pass an event on, and send the readers of its session to its host."""
         for listener in self.listeners:
             listener(host, event)
         for feed in self._feeds.get(event["session"], ()):
-            feed.hear(host, event)
+            feed.end()
 
-    def join(self, session: str, feed: StreamFeed) -> Callable[[], None]:
+    def wait(self, session: str, feed: StreamFeed) -> Callable[[], None]:
         """Add a reader of a session, and return the function that removes it."""
         self._feeds[session] = (*self._feeds.get(session, ()), feed)
 
@@ -150,10 +139,11 @@ class Broadcast:
 class SessionStream:
     """Reads one session; `after` is the number of the entry that the client saw last."""
 
-    def __init__(self, hosts: Hosts, broadcast: Broadcast, session: str, after: int) -> None:
+    def __init__(self, hosts: Hosts, doorbell: Doorbell, session: str, after: int) -> None:
         self.after = after
         self._hosts = hosts
-        self._broadcast = broadcast
+        self._doorbell = doorbell
+        self._host: Host | None = None
         self._session = session
 
     async def batches(self) -> AsyncGenerator[Batch]:
@@ -163,7 +153,7 @@ class SessionStream:
             feed = StreamFeed()
             leave = await asyncio.to_thread(self._follow, owner, feed)
             try:
-                async with aclosing(self._written()) as written:
+                async with aclosing(self._written(feed.known)) as written:
                     async for batch in written:
                         yield batch
                 while True:
@@ -175,25 +165,18 @@ class SessionStream:
                     elif not found:
                         break
                     elif fresh := [event for event in found if not self._is_known(event)]:
-                        if any(event["seq"] is not None for event in fresh):
-                            fresh = await asyncio.to_thread(self._with_answers, self.after, fresh)
                         yield self._confirmed(fresh, is_whole=owner is None), fresh
             finally:
                 leave()
             await asyncio.sleep(PAUSE)
 
-    async def _written(self) -> AsyncGenerator[Batch]:
-        """Yield what is in the journal."""
-        pages = Pages(self._hosts.store, self._session, self.after, has_answers=True)
+    async def _written(self, until: int | None) -> AsyncGenerator[Batch]:
+        """Yield what is in the journal, up to an entry."""
+        pages = Pages(self._hosts.store, self._session, self.after, until)
         while page := await asyncio.to_thread(pages.next):
             self.after = pages.after
             yield self.after, [cast("Event", event.data) for event in page]
         self.after = max(self.after, pages.after)
-
-    def _with_answers(self, after: int, events: list[Event]) -> list[Event]:
-        newest = max((event["seq"] or 0 for event in events), default=0)
-        store = self._hosts.store
-        return with_answers(store, self._session, after, max(self.after, newest), events)
 
     def _is_known(self, event: Event) -> bool:
         return event["seq"] is not None and event["seq"] <= self.after
@@ -208,23 +191,32 @@ class SessionStream:
 
     def _owner(self) -> Owner | None:
         """Return the other process that has the session open; none if it is open here or nowhere."""
-        if self._hosts.find(self._session) is not None:
+        if self._hosts.with_live(self._session) is not None:
             return None
         return self._hosts.owner(self._session)
 
     def _has_moved(self, owner: Owner | None) -> bool:
-        """Whether another process has the session now, or entries came of which no event told."""
-        if self._hosts.find(self._session) is not None:
-            return owner is not None
+        """Whether something else has the session now, or entries came of which no event told."""
+        if (host := self._hosts.with_live(self._session)) is not None:
+            return host is not self._host
         is_silent = owner is None or not is_near(self._hosts.paths.state, owner)
         return self._owner() != owner or (
             is_silent and self._hosts.row(self._session).seq > self.after
         )
 
     def _follow(self, owner: Owner | None, feed: StreamFeed) -> Callable[[], None]:
+        host = self._host = self._hosts.with_live(self._session) if owner is None else None
+        if host is not None:
+            hear = partial(self._hear, host, feed)
+            return host.event_bus.follow(self._session, hear, feed.begin)
         if owner is None:
-            return self._broadcast.join(self._session, feed)
+            return self._doorbell.wait(self._session, feed)
         return self._follow_elsewhere(owner, feed)
+
+    def _hear(self, host: Host, feed: StreamFeed, event: Event) -> None:
+        """Keep an event of the session itself."""
+        if event["session"] == self._session:
+            feed.hear(host, event)
 
     def _follow_elsewhere(self, owner: Owner, feed: StreamFeed) -> Callable[[], None]:
         state = self._hosts.paths.state
@@ -232,13 +224,14 @@ class SessionStream:
             return lambda: None
         try:
             remote = Remote.connect(state, self._session, owner)
+            feed.known, events = remote.events()
         except SteersmanError:
             feed.end()
             return lambda: None
 
         def listen() -> None:
             with suppress(SteersmanError, OSError, ValueError):
-                for event in remote.events():
+                for event in events:
                     if event["session"] == self._session:
                         feed.hear_alone(event)
             feed.end()

@@ -221,6 +221,11 @@ def check(config: ModelConfig, cache: Path) -> None:
     provider_of(config).check(config, cache)
 
 
+def model_named(name: str, config_models: Mapping[str, ModelConfig], cache: Path) -> ModelConfig:
+    """Return the model that a name of `known_names` means. Raises `ConfigError`."""
+    return _named(name, config_models, "a model", partial(usual_here, cache))
+
+
 def _hosted(service: Service) -> ModelConfig:
     return ModelConfig(
         name=service.name,

@@ -162,3 +162,32 @@ def test_another_user_gets_nothing_from_any_command(place: Place, serve) -> None
     assert len(chat.seen("accepted")) == 1
     assert Path(place.home / "state").stat().st_mode & 0o077 == 0
     assert chat.close() == 0
+
+
+def test_who_joins_late_has_the_whole_answer(place: Place, serve) -> None:
+    """Whenever a terminal attaches, its pieces of text and its answers are in the end those of the owner.
+
+    An answer of an earlier step comes as one piece; so does what was streamed before.
+    """
+    words = " ".join(f"word{number}" for number in range(60))
+    (place.folder / "notes.txt").write_text("hello\n")
+    look = {"tool": "read", "arguments": {"path": "notes.txt"}}
+    serve(Tools([look], text="I look first."), Text(words, pause=0.1))
+    chat = place.chat("--yes")
+    chat.send("go")
+    late = list[Chat]()
+    for word in ("word1 ", "word20 ", "word45 "):
+        chat.wait("text", delta=word)
+        late.append(attached(place))
+    chat.wait("turn_ended")
+    for other in late:
+        other.wait("turn_ended")
+        assert "".join(piece["delta"] for piece in other.seen("text")) == f"I look first.{words}"
+        assert [said["text"] for said in other.seen("answer")] == ["I look first.", words]
+        assert [bool(piece.get("so_far")) for piece in other.seen("text")][:3] == [
+            False,
+            True,
+            False,
+        ]
+        assert other.close() == 0
+    assert chat.close() == 0

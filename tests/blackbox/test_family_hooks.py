@@ -11,6 +11,7 @@ from support.model_server import ModelServer, Text, Tools
 
 GOAL = "all steps are done"
 OF_FAMILY = ("subagent_start", "subagent_end")
+OF_SESSIONS = ("session_start", "session_finalize")
 OF_GOALS = ("goal_achieved", "goal_stopped")
 
 
@@ -37,13 +38,19 @@ def test_hooks_get_events_of_subagents_once(place: Place, serve, tmp_path: Path)
         Text("42 stars", match="count stars"),
         Text("2 moons", match="count moons"),
         Text("All is well."),
-        rest=keep(log, *OF_FAMILY),
+        rest=keep(log, *OF_FAMILY, *OF_SESSIONS),
     )
     chat = place.chat("--yes")
     chat.send("report")
     chat.wait("turn_ended", status="completed", session=chat.session)
+    chat.send("/finalize")
     assert chat.close() == 0
-    heard = told(log)
+    lives = [one for one in told(log) if one["event"] in OF_SESSIONS]
+    begun, over = ({one["session"] for one in lives if one["event"] == on} for on in OF_SESSIONS)
+    assert begun == over  # each session that ends for good has begun, and once
+    assert len(lives) == 6
+    assert {one["parent"] for one in lives} == {None, chat.session}
+    heard = [one for one in told(log) if one["event"] in OF_FAMILY]
     assert {one["session"] for one in heard} == {chat.session}
     assert Counter(one["event"] for one in heard) == dict.fromkeys(OF_FAMILY, 2)
     starts = {one["child"]: one for one in heard if one["event"] == "subagent_start"}

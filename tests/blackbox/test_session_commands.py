@@ -162,10 +162,7 @@ def test_resume_takes_up_another_session(place: Place, serve) -> None:
     assert "my name is ann" in str(server.requests[-1].body["messages"])
     assert chat.close() == 0
     rows = json.loads(place.run("sessions", "list", "--json").stdout)["sessions"]
-    assert {one["id"]: one["state"] for one in rows} == {
-        first.session: "suspended",
-        here: "suspended",
-    }
+    assert {one["id"]: one["state"] for one in rows} == {first.session: "suspended"}
 
 
 @pytest.mark.nightly
@@ -213,3 +210,19 @@ def test_why_of_steers_side_talks_and_stops(place: Place, serve, gate: Gate) -> 
     assert data["message"]["kind"] == "interrupt"
     assert place.run("why", "last", "99").returncode == 2
     assert chat.close() == 0
+
+
+def test_a_session_in_which_nothing_was_said_is_in_no_list(place: Place, serve) -> None:
+    """An empty input says that nothing was said; what was only opened is listed while it is open."""
+    serve(Text("Hello."))
+    ran = place.run("chat", said="")
+    assert (ran.returncode, ran.stdout) == (0, "")
+    assert "Nothing was said: the input is empty." in ran.stderr
+    assert "There is no session yet" in place.run("sessions", "list").stderr
+    assert json.loads(place.run("sessions", "list", "--json").stdout) == {"sessions": []}
+    chat = place.chat()
+    assert chat.session in place.run("sessions", "list").stdout
+    chat.send("hi")
+    chat.wait("turn_ended")
+    assert chat.close() == 0
+    assert chat.session in place.run("sessions", "list").stdout

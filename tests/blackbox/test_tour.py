@@ -40,9 +40,10 @@ def test_the_tour_shows_what_it_says(place: Place) -> None:
         assert terminal.ended() == 0
     finally:
         terminal.abandon()
-    scratch = re.search(r"The scratch folder (\S+) is deleted", "\n".join(terminal.rows))
+    scratch = re.search(r"The scratch folder (\S+) is\s+deleted", "\n".join(terminal.rows))
     assert scratch is not None
     assert not Path(scratch[1]).exists()
+    assert not any("Continue with" in row for row in terminal.rows)  # no command finds it
     assert not (place.home / "state").exists()
 
 

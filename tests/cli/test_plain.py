@@ -97,7 +97,7 @@ def test_a_stop_ends_the_line() -> None:
         ),
         (
             {"tool": "shell", "status": "timed_out", "exit_code": -15, "output": "(no output)\n"},
-            "[shell] timed_out, exit -15",
+            "[shell] timed_out, SIGTERM",
         ),
         (
             {"tool": "shell", "status": "denied", "reason": "denied by\na person", "output": "x"},

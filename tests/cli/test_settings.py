@@ -96,7 +96,7 @@ def test_models_list(command: Any, configure: Callable[..., None]) -> None:
     assert data["catalogue"][0]["fetched"] is False
     assert (data["choice"]["name"], data["choice"]["provider"]) == ("main", "scripted")
     out = command("models", "list").out
-    assert "qwen2.5-coder-0.5b  no       491 MB  900 MB  Apache-2.0" in out
+    assert "qwen2.5-coder-0.5b  to fetch  491 MB  900 MB  Apache-2.0" in out
     assert "A chat here would use main: the agent's `model` in the configuration." in out
 
 

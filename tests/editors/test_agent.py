@@ -258,6 +258,29 @@ def test_what_is_no_folder_is_refused_in_words(place: Place, serve: Serve) -> No
     asyncio.run(scene())
 
 
+def test_a_session_that_is_loaded_at_work_is_told_whole(place: Place, serve: Serve) -> None:
+    """What was said, what was streamed of the answer by then, and the rest: each once."""
+    words = " ".join(f"word{number}" for number in range(60))
+    serve(Text("The first answer."), Text(words, pause=0.05))
+
+    async def story() -> None:
+        async with editing(place) as editor:
+            session = await editor.new(place)
+            await editor.say(session, "one")
+            asked = editor.say(session, "two")
+            await editor.until(lambda: "word20 " in editor.text(session))
+            seen = len(editor.updates)
+            await editor.agent.load_session(cwd=str(place.folder), session_id=session)
+            assert (await asked).stop_reason == "end_turn"
+            editor.updates[:seen] = []
+            assert editor.text(session).endswith(words)
+            assert editor.text(session).count("word20 ") in (1, 2)  # once of what was on its way
+            said = [one.content.text for one in editor.of("user_message_chunk")]
+            assert said == ["one", "two"]
+
+    play(story)
+
+
 def test_after_a_kill_a_session_is_listed_loaded_told_again_and_closed(
     place: Place, serve: Serve, gate: Gate
 ) -> None:

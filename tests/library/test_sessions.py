@@ -605,12 +605,12 @@ def test_questions_of_subagents_outlast_a_reader_that_falls_behind() -> None:
         return {"type": kind, "seq": seq, "time": "", "session": "s"} | more
 
     async def scene() -> None:
-        feed = SessionFeed()
+        feed = SessionFeed("s")
         for _ in range(UNREAD + 1):
             feed.hear(event("progress"))
-        feed.hear(event("question", id="q1", parent="s"))
+        feed.hear(event("question", 1, id="q1", session="child", parent="s"))
         assert feed.is_behind
-        feed.begin()
+        feed.begin(4)
         feed.hear(event("accepted", 3))
         live = feed.live(4, is_over=False)
         assert (await anext(live)).id == "q1"

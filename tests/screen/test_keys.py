@@ -1,11 +1,13 @@
 """Each key of the chat, in a real terminal."""
 
+import threading
 from contextlib import closing
 
+import pytest
 from stories.agent import call, says, uses
 from stories.stage import Stage
 from stories.terminal import Terminal
-from support.driver import Gate
+from support.driver import COMMAND, Gate
 from support.fleet import until
 from support.model_server import Text
 
@@ -223,3 +225,41 @@ def test_clearing(stage: Stage, opened: Open) -> None:
     terminal.has_line("a draft")
     terminal.presses(" goes on")
     terminal.has_line("a draft goes on")
+
+
+@pytest.mark.parametrize("line_break", ["\r", "\n", "\r\n"])
+def test_lines_that_come_together_wait_for_enter(
+    stage: Stage, opened: Open, line_break: str
+) -> None:
+    """A paste without brackets is one message, also in several reads; a tab in it queues nothing.
+
+    Its last line may have an end. One line with its Enter, as programs type it, is sent.
+    """
+    stage.agent.when("", says("Done."))
+    terminal = opened()
+    for lines in (["line one", "\tline two", "x" * 1500, "", "the end"], ["one", "two", ""]):
+        terminal.presses(line_break.join(lines))
+        terminal.has(lines[-1] or lines[-2])
+        before = len(stage.requests())
+
+        threading.Event().wait(0.5)  # as a person does before the next key
+        assert len(stage.requests()) == before
+        terminal.presses("\r")
+        terminal.shows("Done.")
+        assert stage.requests()[-1].prompt.rstrip() == "\n".join(lines).rstrip()
+    terminal.presses(f"alone{line_break}")
+    until(lambda: stage.requests()[-1].prompt == "alone", "one line is sent")
+
+
+def test_lines_that_come_together_at_a_terminal_that_only_prints(stage: Stage) -> None:
+    """They are one message, once a line comes alone."""
+    stage.agent.when("", says("Done."))
+    environ = stage.place.environ | {"TERM": "dumb"}
+    dumb = Terminal((*COMMAND, "chat"), stage.place.folder, environ, (80, 24))
+    stage.terminals.append(dumb)
+    dumb.shows("everything is saved")
+    dumb.presses("line one\nline two\nline ")
+    dumb.shows("[2 lines pasted: Enter sends them as one message]")
+    dumb.presses("three\n")
+    dumb.shows("Done.")
+    asked_for(stage, "line one\nline two\nline three")

@@ -79,16 +79,31 @@ def whole(file: WorkflowFile) -> Salvaged:
     return Salvaged(file=file, numbers=tuple(range(len(file.step))))
 
 
+_ALONE = frozenset(
+    {
+        *("timeout", "retry", "description", "cwd", "env", "exit_codes", "when"),
+        *("continue_on_error", "idempotent"),
+    }
+)
+"""Keys of a step on which no other one depends."""
+
+
 def salvage(data: Mapping[str, Any], wrong: Iterable[Where]) -> Salvaged:
-    """Keep the valid part of a file's data, in which these paths are wrong."""
-    faulty = {where[1] for where in wrong if where[:1] == ("step",) and len(where) > 1}
+    """Keep the valid part of a file's data, in which these paths are wrong.
+
+    A step is kept without a wrong key if nothing else is right or wrong by that key.
+    """
+    faults = [where for where in wrong if where[:1] == ("step",) and len(where) > 1]
+    faulty = {where[1] for where in faults if len(where) < 3 or where[2] not in _ALONE}
     lines: list[StepLine] = []
     numbers: list[int] = []
     broken: set[str] = set()
     steps = data.get("step")
     for number, raw in enumerate(steps if is_list(steps) else ()):
         if number not in faulty and is_table(raw):
-            lines.append(StepLine.model_validate(raw))
+            left_out = {where[2] for where in faults if where[1] == number}
+            kept = {key: value for key, value in raw.items() if key not in left_out}
+            lines.append(StepLine.model_validate(kept))
             numbers.append(number)
         elif is_table(raw) and isinstance(name := raw.get("id"), str):
             broken.add(name)

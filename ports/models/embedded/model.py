@@ -78,9 +78,14 @@ class EmbeddedModel:
             await release(child, self)
 
 
+def has_engine() -> bool:
+    """Whether the package that runs models is installed."""
+    return importlib.util.find_spec("xllamacpp") is not None
+
+
 def _checked(model: str, weights: Path | None) -> Path:
     """Return the weights of a model. Raises `ModelError` if they, or the engine, are not here."""
-    if importlib.util.find_spec("xllamacpp") is None:
+    if not has_engine():
         raise ModelError(
             "the embedded model needs the package `xllamacpp`, which is not installed",
             how_to_install("local"),
@@ -107,7 +112,7 @@ class EmbeddedProvider:
                 f"known are: {', '.join(entry.name for entry in catalogue())}",
             )
         model = EmbeddedModel(
-            lambda: _weights(name, cache),
+            lambda: weights_of(name, cache),
             model=entry.name if entry else Path(name).stem,
             prompts=cache / "models" / "prompts",
             name=config.name if config.name != name else "",
@@ -120,11 +125,11 @@ class EmbeddedProvider:
     def check(self, config: ModelConfig, cache: Path) -> None:
         """Raise `ModelError` if the weights or the engine are not here."""
         name = _name(config, cache)
-        _checked(name, _weights(name, cache))
+        _checked(name, weights_of(name, cache))
 
     def reach(self, config: ModelConfig, environ: Mapping[str, str], seconds: float) -> ReachResult:
         """Return whether the engine is installed."""
-        if importlib.util.find_spec("xllamacpp") is None:
+        if not has_engine():
             return ReachResult("warn", hint=how_to_install("local"))
         return ReachResult("ok")
 
@@ -134,7 +139,7 @@ def _name(config: ModelConfig, cache: Path) -> str:
     return config.model or usual_here(cache).entry.name
 
 
-def _weights(name: str, cache: Path) -> Path | None:
+def weights_of(name: str, cache: Path) -> Path | None:
     """Return the file of a name in the catalogue, none if it was not fetched, or of a path."""
     entry = entry_named(name)
     return fetched(entry, cache) if entry else expanded(name)

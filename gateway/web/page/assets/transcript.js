@@ -220,7 +220,10 @@ export class Transcript {
   }
 
   on_text(event) {
-    if (this.live && this.live.turn !== event.turn) this.endLive();
+    if (event.so_far) {
+      this.drop(); // it is all of the answer
+      this.hasGap = false;
+    } else if (this.live && this.live.turn !== event.turn) this.endLive();
     if (!this.live) {
       this.speak(event);
       const words = el("div.words");
