@@ -16,10 +16,10 @@ from ..gateway.events.contract import Event, Stamp
 from ..gateway.formats import iso
 from ..gateway.home import find_session
 from ..gateway.launch_options import LaunchOptions
-from ..gateway.mailbox_link import MailboxLink
+from ..gateway.mailbox_link import link_to
 from ..gateway.recall import said_in
 from ..gateway.redaction import redactor_of
-from ..gateway.remote import Remote, SessionLink, is_near
+from ..gateway.remote import SessionLink, is_near
 from ..gateway.router import EventBus
 from ..gateway.saved_queues import told_saved
 from ..gateway.serving import open_there
@@ -95,9 +95,7 @@ class AttachedHost:
 
     def _way_to(self, owner: Owner) -> Callable[[str], SessionLink]:
         """Return what connects to a session of a program: its socket, or the mailbox from afar."""
-        if is_near(self.paths.state, owner):
-            return lambda session: Remote.connect(self.paths.state, session, owner)
-        return lambda session: MailboxLink(self.paths, os.environ, session)
+        return lambda session: link_to(self.paths, os.environ, session, owner)
 
     def close(self) -> None:
         """Close the connection. Idempotent."""

@@ -28,9 +28,10 @@ from ..gateway.formats import iso
 from ..gateway.home import find_session, named_session
 from ..gateway.host import Host
 from ..gateway.launch_options import LaunchOptions
+from ..gateway.mailbox_link import link_to
 from ..gateway.one_shot_client import OneShotClient
 from ..gateway.redaction import Redactor
-from ..gateway.remote import Remote
+from ..gateway.remote import SessionLink
 from ..gateway.running import RunPlan, start_run
 from ..journal.store import SessionRow, Store
 from ..machines.errors import SteersmanError, UsageError
@@ -261,10 +262,8 @@ class HomeTools:
         owner = store.owner(row.session)
         if owner is None:
             return None
-        remote = closing_later.enter_context(
-            closing(Remote.connect(self._paths.state, row.session, owner))
-        )
-        outcome = _Outcome(remote, row.session)
+        link = link_to(self._paths, self._environ, row.session, owner)
+        outcome = _Outcome(closing_later.enter_context(closing(link)), row.session)
         timer = threading.Timer(wait, outcome.give_up)
         timer.daemon = True
         timer.start()
@@ -305,7 +304,7 @@ class HomeTools:
 class _Outcome:
     """Follows what becomes of one message, by the events of its session's owner."""
 
-    def __init__(self, remote: Remote, session: str) -> None:
+    def __init__(self, remote: SessionLink, session: str) -> None:
         self._remote, self._session = remote, session
         _, self._events = remote.events()
         self._is_late = False

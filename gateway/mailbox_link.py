@@ -6,6 +6,7 @@ import threading
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
+from ..journal.lock import Owner
 from ..journal.store import SessionRow, Store
 from ..machines.messages import Lane
 from ..workflows.paths import Paths
@@ -13,12 +14,20 @@ from .event_feed import Pages
 from .home import open_store
 from .one_shot_client import OneShotClient
 from .redaction import redactor_of
+from .remote import Remote, SessionLink, is_near
 
 if TYPE_CHECKING:
     from .events.contract import Event
 
 LOOK = 0.3
 """Seconds between two looks into the journal."""
+
+
+def link_to(paths: Paths, environ: Mapping[str, str], session: str, owner: Owner) -> SessionLink:
+    """Connect to a session's owner: by its socket, or where that is not near by the home itself."""
+    if is_near(paths.state, owner):
+        return Remote.connect(paths.state, session, owner)
+    return MailboxLink(paths, environ, session)
 
 
 class MailboxLink:

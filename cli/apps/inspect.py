@@ -46,7 +46,8 @@ def inspect(
 ) -> int:
     """Show what every part of a session is doing, or was doing at any moment.
 
-    Mermaid is the last turn as a sequence diagram, SVG the tree as a picture.
+    Mermaid is the last turn as a sequence diagram, SVG the tree as a picture. A path, such as
+    ./dump.json, opens a dump that was saved as JSON.
 
     Example: steersman inspect last --at "5m ago"
     """

@@ -14,10 +14,11 @@ from ...gateway.dumps.journal_view import EntryFilter, changes, entry_line, list
 from ...gateway.formats import clock, document_lines, iso
 from ...gateway.redaction import redactor_of
 from ...journal.store import SessionRow, Store
+from ...machines.errors import UsageError
 from ...machines.pattern import lazy_pattern
 from ..output import document, escaped, show, show_document, show_lines
 from ..stored import stored
-from .view import InspectOptions, dump_at, dump_now, now, printed
+from .view import DUMP, InspectOptions, dump_at, dump_now, now, printed, saved_dump
 
 
 def show_difference(
@@ -159,6 +160,12 @@ def _seq(store: Store, row: SessionRow, moment: str) -> int:
 def inspect_session(environ: Mapping[str, str], options: InspectOptions) -> int:
     """Print what the options ask for of a session. Raises `UsageError`."""
     options.require_sense()
+    if "/" in options.session:
+        try:
+            show(printed(saved_dump(options), options.form, environ), is_coloured=True)
+        except (LookupError, TypeError, AttributeError) as error:
+            raise UsageError(f"`{options.session}` is no whole dump of a session", DUMP) from error
+        return 0
     from ...gateway.home import named_session
 
     with stored(environ) as store:

@@ -8,11 +8,14 @@ import sys
 from collections.abc import Mapping
 from contextlib import closing
 from datetime import datetime
-from typing import Any
+from typing import Any, cast
 
 from ...journal.store import SessionRow, Store
 from ...machines.errors import StoreError, UsageError
+from ...machines.json_shape import parse_json
 from ...machines.value import Value
+from ...workflows.foreign_file import read_text
+from ...workflows.home_folder import expanded
 from ...workflows.paths import Paths
 from ..output import can_colour, document, warn
 
@@ -60,6 +63,7 @@ def now() -> datetime:
     return datetime.now().astimezone()
 
 
+DUMP = "`steersman inspect ID --format json >FILE` makes one"
 ANSWER = 2.0
 """Seconds that a live owner has to answer, before the store is read."""
 
@@ -88,6 +92,22 @@ def dump_at(store: Store, row: SessionRow, moment: str) -> dict[str, Any]:
     from ...gateway.dumps.moment import seq_of
 
     return dump_session(store, row, seq_of(store, row.session, row.seq, moment, now()))
+
+
+def saved_dump(options: InspectOptions) -> dict[str, Any]:
+    """Open a dump that was saved as JSON, by the path of its file. Raises `UsageError`."""
+    if options.at or options.diff or options.watches or options.lists_events:
+        raise UsageError("a saved dump is one moment", "only `--format` goes with a file")
+    if options.form == "mermaid":
+        raise UsageError("a saved dump has no format `mermaid`", "formats: tree, toml, json, svg")
+    path = expanded(options.session)
+    try:
+        data = parse_json(read_text(path))
+    except (OSError, ValueError, RecursionError) as error:
+        raise UsageError(f"`{path}` cannot be opened: {error}", DUMP) from error
+    if not isinstance(data, dict) or "turns" not in data or "actors" not in data:
+        raise UsageError(f"`{path}` is no dump of a session", DUMP)
+    return cast("dict[str, Any]", data)
 
 
 def printed(data: Mapping[str, Any], form: str, environ: Mapping[str, str]) -> str:

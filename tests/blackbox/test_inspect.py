@@ -214,3 +214,22 @@ def test_the_journal_is_listed_and_filtered(place: Place, serve) -> None:
     lines = place.run("inspect", "last", "--events", "--kind", "answered").stdout.splitlines()
     assert [line.split()[2] for line in lines] == ["answered", "answered"]
     assert chat.close() == 0
+
+
+def test_a_saved_dump_is_opened(place: Place, serve: Any) -> None:
+    """By the path of its file, in each format of one moment; what is none is said in a sentence."""
+    serve(Text("Hello."))
+    assert place.run("chat", "hi").returncode == 0
+    saved = place.run("inspect", "last", "--format", "json").stdout
+    (place.folder / "dump.json").write_text(saved)
+    for form in ("tree", "json", "toml", "svg"):
+        opened, live = (
+            place.run("inspect", what, "--format", form) for what in ("./dump.json", "last")
+        )
+        assert (opened.returncode, opened.stdout) == (0, live.stdout), opened.stderr
+    (place.folder / "other.json").write_text('{"turns": {}, "actors": {"session": {}}}')
+    for name in ("other.json", "none.json"):
+        refused = place.run("inspect", f"./{name}")
+        assert (refused.returncode, "Traceback" in refused.stderr) == (2, False)
+        assert "--format json >FILE" in refused.stderr
+    assert place.run("inspect", "./dump.json", "--at", "3").returncode == 2
