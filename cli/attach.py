@@ -50,6 +50,7 @@ class AttachedHost:
 
     choice = None
     is_kept = False
+    on_leaving = "the session goes on"
 
     def __init__(
         self, paths: Paths, config: Config, launch: LaunchOptions, notices: list[str]

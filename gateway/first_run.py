@@ -34,8 +34,7 @@ def opening_notices(host: ChatHost) -> list[str]:
 
 def ways_on(host: ChatHost, keys: str = "") -> str:
     """Return the line that says how to go on, and what becomes of it all; `keys` names more help."""
-    end = "everything is saved" if host.is_kept else "nothing is saved"
-    return f"/help lists the commands{keys}. Ctrl-D leaves; {end}."
+    return f"/help lists the commands{keys}. Ctrl-D leaves; {host.on_leaving}."
 
 
 def greeting(

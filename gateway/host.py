@@ -190,6 +190,11 @@ class Host:
         return self.config.auto_queue.persistence.enabled
 
     @property
+    def on_leaving(self) -> str:
+        """What becomes of the session when a person leaves."""
+        return "everything is saved" if self.is_kept else "nothing is saved"
+
+    @property
     def choice(self) -> Choice | None:
         """The model that was chosen last, and why; none before a session was opened."""
         return self._casting.choice

@@ -128,6 +128,11 @@ class ChatHost(Protocol):
         """Whether what happens here is on disk, and there at the next start."""
         ...
 
+    @property
+    def on_leaving(self) -> str:
+        """What becomes of the session when a person leaves."""
+        ...
+
     def close(self) -> None:
         """Leave all sessions, or hang up. Idempotent."""
         ...
