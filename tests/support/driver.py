@@ -500,11 +500,7 @@ class Chat:
         Raises `ValueError` for a text that has no result: one that is no command, or is a message. Of a
         command that is not built in, which may be one of a package, the session says what it is.
         """
-        if names := _result_names(command):
-            self.send(command)
-            return self._result(
-                lambda event: event["type"] == "result" and event["name"] in names, command
-            )
+        require_result(command)
         key = f"ask {next(_KEYS)}"
         self.send({"text": command, "client_id": key})
         receipt = self._result(lambda event: is_receipt(cast(Any, event), key), command)
@@ -631,21 +627,17 @@ def _text_of(event: Event) -> str:
     return str(event.get("text", "")) if event["type"] in ("result", "notice", "error") else ""
 
 
-def _result_names(command: str) -> tuple[str, ...]:
-    """Return what the result of a built-in command may be named; nothing for another command.
-
-    Raises `ValueError` for a text that has no result.
-    """
+def require_result(command: str) -> None:
+    """Raise `ValueError` for a text that has no result."""
     if not command.startswith("/"):
         raise ValueError(f"`{command}` is no slash command: `send` it")
     name, *argument = command[1:].split(maxsplit=1) or [""]
     built_in = NAMES.built_in.get(name.lower())
     if built_in is None:
-        return ()
+        return
     with suppress(UsageError):  # has a result that says so
         if built_in.parse("".join(argument)).command.says:
             raise ValueError(f"`{command}` is a message, which has no result: `send` it")
-    return built_in.name, name.lower()
 
 
 def _fits(event: Event, kind: str, fields: dict[str, Any]) -> bool:
