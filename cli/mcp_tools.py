@@ -324,13 +324,14 @@ class _Outcome:
                 if event["session"] != self._session:
                     continue
                 match event["type"]:
-                    case "turn_started" if event["item"] == item:
-                        turn = event["turn"]
+                    case "turn_started":
+                        turn = event["turn"] if event["item"] == item else turn
+                        text = ""
                     case "steered" if event["id"] == item:
                         turn = event["turn"]
                     case "text":
                         text += event["delta"]
-                    case "tool_started" | "turn_started":
+                    case "tool_started":
                         text = ""
                     case "turn_ended" if event["item"] == item or (turn and event["turn"] == turn):
                         ended = {"status": event["status"], "turn": event["turn"], "text": text}

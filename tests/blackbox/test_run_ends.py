@@ -186,5 +186,5 @@ def test_a_run_that_takes_too_long_says_so(place: Place) -> None:
     first = place.run("run", "slow.toml")
     assert first.returncode == 1
     assert "slow failed (1 of 2), end done" in first.stdout
-    assert "the first 30: the run took longer than its `timeout`" in first.stdout
+    assert "first item `30`: the run took longer than its `timeout`" in first.stdout
     assert (place.folder / "log").read_text() == "end\n"
