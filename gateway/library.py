@@ -54,7 +54,7 @@ from .own_agent import agent_settings
 from .profile_factory import OwnAgent
 from .router import EventBus
 from .running import RunPlan, start_run
-from .typed_output import AGAIN, Output
+from .typed_output import AGAIN, TypedOutput
 
 if TYPE_CHECKING:
     from .conversation import Conversation
@@ -127,7 +127,7 @@ class Agent:
         self.permissions: dict[str, Verb] = dict(permissions or {})
         self.max_steps = max_steps
         self.limits = limits
-        self.output = Output(output) if output is not None else None
+        self.output = TypedOutput(output) if output is not None else None
         agent_settings(self, AgentSettings())
         for pattern, verb in self.permissions.items():
             _one_of(verb, Verb, f"agent `{name}`: permissions of `{pattern}`")
@@ -300,7 +300,7 @@ class SessionHandle:
     """A session that this program runs."""
 
     def __init__(
-        self, conversation: Conversation, link: Link, output: Output | None = None
+        self, conversation: Conversation, link: Link, output: TypedOutput | None = None
     ) -> None:
         self.id = conversation.session
         self._output = output

@@ -28,7 +28,7 @@ def _without_fence(text: str) -> str:
     return rest.removesuffix("\n```") if is_fenced else text
 
 
-class Output:
+class TypedOutput:
     """The type of an agent's answers: a pydantic model, a dataclass, a msgspec struct, or a plain type.
 
     Raises `UsageError` for a type that no JSON schema expresses.

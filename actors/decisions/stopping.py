@@ -61,7 +61,7 @@ class Stop(Value):
     is_revert: bool = False
 
 
-class Reach(Value):
+class StopReach(Value):
     """What a cause ends here: the relations `now`, and those `later`, at the boundary of what runs.
 
     `spared` names the children that the turn waits for and that go on; it waits for them all the same
@@ -93,7 +93,7 @@ def reached_children(
     )
 
 
-def reach(record: SessionRecord, order: Stop, environment: Environment) -> Reach:
+def reach(record: SessionRecord, order: Stop, environment: Environment) -> StopReach:
     """Ask the table, as it is in force here, what a stop ends.
 
     Where files are to be restored no child may go on with them, whatever its agent is declared.
@@ -114,7 +114,7 @@ def reach(record: SessionRecord, order: Stop, environment: Environment) -> Reach
     if len(spared) < len(waited) and Relation.FOREGROUND_CHILD not in reached:
         reached.append(Relation.FOREGROUND_CHILD)
     later = tuple(one for one in reached if given[one] is Delivery.BOUNDARY)
-    return Reach(
+    return StopReach(
         now=tuple(one for one in reached if one not in later),
         later=later,
         spared=spared if Relation.SELF in reached else (),
@@ -172,14 +172,14 @@ def is_told_before(record: SessionRecord) -> bool:
     )
 
 
-def _is_new_to(child: ChildRecord, ended: Reach) -> bool:
+def _is_new_to(child: ChildRecord, ended: StopReach) -> bool:
     """Whether a stop changes something for a child that it reaches."""
     if child.is_patient:
         return child.relation in ended.now
     return child.state != "stopping" and child.cancelled <= child.epoch
 
 
-def _must_wait(record: SessionRecord, ended: Reach) -> bool:
+def _must_wait(record: SessionRecord, ended: StopReach) -> bool:
     """Whether a stop takes effect only when what runs has ended.
 
     It waits for a child that the turn waits for, too, where it does not reach such children.
@@ -215,7 +215,9 @@ def _fields(record: SessionRecord, order: Stop, turn: str) -> dict[str, Any]:
     }
 
 
-def _requested(record: SessionRecord, order: Stop, turn: str, ended: Reach) -> e.InterruptRequested:
+def _requested(
+    record: SessionRecord, order: Stop, turn: str, ended: StopReach
+) -> e.InterruptRequested:
     """Return the entry of a stop of `turn`, or, where that is empty, of what is beside it."""
     return e.InterruptRequested(
         **_fields(record, order, turn),
@@ -228,7 +230,7 @@ def _requested(record: SessionRecord, order: Stop, turn: str, ended: Reach) -> e
 def _stop_turn(
     record: SessionRecord,
     order: Stop,
-    ended: Reach,
+    ended: StopReach,
     children: tuple[str, ...],
     environment: Environment,
 ) -> Decision:
@@ -242,7 +244,9 @@ def _stop_turn(
     return Decision(entries=entries, reply=reply)
 
 
-def _plan(record: SessionRecord, order: Stop, ended: Reach, environment: Environment) -> Decision:
+def _plan(
+    record: SessionRecord, order: Stop, ended: StopReach, environment: Environment
+) -> Decision:
     """Stop what is beside the turn, and the turn when the tools that run have ended.
 
     Children that stop at their own boundary are told now: they begin nothing more.
@@ -266,7 +270,7 @@ def _plan(record: SessionRecord, order: Stop, ended: Reach, environment: Environ
 def _stop_beside(
     record: SessionRecord,
     order: Stop,
-    ended: Reach,
+    ended: StopReach,
     children: tuple[str, ...],
     goal: str,
     environment: Environment,
@@ -286,7 +290,7 @@ def _beside(record: SessionRecord, relations: tuple[Relation, ...]) -> tuple[Rel
 
 
 def _stop_nothing(
-    record: SessionRecord, order: Stop, ended: Reach, reason: str, environment: Environment
+    record: SessionRecord, order: Stop, ended: StopReach, reason: str, environment: Environment
 ) -> Decision:
     """Nothing is at work: what was ordered before the stop, and has not begun, does not begin."""
     reply = answer(interrupted=None, reason=reason)

@@ -39,7 +39,7 @@ from ..host import Host
 from .update import (
     NOT_HERE,
     EditorUpdates,
-    Said,
+    PromptParts,
     Update,
     busy_option,
     commands,
@@ -194,7 +194,7 @@ class EditorSession:
 
     # Requests of the editor -----------------------------------------------------------------------
 
-    async def prompt(self, said: Said) -> PromptOutcome:
+    async def prompt(self, said: PromptParts) -> PromptOutcome:
         """Send a message, and wait until it is done. Raises `RequestError`."""
         key = await self._say(said)
         if not key:
@@ -204,7 +204,7 @@ class EditorSession:
             raise RequestError(-32603, outcome.fault)
         return outcome
 
-    async def steer(self, said: Said, must_run: bool) -> str:
+    async def steer(self, said: PromptParts, must_run: bool) -> str:
         """Send a steer to the running turn; return the outcome as the extension names it.
 
         `must_run`: without a running turn nothing is sent.
@@ -237,7 +237,7 @@ class EditorSession:
         async with self._in_order:
             return await asyncio.to_thread(call.run, self.conversation)
 
-    async def _say(self, said: Said, explicit: str = "auto") -> str:
+    async def _say(self, said: PromptParts, explicit: str = "auto") -> str:
         """Send a message, and return its client id; empty for a command, which has its reply."""
         text, say = said.text, self.conversation.say
         key = f"acp-{uuid4().hex}"

@@ -76,14 +76,14 @@ OUR_MODES = {
 }
 
 
-class Said(Value):
+class PromptParts(Value):
     """What a person sends in an editor."""
 
     text: str
     pictures: tuple[Picture, ...]
 
 
-def said_of(blocks: Iterable[Block]) -> Said:
+def said_of(blocks: Iterable[Block]) -> PromptParts:
     """Write the blocks of a prompt as one text, in order, followed by the embedded files.
 
     Raises `RequestError` if there is nothing in it, or a picture that cannot be taken.
@@ -108,7 +108,7 @@ def said_of(blocks: Iterable[Block]) -> Said:
     text = "\n\n".join(["".join(parts), *embedded]).strip()
     if not text and not pictures:
         raise RequestError(-32602, "there is nothing in the prompt")
-    return Said(text=text or "[picture 1]", pictures=tuple(pictures))
+    return PromptParts(text=text or "[picture 1]", pictures=tuple(pictures))
 
 
 def _picture(block: ImageContentBlock, known: int) -> Picture:

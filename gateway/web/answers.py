@@ -44,7 +44,7 @@ class SessionPage(TypedDict):
     next: str | None
 
 
-class Choices(TypedDict):
+class SessionChoices(TypedDict):
     """What a new session in a folder can be of; `agent` is the one that is configured."""
 
     agent: str

@@ -27,11 +27,11 @@ from ..events.contract import AcceptedEvent, ReceiptEvent, ResultEvent
 from . import requests as ask
 from .access import Access, Scope
 from .answers import (
-    Choices,
     Done,
     EventPage,
     MachineList,
     ScheduleList,
+    SessionChoices,
     SessionPage,
     SessionQueue,
     SessionView,
@@ -52,7 +52,7 @@ Handler = Callable[[Request], Awaitable[Any]]
 Receipt = AcceptedEvent | ResultEvent
 
 
-class Refusal(Exception):
+class RequestRefused(Exception):
     """The session refuses a request: `reason`, what to do next, and the receipt of a message."""
 
     def __init__(self, reason: str, hint: str = "", **more: Any) -> None:
@@ -91,7 +91,7 @@ class Api:
             Entry("GET", session, "look", self.show_session),
             Entry("POST", f"{session}/messages", "speak", self.say, ask.NewMessage),
             Entry("POST", f"{session}/commands", "speak", self.command, ask.NewCommand),
-            Entry("GET", f"{session}/events", "look", self.events, query=ask.Span),
+            Entry("GET", f"{session}/events", "look", self.events, query=ask.JournalPart),
             Entry("GET", f"{session}/queue", "look", self.queue),
             Entry("PATCH", item, "speak", self.change_message, ask.ChangedMessage),
             Entry("DELETE", item, "speak", self.drop_message),
@@ -100,7 +100,7 @@ class Api:
             Entry("POST", f"{item}/steer", "speak", self.steer_message),
             Entry("POST", f"{session}/queue/resume", "speak", self.resume_queue),
             Entry("POST", f"{session}/stop", "speak", self.stop),
-            Entry("GET", f"{session}/inspect", "look", self.inspect, query=ask.Moment),
+            Entry("GET", f"{session}/inspect", "look", self.inspect, query=ask.AtMoment),
             Entry("GET", f"{session}/sequence", "look", self.sequence, query=ask.UpTo),
             Entry("GET", f"{session}/why", "look", self.why, query=ask.Named),
             Entry("GET", "/machines", "look", self.machines),
@@ -150,7 +150,7 @@ class Api:
         """List the sessions of the home, the newest first."""
         return await self._desk.sessions(request.state.query)
 
-    async def choices(self, request: Request) -> Choices:
+    async def choices(self, request: Request) -> SessionChoices:
         """Return what a new session in a folder can be of: the agents and models that are configured."""
         query: ask.Where = request.state.query
         return await self._desk.choices(query.folder)
@@ -188,7 +188,7 @@ class Api:
 
     async def events(self, request: Request) -> EventPage | EventSourceResponse:
         """Stream the events after an entry, or return those of the journal as one page."""
-        session, query = _session(request), cast("ask.Span", request.state.query)
+        session, query = _session(request), cast("ask.JournalPart", request.state.query)
         newest = (await self._desk.session(session))["seq"]
         last = request.headers.get("last-event-id") or query.after or "0"
         is_number = last.isascii() and last.isdecimal() and len(last) <= LONGEST_NUMBER
@@ -228,7 +228,7 @@ class Api:
         number: int = request.path_params["number"]
         answer = await self._desk.begin_edit(_session(request), number, _editor(request))
         if not answer["ok"]:
-            raise Refusal(str(answer["reason"]))
+            raise RequestRefused(str(answer["reason"]))
         return Done(ok=True)
 
     async def end_edit(self, request: Request) -> Done:
@@ -254,7 +254,7 @@ class Api:
 
     async def inspect(self, request: Request) -> Dump:
         """Return the state of every part, now or at a moment."""
-        query: ask.Moment = request.state.query
+        query: ask.AtMoment = request.state.query
         return await self._desk.inspect(_session(request), query.at)
 
     async def sequence(self, request: Request) -> PlainTextResponse:
@@ -289,7 +289,7 @@ class Api:
         return await self._receipt(request, "command", {"name": name, "arguments": arguments})
 
     async def _receipt(self, request: Request, method: str, params: dict[str, Any]) -> Receipt:
-        """Send something to the session. Raises `Refusal`."""
+        """Send something to the session. Raises `RequestRefused`."""
         sender = {
             "client_id": request.headers.get("idempotency-key", ""),
             "user": request.state.device.name,
@@ -297,9 +297,9 @@ class Api:
         said = {**params, **sender}
         receipt: ReceiptEvent = await self._desk.call(_session(request), method, said)
         if receipt["type"] == "rejected":
-            raise Refusal(receipt["reason"], receipt.get("hint", ""), receipt=receipt)
+            raise RequestRefused(receipt["reason"], receipt.get("hint", ""), receipt=receipt)
         if receipt["type"] == "result" and not receipt["ok"]:
-            raise Refusal(receipt["text"] or "refused", receipt=receipt)
+            raise RequestRefused(receipt["text"] or "refused", receipt=receipt)
         return receipt
 
 
@@ -327,7 +327,7 @@ async def _on_http(request: Request, error: Exception) -> Response:
 
 
 async def _on_refusal(request: Request, error: Exception) -> Response:
-    assert isinstance(error, Refusal)
+    assert isinstance(error, RequestRefused)
     return error.answer
 
 
@@ -357,7 +357,7 @@ def application(desk: Desk, access: Access, more: list[Route | Mount]) -> ASGIAp
         routes=[Mount(PREFIX, routes=api.routes()), *access.routes(), described, *more],
         exception_handlers={
             HTTPException: _on_http,
-            Refusal: _on_refusal,
+            RequestRefused: _on_refusal,
             SteersmanError: _on_fault,
             TimeoutError: _on_fault,
             pykka.Timeout: _on_fault,

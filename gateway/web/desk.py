@@ -41,7 +41,7 @@ from ..one_shot_client import OneShotClient
 from ..redaction import Redactor
 from ..remote import Remote, is_near
 from ..schedule_view import ScheduleNow, views
-from .answers import Choices, SessionPage, SessionQueue, SessionView
+from .answers import SessionChoices, SessionPage, SessionQueue, SessionView
 from .edits import Edits, Holder
 from .requests import Sessions
 from .stream import Batch, Doorbell, SessionStream
@@ -96,15 +96,15 @@ class Desk:
         ]
         return SessionPage(sessions=views, next=_cursor(shown[-1]) if more else None)
 
-    async def choices(self, folder: str) -> Choices:
+    async def choices(self, folder: str) -> SessionChoices:
         """Return the agents and models that a new session in a folder can have. Raises `ConfigError`."""
 
-        def look() -> Choices:
+        def look() -> SessionChoices:
             config = load(self._hosts.paths, expanded(folder or "~"), os.environ)
             models = model_configs(config.models)
             names = dict.fromkeys((*config.agents, *AGENTS.by_name))
             names.pop(config.goals.judge, None)
-            return Choices(
+            return SessionChoices(
                 agent=config.default_agent,
                 agents=list(names),
                 models=[name for name in known_names(models) if not name.endswith(":MODEL")],

@@ -31,7 +31,7 @@ TEXTS: dict[type, tuple[str, str]] = {
 }
 
 
-class Problem(msgspec.Struct):
+class ProblemAnswer(msgspec.Struct):
     """Why a request was refused, as RFC 9457 describes it; `hint` says what to do next."""
 
     type: str
@@ -45,7 +45,7 @@ class Problem(msgspec.Struct):
 def openapi(prefix: str, table: Sequence[Entry]) -> dict[str, Any]:
     """Describe the routes below a prefix."""
     paths: dict[str, dict[str, Any]] = {}
-    kinds: list[Any] = [Problem, *get_args(Event), *EXTENDED.values()]
+    kinds: list[Any] = [ProblemAnswer, *get_args(Event), *EXTENDED.values()]
     bodies: dict[str, Any] = {}
     for entry in table:
         answers = _members(get_type_hints(entry.handler)["return"])
@@ -121,7 +121,7 @@ def _responses(entry: Entry, answers: Sequence[Any]) -> dict[str, Any]:
 
 
 def _problem() -> dict[str, Any]:
-    content = {"application/problem+json": {"schema": _reference(Problem.__name__)}}
+    content = {"application/problem+json": {"schema": _reference(ProblemAnswer.__name__)}}
     return {"description": "Why not, and what to do.", "content": content}
 
 

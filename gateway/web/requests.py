@@ -100,7 +100,7 @@ class Where(Query):
     )
 
 
-class Span(Query):
+class JournalPart(Query):
     """Which events are meant."""
 
     after: Annotated[str, Field(description="As `Last-Event-ID`, where no header can be sent.")] = (
@@ -112,7 +112,7 @@ class Span(Query):
     ] = None
 
 
-class Moment(Query):
+class AtMoment(Query):
     """A moment in a session's past."""
 
     at: Annotated[
