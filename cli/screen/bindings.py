@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import select
 import time
 from collections.abc import Callable
 from functools import partial
@@ -139,6 +140,8 @@ ALONE = 0.15
 """Seconds after which a key answers a question, if no other key follows: the begin of a word does not."""
 TOGETHER = 0.03
 """Seconds between two keys that no person types: a program does, or a terminal that pastes."""
+SLOW = 4
+"""Reads from which on keys come over a slow line: what a program writes at once comes in one or two."""
 RETURN = 0.3
 """Seconds that the program runs after a suspend key until it is stopped; far more than it takes."""
 AGAIN = 2.0
@@ -154,7 +157,7 @@ class Bindings:
         self._leave = leave
         self._last_control_c = -AGAIN
         self._keys, self._control_x_key = 0, -1
-        self._burst = self._breaks = self._read = 0
+        self._burst = self._breaks = self._read = self._reads = 0
         self._free = 0.0
         self._held = ""
         self.bindings = KeyBindings()
@@ -166,9 +169,10 @@ class Bindings:
         if self._screen.attention is not None:
             self._screen.attention.note_key()
         if time.monotonic() - self._free > TOGETHER:
-            self._burst = self._breaks = 0
+            self._burst = self._breaks = self._reads = 0
         self._burst += 1
         self._read += 1
+        self._reads += self._read == 1
         if self._held:  # more follows: it was no key of a person
             self._break(self._held)
         self._note_time()
@@ -188,8 +192,8 @@ class Bindings:
     def _is_pasted(self, event: KeyPressEvent, text: str, act: Callable[[], None]) -> bool:
         """Whether Enter or Tab is part of a paste without brackets: the key is its `text` then.
 
-        Such keys come together. Enter at the end of one line, as programs type it, acts once no other
-        key has followed.
+        Such keys come together, over a slow line in one read after the other: then Enter acts once no
+        other key has followed. At the end of one line that came at once, as programs type it, it acts.
         """
         waiting = event.app.key_processor.input_queue
         is_enter = event.key_sequence[0].key == Keys.ControlM
@@ -199,10 +203,10 @@ class Bindings:
             press.key in (Keys.ControlM, Keys.ControlJ) or not isinstance(press.key, Keys)
             for press in waiting
         )
-        if is_followed or (self._breaks and self._burst > 1):
+        if is_followed or (self._breaks and self._burst > 1) or (not waiting and _has_more(event)):
             self._break(text)
             return True
-        if waiting or self._burst <= 1 or event.app.loop is None:
+        if waiting or self._reads < SLOW or event.app.loop is None:
             return False
         self._held, pressed = text, self._keys
 
@@ -411,3 +415,11 @@ class Bindings:
 
     def _help(self, event: KeyPressEvent) -> None:
         self._screen.write(keys_text(self._screen.appearance, self._screen.canvas.columns))
+
+
+def _has_more(event: KeyPressEvent) -> bool:
+    """Whether more keys are there to be read."""
+    try:
+        return bool(select.select([event.app.input.fileno()], [], [], 0)[0])
+    except (NotImplementedError, OSError, ValueError):  # no terminal, or one that is gone
+        return False

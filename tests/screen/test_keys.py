@@ -118,6 +118,7 @@ def test_several_lines(stage: Stage, opened: Open) -> None:
     terminal = opened()
     for text, key in (("line one", CTRL_J), ("line two\\", "\r"), ("line three", "\r")):
         terminal.types(text, key)
+        threading.Event().wait(0.2)  # as a person does: keys that come together are pasted
     terminal.shows("Done.")
     assert [one.prompt for one in stage.requests()] == ["line one\nline two\nline three"]
     terminal.presses(UP)

@@ -65,7 +65,7 @@ def test_a_stopped_call_is_named() -> None:
     killed = {"status": "killed", "exit_code": -15}
     transcript.hear({"type": "tool_ended", **call, **killed, **silent})
     (row,) = (re.sub("\x1b\\[[0-9;]*m", "", one) for one in rows)
-    assert row.startswith("✗ shell sleep 60 → killed: exit -15")
+    assert row.startswith("✗ shell sleep 60 → killed: SIGTERM")
 
 
 def test_a_call_runs_for_whole_seconds() -> None:

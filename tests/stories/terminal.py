@@ -201,8 +201,9 @@ class Terminal:
             data = data[os.write(self._ours, data) :]
 
     def has_line(self, text: str) -> None:
-        """Wait until the input line begins with this."""
-        self._wait(lambda: self._line().startswith(text), f"the line is not `{text}`", WAIT)
+        """Wait until the input line begins with this, or is empty."""
+        came = lambda: self._line().startswith(text) and bool(self._line()) is bool(text)  # noqa: E731
+        self._wait(came, f"the line is not `{text}`", WAIT)
 
     def _line(self) -> str:
         rows = [row for row in self.screen.display if row.startswith("> ")]
