@@ -12,7 +12,7 @@ from steersman.machines.custom_routes import (
     RouteOutcome,
     put_in_front,
 )
-from steersman.machines.delivery import Cause, deliver
+from steersman.machines.delivery import ENDS, Cause, deliver
 from steersman.machines.disposition import dispose
 from steersman.machines.route_check import CONVERSATIONAL, check_routes
 from steersman.machines.routes import STEERSMAN, Routes
@@ -432,7 +432,7 @@ def test_whatever_is_accepted_is_safe(overrides: list[Override]) -> None:
     for key in routes.dispositions.keys():
         row = routes.dispositions.decide(key)
         reach = routes.reach(row.cause) if row.cause else {}
-        ended = {one for one, what in reach.items() if what in ("cancel", "finalize")}
+        ended = {one for one, what in reach.items() if what in ENDS}
         if key[0] in CONVERSATIONAL:
             assert ended <= {"self", "goal"}, (key, row)
         if key[0] == "explicit_interrupt" and key[1] in ("busy", "delegating"):
