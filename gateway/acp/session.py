@@ -191,6 +191,7 @@ class EditorSession:
         self._in_order = asyncio.Lock()
         self._asking = dict[str, asyncio.Task[None]]()
         self._is_introduced = asyncio.Event()
+        self._offered: Update | None = None
 
     # Requests of the editor -----------------------------------------------------------------------
 
@@ -274,6 +275,8 @@ class EditorSession:
             await self.send([goal_update(event)])
         if event["type"] == "result" and event["name"] == "busy":
             await self.send([await self._busy_changed()])
+        if event["type"] == "notice":  # a server may have become ready
+            await self._offer_commands()
         self._prompts.hear(event, is_parked=is_parked)
 
     async def send(self, updates: list[Update]) -> None:
@@ -284,10 +287,17 @@ class EditorSession:
 
     async def introduce(self, notices: list[str]) -> None:
         """Send the list of commands, and the notices for the user."""
-        await self.send([commands(self.conversation.offers)])
+        await self._offer_commands()
         for notice in notices:
             await self.send(self._updates.note(notice))
         self._is_introduced.set()
+
+    async def _offer_commands(self) -> None:
+        """Send the list of commands unless it is the one that was sent last."""
+        offered = commands(self.conversation.offers)
+        if offered != self._offered:
+            self._offered = offered
+            await self.send([offered])
 
     async def introduced(self) -> None:
         """Wait until the introduction has been sent."""

@@ -68,10 +68,14 @@ def test_an_editors_servers_are_used_and_asked_about(place: Place, serve: Serve,
             assert answer.stop_reason == "end_turn"
             _, asked, _ = editor.asked[0]
             assert "mcp__notes__look_up" in str(asked.title)
-            await editor.until(lambda: bool(editor.of("available_commands_update", session)))
-            known = editor.of("available_commands_update", session)[0].available_commands
-            review = next(command for command in known if command.name == "notes:review")
-            assert review.input.root.hint == "NAME [FOCUS]"
+
+            def reviews() -> list[Any]:
+                told = editor.of("available_commands_update", session)
+                known = told[-1].available_commands if told else []
+                return [command for command in known if command.name == "notes:review"]
+
+            await editor.until(lambda: bool(reviews()))
+            assert reviews()[0].input.root.hint == "NAME [FOCUS]"
             await editor.say(session, "/notes:review a")
             assert len(pids(place, str(NOTES))) == 1
         assert editor.process.returncode == 0
