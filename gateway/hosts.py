@@ -217,7 +217,7 @@ class Hosts:
     def with_live(self, session: str) -> Host | None:
         """Return the host in which a session lives, also as a subagent; none if none has it."""
         for host in tuple(self._hosts):
-            if session in host.runtime.sessions:
+            if host.runtime.is_open(session):
                 return host
         return None
 

@@ -63,7 +63,7 @@ def now() -> datetime:
     return datetime.now().astimezone()
 
 
-DUMP = "`steersman inspect ID --format json >FILE` makes one"
+DUMP = "the output of `steersman inspect ID --format json` is one"
 ANSWER = 2.0
 """Seconds that a live owner has to answer, before the store is read."""
 

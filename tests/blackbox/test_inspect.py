@@ -231,5 +231,5 @@ def test_a_saved_dump_is_opened(place: Place, serve: Any) -> None:
     for name in ("other.json", "none.json"):
         refused = place.run("inspect", f"./{name}")
         assert (refused.returncode, "Traceback" in refused.stderr) == (2, False)
-        assert "--format json >FILE" in refused.stderr
+        assert "--format json`" in refused.stderr
     assert place.run("inspect", "./dump.json", "--at", "3").returncode == 2
