@@ -347,8 +347,8 @@ def test_files_are_exported_and_imported(place: Place, serve, tmp_path: Path) ->
     assert (place.folder / "my queue.toml").exists()
 
     other = place.chat()
-    notices = other.ask("/queue")
-    assert notices["data"]["items"] == []
+    announced = other.ask("/queue")["data"]
+    assert (announced["session"], len(announced["items"])) == (chat.session, 3)
     assert [len(one["items"]) for one in other.seen("saved_queues")[0]["saved"]] == [3]
     imported = other.ask("/queue import 'my queue.toml'")
     assert imported["ok"], imported
