@@ -17,7 +17,6 @@ from ..gateway.acknowledgement import acknowledgement, reverted_text
 from ..gateway.events.contract import Event, ToolEndedEvent, is_aside
 from ..gateway.formats import (
     call_words,
-    exit_words,
     one_line,
     own_command_end,
     progress_text,
@@ -27,6 +26,7 @@ from ..gateway.interface import ChatHost, ChatSession
 from ..gateway.saved_queues import announce, announce_saved
 from ..gateway.terminal import audited, clean
 from ..machines.errors import UsageError
+from ..machines.port_results import exit_words
 from .chat_options import ChatOptions
 from .following import LIMITED, HeldNotice, IdleWaiter, ends_answer
 from .goal import GoalLines

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import signal
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from ..machines.pattern import lazy_pattern
+from ..machines.port_results import exit_words
 from .terminal import clean
 
 if TYPE_CHECKING:
@@ -100,16 +100,6 @@ def telling_line(end: ToolEndedEvent) -> str:
     printed = clean(end["output"]).splitlines()
     lines = [line for line in printed if line.strip() and not _CLOSING.match(line)]
     return lines[-1 if end["tool"] == "shell" else 0].strip() if lines else ""
-
-
-def exit_words(code: int) -> str:
-    """Say how a process ended: `exit 1`, or the signal's name in place of Python's negative number."""
-    if code >= 0:
-        return f"exit {code}"
-    try:
-        return signal.Signals(-code).name
-    except ValueError:  # one of the real-time signals
-        return f"signal {-code}"
 
 
 def own_command_end(event: OwnCommandEvent) -> str:

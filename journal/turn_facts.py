@@ -9,7 +9,7 @@ from msgspec import field
 
 from ..machines.conversation import ChatMessage
 from ..machines.pattern import lazy_pattern
-from ..machines.port_results import ChangedFile
+from ..machines.port_results import ChangedFile, exit_words
 from ..machines.value import Value
 from . import entries as e
 
@@ -67,7 +67,8 @@ def written(facts: TurnFacts) -> str:
     elif facts.calls and not facts.is_blind:
         parts.append("No file was changed.")
     if facts.exit_code:
-        parts.append(f"The last command failed, exit {facts.exit_code}: {_short(facts.command)}")
+        how = exit_words(facts.exit_code)
+        parts.append(f"The last command failed, {how}: {_short(facts.command)}")
     return " ".join(parts)
 
 

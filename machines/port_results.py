@@ -4,6 +4,7 @@ An external agent's work is to the turn one tool call, `AGENT_TOOL`. The calls o
 are journalled as those of any agent, but started by it and not by us.
 """
 
+import signal
 from typing import Literal
 
 from msgspec import field
@@ -216,3 +217,13 @@ class AnswerAgent(Value):
     epoch: int
     inner: str
     is_allowed: bool
+
+
+def exit_words(code: int) -> str:
+    """Say how a process ended: `exit 1`, or the signal's name in place of Python's negative number."""
+    if code >= 0:
+        return f"exit {code}"
+    try:
+        return signal.Signals(-code).name
+    except ValueError:  # one of the real-time signals
+        return f"signal {-code}"

@@ -15,6 +15,7 @@ from ...journal.record import messages_of
 from ...journal.store import Store, StoredEntry
 from ...machines.errors import UsageError
 from ...machines.picture import label
+from ...machines.port_results import exit_words
 from ..formats import iso, one_line
 from ..redaction import Redactor
 
@@ -98,7 +99,7 @@ def _of_turn(entry: e.AnyTurnEntry, turn: str) -> Iterator[Arrow]:
             words = ", ".join(str(argument) for argument in entry.arguments.values())
             yield turn, "->>", f"tool {entry.tool}", _short(words)
         case e.ToolEnded():
-            code = f", exit {entry.exit_code}" if entry.exit_code is not None else ""
+            code = f", {exit_words(entry.exit_code)}" if entry.exit_code is not None else ""
             yield f"tool {entry.tool}", "-->>", turn, f"{entry.status}{code}"
         case e.ToolRefused():
             yield turn, "-x", f"tool {entry.tool}", f"{entry.status}: {entry.reason}"

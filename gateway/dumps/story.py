@@ -20,6 +20,7 @@ from ...journal.turn_record import TurnRecord
 from ...machines.disposition import DEFAULT_DISPOSITIONS
 from ...machines.errors import UsageError
 from ...machines.lifecycles import ITEM, TURN
+from ...machines.port_results import exit_words
 from ..formats import iso, one_line, plain_words
 from ..redaction import Redactor
 from .trace import Trace
@@ -95,7 +96,7 @@ def sentence(data: dict[str, Any]) -> str:
         case "tool_ended":
             code = data.get("exit_code")
             return f"{data['tool']} ended: {data['status']}" + (
-                f", exit {code}" if code is not None else ""
+                f", {exit_words(code)}" if code is not None else ""
             )
         case "progress_made":
             return f"{data.get('unit', '')} {data['done']}/{data['total']}".strip()
