@@ -59,7 +59,9 @@ def test_a_resize_leaves_nothing_behind(stage: Stage, tmp_path: Path, at: str) -
             until(lambda size=columns: f"\n{'─' * size}\n>" in screen(), "it is drawn again")
         until(lambda: "The end of it all." in screen() and "idle" in screen(), "it ends")
         rows = call("capture-pane", "-p", "-S", "-", "-t", "s").split("\n")
-    answer = [row for row in rows[rows.index("▌ go") :] if row.strip()]
+    begun = [at for at, row in enumerate(rows) if row.startswith("▌ go")]
+    assert begun, "\n".join(rows)
+    answer = [row for row in rows[begun[0] :] if row.strip()]
     assert sum("name of the thing" in row for row in answer) == 1
     assert [sum(f"thing {n} " in row for row in answer) for n in range(6)] == [1] * 6
     assert sum("│ type" in row or "| type" in row for row in answer) == 1
