@@ -85,9 +85,8 @@ class Canvas:
         self._lock = threading.Lock()
         self._is_due = self._is_ticking = self._is_away = False
         self._last = 0.0
-        self._size = output.get_size()
+        self.drawn_at = 0.0
         self.erase: Callable[[], None] = self._erase
-        self.drawn: Callable[[], None] = lambda: None
 
     @property
     def columns(self) -> int:
@@ -175,8 +174,8 @@ class Canvas:
         self.output.hold()
         try:
             self.output.write_raw(codes)
-            if rows or self._size != self.output.get_size():  # the signal of a resize comes later
-                self.erase()
+            self.erase()  # a row that was longer keeps its blanks, which a narrower window breaks, too
+            if rows:
                 self.output.write_raw("".join(f"{row}\r\n" for row in rows))
             self._render(self.app)
         finally:
@@ -192,10 +191,9 @@ class Canvas:
 
     def _render(self, app: Application[Any]) -> None:
         if app.context is not None:
-            self._size = self.output.get_size()
             app.render_counter += 1  # the content is computed once per drawing
             app.context.copy().run(app.renderer.render, app, app.layout)
-            self.drawn()
+            self.drawn_at = time.monotonic()
 
     def _tick_later(self) -> None:
         if not self._is_ticking and self.app is not None and self.app.loop is not None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from itertools import accumulate
 from typing import Any
 
@@ -48,41 +49,28 @@ _BREAKING = (
 _BREAKING_TERMS = ("foot", "alacritty", "xterm-kitty", "xterm-ghostty", "wezterm")
 
 
+SETTLED = 0.008
+"""Seconds after which a program knows that its window has another size."""
+
+
 class ChatApplication(Application[int]):
     """An application that erases all that it drew, also when a narrower window broke its rows.
 
-    `keeps_blanks`: a row is as long as the longest text that it had, until it is erased as a whole.
+    What was drawn just before the program knew of that was drawn into the narrower window, unbroken: to
+    count rows then would erase what is above.
     """
 
-    breaks_rows = keeps_blanks = False
-
-    def __init__(self, **given: Any) -> None:
-        self._used: dict[int, int] = {}
-        super().__init__(**given)
-        self._erase = self.renderer.erase
-        self.renderer.erase = self._forget_and_erase  # type: ignore[method-assign]
-        self.after_render += self.note_drawn
-
-    def note_drawn(self, _: object = None) -> None:
-        """Note how long the rows are that were drawn."""
-        if (drawn := self.renderer.last_rendered_screen) is not None:
-            for at in range(drawn.height):
-                known = self._used.get(at, 0) if self.keeps_blanks else 0
-                self._used[at] = max(known, width_of(drawn, at))
+    breaks_rows = False
+    drawn_ago: Callable[[], float] = staticmethod(lambda: SETTLED)
 
     def erase_drawn(self) -> None:
         """Erase what was drawn last, in a terminal that may be narrower than it was then."""
         drawn = self.renderer.last_rendered_screen
-        if self.breaks_rows and drawn is not None:
+        if self.breaks_rows and drawn is not None and self.drawn_ago() >= SETTLED:
             cursor = drawn.get_cursor_position(self.layout.current_window)
             columns = max(1, self.output.get_size().columns)
-            above = [self._used.get(at, 0) for at in range(cursor.y)]
-            self.output.cursor_up(rows_added(above, cursor.x, columns))
+            self.output.cursor_up(rows_added(drawn, cursor.y, cursor.x, columns))
         self.renderer.erase()
-
-    def _forget_and_erase(self, leave_alternate_screen: bool = True) -> None:
-        self._used.clear()
-        self._erase(leave_alternate_screen)
 
     def _on_resize(self) -> None:
         self.erase_drawn()
@@ -103,15 +91,14 @@ def breaks_rows(environ: Mapping[str, str]) -> bool:
     return environ.get("TERM", "").startswith(_BREAKING_TERMS)
 
 
-def rows_added(above: Sequence[int], cursor_column: int, columns: int) -> int:
-    """Count the rows that breaking at so many columns adds above the cursor; `above` are the lengths."""
-    return cursor_column // columns + sum(max(0, length - 1) // columns for length in above)
-
-
-def width_of(drawn: Drawing, row: int) -> int:
-    """Return the columns of a row up to its last sign."""
-    signs = drawn.data_buffer[row].items()
-    return max((x + 1 for x, sign in signs if sign.char.strip()), default=0)
+def rows_added(drawn: Drawing, cursor_row: int, cursor_column: int, columns: int) -> int:
+    """Count the rows that breaking at so many columns adds above the cursor."""
+    added = cursor_column // columns
+    for at in range(cursor_row):
+        row = drawn.data_buffer[at]
+        width = max((x + 1 for x, sign in row.items() if sign.char.strip()), default=0)
+        added += max(0, width - 1) // columns
+    return added
 
 
 MENU = 6
@@ -212,8 +199,9 @@ def make_app(
         output=screen.canvas.output,
         editing_mode=EditingMode.VI if is_vi else EditingMode.EMACS,
     )
-    app.breaks_rows, app.keeps_blanks = breaks_rows(environ), is_tmux(environ)
-    screen.canvas.erase, screen.canvas.drawn = app.erase_drawn, app.note_drawn
+    app.breaks_rows = breaks_rows(environ)
+    canvas = screen.canvas
+    canvas.erase, app.drawn_ago = app.erase_drawn, lambda: time.monotonic() - canvas.drawn_at
     app.ttimeoutlen = 0.05
     app.timeoutlen = 0.04
     return app

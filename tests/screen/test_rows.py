@@ -18,7 +18,7 @@ from steersman.cli.screen.card import card_rows, replacing
 from steersman.cli.screen.highlight import LOADER, Highlighter
 from steersman.cli.screen.history import InputHistory
 from steersman.cli.screen.input_line import Pastes
-from steersman.cli.screen.layout import breaks_rows, rows_added, width_of
+from steersman.cli.screen.layout import breaks_rows, rows_added
 from steersman.cli.screen.markdown import Markdown, Stream
 from steersman.cli.screen.status import Status
 from steersman.cli.screen.transcript import ended_rows, unfolded_rows
@@ -513,8 +513,7 @@ def test_rows_that_a_narrower_window_adds(
     for at, width in enumerate(widths):
         for x in range(width):
             drawn.data_buffer[at][x] = Char("x")
-    above = [width_of(drawn, at) for at in range(cursor[0])]
-    assert rows_added(above, cursor[1], columns) == added
+    assert rows_added(drawn, *cursor, columns) == added
     assert breaks_rows({"TERM": "xterm-256color", "TMUX": "/tmp/x"})
     assert breaks_rows({"TERM": "screen-256color"})  # how tmux calls itself without its variable
     assert not breaks_rows({"TERM": "screen-256color", "STY": "1.pts"})

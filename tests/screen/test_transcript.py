@@ -1,13 +1,15 @@
 """What of the events is printed: whose turn begins, what a stopped call was, what is not said."""
 
 import re
+from io import StringIO
 from typing import Any
 
 import pytest
+from prompt_toolkit.data_structures import Size
 
 from steersman.cli.following import StartedTurns
 from steersman.cli.screen.appearance import Appearance
-from steersman.cli.screen.canvas import Canvas
+from steersman.cli.screen.canvas import Canvas, SteadyOutput
 from steersman.cli.screen.screen import Screen
 from steersman.cli.screen.transcript import Transcript, running_row
 
@@ -180,3 +182,21 @@ def test_blocks_are_apart() -> None:
         "",
         "Done.",
     ]
+
+
+@pytest.mark.parametrize(("width", "most"), [(40, 11), (80, 5), (120, 3), (600, 1)])
+def test_what_still_changes_stays_on_a_small_screen(width: int, most: int) -> None:
+    """Broken by a window of 40 by 20, a table that grows takes no more rows than can be erased there."""
+    transcript = Transcript(Appearance(), lambda: width, lambda rows: None)
+    row = f"| {'x' * 30} | {'y' * 30} |\n"
+    table = f"{row}|---|---|\n{row * 9}"
+    transcript.hear({"type": "text", "turn": "t1", "delta": table})
+    assert len([row for row in transcript.live(width, 20) if row]) == most
+
+
+def test_erasing_keeps_nothing_in_the_history_of_tmux() -> None:
+    """At the first column of the first row, it would take what is erased for what scrolled away."""
+    output = SteadyOutput(stream := StringIO(), lambda: Size(24, 80), "xterm")
+    output.erase_down()
+    output.flush()
+    assert stream.getvalue() == "\x1b[K\x1b[C\x1b[J\x1b[D"
