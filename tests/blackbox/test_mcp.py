@@ -443,7 +443,7 @@ def test_a_mute_server_is_started_once_and_leaves_no_task(
 ) -> None:
     """One limit holds for its whole start, its failure is reported, and nothing else is printed."""
     mute = table("mute", "sh", "-c", "echo once >> starts; exec sleep 600")
-    limit = seconds(3)
+    limit = 1.0
     mute = mute.replace(f"start_timeout = {seconds(60)}", f"start_timeout = {limit}")
     serve(Text("Hello."), rest=mute.replace(f"wait = {seconds(60)}", f"wait = {wait}"))
     chat = place.chat()
