@@ -361,11 +361,12 @@ def apply_to_queue(queue: QueueRecord, entry: e.Entry, time: float) -> QueueReco
         case e.Recovered():
             return _recover(queue, time)
         case e.QueueHeld():
-            return _each_special(
-                _shift(queue, "hold", time),
-                lambda item: replace(
-                    item, past_hold=False, is_next=item.is_next and not entry.is_all
-                ),
+            queue = _shift(queue, "hold", time)
+            return queue.having(  # also steers that were put aside: they came before the hold
+                *(
+                    replace(item, past_hold=False, is_next=item.is_next and not entry.is_all)
+                    for item in queue.apart()
+                )
             )
         case e.QueueReleased():
             queue = _shift(queue, "release", time)

@@ -37,6 +37,7 @@ FOUND = {
     67: "a name is wanted again while the child that bore it is just ending",
     71: "a stopped child goes on by itself with what its own child found",
     141: "a side talk begins while a stop is on its way to the turn",
+    1549261119: "a steer that was put aside is held with the rest, and begins nothing by itself",
     269: "a stop reaches children that wait for room, and never says that all have stopped",
     275: "the program dies with a child at work and nothing in the queue",
     293: "what is offered is edited",
