@@ -101,6 +101,7 @@ class _Setup:
     def with_key(self, model: ModelConfig) -> tuple[ModelConfig, str]:
         """Return the model with the variable of its key, and the key if it has to be stored."""
         options, usual = self._options, model.api_key_env
+        needs = usual if model.base_url in {each.base_url for each in beginnings().values()} else ""
         if variable := options.key_env:
             if not self._environ.get(variable):
                 raise UsageError(f"`{variable}` is not set", f"export it; {_NOTHING}")
@@ -117,10 +118,10 @@ class _Setup:
             warn(f"the key is that of {usual} in the environment")
             return model, ""
         elif self._can_ask and (usual or (model.base_url and not is_loopback(model.base_url))):
-            key = getpass.getpass(f"Key{'' if usual else ' (Enter: none)'}: ").strip()
-        if usual and not key:
+            key = getpass.getpass(f"Key{'' if needs else ' (Enter: none)'}: ").strip()
+        if needs and not key:
             raise UsageError(
-                "which key?", f"give `--key-file FILE` or `--key-env {usual}`; {_NOTHING}"
+                "which key?", f"give `--key-file FILE` or `--key-env {needs}`; {_NOTHING}"
             )
         if any(not sign.isprintable() or sign.isspace() or not sign.isascii() for sign in key):
             raise UsageError("this is no key: it has blanks, or more than one line", _NOTHING)

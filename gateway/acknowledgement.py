@@ -345,9 +345,10 @@ def reverted_text(about: Mapping[str, Any]) -> str:
     if about["yours"]:
         lines.append(f"Back to your own version: {_names(about['yours'])}.")
     if about["shared"] and about["scope"] != "undo":
+        undo = "" if about.get("dry_run") else " `/revert undo PATH` brings one back."
         lines.append(
             "Changed while a command ran, so counted as the agent's: "
-            f"{_names(about['shared'], MOST)}. `/revert undo PATH` brings one back."
+            f"{_names(about['shared'], MOST)}.{undo}"
         )
     lines += [f"Not restored: {note}." for note in about["notes"]]
     return "\n".join(lines)

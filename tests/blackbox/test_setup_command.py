@@ -147,7 +147,7 @@ def test_a_person_may_insist(place: Place, key_file: Path) -> None:
         for answer, code in (("n", 2), ("y", 0)):
             terminal = Terminal(place, [*COMMAND, *given, "--model", "m"])
             try:
-                terminal.wait("Key: ")
+                terminal.wait("Key (Enter: none): ")
                 terminal.type(f"{KEY}\n")
                 terminal.wait("Write it all the same?")
                 terminal.type(f"{answer}\n")
