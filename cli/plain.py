@@ -187,12 +187,14 @@ def talk_plain(host: ChatHost, open_it: Callable[[], ChatSession], options: Chat
         for notice in (*host.config.notices, *host.notices):
             err.write(f"{notice}\n")
         try:
-            _send_all(conversation, options)
+            has_spoken = _send_all(conversation, options)
             idle_waiter.wait(conversation)
         except SignalExit as signal_exit:
             conversation.leave("signal")
             return signal_exit.exit_code
         conversation.leave()
+        if not has_spoken:  # after what the session itself had to say
+            err.write(f"{NOTHING_SAID}\n")
         has_failed = idle_waiter.has_refusal or idle_waiter.status == "failed"
         if has_failed or idle_waiter.is_broken:
             return 1
@@ -205,6 +207,9 @@ def talk_plain(host: ChatHost, open_it: Callable[[], ChatSession], options: Chat
 
 OWN = ("!", "\uff01")
 """What a shell command of one's own begins with."""
+
+
+NOTHING_SAID = 'Nothing was said: the input is empty. `steersman chat "MESSAGE"` says something.'
 
 
 def with_piped(message: str) -> str:
@@ -238,22 +243,21 @@ def _is_typed() -> bool:
     return sys.stdin is None or sys.stdin.isatty()  # pyright: ignore[reportUnnecessaryComparison]
 
 
-def _send_all(conversation: ChatSession, options: ChatOptions) -> None:
+def _send_all(conversation: ChatSession, options: ChatOptions) -> bool:
+    """Say everything; say whether something was said, or could not be."""
     if options.message:
         conversation.say(options.message)
-        return
-    if _is_typed():
-        return
-    is_empty = True
+    if options.message or _is_typed():
+        return True
+    has_spoken = False
     for line in typed_lines():
         text = line.strip()
         if not text:
             continue
-        is_empty = False
+        has_spoken = True
         if text.startswith(OWN):
             text = f" {text}"  # a message: what is piped in may be another person's
         reply = conversation.say(text, "auto" if text.startswith("/") else "turn")
         if reply is not None and reply.leaves:
-            return
-    if is_empty:
-        warn('Nothing was said: the input is empty. `steersman chat "MESSAGE"` says something.')
+            break
+    return has_spoken
