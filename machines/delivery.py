@@ -230,6 +230,7 @@ NEVER_ASKED: Final[Mapping[tuple[Cause, Relation], str]] = {
     **{(cause, Relation.GOAL): _NO_GOAL for cause in STEERS},
     (Cause.TURN_ENDED, Relation.SELF): "The turn has already ended.",
     (Cause.STEER_NAMED, Relation.SELF): "It names a child; `@parent` is the cause `steer`.",
+    (Cause.STEER_THROUGH, Relation.SELF): "What no child takes in is the cause `steer`.",
 }
 """The cells for which nothing asks at run time, and why; all others are asked."""
 

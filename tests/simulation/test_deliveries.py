@@ -43,7 +43,6 @@ UNREACHABLE = {
     (Cause.MESSAGE, Relation.FOREGROUND_CHILD): _NO_TALK_BETWEEN,
     (Cause.TIMEOUT, Relation.SIDE_TALK): "nobody asks a child something beside its work",
     (Cause.TURN_ENDED, Relation.FOREGROUND_CHILD): "a turn does not end before its children",
-    (Cause.STEER_THROUGH, Relation.SELF): "the turn takes in what no child does, without a row",
     **{cell: why for cell, why in NEVER_ASKED.items() if cell[1] in BELOW},
 }
 """The cells that no run can come to, and why. Parents and siblings are not asked about at all."""
