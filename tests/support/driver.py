@@ -362,7 +362,7 @@ class Chat:
         self.place = place
         self.events: list[Event] = []
         self.times: list[float] = []
-        self._mark = 0
+        self._mark = self._words = 0
         self._results: list[Event] = []
         self._change = threading.Condition()
         self._is_over = False
@@ -437,6 +437,8 @@ class Chat:
             if position >= len(self.events):
                 raise AssertionError(f"no {what} came.\n{self.story()}")
             self._mark = position + 1
+            if "turn" in self.events[position]:  # no word of a turn is both before it and to come
+                self._words = self._mark
             return self.events[position]
 
     def wait_any(self, kind: str, timeout: float = WAIT, **fields: Any) -> Event:
@@ -451,23 +453,35 @@ class Chat:
             return found[0]
 
     def wait_text(self, text: str, timeout: float = WAIT) -> None:
-        """Wait until a command's result, a notice or the model's own words hold `text`."""
+        """Wait until a command's result, a notice or the model's own words hold `text`.
+
+        The mark says where to look on. A result may come amid the words of a turn: those that were not
+        waited for are looked at from the start of the turn on.
+        """
         with self._change:
-            position = self._mark
-            said = ""
+            position = min(self._mark, self._words)
+            words = other = ""
 
             def came() -> bool:
-                nonlocal position, said
-                while text not in said and position < len(self.events):
+                nonlocal position, words, other
+                while text not in words and text not in other and position < len(self.events):
                     one = self.events[position]
+                    if one["type"] == "turn_started":
+                        words = ""
+                    elif one["type"] == "text":
+                        words += one["delta"]
+                    elif position >= self._mark:
+                        other = _text_of(one)
                     position += 1
-                    said = said + one["delta"] if one["type"] == "text" else _text_of(one)
-                return text in said or self._is_over
+                return text in words or text in other or self._is_over
 
             self._change.wait_for(came, seconds(timeout))
-            if text not in said:
+            if text not in words and text not in other:
                 raise AssertionError(f"nothing said `{text}`.\n{self.story()}")
-            self._mark = position - 1  # the same one may hold the next text, too
+            last = position - 1  # the same one may hold the next text, too
+            self._mark = max(self._mark, last)
+            if text in words:
+                self._words = last
 
     def wait_quiet(self, timeout: float = WAIT) -> None:
         """Wait until every turn that has started has ended."""
@@ -489,7 +503,7 @@ class Chat:
         """Let go of the events up to the mark: a long run needs them no more."""
         with self._change:
             del self.events[: self._mark], self.times[: self._mark]
-            self._mark = 0
+            self._mark = self._words = 0
             self._results = [one for one in self._results if one in self.events]
 
     def ask(self, command: str) -> Event:
