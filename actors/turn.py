@@ -291,6 +291,8 @@ class Turn(Actor):
                     return
                 self.partial.append(message.delta)
                 self.ledger.publish(TextStreamed(turn=self.id, delta=message.delta))
+                if message.is_due:
+                    self.ledger.decide(turning.answer_grew(turn, "".join(self.partial)))
             case ToolPrinted():
                 if message.call in _begun(self._turn):
                     self.ledger.publish(

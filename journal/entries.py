@@ -481,6 +481,13 @@ class Answered(TurnEntry):
     messages: tuple[ChatMessage, ...] = ()
 
 
+class AnswerGrew(TurnEntry):
+    """More of an answer that streams, so that a crash leaves it: `text` follows what was kept before."""
+
+    step: int
+    text: str
+
+
 class AnswerCut(TurnEntry):
     """An answer was cut off so that a steer enters at once; `messages` holds what had come of it."""
 
@@ -1024,6 +1031,7 @@ AnyTurnEntry = (
     TurnStarted
     | ModelCalled
     | Answered
+    | AnswerGrew
     | AnswerCut
     | ModelCallFailed
     | QuestionAsked

@@ -178,7 +178,8 @@ def closing_messages(record: SessionRecord) -> tuple[ChatMessage, ...]:
     said = (*record.conversation[-1:], *results)
     if not said or said[-1].role == "assistant":
         return ()
-    return (*results, ChatMessage(role="assistant", text=INTERRUPTED))
+    text = f"{turn.said}\n{INTERRUPTED}" if turn is not None and turn.said else INTERRUPTED
+    return (*results, ChatMessage(role="assistant", text=text))
 
 
 def _result_of(call: CallRecord) -> ChatMessage:

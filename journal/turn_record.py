@@ -60,6 +60,7 @@ class TurnRecord(Value):
     `sent` are the tokens of a call that is not answered. `is_over`: it has ended, and everything that
     it started is dead. `epoch` is the session's when it began, `ancestors` those of its ancestors.
     `is_closing`: the last answer asked for no tool.
+    `said` is what has come of an answer that streams, as far as it was kept.
     `was_cut`: it was cut off for a steer. `is_spent`: a limit is reached, or the model failed; that was
     reported, and the turn is to be stopped.
     `compacted_at` is the step after which older turns were summed up last, `dropped` how many messages
@@ -81,6 +82,7 @@ class TurnRecord(Value):
     epoch: int = 0
     ancestors: tuple[int, ...] = ()
     is_closing: bool = False
+    said: str = ""
     was_cut: bool = False
     is_spent: bool = False
     compacted_at: int = -1
@@ -108,7 +110,7 @@ def apply_to_turn(turn: TurnRecord, entry: e.Entry, time: float) -> TurnRecord:
         return turn
     match entry:
         case e.ModelCalled():
-            begun: dict[str, Any] = {"step": entry.step, "sent": entry.tokens}
+            begun: dict[str, Any] = {"step": entry.step, "sent": entry.tokens, "said": ""}
             return move_turn(turn, "proceed", time, is_closing=False, was_cut=False, **begun)
         case e.Answered():
             return _take_answer(turn, entry, time)
@@ -122,10 +124,13 @@ def apply_to_turn(turn: TurnRecord, entry: e.Entry, time: float) -> TurnRecord:
             within: dict[str, Any] = {"step": entry.step, "within": entry.within}
             call = CallRecord(id=entry.call, tool=entry.tool, arguments=entry.arguments, **within)
             return replace(turn, calls={**turn.calls, call.id: call})
+        case e.AnswerGrew():
+            return replace(turn, said=turn.said + entry.text)
         case e.AnswerCut():
             return move_turn(turn, "cut", time, sent=0, was_cut=True)
         case e.Steered():
-            return replace(turn, is_closing=False, was_cut=False, progress=TurnProgress())
+            fresh = TurnProgress(is_off=turn.progress.is_off)
+            return replace(turn, is_closing=False, was_cut=False, progress=fresh)
         case e.LimitReached() | e.NoProgress(did="ended"):
             return replace(turn, is_spent=True)
         case e.ClaimDoubted():
@@ -199,10 +204,8 @@ def _take_answer(turn: TurnRecord, entry: e.Answered, time: float) -> TurnRecord
         )
     facts = frozenset({"has_calls"} if requests else ())
     usage = turn.usage + entry.usage
-    is_closing = not requests
-    return move_turn(
-        turn, "answer", time, facts, usage=usage, calls=calls, sent=0, is_closing=is_closing
-    )
+    changes: dict[str, Any] = {"said": "", "sent": 0, "is_closing": not requests}
+    return move_turn(turn, "answer", time, facts, usage=usage, calls=calls, **changes)
 
 
 def _apply_to_call(

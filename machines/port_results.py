@@ -15,12 +15,13 @@ from .value import Value
 
 
 class ModelText(Message):
-    """A piece of streaming text."""
+    """A piece of streaming text. `is_due`: what has come until now is to be kept."""
 
     turn: str
     epoch: int
     step: int
     delta: str
+    is_due: bool = False
 
 
 class ModelThought(Message):

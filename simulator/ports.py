@@ -186,8 +186,11 @@ TOOLS = ("read", "read", "write", "ask_read", "ask_write", "deny_write", "defer"
 class SimulatedPorts:
     """One incarnation's model and tools; `performed` is called with every effect before it begins.
 
-    `text`, `request` and `result` make up what comes back: what a derived class may do otherwise.
+    `text`, `wishes`, `request`, `result` make up what comes back, and a derived class may replace them.
+    `keeps_streams`: a part of an answer that streams is kept at once, as after a second.
     """
+
+    keeps_streams = False
 
     def __init__(
         self,
@@ -279,7 +282,13 @@ class SimulatedPorts:
         if call.is_open:
             reply(
                 call.reply_to,
-                ModelText(turn=at.turn, epoch=at.epoch, step=at.step, delta=f"piece {number} "),
+                ModelText(
+                    turn=at.turn,
+                    epoch=at.epoch,
+                    step=at.step,
+                    delta=f"piece {number} ",
+                    is_due=self.keeps_streams and number == 1,
+                ),
             )
             if number == 0:
                 reply(call.reply_to, ModelNoticed(turn=at.turn, epoch=at.epoch, text="slow today"))
@@ -297,9 +306,7 @@ class SimulatedPorts:
             )
             reply(call.reply_to, failed)
             return
-        calls: tuple[ToolRequest, ...] = ()
-        if self.dice.random() < self._chances.calls:
-            calls = tuple(self.request(at, n) for n in range(self.dice.randrange(1, 4)))
+        calls = self.wishes(at)
         usage = Usage(input=len(at.messages), output=1)
         answered = ModelAnswered(
             turn=at.turn,
@@ -310,6 +317,12 @@ class SimulatedPorts:
             usage=usage,
         )
         reply(call.reply_to, answered)
+
+    def wishes(self, at: CallModel) -> tuple[ToolRequest, ...]:
+        """Return the tool calls of an answer."""
+        if self.dice.random() >= self._chances.calls:
+            return ()
+        return tuple(self.request(at, number) for number in range(self.dice.randrange(1, 4)))
 
     def text(self, at: CallModel) -> str:
         """Return the text of an answer."""

@@ -154,6 +154,13 @@ def model_failed(turn: TurnRecord, message: ModelFailed) -> Decision:
     return Decision(entries=(failed,))
 
 
+def answer_grew(turn: TurnRecord, text: str) -> Decision:
+    """Keep what has come of an answer; `text` is all of it."""
+    return Decision(
+        entries=(e.AnswerGrew(turn=turn.id, step=turn.step, text=text[len(turn.said) :]),)
+    )
+
+
 def cut_for_steer(turn: TurnRecord, text: str) -> Decision:
     """End the stream for a steer; the part of the answer so far stays in the conversation."""
     cut = e.AnswerCut(

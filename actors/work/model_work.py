@@ -44,6 +44,8 @@ if TYPE_CHECKING:
 
 COALESCE = 0.03
 """Seconds for which pieces of text are gathered before they are passed on."""
+KEPT = 1.0
+"""Seconds of a long answer that a crash may lose."""
 
 
 class TextBatcher:
@@ -201,12 +203,20 @@ class ModelWork:
 
     async def _call(self, effect: CallModel, reply_to: ActorRef[Any] | None) -> None:
         turn, epoch, step = effect.turn, effect.epoch, effect.step
-        text = TextBatcher(
-            self._loop,
-            lambda delta: reply(
-                reply_to, ModelText(turn=turn, epoch=epoch, step=step, delta=delta)
-            ),
-        )
+        kept = 0.0
+
+        def stream(delta: str) -> None:
+            nonlocal kept
+            now = self._loop.time()
+            kept = kept or now
+            is_due = now - kept >= KEPT
+            kept = now if is_due else kept
+            reply(
+                reply_to,
+                ModelText(turn=turn, epoch=epoch, step=step, delta=delta, is_due=is_due),
+            )
+
+        text = TextBatcher(self._loop, stream)
         thoughts = TextBatcher(
             self._loop,
             lambda delta: reply(

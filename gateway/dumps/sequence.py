@@ -122,6 +122,7 @@ def _of_turn(entry: e.AnyTurnEntry, turn: str) -> Iterator[Arrow]:
             | e.LimitReached()
             | e.CompactionBegun()
             | e.Compacted()
+            | e.AnswerGrew()
             | e.LateResult()
         ):
             return

@@ -31,6 +31,7 @@ from .trace import Trace
 _WHY = {row.name: row.doc for row in DEFAULT_DISPOSITIONS.rows}
 _PLAIN = {
     "model_called": "the model was asked, step {step}",
+    "answer_grew": "part of the answer was kept",
     "answer_cut": "the answer was cut off, so that a steer enters at once",
     "model_call_failed": "the model gave no answer: {reason}",
     "question_asked": "asked whether {tool} may run (question {question})",

@@ -509,7 +509,7 @@ def _of_turn(entry: e.AnyTurnEntry, record: SessionRecord, at: Stamp) -> list[Ev
             return of_compaction(entry, at)
         case e.Answered() | e.AnswerCut():
             return [*answer_event(entry, at)]
-        case e.ModelCalled() | e.CallReported() | e.LateResult():
+        case e.ModelCalled() | e.AnswerGrew() | e.CallReported() | e.LateResult():
             return []
         case _:
             assert_never(entry)

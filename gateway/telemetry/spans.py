@@ -357,6 +357,8 @@ class SessionTrace:
                 self._end_turn(entry.status, self._time, entry.reason)
             case e.LateResult():
                 self._note_late(entry)
+            case e.AnswerGrew():
+                pass
             case _:
                 assert_never(entry)
 

@@ -115,6 +115,25 @@ def test_what_was_accepted_is_there_and_waits(place: Place, serve, gate: Gate) -
     assert "resumed after a crash" in why.stdout, why.stderr
 
 
+def test_what_has_streamed_outlives_a_kill(place: Place, serve) -> None:
+    """What came of an answer until about a second before a kill is there, for people and the model."""
+    words = " ".join(f"word{number}" for number in range(600))
+    server = serve(Text(words, pause=0.02), Text("Here I am again."))
+    chat = place.chat()
+    chat.send("tell me all")
+    chat.wait_text("word100")
+    chat.process.kill()
+    again = place.chat("--continue")
+    again.ask("/history")
+    again.send("/queue resume")
+    again.wait_text("Here I am again.")
+    messages = server.requests[-1].body["messages"]
+    (said,) = [one["content"] for one in messages if one["role"] == "assistant"]
+    assert said.startswith("word0 word1 word2 ")
+    assert said.endswith("[Interrupted before an answer was given.]")
+    assert words.startswith(said.partition("\n")[0].strip())
+
+
 def test_end_of_input_leaves_held_things_held(place: Place, serve, gate: Gate) -> None:
     """Looking at a crashed session and leaving changes nothing of what waits, time and again."""
     server = serve(shell(gate.command))
