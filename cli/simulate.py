@@ -16,6 +16,7 @@ from ..machines.errors import UsageError
 from ..machines.routes import Routes
 from ..simulator.choices import Seed
 from ..simulator.goals import GoalScenario
+from ..simulator.loops import LoopScenario
 from ..simulator.play import Broken, Playable, Played, play
 from ..simulator.scenario import Scenario
 from ..simulator.shrinking import Shrunk, replay, shrink
@@ -158,10 +159,11 @@ def _play_workflow(workflow: Workflow, seed: Seed) -> Playable:
 
 
 def _of_table(routes: Routes) -> tuple[Callable[[Any], Playable], ...]:
-    """Return sessions, and sessions with goals, under a routing table."""
+    """Return sessions, sessions with goals, and models in circles, under a routing table."""
 
     def use(environment: Environment) -> None:
         environment.dispositions = routes.dispositions
         environment.deliveries = routes.deliveries
 
-    return (partial(Scenario, tables=use), partial(GoalScenario, tables=use))
+    kinds = (Scenario, GoalScenario, LoopScenario)
+    return tuple(partial(kind, tables=use) for kind in kinds)

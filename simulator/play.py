@@ -16,7 +16,7 @@ from .program import SimulatedProgram
 
 T = TypeVar("T")
 
-_CHECKS = ("promises", "family", "goals", "workflows", "agents")
+_CHECKS = ("promises", "family", "goals", "workflows", "agents", "loops")
 """The modules whose functions are promises, each in the first sentence of its docstring."""
 
 

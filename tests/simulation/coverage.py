@@ -16,7 +16,7 @@ from simulation.goal_moves import rows
 
 from steersman.actors.environment import Environment
 from steersman.machines.catalogue import MACHINES
-from steersman.machines.delivery import DEFAULT_DELIVERIES
+from steersman.machines.delivery import DEFAULT_DELIVERIES, NEVER_ASKED
 from steersman.machines.disposition import DEFAULT_DISPOSITIONS
 from steersman.machines.machine import Machine, Step, _engine  # pyright: ignore[reportPrivateUsage]
 from steersman.machines.result_routing import DEFAULT_RETURNS
@@ -49,9 +49,7 @@ NO_TALK = "only talk is overtaken by a stop"
 ENDS_STOPPED = "a turn that is being stopped ends so only if its actor fails just then"
 
 REASONS: Mapping[Point, str] = {
-    ("deliveries", "*", "parent"): "nothing goes up: nobody asks",
-    ("deliveries", "*", "sibling"): "nothing goes aside: nobody asks",
-    ("deliveries", "no_progress", "*"): "no model here repeats itself: each call is another one",
+    **{("deliveries", *cell): why for cell, why in NEVER_ASKED.items()},
     ("returns", "background_child", "call", "*"): "no call waits for a child in the background",
     ("returns", "side_talk", "call", "*"): "no call waits for a side talk",
     ("returns", "side_talk", "*", "agent"): "people speak to the first session only",
@@ -101,6 +99,10 @@ class CountedTable(Table[Any]):
         """Count, and decide."""
         ASKED[self.name, *key] += 1
         return super().decide(key)
+
+    def override(self, rows: Iterable[Any]) -> Table[Any]:
+        """Count what is asked with rows in front, too."""
+        return _counted(super().override(rows))
 
 
 def _counted(table: Table[Any]) -> Table[Any]:

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
+
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parents[1]))
 
@@ -23,11 +25,13 @@ from simulation.planting import Plant, planted_all
 from simulation.rules import keep
 from simulation.test_workflow import played_here
 
-from steersman.journal import memory
+from steersman.actors.decisions import progress
+from steersman.journal import memory, turn_record
 from steersman.machines.delivery import DEFAULT_DELIVERIES, Cause, Delivery, Relation
 from steersman.machines.lifecycles import SESSION, SUBAGENT, TURN
 from steersman.machines.result_routing import DEFAULT_RETURNS, Awaited, Return, SessionOwner
 from steersman.simulator.goals import GoalScenario
+from steersman.simulator.loops import LoopScenario
 from steersman.simulator.play import Broken, play
 from steersman.simulator.scenario import Scenario
 from steersman.simulator.workflows import WorkflowScenario
@@ -37,6 +41,7 @@ __all__ = ["PLANTED", "Found", "Planted", "find"]
 WITHIN = 1_000
 """Seeds of each kind within which a fault is found."""
 _APPLY, _ENTRIES = memory.apply, memory.entries_of
+_AFTER_STEP = turn_record.after_step
 
 
 def _of_a_run(seed: Any) -> WorkflowScenario:
@@ -96,6 +101,22 @@ STORE: dict[str, tuple[Plant, ...]] = {
     "a commit keeps its last entry twice": ((memory, "apply", _keep_twice),),
     "a commit keeps its entries in another order": ((memory, "apply", _keep_in_any_order),),
     "the newest entry is not read": ((memory, "entries_of", _read_all_but_the_last),),
+}
+
+# Faults of the guard against repetitions ----------------------------------------------------------
+
+
+def _nothing_due(record: Any, environment: Any) -> str:
+    return ""
+
+
+def _every_step_repeats(before: Any, outcomes: Any) -> Any:
+    return replace(_AFTER_STEP(before, outcomes), streak=before.streak + 1, reach=1)
+
+
+LOOPS: dict[str, tuple[Plant, ...]] = {
+    "a model goes round for ever": ((progress, "due", _nothing_due),),
+    "each step of a turn is a repetition": ((turn_record, "after_step", _every_step_repeats),),
 }
 
 # Faults of tables and machines --------------------------------------------------------------------
@@ -160,6 +181,8 @@ def _planted() -> Iterator[tuple[str, Planted]]:
         yield name, Planted("table", plants)
     for name, plants in LIFECYCLES.items():
         yield name, Planted("machine", plants)
+    for name, plants in LOOPS.items():
+        yield name, Planted("decision", plants, (LoopScenario,))
     for name, plants in STORE.items():
         yield name, Planted("store", plants, (Scenario,))
 

@@ -10,6 +10,7 @@ from typing import Any
 from simulation.coverage import ASKED, MOVED, WATCH, count_tables, counted
 
 from steersman.simulator.goals import GoalScenario
+from steersman.simulator.loops import LoopScenario
 from steersman.simulator.scenario import Scenario
 
 __all__ = ["KINDS", "PROPERTY", "base", "play", "play_fresh"]
@@ -17,7 +18,11 @@ __all__ = ["KINDS", "PROPERTY", "base", "play", "play_fresh"]
 PROPERTY = "simulation"
 """The property of a test's report that the terminal summary reads."""
 
-KINDS: dict[str, Callable[..., Any]] = {"session": Scenario, "goal": GoalScenario}
+KINDS: dict[str, Callable[..., Any]] = {
+    "session": Scenario,
+    "goal": GoalScenario,
+    "loop": LoopScenario,
+}
 
 
 def base() -> int:

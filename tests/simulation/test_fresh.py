@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 from simulation.coverage import ASKED, MOVED, WATCH, Coverage, Point, counted
-from simulation.seeds import play, play_fresh
+from simulation.seeds import KINDS, play, play_fresh
 
 RecordProperty = Callable[[str, Any], None]
 
-SESSIONS, GOALS = 150, 80
+SESSIONS, GOALS, LOOPS = 150, 80, 60
 CHUNKS, CHUNK = 20, 100
 FIXED, MOST, AT_A_TIME = 1_200, 12_000, 400
 OVERTAKING = {("SYSTEM", "CONTROL"), ("SYSTEM", "DATA"), ("CONTROL", "DATA")}
@@ -26,9 +26,14 @@ def test_fresh_goals_keep_their_promises(record_property: RecordProperty) -> Non
     play_fresh("goal", GOALS, record_property)
 
 
+def test_fresh_loops_keep_their_promises(record_property: RecordProperty) -> None:
+    """No model that goes round in circles does so for long, and no other is stopped for it."""
+    play_fresh("loop", LOOPS, record_property)
+
+
 @pytest.mark.nightly
 @pytest.mark.parametrize("chunk", range(CHUNKS))
-@pytest.mark.parametrize("kind", ["session", "goal"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_many_fresh_runs_keep_their_promises(
     kind: str, chunk: int, record_property: RecordProperty
 ) -> None:
@@ -54,13 +59,13 @@ def test_what_no_run_comes_upon_has_a_reason() -> None:
 
 
 def come_upon(seeds: Iterable[int]) -> tuple[list[Point], list[tuple[str, str]]]:
-    """Play sessions and goals with these seeds; return what they came upon."""
+    """Play each kind with these seeds; return what they came upon."""
     ASKED.clear()
     MOVED.clear()
     WATCH.overtook.clear()
     with counted():
         for seed in seeds:
-            for kind in ("session", "goal"):
+            for kind in KINDS:
                 with suppress(AssertionError):  # the other tests are about the promises
                     play(kind, seed)
     return [*ASKED, *MOVED], list(WATCH.overtook)

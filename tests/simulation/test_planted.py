@@ -15,6 +15,8 @@ FAST = {
     "overspends the budget": 3,
     "goes on after a stop": 13,
     "never stops": 3,
+    "a model goes round for ever": 2,
+    "each step of a turn is a repetition": 2,
 }
 """Faults, and after how many seeds a promise breaks."""
 

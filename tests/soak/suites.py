@@ -42,6 +42,7 @@ from workspace.ruin import Origin, prepare
 from workspace.test_crash import ends_of, killed_restore, recorded_restore
 
 from steersman.simulator.goals import GoalScenario
+from steersman.simulator.loops import LoopScenario
 from steersman.simulator.play import play
 from steersman.simulator.scenario import Scenario
 from steersman.simulator.workflows import WorkflowScenario
@@ -97,7 +98,7 @@ class Suite:
 
 def _scenarios(kind: str) -> tuple[Callable[[Any], Any], ...]:
     if kind == "sessions":
-        return (Scenario,)
+        return (Scenario, LoopScenario)
     if kind == "goals":
         return (GoalScenario,)
     return tuple(partial(_of_workflow, name) for name in WORKFLOWS)
