@@ -46,8 +46,8 @@ class ChildReporter:
 
     def observe_fact(self, fact: Fact) -> None:
         """Report a steer that missed or is in already, and a journal that is lost."""
-        if isinstance(fact, MessageRejected) and fact.client_id:
-            self._report(ChildReport(name=self._name, kind="missed", key=fact.client_id))
+        if isinstance(fact, MessageRejected) and fact.said.client_id:
+            self._report(ChildReport(name=self._name, kind="missed", key=fact.said.client_id))
         elif isinstance(fact, MessageKnown) and fact.client_id and self._record is not None:
             known = self._record.queue.items.get(fact.id)
             if known is not None and known.turn:
@@ -92,10 +92,12 @@ def _reports(name: str, entry: e.Entry, record: SessionRecord) -> list[ChildRepo
     match entry:
         case e.TurnStarted():
             item = record.queue.items[entry.item]
-            if not item.client_id:
+            if not item.said.client_id:
                 return []
             # a steer that found nothing running has become a turn
-            return [ChildReport(name=name, kind="steered", key=item.client_id, turn=entry.turn)]
+            return [
+                ChildReport(name=name, kind="steered", key=item.said.client_id, turn=entry.turn)
+            ]
         case e.TurnEnded() if _is_done(record):
             return [_over(name, entry.status, entry.reason, record)]
         case e.ChildInterrupted() if record.state == "idle" and _is_done(record):
@@ -116,7 +118,7 @@ def _reports(name: str, entry: e.Entry, record: SessionRecord) -> list[ChildRepo
         case e.SteerArrived() if entry.turn:
             return [_steered(name, entry.item, record)]
         case e.Withdrawn():
-            key = record.queue.items[entry.item].client_id
+            key = record.queue.items[entry.item].said.client_id
             return [ChildReport(name=name, kind="missed", key=key)] if key else []
         case _:
             return []
@@ -150,7 +152,7 @@ def _is_coming(record: SessionRecord, child: ChildRecord) -> bool:
 
 def _steered(name: str, item: str, record: SessionRecord) -> ChildReport:
     found = record.queue.items[item]
-    key = found.client_id
+    key = found.said.client_id
     return ChildReport(name=name, kind="steered", key=key, turn=found.turn, step=found.step)
 
 

@@ -39,6 +39,7 @@ from ..machines.internal_messages import (
 )
 from ..machines.lifecycles import SUBAGENT
 from ..machines.messages import Answer, Finalize, Interrupt, Suspend
+from ..machines.said import Said, StopOrder
 from .actor import Forward
 from .decisions import children
 from .decisions.decision import Decision, answer, refused_with
@@ -78,7 +79,9 @@ class ChildSlot(Struct, kw_only=True):
     def stop(self, child: ChildRecord) -> None:
         """Tell it of the newest stop that reached it."""
         self.told = child.cancelled
-        self.tell(Interrupt(cause=children.cause_below(child), epoch=child.cancelled))
+        self.tell(
+            Interrupt(order=StopOrder(cause=children.cause_below(child), epoch=child.cancelled))
+        )
 
     def take_up(self, child: ChildRecord) -> None:
         """Say again to a child that was started again what may have been lost with it."""
@@ -123,13 +126,7 @@ class SteerRelay:
             slot.tell(self._said(steer))
         for item in self._ledger.record.queue.handed_on(child):
             if all(steer.item != item.id for steer in slot.steers):
-                steer = PassSteer(
-                    item=item.id,
-                    names=(child,),
-                    text=item.text,
-                    user=item.user,
-                    attached=item.attached,
-                )
+                steer = PassSteer(item=item.id, names=(child,), said=item.said)
                 slot.steers = (*slot.steers, steer)
                 slot.tell(self._said(steer))
 
@@ -160,13 +157,7 @@ class SteerRelay:
         return refused_with(f"no question `{message.question}` is open")
 
     def _said(self, steer: PassSteer) -> Any:
-        return children.say_to_child(
-            steer.text,
-            steer.user,
-            self._key(steer.item),
-            attached=steer.attached,
-            to=steer.beneath,
-        )
+        return children.say_to_child(steer.said, self._key(steer.item), steer.beneath)
 
     def _key(self, item: str) -> str:
         return f"{self._ledger.record.id}:{item}"
@@ -251,7 +242,8 @@ class ChildSupervisor(Supervisor):
                 self._time_is_up(name)
             case StoreBroke():  # no child works for a session that cannot journal its result
                 for slot in self.slots.values():
-                    slot.tell(Interrupt(cause="parent", epoch=self.ledger.record.epoch + 1))
+                    order = StopOrder(cause="parent", epoch=self.ledger.record.epoch + 1)
+                    slot.tell(Interrupt(order=order))
             case _:
                 self._down(message)
 
@@ -430,7 +422,11 @@ class ChildSupervisor(Supervisor):
             return answer(name=child.name, state=self.ledger.record.children[child.name].state)
         if slot is None or child.state != "working":
             return refused_with(f"`{child.name}` is {child.state}: stop it instead")
-        slot.tell(children.say_to_child(WRAP_UP, message.user or "user", f"wrap {child.name}"))
+        slot.tell(
+            children.say_to_child(
+                Said(text=WRAP_UP, user=message.user or "user"), f"wrap {child.name}"
+            )
+        )
         seconds = self.ledger.environment.delegation.wrap_up
         self.ledger.decide(
             Decision(effects=(SetTimer(name=f"wrap {child.name}", seconds=seconds),))

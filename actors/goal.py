@@ -28,6 +28,7 @@ from ..machines.goal_messages import (
 )
 from ..machines.internal_messages import Down, GoalMessage, TimerFired, Wake
 from ..machines.messages import Interrupt
+from ..machines.said import Said, StopOrder
 from ..machines.verdict import Verdict
 from .decisions import goals, queueing
 from .decisions.decision import Decision
@@ -198,7 +199,7 @@ class Goal(Supervisor):
         is_in_turn = running is not None and running.id == goal.turn
         decision = Decision(entries=(paused,))
         if is_in_turn:
-            order = Interrupt(cause="budget", turn=goal.turn)
+            order = Interrupt(order=StopOrder(cause="budget"), turn=goal.turn)
             decision = replace(decision, orders=(("session", order),))
         self.ledger.decide(decision)
 
@@ -347,7 +348,9 @@ class Goal(Supervisor):
 
     def _continue(self, goal: GoalRecord) -> None:
         said = goals.continuation(goal)
-        message = GoalMessage(goal=goal.id, text=said, user=goal.user, after=goal.boundary)
+        message = GoalMessage(
+            goal=goal.id, said=Said(text=said, user=goal.user), after=goal.boundary
+        )
         carry_out(self.ledger, Decision(orders=(("queue", message),)))
 
     def _set_timer(self, goal: GoalRecord, what: str, seconds: float) -> None:

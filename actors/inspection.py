@@ -123,13 +123,13 @@ def _rule(name: str, record: SessionRecord) -> str:
     """
     if name == "queue":
         queued = (record.queue.items[item] for item in record.queue.order)
-        return next((item.rule for item in queued if item.state != "running"), "")
+        return next((item.routed.rule for item in queued if item.state != "running"), "")
     if name not in ("session", "turn") or record.running is None:
         return ""
     for stop in record.interrupts.values():
         if stop.turn == record.turn and stop.state in ("planned", "stopping"):
-            return stop.rule or stop.cause
-    return record.queue.items[record.running.item].rule
+            return stop.order.routed.rule or stop.order.cause
+    return record.queue.items[record.running.item].routed.rule
 
 
 def _account(actor: Any, record: SessionRecord) -> Account:

@@ -28,6 +28,7 @@ from ..machines.effects import Effect
 from ..machines.errors import StoreDamaged
 from ..machines.internal_messages import StoreBroke, Wake
 from ..machines.machine import Refusal
+from ..machines.said import ItemKind, Said
 from ..machines.transient_events import Fact, MessageRejected, StoreLost
 from ..machines.value import Value
 from .actor import Actor, posted_of
@@ -82,24 +83,20 @@ class Outbox:
         """Forget everything, as it will never be durable; give each message in it back to its sender."""
         held, self._held = self._held, []
         for item in held:
-            if (entry := _message_in(item.entry)) is not None:
-                yield MessageRejected(
-                    reason="store_failed", text=entry.text, client_id=entry.client_id
-                )
+            if (said := _message_in(item.entry)) is not None:
+                yield MessageRejected(reason="store_failed", said=said)
             yield from (fact for fact in item.facts if isinstance(fact, MessageRejected))
 
 
-def _message_in(
-    entry: e.Entry | None,
-) -> e.Queued | e.Offered | e.InterruptRequested | e.InterruptPlanned | None:
-    """Return an entry if a person's message is in it, and in no other one."""
-    if isinstance(entry, e.Queued):
-        return None if entry.goal or entry.child or entry.purpose else entry
-    if isinstance(entry, e.Offered):
-        return None if entry.is_answered else entry
-    if isinstance(entry, e.InterruptRequested | e.InterruptPlanned):
-        return entry if entry.text and not entry.is_replaced else None
-    return None
+def _message_in(entry: e.Entry | None) -> Said | None:
+    """Return what a person said, if an entry holds that, and no other one does."""
+    match entry:
+        case e.Queued(item_kind=ItemKind.MESSAGE) | e.Offered(is_answered=False):
+            return entry.said
+        case e.InterruptRequested() | e.InterruptPlanned() if not entry.order.is_replaced:
+            return entry.order.said if entry.order.said.text else None
+        case _:
+            return None
 
 
 # Wakes: the actors that an entry of another actor concerns ----------------------------------------

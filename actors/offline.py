@@ -87,9 +87,7 @@ class OfflineSession(Actor):
                 return self._keep(message)
             case SideTalk():
                 reason = self._not_open
-                return self.ledger.decide(
-                    routing.rejection(reason, message.text, message.client_id)
-                )
+                return self.ledger.decide(routing.rejection(reason, message.said))
             case Interrupt():
                 return answer(interrupted=None, reason="nothing runs")
             case QueueChange(op="steer"):
@@ -120,24 +118,19 @@ class OfflineSession(Actor):
 
     def _turn_away(self, message: Any, reason: str, why: str = "", hint: str = "") -> Any:
         if isinstance(message, UserMessage):
-            return self.ledger.decide(
-                routing.rejection(reason, message.content, message.client_id, hint)
-            )
+            return self.ledger.decide(routing.rejection(reason, message.said, hint))
         return refusal(why or reason).reply
 
     def _keep(self, message: UserMessage) -> Any:
-        before = known(self.ledger.record, message.client_id)
+        before = known(self.ledger.record, message.said.client_id)
         if before is not None:
             return self.ledger.decide(Decision(facts=(before,), reply=answer()))
         environment = self.ledger.environment
         waiting = UserMessage(
             type=message.type,
-            content=message.content,
+            said=message.said,
             intent=Intent.EXPLICIT_QUEUE,
             queue_position=message.queue_position,
-            user=message.user,
-            client_id=message.client_id,
-            attached=message.attached,
         )
         row, said = routing.looked_up(
             environment.dispositions, waiting, Situation.BUSY, environment.policy

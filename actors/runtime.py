@@ -329,7 +329,7 @@ class Runtime:
             raise _not_open(session)
         return live.ref
 
-    def next_said(self) -> int:
+    def next_utterance(self) -> int:
         """Number messages in the order of their arrival: a cancel overtakes those before it."""
         return next(_SAID)
 

@@ -55,6 +55,7 @@ from ..machines.messages import (
 )
 from ..machines.people import FromPerson
 from ..machines.port_results import RestoreCounted, RestoreEnded
+from ..machines.said import StopOrder
 from ..machines.transient_events import NOT_OPEN
 from ..machines.workflow_messages import Reopen, TryAgain
 from .actor import Forward, posted_of
@@ -170,7 +171,7 @@ class Session(Supervisor):
         if isinstance(message, FromPerson):
             message = message.message
         if isinstance(message, UserMessage):
-            return self.ledger.decide(routing.rejection(reason, message.content, message.client_id))
+            return self.ledger.decide(routing.rejection(reason, message.said))
         return refusal(NOT_OPEN.format(self.ledger.record.id) if is_left else reason).reply
 
     # Messages of people and other programs --------------------------------------------------------
@@ -189,7 +190,7 @@ class Session(Supervisor):
                 else done
             )
         if isinstance(message, SideTalk):
-            turned_away = routing.rejection("not_allowed", message.text, message.client_id, why)
+            turned_away = routing.rejection("not_allowed", message.said, why)
             return self.ledger.decide(turned_away)
         return refusal(why).reply
 
@@ -253,12 +254,13 @@ class Session(Supervisor):
     def _route(self, message: UserMessage, may: tuple[str, ...] | None = None) -> Any:
         decision = routing.route(self.ledger.record, message, self.ledger.environment, may)
         runs = any(
-            isinstance(entry, e.Queued) and entry.said_as == "turn" for entry in decision.entries
+            isinstance(entry, e.Queued) and entry.routed.said_as == "turn"
+            for entry in decision.entries
         )
         if runs and message.type != "normal" and self.mailbox.depth()[Lane.DATA]:
             later: Message = replace(message, type="normal")  # behind what came before it
             if may is not None:
-                later = FromPerson(message=later, user=message.user, may=may)
+                later = FromPerson(message=later, user=message.said.user, may=may)
             tell(self.actor_ref, mailed(later, posted_of(self)))
             return None
         return self._take_in(decision)
@@ -397,8 +399,8 @@ class Session(Supervisor):
         self.ledger.whole.wake(
             "children"
         )  # a result that the turn had not taken in is lost with it
-        if stop is not None and stop.order:
-            order = stopping.Stop(cause=stop.cause, order=stop.order)
+        if stop is not None and stop.order.epoch:
+            order = StopOrder(cause=stop.order.cause, epoch=stop.order.epoch)
             self.ledger.decide(stopping.stop(self.ledger.record, order, self.ledger.environment))
 
     def on_failure(
@@ -411,7 +413,7 @@ class Session(Supervisor):
         letter = self.envelope.message if self.envelope else None
         letter = letter.message if isinstance(letter, Mailed) else letter
         if isinstance(letter, UserMessage):
-            self.ledger.decide(routing.rejection("fault", letter.content, letter.client_id))
+            self.ledger.decide(routing.rejection("fault", letter.said))
 
     def stop_children(self) -> None:
         """End all child actors, and whatever the turn started in the world."""

@@ -36,6 +36,7 @@ from ..machines.port_results import (
     ToolPrinted,
     ToolProgressed,
 )
+from ..machines.said import StopOrder
 from ..machines.transient_events import (
     Notice,
     OutputShown,
@@ -421,7 +422,7 @@ class Turn(Actor):
         if environment.delegation.depth or row.action not in ENDS:
             self._fire("fail", decision=Decision(entries=entries), ending=ending)
         else:
-            order = Interrupt(cause=ending.cause, turn=self.id)
+            order = Interrupt(order=StopOrder(cause=ending.cause), turn=self.id)
             self.ledger.decide(Decision(entries=entries, orders=(("session", order),)))
 
     # Tools ----------------------------------------------------------------------------------------

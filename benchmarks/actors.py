@@ -26,6 +26,7 @@ from steersman.machines.lifecycles import TURN
 from steersman.machines.machine import step
 from steersman.machines.messages import Interrupt
 from steersman.machines.policy import Policy
+from steersman.machines.said import StopOrder
 from steersman.simulator.session import SimulatedToolPolicy
 
 ACTORS = 20_000
@@ -135,7 +136,7 @@ def interrupts(system: ActorSystem) -> None:
         for number in range(WAITING):
             ref.tell(number)
         begin = time.perf_counter()
-        ref.tell(Interrupt(cause="stop"))
+        ref.tell(Interrupt(order=StopOrder(cause="stop")))
         seen.wait(10)
         actor: Any = ref._actor_weakref()
         delays.append((actor.at - begin) * 1e3)

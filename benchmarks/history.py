@@ -35,6 +35,7 @@ from steersman.journal.codec import encode_entry
 from steersman.journal.sqlite import SqliteStore
 from steersman.journal.store import SessionRow, StoredEntry
 from steersman.machines.conversation import ChatMessage, ToolRequest, Usage
+from steersman.machines.said import Routed, Said
 
 SIZES, FULL = (100, 10_000, 100_000), 1_000_000
 ROUNDS, TURNS, WARM = 3, 40, 10
@@ -65,7 +66,9 @@ def turn_of(number: int, is_summed: bool, dropped: int) -> Made:
     asked = (ChatMessage(role="user", text=text),)
     answer = f"File {number} holds a list of names, one a line, in no order that I could see."
     made: list[e.Entry] = [
-        e.Queued(item=item, number=1, text=text, said_as="turn", rule="run", is_next=True),
+        e.Queued(
+            item=item, number=1, said=Said(text=text), routed=Routed(rule="run"), is_next=True
+        ),
         e.TurnStarted(turn=turn, item=item, number=1, epoch=number, messages=asked),
     ]
     if is_summed:

@@ -22,6 +22,7 @@ from steersman.journal import entries as e
 from steersman.machines import port_results
 from steersman.machines.disposition import Intent
 from steersman.machines.messages import Interrupt, UserMessage
+from steersman.machines.said import Said, StopOrder
 from steersman.simulator.program import SimulatedProgram
 
 FROM_PORTS = tuple(vars(port_results).values())
@@ -83,7 +84,7 @@ def named_steer() -> None:
         with_child(made)
         with Counting() as counting:
             steer = UserMessage(
-                type="steer", content="use tabs", intent=Intent.EXPLICIT_STEER, to="kid"
+                type="steer", said=Said(text="use tabs"), intent=Intent.EXPLICIT_STEER, to="kid"
             )
             made.say(steer)
             run(made)
@@ -97,7 +98,7 @@ def stop() -> None:
     with scene() as made:
         with_child(made)
         with Counting() as counting:
-            made.say(Interrupt(cause="stop"))
+            made.say(Interrupt(order=StopOrder(cause="stop")))
             run(made)
         counting.show("a stop of a turn and its child, until both are dead", 13)
 

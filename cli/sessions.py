@@ -97,7 +97,7 @@ def _found(store: Store, text: str, redactor: Redactor) -> Iterator[dict[str, An
 def _said(stored_entry: StoredEntry) -> Iterator[tuple[str, str]]:
     """Give the texts of an entry that people and models said."""
     if stored_entry.data["kind"] == "queued":
-        yield "user", stored_entry.data["text"]
+        yield "user", stored_entry.data["said"]["text"]
         return
     try:
         messages = messages_of(decode_entry(stored_entry.data))

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ..journal.workspace.restore_plan import FORCIBLE
+from ..machines.said import Routed, Said
 from .events.contract import (
     AcceptedEvent,
     ChildStartedEvent,
@@ -54,15 +55,10 @@ def accepted(
     at: Stamp,
     *,
     id: str,
-    said_as: str,
-    text: str = "",
+    said: Said,
+    routed: Routed,
     number: int | None = None,
     position: int | None = None,
-    client_id: str = "",
-    matched: str = "",
-    rule: str = "",
-    ack: str = "",
-    user: str = "",
     children: Iterable[str] = (),
     replaces: int | None = None,
     has_words: bool = True,
@@ -72,17 +68,17 @@ def accepted(
         "type": "accepted",
         **at,
         "id": id,
-        "as": said_as,
+        "as": routed.said_as,
         "number": number,
         "position": position,
-        "client_id": client_id or None,
-        "matched": matched or None,
-        "rule": rule or None,
-        "ack": ack or None,
-        "text": text,
+        "client_id": said.client_id or None,
+        "matched": routed.matched or None,
+        "rule": routed.rule or None,
+        "ack": routed.ack or None,
+        "text": said.text,
     }
-    if user:
-        event["user"] = user
+    if said.user:
+        event["user"] = said.user
     if names := list(children):
         event["children"] = names
     if replaces is not None:

@@ -46,6 +46,7 @@ from ..machines.messages import Answer, Interrupt, Message, QueueChange, UserMes
 from ..machines.people import FromPerson
 from ..machines.port_results import RestoreCounted, RestoreEnded
 from ..machines.routes import Routes
+from ..machines.said import Said, StopOrder
 from ..machines.transient_events import ANOTHER_CHAT
 from ..machines.value import Value
 from ..ports.attachment import Ask, attach, no_other, with_pictures
@@ -175,24 +176,25 @@ class SessionClient:
         kind: Any = TYPES.get(found.intent, "normal")
         message = UserMessage(
             type=kind,
-            content=text,
+            said=Said(
+                text=text,
+                user=user or self.speaker,
+                client_id=client_id,
+                attached=(*filter(None, (prompt,)), *self.attached(text, pictures)),
+            ),
             intent=found.intent,
             matched=found.matched,
             then=text if found.says_more else "",
-            user=user or self.speaker,
-            client_id=client_id,
-            said=self._runtime.next_said(),
+            utterance=self._runtime.next_utterance(),
             to=to,
             revert=found.revert,
-            attached=(*filter(None, (prompt,)), *self.attached(text, pictures)),
         )
         self.post(message, text, client_id)
 
     def side_talk(self, text: str, client_id: str = "", user: str = "") -> None:
         """Ask something beside the work. Events tell what becomes of it."""
-        self.post(
-            SideTalk(text=text, user=user or self.speaker, client_id=client_id), text, client_id
-        )
+        said = Said(text=text, user=user or self.speaker, client_id=client_id)
+        self.post(SideTalk(said=said), text, client_id)
 
     def post(self, message: Message, text: str, client_id: str = "") -> None:
         """Send what carries a person's `text`; a refusal is an event with that text.
@@ -235,12 +237,14 @@ class SessionClient:
 
     def interrupt(self, turn: str = "") -> dict[str, Any]:
         """Stop the running turn, or only the one that is named, and all that it started."""
-        return self.ask(Interrupt(cause="stop", turn=turn, said=self._runtime.next_said()))
+        return self.ask(Interrupt(order=self._stop(), turn=turn))
 
     def begin_interrupt(self) -> None:
         """Do that without waiting for the reply; safe in a signal's handler."""
-        said = self._runtime.next_said()
-        self._runtime.tell(self.session, Interrupt(cause="stop", said=said))
+        self._runtime.tell(self.session, Interrupt(order=self._stop()))
+
+    def _stop(self) -> StopOrder:
+        return StopOrder(cause="stop", utterance=self._runtime.next_utterance())
 
     def answer(self, question: str, choice: str, reason: str = "") -> bool:
         """Answer a question: `choice` is allow, always or deny. False when it is not open."""

@@ -16,6 +16,7 @@ from ..machines.disposition import Intent
 from ..machines.errors import UnknownSession, UsageError
 from ..machines.pattern import lazy_pattern
 from ..machines.people import Deed, objection
+from ..machines.said import Routed, Said
 from ..ports.templates import Template
 from .acknowledgement import accepted
 from .client import TYPES, Services, SessionClient
@@ -110,10 +111,8 @@ class Conversation(SessionClient):
         taken = accepted(
             self.publisher.stamp(),
             id=receipt,
-            said_as="command",
-            client_id=client_id,
-            matched=f"/{name}",
-            rule="command",
+            said=Said(text="", client_id=client_id),
+            routed=Routed(said_as="command", matched=f"/{name}", rule="command"),
             has_words=False,
         )
         self.publisher.publish(taken)

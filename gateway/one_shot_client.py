@@ -21,6 +21,7 @@ from ..journal.lock import Owner, host_name
 from ..journal.store import SessionRow, Store
 from ..machines.errors import StoreBusy
 from ..machines.messages import Lane
+from ..machines.said import Routed, Said
 from ..ports.process.ancestry import is_stopped
 from ..workflows.home_folder import home_folder
 from ..workflows.paths import Paths
@@ -82,7 +83,8 @@ class OneShotClient:
             self.waits_because = f"{waiting.message}. {waiting.hint}"
             at = Stamp(seq=None, time=iso(time.time()), session=self._session)
             key = self._key
-            return accepted(at, id=key, said_as="posted", text=text, client_id=key, user=self._user)
+            said = Said(text=text, client_id=key, user=self._user)
+            return accepted(at, id=key, said=said, routed=Routed(said_as="posted"))
         return receipt
 
     def run(self, call: CommandCall) -> ReceiptEvent:

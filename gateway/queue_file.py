@@ -25,6 +25,7 @@ import tomli_w
 from ..journal.queue_record import ItemRecord, QueueRecord
 from ..machines.errors import ConfigError
 from ..machines.messages import ImportedItem
+from ..machines.said import Said
 from ..workflows.document import is_list, is_table
 from ..workflows.durability import replace_file
 from ..workflows.foreign_file import decoded, parse_toml, read_foreign
@@ -44,7 +45,7 @@ def item_text(item: ItemRecord) -> str:
         **({"type": "steer"} if item.is_steer else {}),
         "created_at": _utc(item.created),
         "progress": progress_text(item.progress).strip(" ()"),
-        "user": item.user,
+        "user": item.said.user,
     }
     return f"[[items]]\n{_toml(table)}"
 
@@ -135,7 +136,9 @@ def _item(item: Any, number: int, file: str) -> tuple[str, ImportedItem]:
     status, user = status or "pending", user or ""
     if not isinstance(status, str) or not isinstance(user, str):
         raise _foreign(f"{where}: `status` and `user` must be texts", file)
-    return status, ImportedItem(text=content, user=user, is_steer=item.get("type") == "steer")
+    return status, ImportedItem(
+        said=Said(text=content, user=user), is_steer=item.get("type") == "steer"
+    )
 
 
 def _foreign(what: str, file: str) -> ConfigError:

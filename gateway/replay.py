@@ -129,8 +129,12 @@ def _of_entry(entry: e.Entry, record: SessionRecord, known: set[str]) -> dict[st
     `known` are the earlier receipts, and the turns at whose limit the table was asked.
     """
     match entry:
-        case e.Queued() if entry.rule not in NOT_ROUTED and not entry.child:
-            return {"text": entry.text, "rule": entry.rule, "named": entry.for_children}
+        case e.Queued() if entry.routed.rule not in NOT_ROUTED and not entry.child:
+            return {
+                "text": entry.said.text,
+                "rule": entry.routed.rule,
+                "named": entry.for_children,
+            }
         case e.SteerAddressed() if entry.for_children:
             return {
                 "what": f"a steer by {entry.item}, which waited",
@@ -167,11 +171,12 @@ def _of_interrupt(
     is_limit = entry.cause in OF_A_TURN and f"limit {entry.turn}" in known
     if is_known or is_limit or entry.cause in FOLLOWS:
         return None
-    if entry.text:
-        return {"text": entry.text, "rule": entry.rule}
+    text, rule = entry.order.said.text, entry.order.routed.rule
+    if text:
+        return {"text": text, "rule": rule}
     cause = Cause(entry.cause) if entry.cause in tuple(Cause) else Cause.STOP
     what = STOPS.get(cause, "a stop")
-    return None if entry.rule else {"what": what, "cause": entry.cause}
+    return None if rule else {"what": what, "cause": entry.cause}
 
 
 def _companions(record: SessionRecord, names: tuple[str, ...]) -> tuple[Recipient, ...]:

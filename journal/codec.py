@@ -13,9 +13,7 @@ from types import GenericAlias
 from typing import Any, TypeVar, cast, get_args, get_origin
 
 from msgspec import NODEFAULT, Struct, ValidationError, convert
-from msgspec.structs import replace
 
-from ..machines.delivery import EARLIER_SPELLINGS, current_spelling
 from ..machines.errors import StoreDamaged
 from .entries import Entry
 from .log import IndexMap, Log
@@ -136,6 +134,4 @@ def decode_entry(data: dict[str, Any]) -> Entry:
             f"the journal has an entry of unknown kind `{kind}`",
             "a later version of steersman wrote it: update this one",
         )
-    entry = decode(found, {key: item for key, item in data.items() if key != "kind"})
-    cause = getattr(entry, "cause", "")
-    return replace(entry, cause=current_spelling(cause)) if cause in EARLIER_SPELLINGS else entry
+    return decode(found, {key: item for key, item in data.items() if key != "kind"})

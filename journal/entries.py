@@ -15,10 +15,11 @@ from typing import Any, Literal
 
 from msgspec import field
 
-from ..machines.conversation import Attachment, ChatMessage, Usage
+from ..machines.conversation import ChatMessage, Usage
 from ..machines.goal_messages import GateResult
 from ..machines.policy import RoutesChoice
 from ..machines.port_results import ChangedFile
+from ..machines.said import ItemKind, Routed, Said, StopOrder
 from ..machines.value import Value
 
 
@@ -223,26 +224,20 @@ class HookRan(SessionEntry):
 class _Cancel(SessionEntry):
     """A cancel: `reaches` are the relations that the delivery table names for its cause.
 
-    Of these `patient` stop at their own boundary. `spares` are children that go on all the same. `said`
-    numbers what one client says; `order` is the parent's epoch, where the stop comes from there, else
-    0. `is_replaced`: another message takes the turn's place.
+    Of these `patient` stop at their own boundary. `spares` are children that go on all the same.
     """
 
     receipt: str
     turn: str
-    cause: str
-    user: str = ""
-    client_id: str = ""
-    matched: str = ""
-    rule: str = ""
-    text: str = ""
-    ack: str = ""
+    order: StopOrder
     reaches: tuple[str, ...] = ()
     patient: tuple[str, ...] = ()
     spares: tuple[str, ...] = ()
-    said: int = 0
-    order: int = 0
-    is_replaced: bool = False
+
+    @property
+    def cause(self) -> str:
+        """The cause by which the delivery table was asked."""
+        return self.order.cause
 
 
 class InterruptPlanned(_Cancel):
@@ -259,15 +254,19 @@ class InterruptCalledOff(SessionEntry):
 
 
 class InterruptRequested(_Cancel):
-    """A cancel was accepted; `receipt` is its id, `rule` and `matched` say why it is one."""
+    """A cancel was accepted; `receipt` is its id, and its order says why it is one."""
 
 
 class StopNoted(SessionEntry):
     """A stop found nothing running: work that was ordered before it and has not begun does not begin."""
 
-    cause: str
+    order: StopOrder
     reaches: tuple[str, ...] = ()
-    said: int = 0
+
+    @property
+    def cause(self) -> str:
+        """The cause by which the delivery table was asked."""
+        return self.order.cause
 
 
 # The queue ----------------------------------------------------------------------------------------
@@ -276,30 +275,22 @@ class StopNoted(SessionEntry):
 class Queued(QueueEntry):
     """A message was queued; from here on it is on disk.
 
-    `said_as` is how the routing table took it (turn, queue, steer), `rule` its row, `matched` the
-    word that decided. `position` counts from 1 among what waits. `past_hold`: it was said after what
+    `position` counts from 1 among what waits. `past_hold`: it was said after what
     is held was, to a turn that runs, and runs behind that one. `for_children`: a steer for these;
-    `child`: the result of that one. `purpose` is empty for a message; a `compaction`, and a
-    failed run's `again`, say nothing to a model. `goal`: the next turn of that one. `is_interrupted`:
-    its turn in another session was interrupted at `progress`, which is {done, total, unit} or none.
+    `child`: the result of that one. `goal`: the next turn of that one. `is_interrupted`: its turn in
+    another session was interrupted at `progress`, which is {done, total, unit} or none.
     """
 
     item: str
     number: int
-    text: str
-    said_as: str
-    user: str = ""
-    client_id: str = ""
-    matched: str = ""
-    rule: str = ""
-    ack: str = ""
+    said: Said
+    routed: Routed = Routed()
+    item_kind: ItemKind = ItemKind.MESSAGE
     is_next: bool = False
     for_turn: str = ""
     position: int = 1
     for_children: tuple[str, ...] = ()
     child: str = ""
-    attached: tuple[Attachment, ...] = ()
-    purpose: str = ""
     goal: str = ""
     past_hold: bool = False
     is_interrupted: bool = False
@@ -330,8 +321,7 @@ class Deferred(QueueEntry):
     turn: str
     step: int
     why: str
-    text: str
-    user: str = ""
+    said: Said
     position: int = 1
     past_hold: bool = False
 
@@ -356,11 +346,10 @@ class EditEnded(QueueEntry):
 
 
 class Edited(QueueEntry):
-    """A person replaced the text of a queued message; an edit of it is over."""
+    """A person replaced the words of a queued message; an edit of it is over."""
 
     item: str
-    text: str
-    attached: tuple[Attachment, ...] = ()
+    said: Said
 
 
 class Moved(QueueEntry):
@@ -401,10 +390,8 @@ class Offered(QueueEntry):
 
     item: str
     number: int
-    text: str
+    said: Said
     child: str
-    user: str = ""
-    client_id: str = ""
     is_answered: bool = True
 
 

@@ -27,12 +27,23 @@ class EntryKinds(Generic[T]):
         return type(entry) in self._kinds
 
 
-def moved(machine: Machine, state: str, event: str, facts: frozenset[str] = frozenset()) -> str:
-    """Return the state after an event; raises `StoreDamaged` when the machine refuses it."""
+def moved(
+    machine: Machine,
+    state: str,
+    event: str,
+    facts: frozenset[str] = frozenset(),
+    *,
+    strict: bool = False,
+) -> str:
+    """Return the state after an event; raises `StoreDamaged` when the machine refuses it.
+
+    `strict`: an event that is ignored is refused, too.
+    """
     answer = step(machine, state, event, facts)
-    if isinstance(answer, Refusal):
+    if isinstance(answer, Refusal) or (strict and answer.ignored):
+        why = answer.reason if isinstance(answer, Refusal) else answer.ignored
         raise StoreDamaged(
-            f"the journal contradicts the {machine.name} machine: {answer.reason}",
+            f"the journal contradicts the {machine.name} machine: {why}",
             "keep a copy of the database and report this; `steersman inspect` shows what is there",
         )
     return answer.state

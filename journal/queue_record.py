@@ -10,8 +10,8 @@ from typing import Any, assert_never
 from msgspec import field
 from msgspec.structs import replace
 
-from ..machines.conversation import Attachment
 from ..machines.lifecycles import ITEM, QUEUE
+from ..machines.said import PURPOSEFUL, SPOKEN, ItemKind, Routed, Said, shown
 from ..machines.value import Value
 from . import entries as e
 from .fold import EntryKinds, moved, remembered
@@ -25,49 +25,57 @@ _BEGUN = ("running", "interrupted")
 
 
 class ItemRecord(Value):
-    """One message, as routing row `rule` took it; `progress` is {done, total, unit}.
-
-    `turn` is the last turn that ran it, or took it in at `step`; `why` says what it became, where
-    that is not plain; `taken` is when it was last read as what it is. `for_children` maps the
-    children that a steer was handed on to to where each took it in: empty while it has not, `-` when
-    it can't. `child` is whose answer it is, and `answer` that, once it is there; `wants` is what
-    becomes of it then: steer, keep, or nothing. A steer that the model handed back names the item
-    that it became (`deferred_to`), and that one the steer (`deferred_from`). `attached` is kept until the
-    conversation has it. `purpose` is empty for a message, `compaction` for an order to sum up, `again`
-    where a failed run is tried again. `goal` is the goal whose next turn it begins: a message that
-    no person said. `past_hold`: it came after the queue was held, and runs all the same. `editor` is
-    the client in which a person edits it: until that is over, it neither starts nor enters a turn.
-    `is_stopped`: the side talk that was to answer it was stopped, and can be resumed.
-    """
+    """One message, or what stands in its place."""
 
     id: str
     number: int
-    text: str
+    said: Said
+    """Without what is attached once the conversation has it."""
+    routed: Routed = Routed()
+    kind: ItemKind = ItemKind.MESSAGE
     state: str = "pending"
-    said_as: str = "turn"
-    rule: str = ""
-    user: str = ""
-    client_id: str = ""
     is_next: bool = False
+    """It runs before everything that waits, also while the queue is held."""
     for_turn: str = ""
+    """The turn at whose boundary it enters, for a steer."""
     for_children: Mapping[str, str] = field(default_factory=dict[str, str])
+    """The children that a steer was handed on to, each with where it took the steer in: empty while it
+    has not, `-` when it can't."""
     child: str = ""
+    """The child whose answer it is."""
     answer: str = ""
+    """The answer of that child, once it is there."""
     wants: str = ""
+    """What becomes of the answer then: steer, keep, or nothing."""
     turn: str = ""
+    """The last turn that ran it, or took it in."""
     step: int = 0
+    """The step of that turn before which it was taken in."""
     why: str = ""
+    """What it became, where that is not plain."""
     created: float = 0.0
+    """Seconds since 1970."""
     taken: float = 0.0
+    """When it was last read as what it is, in seconds since 1970."""
     progress: Mapping[str, Any] | None = None
+    """How far its turn is: {done, total, unit}."""
     deferred_to: str = ""
+    """The item that a steer became which the model handed back."""
     deferred_from: str = ""
-    attached: tuple[Attachment, ...] = ()
-    purpose: str = ""
+    """The steer that it was before the model handed that back."""
     goal: str = ""
+    """The goal whose next turn it begins."""
     past_hold: bool = False
+    """It came after the queue was held, and runs all the same."""
     editor: str = ""
+    """The client in which a person edits it: until that is over, it neither starts nor enters a turn."""
     is_stopped: bool = False
+    """The side talk that was to answer it was stopped, and can be resumed."""
+
+    @property
+    def text(self) -> str:
+        """Its text as people read it."""
+        return shown(self.kind, self.said.text)
 
     @property
     def is_steer(self) -> bool:
@@ -82,8 +90,8 @@ class ItemRecord(Value):
     @property
     def only_waits(self) -> bool:
         """Whether it waits for a turn of its own, and there is nothing special about it."""
-        more = self.is_next or self.is_steer or self.goal or self.past_hold or self.editor
-        return self.state == "pending" and not (more or self.purpose)
+        more = self.is_next or self.is_steer or self.past_hold or self.editor
+        return self.state == "pending" and self.kind in SPOKEN and not more
 
 
 class QueueRecord(Value, dict=True):
@@ -332,12 +340,12 @@ def apply_to_queue(queue: QueueRecord, entry: e.Entry, time: float) -> QueueReco
         case e.SteerArrived():
             return _arrive(queue, entry, time)
         case e.EditBegun():
-            return queue.having(_move(queue.items[entry.item], "edit", editor=entry.editor))
+            return queue.having(_move(queue.items[entry.item], "begin_edit", editor=entry.editor))
         case e.EditEnded():
-            return queue.having(replace(queue.items[entry.item], editor=""))
+            return queue.having(_move(queue.items[entry.item], "end_edit", editor=""))
         case e.Edited():
-            new = {"text": entry.text, "attached": entry.attached, "editor": ""}
-            return queue.having(_move(queue.items[entry.item], "edit", **new))
+            item = _move(queue.items[entry.item], "edit", said=entry.said, editor="")
+            return queue.having(item)
         case e.Moved():
             return _move_item(queue, entry)
         case e.Withdrawn():
@@ -372,10 +380,9 @@ def apply_to_queue(queue: QueueRecord, entry: e.Entry, time: float) -> QueueReco
             queue = _shift(queue, "release", time)
             for name in entry.items:
                 item = queue.items[name]
-                if item.state == "superseded":
-                    queue = _put_back(queue, _move(item, "resume"))
-                    item = queue.items[name]
-                queue = queue.having(replace(item, is_next=True))
+                is_aside = item.state == "superseded"
+                item = _move(item, "resume", is_next=True)
+                queue = _put_back(queue, item) if is_aside else queue.having(item)
             return queue
         case e.SessionSuspended():
             queue = _each_special(queue, lambda item: replace(item, editor=""))
@@ -386,8 +393,26 @@ def apply_to_queue(queue: QueueRecord, entry: e.Entry, time: float) -> QueueReco
             assert_never(entry)
 
 
+def facts(item: ItemRecord) -> frozenset[str]:
+    """Return what the guards of the machine ask about an item."""
+    there = {
+        "spoken": item.kind in SPOKEN,
+        "of_goal": item.kind is ItemKind.GOAL,
+        "edited": bool(item.editor),
+        "waits_for_boundary": item.is_steer,
+        "handed_on": bool(item.for_children),
+        "answered": bool(item.answer),
+    }
+    return frozenset(name for name, is_so in there.items() if is_so)
+
+
 def _move(item: ItemRecord, event: str, **changes: Any) -> ItemRecord:
-    return replace(item, state=moved(ITEM, item.state, event), **changes)
+    """Return an item after an event. Raises `StoreDamaged` when its machine refuses or ignores it."""
+    return replace(item, state=moved(ITEM, item.state, event, facts(item), strict=True), **changes)
+
+
+def _without_files(said: Said) -> Said:
+    return replace(said, attached=()) if said.attached else said
 
 
 def _each_special(queue: QueueRecord, change: Callable[[ItemRecord], ItemRecord]) -> QueueRecord:
@@ -405,7 +430,7 @@ def _apply_to_steer(
             item,
             "address",
             for_turn=entry.turn,
-            said_as="steer",
+            routed=replace(item.routed, said_as="steer"),
             is_next=False,
             for_children=dict.fromkeys(entry.for_children, ""),
             taken=time,
@@ -418,7 +443,7 @@ def _apply_to_steer(
         item,
         "requeue",
         for_turn="",
-        said_as="queue",
+        routed=replace(item.routed, said_as="queue"),
         is_next=False,
         why=entry.why,
         for_children={},
@@ -436,10 +461,10 @@ def _start_item(queue: QueueRecord, entry: e.TurnStarted) -> QueueRecord:
         "start",
         turn=entry.turn,
         is_next=False,
-        attached=(),
+        said=_without_files(item.said),
         past_hold=queue.state == "held",
     )
-    news = queue.news if item.purpose else ""
+    news = queue.news if item.kind in PURPOSEFUL else ""
     steers = queue.steers_for(entry.resumes) if entry.resumes else ()
     return queue.having(
         begun, *(replace(steer, for_turn=entry.turn) for steer in steers), news=news
@@ -544,8 +569,8 @@ def _add_item(
     if position is not None and position <= queue.waiting_count:
         place = order.index(queue.waiting()[position - 1].id)
     clients = queue.clients
-    if item.client_id:
-        clients = remembered(clients, item.client_id, item.id)
+    if key := item.said.client_id:
+        clients = remembered(clients, key, item.id)
     return queue.having(
         item,
         state=moved(QUEUE, queue.state, "accept"),
@@ -561,19 +586,15 @@ def _queue_item(queue: QueueRecord, entry: e.Queued, time: float) -> QueueRecord
     item = ItemRecord(
         id=entry.item,
         number=entry.number,
-        text=entry.text,
-        said_as=entry.said_as,
-        rule=entry.rule,
-        user=entry.user,
-        client_id=entry.client_id,
+        said=entry.said,
+        routed=entry.routed,
+        kind=entry.item_kind,
         is_next=entry.is_next,
         for_turn=entry.for_turn,
         for_children=dict.fromkeys(entry.for_children, ""),
         child=entry.child,
-        attached=entry.attached,
         created=time,
         taken=time,
-        purpose=entry.purpose,
         goal=entry.goal,
         past_hold=entry.past_hold,
         progress=entry.progress,
@@ -589,10 +610,10 @@ def _apply_offer(
         case e.Offered():
             return _offer_item(queue, entry, time)
         case e.OfferAnswered():
-            item = replace(queue.items[entry.item], answer=entry.text, is_stopped=False)
-            return queue.having(item)
+            new = {"answer": entry.text, "is_stopped": False}
+            return queue.having(_move(queue.items[entry.item], "answer", **new))
         case e.OfferWanted():
-            return queue.having(replace(queue.items[entry.item], wants=entry.wants))
+            return queue.having(_move(queue.items[entry.item], "want", wants=entry.wants))
         case e.Kept():
             item = queue.items[entry.item]
             return queue.having(_move(item, "keep", past_hold=entry.past_hold))
@@ -602,12 +623,11 @@ def _offer_item(queue: QueueRecord, entry: e.Offered, time: float) -> QueueRecor
     item = ItemRecord(
         id=entry.item,
         number=entry.number,
-        text=entry.text,
-        said_as="side_talk" if not entry.is_answered else "result",
-        user=entry.user,
-        client_id=entry.client_id,
+        said=entry.said,
+        routed=Routed(said_as="result" if entry.is_answered else "side_talk"),
+        kind=ItemKind.RESULT if entry.is_answered else ItemKind.TALK,
         child=entry.child,
-        answer=entry.text if entry.is_answered else "",
+        answer=entry.said.text if entry.is_answered else "",
         created=time,
         taken=time,
     )
@@ -645,9 +665,8 @@ def _defer_item(queue: QueueRecord, entry: e.Deferred, time: float) -> QueueReco
     item = ItemRecord(
         id=entry.new_item,
         number=entry.number,
-        text=entry.text,
-        said_as="queue",
-        user=entry.user,
+        said=entry.said,
+        routed=Routed(said_as="queue"),
         why=entry.why,
         created=time,
         taken=time,
@@ -662,9 +681,10 @@ def _defer_item(queue: QueueRecord, entry: e.Deferred, time: float) -> QueueReco
 
 
 def _move_item(queue: QueueRecord, entry: e.Moved) -> QueueRecord:
-    """Put an item before another; what has ended in the meantime leaves things as they are."""
+    """Put an item before another; what is over in the meantime leaves things as they are."""
     if entry.item not in queue.order:
         return queue
+    _move(queue.items[entry.item], "move")
     order = [name for name in queue.order if name != entry.item]
     known = entry.before in order
     order.insert(order.index(entry.before) if known else len(order), entry.item)
@@ -675,7 +695,9 @@ def _end_item(
     queue: QueueRecord, name: str, event: str, time: float, **changes: Any
 ) -> QueueRecord:
     """End an item, and forget the oldest of those that have ended."""
-    item = _move(queue.items[name], event, attached=(), past_hold=False, editor="", **changes)
+    item = queue.items[name]
+    said = _without_files(item.said)
+    item = _move(item, event, said=said, past_hold=False, editor="", **changes)
     place = queue.order.index(name)
     order = (*queue.order[:place], *queue.order[place + 1 :])
     queue = queue.having(item, order=order)

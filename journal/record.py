@@ -19,6 +19,7 @@ from ..machines.delivery import Cause, Relation
 from ..machines.errors import StoreDamaged
 from ..machines.lifecycles import INTERRUPT, SESSION, TURN
 from ..machines.policy import RoutesChoice
+from ..machines.said import ItemKind, StopOrder
 from ..machines.value import Value
 from . import entries as e
 from .child_record import ChildRecord, apply_to_children
@@ -39,6 +40,7 @@ Stop = (
     e.InterruptPlanned | e.InterruptRequested | e.StopNoted | e.SessionLeaving | e.SessionFinalizing
 )
 """The entries that stop work."""
+_ORDERED = e.InterruptPlanned | e.InterruptRequested | e.StopNoted
 
 
 class CancelRecord(Value):
@@ -46,17 +48,13 @@ class CancelRecord(Value):
 
     `told` are the tool calls and the children that were asked to stop, `killed` and `survivors` pids,
     `kept` the items that were there when the turn had ended. `epoch` is the one that it raised the
-    session to; `reaches`, `spares`, `order` and `is_replaced` are those of the entry.
+    session to; `reaches` and `spares` are those of the entry.
     """
 
     id: str
     turn: str
-    cause: str
+    order: StopOrder
     state: str = "stopping"
-    user: str = ""
-    matched: str = ""
-    rule: str = ""
-    text: str = ""
     taken: float = 0.0
     told: tuple[str, ...] = field(default_factory=tuple[str, ...])
     killed: tuple[int, ...] = ()
@@ -64,8 +62,6 @@ class CancelRecord(Value):
     epoch: int = 0
     reaches: tuple[str, ...] = ()
     spares: tuple[str, ...] = ()
-    order: int = 0
-    is_replaced: bool = False
     checkpoint: Mapping[str, Any] | None = None
     kept: tuple[str, ...] = field(default_factory=tuple[str, ...])
 
@@ -345,8 +341,8 @@ def _apply_to_session(record: SessionRecord, entry: e.Entry, time: float) -> Non
         case e.TurnEntry():
             _apply_turn(record, entry, time)
         case e.Queued():
-            if not (entry.purpose or entry.child):
-                record.title = record.title or title_of(entry.text)
+            if entry.item_kind in (ItemKind.MESSAGE, ItemKind.GOAL):
+                record.title = record.title or title_of(entry.said.text)
         case e.GoalSet():
             record.title = record.title or title_of(entry.text)
         case e.ChildStarted():
@@ -476,7 +472,7 @@ def _start_child(record: SessionRecord, entry: e.ChildStarted) -> None:
             record.children[entry.child],
             cancelled=stopped,
             cancelled_by=by.id if by is not None else "",
-            cancelled_cause=by.cause if by is not None else Cause.PARENT,
+            cancelled_cause=by.order.cause if by is not None else Cause.PARENT,
         )
         record.children = {**record.children, child.name: child}
 
@@ -526,25 +522,19 @@ def _take_cancel(
         record.interrupts = {**record.interrupts, known.id: known}
         return
     record.receipts += 1
-    if entry.client_id:
-        record.cancels = remembered(record.cancels, entry.client_id, entry.receipt)
+    if key := entry.order.said.client_id:
+        record.cancels = remembered(record.cancels, key, entry.receipt)
     cancel = CancelRecord(
         id=entry.receipt,
         turn=entry.turn,
-        cause=entry.cause,
+        order=entry.order,
         state=INTERRUPT.initial
         if is_planned
         else moved(INTERRUPT, INTERRUPT.initial, "take_effect"),
-        user=entry.user,
-        matched=entry.matched,
-        rule=entry.rule,
-        text=entry.text,
         taken=time,
         epoch=record.epoch,
         reaches=entry.reaches,
         spares=entry.spares,
-        order=entry.order,
-        is_replaced=entry.is_replaced,
     )
     receipts = {
         name: _move_cancel(earlier, "overtake") if earlier.state == "planned" else earlier
@@ -560,7 +550,8 @@ def _raise_epoch(record: SessionRecord, entry: Stop, receipt: str = "") -> None:
     """Mark the relations that a stop reaches: no effect ordered before it begins any more."""
     record.epoch += 1
     record.cancelled = {**record.cancelled, **dict.fromkeys(entry.reaches, record.epoch)}
-    record.overtaken = max(record.overtaken, getattr(entry, "said", 0))
+    if isinstance(entry, _ORDERED):
+        record.overtaken = max(record.overtaken, entry.order.utterance)
     spared = getattr(entry, "spares", ())
     reached = {
         name: _reach_child(record, child, entry, receipt)

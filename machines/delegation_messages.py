@@ -8,8 +8,9 @@ from typing import Any, ClassVar, Literal
 
 from msgspec import field
 
-from .conversation import Attachment, ChatMessage, Usage
+from .conversation import ChatMessage, Usage
 from .messages import Lane, Message
+from .said import Said
 from .value import Value
 
 ReportKind = Literal["ended", "stopped", "closed", "steered", "missed"]
@@ -83,9 +84,7 @@ class PassSteer(Message):
     lane: ClassVar[Lane] = Lane.SYSTEM
     item: str
     names: tuple[str, ...]
-    text: str
-    user: str = ""
-    attached: tuple[Attachment, ...] = ()
+    said: Said
     beneath: str = ""
 
 
@@ -129,9 +128,7 @@ class SideTalk(Message):
 
     lane: ClassVar[Lane] = Lane.CONTROL
     is_external: ClassVar[bool] = True
-    text: str
-    user: str = ""
-    client_id: str = ""
+    said: Said
 
 
 class Recall(Message):
@@ -148,9 +145,8 @@ class Offer(Message):
     """Give a result a place in the queue where it waits until a person decides about it."""
 
     lane: ClassVar[Lane] = Lane.SYSTEM
-    text: str
+    said: Said
     child: str
-    user: str = ""
 
 
 class AnswerOffer(Message):

@@ -42,7 +42,7 @@ class Cause(StrEnum):
 
 
 EARLIER_SPELLINGS: Final = {"turn_start": "turn_started", "turn_end": Cause.TURN_ENDED.value}
-"""Earlier spellings of causes and of the events of hooks, which files and journals may contain."""
+"""Earlier spellings of causes and of the events of hooks, which files may contain."""
 
 
 def current_spelling(word: str) -> str:

@@ -6,8 +6,8 @@ its sender wants; the receiver looks at the record as it is then.
 
 from typing import Any, ClassVar
 
-from .conversation import Attachment
 from .messages import Lane, Message
+from .said import ItemKind, Routed, Said
 
 
 class Wake(Message):
@@ -115,29 +115,23 @@ class TimerFired(Message):
 
 
 class Enqueue(Message):
-    """Take a message into the queue; `said_as` is how the routing table took it.
+    """Take a message into the queue.
 
     `is_next`: run before everything that waits, also while the queue is held. `is_overtaken`: it was
     said before a stop that was served first. `for_turn`: a steer for a boundary of that turn;
     `for_children`: for one of each of these, or, with `beneath`, for a child of theirs. `child`: it is
-    the result of that child. `purpose`: `compaction` or `again`, which say nothing to a model.
+    the result of that child.
     """
 
     lane: ClassVar[Lane] = Lane.SYSTEM
-    text: str
-    said_as: str
-    user: str = ""
-    client_id: str = ""
-    matched: str = ""
-    rule: str = ""
-    ack: str = ""
+    said: Said
+    routed: Routed = Routed()
+    kind: ItemKind = ItemKind.MESSAGE
     is_next: bool = False
     for_turn: str = ""
     position: int | None = None
     for_children: tuple[str, ...] = ()
     child: str = ""
-    attached: tuple[Attachment, ...] = ()
-    purpose: str = ""
     beneath: str = ""
     is_overtaken: bool = False
 
@@ -181,8 +175,7 @@ class GoalMessage(Message):
 
     lane: ClassVar[Lane] = Lane.SYSTEM
     goal: str
-    text: str
-    user: str = ""
+    said: Said
     is_first: bool = False
     after: str | None = None
 

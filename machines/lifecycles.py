@@ -191,6 +191,19 @@ JUDGE = Machine(
 # The machine of a queue item: one message that a person sent, from arrival to its end -------------
 # A steer is an item, too: it waits, pending, for a boundary of the turn that it names, or of the
 # children that it was handed on to. An offered item never runs automatically.
+#
+# The guards ask for facts of the item (`facts` in `journal/queue_record.py`):
+# `spoken`               somebody said it, or a child answered: no goal, summary or new try of a run
+# `of_goal`              it begins the next turn of a goal
+# `edited`               a person edits it in some client
+# `waits_for_boundary`   it is a steer, for a turn here or for children
+# `handed_on`            children have it
+# `answered`             the answer of its child is there
+
+_BUSY = "a person edits it, or it waits for a boundary"
+_BUSY_OR_UNSPOKEN = f"{_BUSY}, or it is nobody's words"
+_ANSWERED = "the answer is there"
+_UNANSWERED = "the answer is not there yet"
 
 
 ITEM = Machine(
@@ -215,19 +228,57 @@ ITEM = Machine(
         State(name="withdrawn", doc="A person removed it.", is_final=True),
     ),
     transitions=(
-        Transition(event="start", source=("pending", "interrupted"), dest="running"),
-        Transition(event="steer", source=("pending",), dest="steered"),
+        Transition(
+            event="start",
+            source=("pending",),
+            dest="running",
+            guards=("!edited", "!waits_for_boundary"),
+        ),
+        Transition(event="start", source=("pending",), ignored=_BUSY),
+        Transition(event="start", source=("interrupted",), dest="running"),
+        Transition(
+            event="steer",
+            source=("pending",),
+            dest="steered",
+            guards=("waits_for_boundary", "!edited"),
+        ),
+        Transition(event="steer", source=("pending",), ignored="it is no steer, or is edited"),
         Transition(event="requeue", source=("pending",)),
-        Transition(event="address", source=("pending",)),
-        Transition(event="address", source=("offered",), dest="pending"),
+        Transition(
+            event="address",
+            source=("pending",),
+            guards=("spoken", "!edited", "!waits_for_boundary"),
+        ),
+        Transition(event="address", source=("pending",), ignored=_BUSY_OR_UNSPOKEN),
+        Transition(event="address", source=("offered",), dest="pending", guards=("answered",)),
+        Transition(event="address", source=("offered",), ignored=_UNANSWERED),
         Transition(event="offer", source=("pending",), dest="offered"),
-        Transition(event="keep", source=("offered",), dest="pending"),
-        Transition(event="edit", source=("pending", "interrupted")),
+        Transition(event="want", source=("offered",), guards=("!answered",)),
+        Transition(event="want", source=("offered",), ignored=_ANSWERED),
+        Transition(event="answer", source=("offered",), guards=("!answered",)),
+        Transition(event="answer", source=("offered",), ignored=_ANSWERED),
+        Transition(event="keep", source=("offered",), dest="pending", guards=("answered",)),
+        Transition(event="keep", source=("offered",), ignored=_UNANSWERED),
+        Transition(
+            event="edit", source=("pending", "interrupted"), guards=("spoken", "!handed_on")
+        ),
+        Transition(event="edit", source=("pending", "interrupted"), ignored=_BUSY_OR_UNSPOKEN),
+        Transition(
+            event="begin_edit", source=("pending",), guards=("spoken", "!edited", "!handed_on")
+        ),
+        Transition(event="begin_edit", source=("pending",), ignored=_BUSY_OR_UNSPOKEN),
+        Transition(event="end_edit", source=("pending", "offered"), guards=("edited",)),
+        Transition(event="end_edit", source=("pending", "offered"), ignored="nobody edits it"),
+        Transition(event="move", source=("pending",), guards=("!of_goal", "!waits_for_boundary")),
+        Transition(event="move", source=("pending",), ignored="it has no place among what waits"),
         Transition(event="complete", source=("running",), dest="done"),
         Transition(event="fail", source=("running",), dest="failed"),
         Transition(event="interrupt", source=("running",), dest="interrupted"),
         Transition(event="supersede", source=("running",), dest="superseded"),
         Transition(event="resume", source=("superseded",), dest="interrupted"),
+        Transition(event="resume", source=("interrupted",)),
+        Transition(event="resume", source=("pending",), guards=("!edited", "!waits_for_boundary")),
+        Transition(event="resume", source=("pending",), ignored=_BUSY),
         Transition(event="bring", source=("pending",), dest="interrupted"),
         Transition(
             event="interrupt",
@@ -236,9 +287,11 @@ ITEM = Machine(
         ),
         Transition(
             event="withdraw",
-            source=("pending", "interrupted", "superseded", "offered"),
+            source=("interrupted", "superseded", "offered"),
             dest="withdrawn",
         ),
+        Transition(event="withdraw", source=("pending",), dest="withdrawn", guards=("!handed_on",)),
+        Transition(event="withdraw", source=("pending",), ignored="children have it"),
         Transition(event="withdraw", source=("running",), ignored="it runs; stop it first"),
     ),
     control=("interrupt", "withdraw"),

@@ -3,8 +3,8 @@
 from enum import IntEnum
 from typing import Any, ClassVar, Literal
 
-from .conversation import Attachment
 from .policy import RoutesChoice
+from .said import Said, StopOrder
 from .value import Value
 
 # The base of all messages between actors, and the lanes they travel in ----------------------------
@@ -33,24 +33,20 @@ class UserMessage(Message):
     """A person's message, classified before it is posted; one type from every surface.
 
     `intent` and `matched` are the classification, `queue_position` where to put it (none: last).
-    `then` is what of an interrupting message is left to run next, empty if nothing. `said` rises
+    `then` is what of an interrupting message is left to run next, empty if nothing. `utterance` rises
     with each message of one client: a cancel overtakes those before it. `to` names the
     child that a steer is for, or `parent`; `revert` is what to restore once the turn has stopped.
-    `attached` is what the text names by `@path`, read when it was sent.
     """
 
     type: Literal["normal", "steer", "interrupt"]
-    content: str
+    said: Said
     intent: str
     matched: str = ""
     then: str = ""
     queue_position: int | None = None
-    user: str = ""
-    client_id: str = ""
-    said: int = 0
+    utterance: int = 0
     to: str = ""
     revert: Literal["", "turn", "last"] = ""
-    attached: tuple[Attachment, ...] = ()
 
     @property
     def lane(self) -> Lane:  # type: ignore[override]
@@ -64,19 +60,14 @@ class UserMessage(Message):
 
 
 class Interrupt(Message):
-    """A cancel by command, key or signal: `cause` is a key of the delivery table.
+    """A stop by command, key or signal, by a limit or the parent.
 
-    `turn` none addresses whatever turn runs; a turn's id addresses that one and no other. `epoch` is
-    the parent's, where a stop of the parent reaches its child.
+    `turn` none addresses whatever turn runs; a turn's id addresses that one and no other.
     """
 
     lane: ClassVar[Lane] = Lane.CONTROL
-    cause: str
+    order: StopOrder
     turn: str = ""
-    user: str = ""
-    client_id: str = ""
-    said: int = 0
-    epoch: int = 0
 
 
 CHOICES = ("allow", "always", "deny")
@@ -107,7 +98,7 @@ class Allow(Message):
 
 
 class QueueChange(Message):
-    """A change of the queue that a person asked for: `op` with its number, text or position.
+    """A change of the queue that a person asked for: `op` with its number, new words or position.
 
     `position` counts from 1 among what waits or was interrupted. `to`: the child to steer, `parent`,
     or empty for what is at work; the session finds out `for_children`. `editor` is the client in which
@@ -128,11 +119,10 @@ class QueueChange(Message):
         "keep",
     ]
     number: int | None = None
-    text: str = ""
+    said: Said | None = None
     position: int = 1
     to: str = ""
     for_children: tuple[str, ...] = ()
-    attached: tuple[Attachment, ...] = ()
     editor: str = ""
 
 
@@ -142,9 +132,7 @@ class ImportedItem(Value):
     `is_steer`: it waited for a turn that is not here; it comes back as a message of its own.
     """
 
-    text: str
-    user: str = ""
-    attached: tuple[Attachment, ...] = ()
+    said: Said
     is_interrupted: bool = False
     progress: dict[str, Any] | None = None
     is_steer: bool = False

@@ -1,5 +1,6 @@
 """Events that are shown but not journalled: nothing is lost when a client misses one."""
 
+from .said import Routed, Said
 from .value import Value
 
 FULL_QUEUE = (
@@ -59,11 +60,10 @@ class OutputShown(Value):
 
 
 class MessageRejected(Value):
-    """A message was not taken in; its text goes back to the sender. `hint` is what can be done."""
+    """A message was not taken in; it goes back to the sender. `hint` is what can be done."""
 
     reason: str
-    text: str
-    client_id: str = ""
+    said: Said
     hint: str = ""
 
 
@@ -71,12 +71,9 @@ class MessageKnown(Value):
     """A message with this key came before: `id` is the item or receipt it got then."""
 
     id: str
-    said_as: str
     number: int | None
     client_id: str
-    matched: str = ""
-    rule: str = ""
-    ack: str = ""
+    routed: Routed
 
 
 class StoreLost(Value):

@@ -407,7 +407,7 @@ def handed_steers_are_conserved(chronicle: Chronicle) -> None:
     journals = {name: durable_entries(history) for name, history in chronicle.of.items()}
     taken, passed = Counter[tuple[str, str]](), set[tuple[str, str]]()
     for session, journal in journals.items():
-        keys = {one.item: one.client_id for one in journal if isinstance(one, e.Queued)}
+        keys = {one.item: one.said.client_id for one in journal if isinstance(one, e.Queued)}
         for entry in journal:
             match entry:
                 case e.Steered(items=items):

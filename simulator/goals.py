@@ -18,6 +18,7 @@ from ..machines.messages import (
     UserMessage,
 )
 from ..machines.policy import GoalPolicy, Policy
+from ..machines.said import Said, StopOrder
 from .choices import Seed, chooser_of, dice_of
 from .happening import (
     Appended,
@@ -188,14 +189,12 @@ class GoalScenario:
             then = text if intent == Intent.INTERRUPT_MORE else ""
             return UserMessage(
                 type=kind,
-                content=text,
+                said=Said(text=text, user="ann", client_id=f"c{self.said}"),
                 intent=intent,
                 then=then,
-                user="ann",
-                client_id=f"c{self.said}",
             )
         if dice < 0.85:
-            return Interrupt(cause="stop")
+            return Interrupt(order=StopOrder(cause="stop"))
         if dice < 0.95:
             ops: Any = self.dice.choice(("hold", "release", "clear", "withdraw"))
             return self.dice.choice((QueueChange(op=ops), ResumeQueue()))
@@ -317,10 +316,10 @@ def a_stop_stops_what_was_set_before_it(history: list[Happening], record: Sessio
     """What is pursued in the end was set, or let go on, after the last stop that a person said."""
     set_since, is_resumed = set[str](), False
     entries = [one.entry for one in history if isinstance(one, Appended)]
-    talk = {entry.client_id for entry in entries if isinstance(entry, e.Queued)}
+    talk = {entry.said.client_id for entry in entries if isinstance(entry, e.Queued)}
     for one in history:
         match one:
-            case Uttered(message=UserMessage(client_id=key)) if key in talk:
+            case Uttered(message=UserMessage(said=Said(client_id=key))) if key in talk:
                 pass  # at rest every word is a message
             case Uttered(message=SetGoal(text=text)):
                 set_since.add(text)

@@ -21,6 +21,7 @@ from ..machines.messages import (
     TakeBack,
     UserMessage,
 )
+from ..machines.said import Said, StopOrder
 from .program import SimulatedProgram
 from .schedule import Dice
 
@@ -79,7 +80,10 @@ class SimulatedPerson:
             return message
         self._number += 1
         late = self._dice.randrange(0, 3) if self._dice.random() < 0.2 else 0
-        return replace(message, said=max(1, self._number - late))
+        number = max(1, self._number - late)
+        if isinstance(message, Interrupt):
+            return replace(message, order=replace(message.order, utterance=number))
+        return replace(message, utterance=number)
 
     def _thing(self) -> Any:
         dice = self._dice.random()
@@ -110,13 +114,18 @@ class SimulatedPerson:
                 child=self._child() or "nobody", is_gentle=self._dice.random() < 0.5, user="ann"
             )
         turn = self._dice.choice(("", "", "t1", "t2", "t99"))
-        return Interrupt(cause="stop", turn=turn, client_id=self._dice.choice(("", "k1")))
+        return Interrupt(order=self._order(self._dice.choice(("", "k1"))), turn=turn)
+
+    def _order(self, key: str = "") -> StopOrder:
+        return StopOrder(cause="stop", said=Said(text="", client_id=key))
 
     def _beside(self) -> Any:
         """Ask something beside the work, or decide about an answer."""
         if self._dice.random() < 0.5 and self.program.world.has_room():
             self._asked += 1
-            return SideTalk(text=f"question {self._asked}", user="ann", client_id=f"s{self._asked}")
+            return SideTalk(
+                said=Said(text=f"question {self._asked}", user="ann", client_id=f"s{self._asked}")
+            )
         return self._offer()
 
     def _offer(self) -> Any:
@@ -145,7 +154,11 @@ class SimulatedPerson:
         to = dice.choice(("", "", "parent", self._child() or "all"))
         is_last = op == "withdraw" and dice.random() < 0.5
         return QueueChange(
-            op=op, number=None if is_last else number, text="said anew", position=place, to=to
+            op=op,
+            number=None if is_last else number,
+            said=Said(text="said anew"),
+            position=place,
+            to=to,
         )
 
     def _editing(self) -> Any:
@@ -156,12 +169,12 @@ class SimulatedPerson:
         op: Any = self._dice.choice(("begin_edit", "begin_edit", "edit", "end_edit"))
         if op == "end_edit" and self._dice.random() < 0.5:
             return QueueChange(op=op, editor=editor)
-        return QueueChange(op=op, number=number, text="said anew", editor=editor)
+        return QueueChange(op=op, number=number, said=Said(text="said anew"), editor=editor)
 
     def _farewell(self) -> Any:
         if self._dice.random() < 0.7:
             return Finalize(cause=self._dice.choice(("user", "new")))
-        return Interrupt(cause="stop")
+        return Interrupt(order=self._order())
 
     def answer(self) -> Answer:
         """Answer a question, if one is open."""
@@ -184,12 +197,10 @@ class SimulatedPerson:
         text = self.texts[(number - 1) % len(self.texts)] if self.texts else f"words {number}"
         message = UserMessage(
             type=kind,
-            content=text,
             intent=intent,
             then="" if intent in BARE or self._dice.random() < 0.2 else text,
             queue_position=self._dice.choice((None, None, None, 1)),
-            user=self._dice.choice(("ann", "bob")),
-            client_id=f"c{number}",
+            said=Said(text=text, user=self._dice.choice(("ann", "bob")), client_id=f"c{number}"),
             revert=self._dice.choice(("turn", "last")) if intent is Intent.REVERT else "",
             to=to,
         )

@@ -34,6 +34,7 @@ from ..machines.messages import (
     TakeBack,
     UserMessage,
 )
+from ..machines.said import Said
 from ..machines.transient_events import MessageKnown, MessageRejected, StoreLost
 from ..machines.workflow_messages import TryAgain
 from .happening import (
@@ -245,14 +246,21 @@ def every_message_is_answered(history: History) -> None:
             case Appended(
                 seq=_, entry=e.Queued() | e.InterruptPlanned() | e.InterruptRequested() as entry
             ):
-                answered.add(entry.client_id)
-            case Passed(fact=MessageRejected(client_id=key) | MessageKnown(client_id=key)):
+                answered.add(_key(entry))
+            case Passed(
+                fact=MessageRejected(said=Said(client_id=key)) | MessageKnown(client_id=key)
+            ):
                 answered.add(key)
             case _:
                 pass
     for one in history:
         if isinstance(one, Uttered) and isinstance(one.message, UserMessage):
-            assert one.message.client_id in answered, f"{one.message} was never answered"
+            assert one.message.said.client_id in answered, f"{one.message} was never answered"
+
+
+def _key(entry: e.Queued | e.InterruptPlanned | e.InterruptRequested) -> str:
+    """Return the sender's own key of what an entry took in."""
+    return entry.said.client_id if isinstance(entry, e.Queued) else entry.order.said.client_id
 
 
 def no_message_is_lost(history: History) -> None:
@@ -312,8 +320,8 @@ def one_client_id_one_run(history: History) -> None:
     """The same message sent again is the same item, and interrupts once."""
     seen = Counter[tuple[bool, str]]()
     for entry in durable_entries(history):
-        if isinstance(entry, e.Queued | Cancel) and entry.client_id:
-            key = isinstance(entry, e.Queued), entry.client_id
+        if isinstance(entry, e.Queued | Cancel) and _key(entry):
+            key = isinstance(entry, e.Queued), _key(entry)
             seen[key] += 1
             assert seen[key] == 1, f"{key} twice"
 
@@ -379,7 +387,7 @@ def first_in_first_out(history: History) -> None:
     if any(isinstance(happening, Crashed | Failed) for happening in history):
         return
     said = [
-        one.message.client_id
+        one.message.said.client_id
         for one in history
         if isinstance(one, Uttered)
         and isinstance(one.message, UserMessage)
@@ -391,15 +399,15 @@ def first_in_first_out(history: History) -> None:
         one
         for one in journal
         if isinstance(one, e.Queued)
-        and one.client_id in once
-        and one.said_as not in ("interrupt", "steer")
+        and one.said.client_id in once
+        and one.routed.said_as not in ("interrupt", "steer")
     ]
-    places = [said.index(one.client_id) for one in taken]
+    places = [said.index(one.said.client_id) for one in taken]
     assert places == sorted(places), f"accepted as {places}"
     plain = {
         one.item: one.past_hold and holds
         for holds, one in counted(journal)
-        if one in taken and one.said_as == "queue" and not one.is_next and not one.for_turn
+        if one in taken and one.routed.said_as == "queue" and not one.is_next and not one.for_turn
     }
     moved = {one.item for one in taken if one.position == 1}
     moved |= {
@@ -518,7 +526,7 @@ def steers_are_conserved(history: History) -> None:
     for entry in durable_entries(history):
         match entry:
             case e.Queued(item=item) if (
-                entry.for_turn or entry.for_children or entry.said_as == "interrupt"
+                entry.for_turn or entry.for_children or entry.routed.said_as == "interrupt"
             ):
                 steers[item] += 1
             case e.SteerAddressed(item=item):

@@ -9,6 +9,7 @@ from ..journal import entries as e
 from ..machines.internal_messages import RecoverRecord
 from ..machines.messages import Answer, Interrupt, ResumeQueue
 from ..machines.policy import CompactionPolicy, DelegationPolicy, Limits, Policy
+from ..machines.said import StopOrder
 from .choices import Seed, chooser_of, dice_of
 from .family import (
     check_families,
@@ -186,7 +187,7 @@ class Scenario:
             is_spawn = isinstance(entry, e.ChildStarted)
             is_spawn = is_spawn or (isinstance(entry, e.ToolIntended) and entry.tool == "delegate")
             if is_spawn and self.dice.random() < self.stops_spawns:
-                self.program.utter(Interrupt(cause="stop"))
+                self.program.utter(Interrupt(order=StopOrder(cause="stop")))
 
     def _restart_if_dead(self) -> None:
         program = self.program

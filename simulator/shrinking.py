@@ -219,7 +219,7 @@ def messages_of(chronicle: Chronicle) -> Iterator[str]:
 def _said(session: str, happening: Happening) -> str:
     match happening:
         case Uttered(message=UserMessage() as message):
-            return f"{message.user or 'a person'}: {message.type} {message.content!r}"
+            return f"{message.said.user or 'a person'}: {message.type} {message.said.text!r}"
         case Uttered(message=message):
             return f"a person: {_brief(message)}"
         case Crashed() if session == ROOT:

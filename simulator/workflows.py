@@ -33,6 +33,7 @@ from ..machines.messages import (
 )
 from ..machines.policy import DelegationPolicy, GoalPolicy, Limits, Policy
 from ..machines.port_results import ToolFinished, ToolResult, ToolStatus
+from ..machines.said import Said, StopOrder
 from ..machines.value import Value
 from ..machines.workflow_messages import UNDECIDED, WORKFLOW, Reopen, TryAgain, given_in
 from ..workflows.flow.graph import waits_for
@@ -74,7 +75,7 @@ _CHANGES = (
     QueueChange(op="release"),
     QueueChange(op="withdraw"),
     QueueChange(op="clear"),
-    QueueImport(items=(ImportedItem(text="saved words", is_interrupted=True),)),
+    QueueImport(items=(ImportedItem(said=Said(text="saved words"), is_interrupted=True),)),
 )
 """What a person may do to the queue of a run: to the run itself, and to what is said to it."""
 _QUOTED = re.compile(r"'([^'\n]{1,40})'|\"([^\"\n]{1,40})\"")
@@ -273,7 +274,11 @@ class Operator:
         if dice < 0.4 and (questions := list(self.questions())):
             return self.answer(self._dice.choice(questions))
         if dice < 0.6:
-            return Interrupt(cause="stop", client_id=self._dice.choice(("", "k1")))
+            return Interrupt(
+                order=StopOrder(
+                    cause="stop", said=Said(text="", client_id=self._dice.choice(("", "k1")))
+                )
+            )
         if dice < 0.75:
             return self._steer()
         if dice < 0.85:
@@ -287,10 +292,8 @@ class Operator:
         text = f"words {self._said}"
         return UserMessage(
             type="steer",
-            content=text,
+            said=Said(text=text, user="ann", client_id=f"c{self._said}"),
             intent=Intent.EXPLICIT_STEER,
-            user="ann",
-            client_id=f"c{self._said}",
         )
 
     def questions(self) -> Iterator[str]:
@@ -456,7 +459,9 @@ class WorkflowScenario:
         else:
             text = f"run {self.workflow.spec.name}"
             intent = Intent.EXPLICIT_QUEUE
-            program.say(UserMessage(type="normal", content=text, intent=intent, client_id="run"))
+            program.say(
+                UserMessage(type="normal", said=Said(text=text, client_id="run"), intent=intent)
+            )
         return True
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from ...journal import entries as e
 from ...journal.child_record import ChildRecord, at_work
@@ -23,6 +25,7 @@ from ...machines.goal_messages import ChangeGoal, SetGoal
 from ...machines.lifecycles import SUBAGENT
 from ...machines.messages import ResumeQueue, UserMessage
 from ...machines.port_results import ToolFinished, ToolResult, ToolStatus
+from ...machines.said import Said
 from .decision import NOTHING, Decision
 from .results import returned, seed, way_home
 from .wording import TASK
@@ -90,11 +93,11 @@ def talk(record: SessionRecord, asked: e.Offered, environment: Environment) -> e
         child=asked.child,
         session=f"{record.id}-{record.children_made + 1}",
         agent=environment.agent,
-        task=asked.text,
+        task=asked.said.text,
         relation=Relation.SIDE_TALK,
         epoch=record.epoch,
         item=asked.item,
-        user=asked.user,
+        user=asked.said.user,
         above=environment.ancestors.mandate(),
     )
 
@@ -202,10 +205,8 @@ def first_message(child: ChildRecord) -> SetGoal | UserMessage:
     if not child.goal:
         return UserMessage(
             type="normal",
-            content=child.task,
+            said=Said(text=child.task, user=child.user, client_id=TASK),
             intent=Intent.CONVERSE,
-            user=child.user,
-            client_id=TASK,
         )
     gates = tuple(tuple(gate) for gate in child.goal.get("gates", ()))
     turns = child.goal.get("max_turns") or None
@@ -226,11 +227,10 @@ def go_on(child: ChildRecord) -> tuple[ChangeGoal | ResumeQueue, ...]:
     return (ResumeQueue(),)
 
 
-def say_to_child(text: str, user: str, key: str, **more: Any) -> UserMessage:
+def say_to_child(said: Said, key: str, to: str = "") -> UserMessage:
     """Return a message for a child's running turn; with the same key it enters only once."""
-    return UserMessage(
-        type="steer", content=text, intent=Intent.EXPLICIT_STEER, user=user, client_id=key, **more
-    )
+    said = replace(said, client_id=key)
+    return UserMessage(type="steer", said=said, intent=Intent.EXPLICIT_STEER, to=to)
 
 
 # Stopping -----------------------------------------------------------------------------------------

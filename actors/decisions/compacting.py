@@ -20,6 +20,7 @@ from ...machines.internal_messages import Enqueue
 from ...machines.messages import Compact
 from ...machines.policy import CompactionPolicy
 from ...machines.port_results import ModelFailed, Summarised
+from ...machines.said import ItemKind, Said
 from ...machines.value import Value
 from . import queueing
 from .decision import NOTHING, Decision, answer
@@ -30,8 +31,6 @@ if TYPE_CHECKING:
     from ..environment import Environment
 
 
-COMPACTION = "compaction"
-"""The purpose of an item that says nothing to the model: the conversation is to be summed up."""
 SUMMARY = "[Summary of the conversation so far; the older messages are no longer here.]\n"
 READ = "[I have read the summary, and go on from there.]"
 ASK = """\
@@ -56,10 +55,10 @@ Room = Literal["", "asked", "full", "nothing_new", "done", "gives_up"]
 """The action of a boundary on the window: nothing, a summary and why, or an end of the turn."""
 
 
-def purpose(record: SessionRecord) -> str:
-    """Return what the newest turn's item is for, if it says nothing to the model."""
+def is_asked_for(record: SessionRecord) -> bool:
+    """Whether the newest turn is there to sum up the conversation."""
     item = record.queue.items.get(record.turns[record.turn].item)
-    return item.purpose if item is not None else ""
+    return item is not None and item.kind is ItemKind.SUMMARY
 
 
 def filled_tokens(record: SessionRecord, policy: CompactionPolicy) -> int:
@@ -71,7 +70,7 @@ def room(record: SessionRecord, policy: CompactionPolicy) -> Room:
     """Say what is to be done about the window before the model is called."""
     turn = record.turns[record.turn]
     is_done = turn.compacted_at == turn.step
-    if purpose(record):
+    if is_asked_for(record):
         if is_done:
             return "done"
         return "asked" if has_news(record.conversation) else "nothing_new"
@@ -112,7 +111,7 @@ def is_worth_it(record: SessionRecord, why: str, policy: CompactionPolicy) -> bo
     """Whether what would be summed up is a good part of the whole; a person may want it anyway."""
     dropped = _cut(record, why, policy).dropped
     talk = list(record.conversation)
-    return bool(purpose(record)) or tokens_of(talk[:dropped]) > WORTH * tokens_of(talk)
+    return is_asked_for(record) or tokens_of(talk[:dropped]) > WORTH * tokens_of(talk)
 
 
 def folded(record: SessionRecord, why: str, policy: CompactionPolicy) -> Decision:
@@ -177,7 +176,7 @@ def _question(
         changed, _ = pruned(said, max(0, excess), spare=0)
         said[: len(changed)] = changed
     item = record.queue.items.get(record.turns[record.turn].item)
-    wish = item.text.partition(" ")[2].strip() if item is not None and item.purpose else ""
+    wish = item.said.text if item is not None and item.kind is ItemKind.SUMMARY else ""
     ask = f"{ASK}\nWhat matters most: {wish}" if wish else ASK
     return (*said, ChatMessage(role="user", text=ask))
 
@@ -221,7 +220,7 @@ def _prune(
     wanted = before - int(policy.at * policy.window) if policy.window else before // 2
     changed, count = pruned(list(record.conversation), wanted)
     refusal = record.turns[record.turn].refusal
-    if not count and (purpose(record) or refusal or before > policy.window):
+    if not count and (is_asked_for(record) or refusal or before > policy.window):
         hint = "`/new` starts again; a model with a larger window accepts more"
         said = f"{refusal}; " if refusal else ""
         return Ending(
@@ -281,11 +280,9 @@ def asked(record: SessionRecord, message: Compact, environment: Environment) -> 
     if is_free and not has_news(record.conversation):
         return rejected(NOTHING_NEW)
     order = Enqueue(
-        text=f"/compact {message.wish}".rstrip(),
-        said_as="turn",
-        user=message.user,
+        said=Said(text=message.wish.strip(), user=message.user),
         is_next=True,
-        purpose=COMPACTION,
+        kind=ItemKind.SUMMARY,
     )
     queued = queueing.enqueue(record, order, environment)
     return queued + Decision(reply=answer(runs=is_free))

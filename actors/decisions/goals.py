@@ -15,6 +15,7 @@ from ...machines.goal_messages import ChangeGoal, Judged, JudgeDead, SetGoal
 from ...machines.internal_messages import GoalMessage
 from ...machines.lifecycles import REASONS
 from ...machines.policy import GoalPolicy
+from ...machines.said import PURPOSEFUL, Said
 from ...machines.transient_events import FINALIZED, NOT_OPEN
 from ...machines.value import Value
 from .decision import Decision, answer, refusal
@@ -76,9 +77,8 @@ def _set(record: SessionRecord, wish: SetGoal, policy: GoalPolicy) -> Decision:
     if wish.fault:
         paused = e.GoalPaused(goal=entry.goal, reason="gate_unusable", detail=wish.fault)
         return Decision(entries=(*cleared, entry, paused), reply=reply)
-    first = GoalMessage(
-        goal=entry.goal, text=wish.prompt or wish.text, user=wish.user, is_first=True
-    )
+    said = Said(text=wish.prompt or wish.text, user=wish.user)
+    first = GoalMessage(goal=entry.goal, said=said, is_first=True)
     return Decision(entries=(*cleared, entry), orders=(("queue", first),), reply=reply)
 
 
@@ -156,7 +156,8 @@ def next_goal(record: SessionRecord, epoch: int) -> Decision:
     """Begin the first of the goals in line."""
     after = record.goals.goals[record.goals.line[0]]
     begun = e.GoalBegun(goal=after.id, epoch=epoch, boundary=rest_turn(record))
-    first = GoalMessage(goal=after.id, text=after.text, user=after.user, is_first=True)
+    said = Said(text=after.text, user=after.user)
+    first = GoalMessage(goal=after.id, said=said, is_first=True)
     return Decision(entries=(begun,), orders=(("queue", first),))
 
 
@@ -171,7 +172,8 @@ def _resume(record: SessionRecord, goal: GoalRecord) -> Decision:
         epoch=record.epoch,
         boundary=rest_turn(record),
     )
-    first = GoalMessage(goal=goal.id, text=continuation(goal), user=goal.user)
+    said = Said(text=continuation(goal), user=goal.user)
+    first = GoalMessage(goal=goal.id, said=said)
     return Decision(entries=(resumed,), orders=(("queue", first),), reply=answer(goal=goal.id))
 
 
@@ -202,7 +204,7 @@ def rest_turn(record: SessionRecord) -> str:
     turns = [
         turn
         for turn in record.turns.values()
-        if turn.item not in items or not items[turn.item].purpose
+        if turn.item not in items or items[turn.item].kind not in PURPOSEFUL
     ]
     return turns[-1].id if turns else ""
 
@@ -345,7 +347,7 @@ def stopped_by(record: SessionRecord) -> tuple[str, str]:
         return "interrupt", "the program was left"
     epoch = record.cancelled.get(Relation.GOAL, 0)
     stop = next((stop for stop in record.interrupts.values() if stop.epoch == epoch), None)
-    if stop is not None and stop.cause == Cause.BUDGET:
+    if stop is not None and stop.order.cause == Cause.BUDGET:
         return "budget", "a limit of the session is reached"
     return "interrupt", ""
 

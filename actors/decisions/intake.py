@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from msgspec.structs import replace
+
 from ...journal import entries as e
 from ...journal.queue_record import ItemRecord, QueueRecord
 from ...machines.conversation import ToolRequest
@@ -87,8 +89,7 @@ def _deferred(record: QueueRecord, item: ItemRecord, message: HandBack) -> Decis
         turn=message.turn,
         step=message.step,
         why=message.why,
-        text=item.text,
-        user=item.user,
+        said=replace(item.said, client_id=""),
         position=ahead + 1,
         past_hold=past_hold,
     )

@@ -35,7 +35,7 @@ def owner_of_turn(record: SessionRecord) -> str:
     """Return who began the running turn; empty if none runs, or if no person began it."""
     turn = record.running
     item = record.queue.items.get(turn.item) if turn is not None else None
-    return item.user if item is not None else ""
+    return item.said.user if item is not None else ""
 
 
 def _deed(record: SessionRecord, asked: FromPerson) -> tuple[Deed, str]:
@@ -61,7 +61,7 @@ def _change(record: SessionRecord, asked: FromPerson, change: QueueChange) -> tu
     """Return what a change of the queue does: everyone who may speak may change their own message."""
     live = record.queue.live()
     found = [item for item in live if item.number == change.number] if change.number else live[-1:]
-    is_own = [item.user for item in found] == [asked.user]
+    is_own = [item.said.user for item in found] == [asked.user]
     match change.op:
         case "steer":
             return Deed.STEER, owner_of_turn(record)
@@ -70,7 +70,7 @@ def _change(record: SessionRecord, asked: FromPerson, change: QueueChange) -> tu
         case "withdraw" | "edit" | "begin_edit" | "keep" if is_own:
             return Deed.SPEAK, ""
         case "withdraw" | "edit" | "begin_edit" | "keep":
-            return Deed.STOP, found[0].user if found else ""
+            return Deed.STOP, found[0].said.user if found else ""
         case "move" | "release":
             return Deed.STEER, ""
         case "clear" | "hold":

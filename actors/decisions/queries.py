@@ -15,6 +15,7 @@ from ...machines.delivery import Relation
 from ...machines.disposition import Situation
 from ...machines.policy import Policy
 from ...machines.port_results import AGENT_TOOL
+from ...machines.said import Routed
 from ...machines.transient_events import MessageKnown
 
 DELEGATE = "delegate"
@@ -119,14 +120,14 @@ def known(record: SessionRecord, client_id: str) -> MessageKnown | None:
     name = record.queue.clients.get(client_id) if client_id else None
     if name is not None:
         item = record.queue.items.get(name)
-        said_as, number = (item.said_as, item.number) if item else ("turn", None)
-        return MessageKnown(id=name, said_as=said_as, number=number, client_id=client_id)
+        said_as, number = (item.routed.said_as, item.number) if item else ("turn", None)
+        routed = Routed(said_as=said_as)
+        return MessageKnown(id=name, number=number, client_id=client_id, routed=routed)
     receipt = record.cancels.get(client_id) if client_id else None
-    return (
-        MessageKnown(id=receipt, said_as="interrupt", number=None, client_id=client_id)
-        if receipt
-        else None
-    )
+    if not receipt:
+        return None
+    routed = Routed(said_as="interrupt")
+    return MessageKnown(id=receipt, number=None, client_id=client_id, routed=routed)
 
 
 def workers(record: SessionRecord) -> list[ChildRecord]:

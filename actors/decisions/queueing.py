@@ -24,6 +24,7 @@ from ...machines.internal_messages import (
 from ...machines.lifecycles import RUN
 from ...machines.messages import QueueChange, QueueImport, ResumeQueue
 from ...machines.port_results import ToolFinished, ToolResult, ToolStatus
+from ...machines.said import PURPOSEFUL, ItemKind, Routed
 from ...machines.transient_events import (
     ANOTHER_CHAT,
     ANOTHER_RUN,
@@ -37,13 +38,13 @@ from .intake import hand_back, taken_in
 from .queries import is_reverting, known, waiting_steers
 from .rearrangement import (
     begin_edit,
-    doing,
     edit,
     end_edit,
     hold,
     import_items,
     keep,
     move,
+    objection,
     steer,
     withdraw,
 )
@@ -54,16 +55,12 @@ if TYPE_CHECKING:
     from ..environment import Environment
 
 
-AGAIN = "again"
-"""The purpose of an item without a message: a failed run is to be tried again."""
-
-
 # Messages that enter ------------------------------------------------------------------------------
 
 
 def enqueue(record: SessionRecord, order: Enqueue, environment: Environment) -> Decision:
     """Take a message in, as it was routed; as a message of its own if the turn it is for has ended."""
-    before = _known(record, order.client_id)
+    before = _known(record, order.said.client_id)
     if before is not None:
         return before
     if record.queue.state == "closed":
@@ -74,8 +71,9 @@ def enqueue(record: SessionRecord, order: Enqueue, environment: Environment) -> 
         return NOTHING
     if order.for_turn and not _is_running(record, order.for_turn):
         if order.child and not environment.delegation.depth:
-            return offer(record, Offer(text=order.text, child=order.child, user=order.user))
-        order = replace(order, said_as="turn", for_turn="", is_next=True, ack=LATE_ACK)
+            return offer(record, Offer(said=order.said, child=order.child))
+        late = replace(order.routed, said_as="turn", ack=LATE_ACK)
+        order = replace(order, routed=late, for_turn="", is_next=True)
     is_full = record.queue.pending_count >= environment.policy.max_queue_size
     if is_full and not (order.is_next or order.child):
         return _refused(order, "queue_full", FULL_QUEUE.format(environment.policy.max_queue_size))
@@ -101,30 +99,17 @@ def _taken(record: SessionRecord, order: Enqueue) -> Decision:
     queued = e.Queued(
         item=name,
         number=queue.number + 1,
-        text=order.text,
-        said_as=order.said_as,
-        user=order.user,
-        client_id=order.client_id,
-        matched=order.matched,
-        rule=order.rule,
-        ack=order.ack,
+        said=order.said,
+        routed=order.routed,
+        item_kind=order.kind,
         is_next=order.is_next,
         for_turn=order.for_turn,
         position=place,
         for_children=to,
         child=order.child,
-        attached=order.attached,
-        purpose=order.purpose,
         past_hold=queue.runs_past_hold() and not order.is_overtaken,
     )
-    passed = PassSteer(
-        item=name,
-        names=to,
-        text=order.text,
-        user=order.user,
-        attached=order.attached,
-        beneath=order.beneath,
-    )
+    passed = PassSteer(item=name, names=to, said=order.said, beneath=order.beneath)
     child = record.children.get(order.child)
     was_stopped = child is not None and child.is_kept and not order.for_turn
     held = (e.QueueHeld(why="interrupt", is_all=True),) if was_stopped else ()
@@ -145,8 +130,7 @@ def _known(record: SessionRecord, client_id: str) -> Decision | None:
 
 
 def _refused(order: Enqueue, reason: str, hint: str = "") -> Decision:
-    rejected = MessageRejected(reason=reason, text=order.text, client_id=order.client_id, hint=hint)
-    return Decision(facts=(rejected,))
+    return Decision(facts=(MessageRejected(reason=reason, said=order.said, hint=hint),))
 
 
 def _is_running(record: SessionRecord, turn: str) -> bool:
@@ -175,10 +159,9 @@ def enqueue_goal(record: SessionRecord, order: GoalMessage, environment: Environ
     queued = e.Queued(
         item=f"m{queue.made + 1}",
         number=queue.number + 1 if len(queue.order) > len(gone) else 1,
-        text=order.text,
-        said_as="goal",
-        user=order.user,
-        rule="goal",
+        said=order.said,
+        routed=Routed(said_as="goal", rule="goal"),
+        item_kind=ItemKind.GOAL,
         position=queue.waiting_count + 1,
         goal=order.goal,
         past_hold=queue.state == "held",
@@ -189,7 +172,7 @@ def enqueue_goal(record: SessionRecord, order: GoalMessage, environment: Environ
 def _is_purposeful(record: SessionRecord, name: str) -> bool:
     """Whether a turn's message says nothing to the model."""
     item = record.queue.items.get(name)
-    return item is not None and bool(item.purpose)
+    return item is not None and item.kind in PURPOSEFUL
 
 
 # Offers -------------------------------------------------------------------------------------------
@@ -203,9 +186,8 @@ def offer(record: SessionRecord, order: Offer) -> Decision:
     offered = e.Offered(
         item=f"m{queue.made + 1}",
         number=queue.number + 1,
-        text=order.text,
+        said=order.said,
         child=order.child,
-        user=order.user,
         is_answered=True,
     )
     return Decision(entries=(offered,))
@@ -217,10 +199,8 @@ def question(record: SessionRecord, asked: SideTalk) -> e.Offered:
     return e.Offered(
         item=f"m{queue.made + 1}",
         number=queue.number + 1,
-        text=asked.text,
+        said=asked.said,
         child=f"talk-{queue.made + 1}",
-        user=asked.user,
-        client_id=asked.client_id,
         is_answered=False,
     )
 
@@ -274,7 +254,7 @@ def give_back(record: SessionRecord, order: HandBack) -> Decision:
 def recall(record: SessionRecord, key: str) -> Decision:
     """Take back the steer with this key, if it still waits."""
     item = record.queue.items.get(record.queue.clients.get(key, ""))
-    if item is None or item.state != "pending":
+    if item is None or item.state != "pending" or objection(item, "withdraw"):
         return NOTHING
     return Decision(entries=(e.Withdrawn(item=item.id),))
 
@@ -321,7 +301,7 @@ def _steer(record: SessionRecord, message: QueueChange) -> Decision:
 
 def _clear(record: SessionRecord) -> Decision:
     live = record.queue.live()
-    gone = [item for item in live if item.state != "running" and not item.for_children]
+    gone = [item for item in live if not objection(item, "withdraw")]
     gone = [item for item in gone if not _is_of_run(record, item)]
     entries = tuple(e.Withdrawn(item=item.id) for item in gone)
     reply = answer(withdrawn=[item.number for item in gone])
@@ -378,8 +358,8 @@ def resume(record: SessionRecord, message: ResumeQueue) -> Decision:
     first = chosen([*there, *queue.superseded()] if message.number else free, message.number)
     if message.number and first is None:
         return refusal(f"No queued item #{message.number}")
-    if message.number and first is not None and (first.is_steer or first.editor):
-        return refusal(f"#{first.number} {doing(first)}")
+    if message.number and first is not None and (why := objection(first, "resume")):
+        return refusal(why)
     running = next((item.number for item in queue.special() if item.state == "running"), None)
     is_held = queue.state == "held" or any(item.state == "interrupted" for item in there)
     is_asked = not (message.number or is_held or message.is_beside_goal)
@@ -453,7 +433,7 @@ def _for_agents(record: SessionRecord) -> tuple[e.Entry, ...]:
     """Hand the steers of a run's earlier turn to the next agent that begins."""
     if record.run is None or record.running is None or record.state != "busy":
         return ()
-    waiting = [item for item in record.queue.waiting() if not item.purpose]
+    waiting = [item for item in record.queue.waiting() if not objection(item, "address")]
     return tuple(e.SteerAddressed(item=item.id, turn=record.turn) for item in waiting)
 
 
@@ -508,7 +488,7 @@ def _next_turn(record: SessionRecord, environment: Environment) -> tuple[e.Entry
         epoch=record.epoch + 1,
         resumes=resumes,
         messages=()
-        if item.purpose
+        if item.kind in PURPOSEFUL
         else (ChatMessage(role="user", text=said, pictures=pictures_of((item, *steers))),),
         ancestors=environment.ancestors.mandate(),
         storage=environment.storage if record.storages[-1:] != (environment.storage,) else "",
@@ -544,5 +524,5 @@ def _next_of_run(record: SessionRecord) -> ItemRecord | None:
 def _is_of_run(record: SessionRecord, item: ItemRecord) -> bool:
     """Whether an item is the run of its session; no other item of that session begins a turn."""
     run = record.run
-    is_run = run is not None and (run.item in ("", item.id) or item.purpose == AGAIN)
+    is_run = run is not None and (run.item in ("", item.id) or item.kind is ItemKind.RETRY)
     return is_run and run is not None and run.state not in RUN.final

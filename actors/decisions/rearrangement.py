@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from msgspec.structs import replace
+
 from ...journal import entries as e
-from ...journal.queue_record import ItemRecord, QueueRecord
+from ...journal.queue_record import ItemRecord, QueueRecord, facts
 from ...machines.delegation_messages import PassSteer
 from ...machines.lifecycles import ITEM
 from ...machines.machine import Refusal, step
 from ...machines.messages import QueueChange, QueueImport
+from ...machines.said import ItemKind, Routed
 from .decision import Decision, answer, refusal
 from .wording import spoken
 
@@ -32,21 +35,24 @@ def hold(record: QueueRecord, why: str, *, is_all: bool) -> tuple[e.Entry, ...]:
     return (e.QueueHeld(why=why, is_all=is_all),)
 
 
+def objection(item: ItemRecord, event: str) -> str:
+    """Say why an item's machine does not accept an event; empty if it does."""
+    moved = step(ITEM, item.state, event, facts(item))
+    return f"#{item.number} {doing(item)}" if isinstance(moved, Refusal) or moved.ignored else ""
+
+
 def edit(record: QueueRecord, message: QueueChange) -> Decision:
     """Replace the text of a waiting message."""
     item = _find(record, message.number)
     if item is None:
         return _missing(message.number)
-    if item.state == "running":
-        return refusal(f"#{item.number} is running: send a message instead")
-    if item.state == "offered":
-        return refusal(f"#{item.number} {doing(item)}")
-    if not message.text.strip():
+    if why := objection(item, "edit"):
+        return refusal(f"{why}: send a message instead" if item.state == "running" else why)
+    new = message.said
+    if new is None or not new.text.strip():
         return refusal(f"#{item.number} needs a text: /queue pop {item.number} removes it")
-    return Decision(
-        reply=_yes(item, text=message.text),
-        entries=(e.Edited(item=item.id, text=message.text, attached=message.attached),),
-    )
+    said = replace(item.said, text=new.text, attached=new.attached)
+    return Decision(reply=_yes(item, text=new.text), entries=(e.Edited(item=item.id, said=said),))
 
 
 def begin_edit(record: QueueRecord, message: QueueChange) -> Decision:
@@ -54,11 +60,10 @@ def begin_edit(record: QueueRecord, message: QueueChange) -> Decision:
     item = _find(record, message.number)
     if item is None:
         return _missing(message.number)
-    if item.editor == message.editor:
+    if item.editor and item.editor == message.editor:
         return Decision(reply=_yes(item))
-    is_a_persons = not (item.for_children or item.goal or item.purpose)
-    if item.state != "pending" or item.editor or not is_a_persons:
-        return refusal(f"#{item.number} {doing(item)}")
+    if why := objection(item, "begin_edit"):
+        return refusal(why)
     return Decision(reply=_yes(item), entries=(e.EditBegun(item=item.id, editor=message.editor),))
 
 
@@ -81,9 +86,9 @@ def move(record: QueueRecord, message: QueueChange) -> Decision:
     item = _find(record, message.number)
     if item is None:
         return _missing(message.number)
+    if why := objection(item, "move"):
+        return refusal(f"{why}: it can't be moved")
     waiting = record.waiting()
-    if item not in waiting or item.goal:
-        return refusal(f"#{item.number} {doing(item)}: it can't be moved")
     waiting.remove(item)
     first = sum(item.state == "interrupted" for item in record.live())
     place = max(1, min(message.position - first, len(waiting) + 1))
@@ -98,18 +103,13 @@ def steer(record: QueueRecord, message: QueueChange) -> Decision:
     item = _find(record, message.number)
     if item is None:
         return _missing(message.number)
+    if not objection(item, "want"):
+        return _want(item, "steer")
+    if why := objection(item, "address"):
+        return refusal(why)
     running = next((item.turn for item in record.live() if item.state == "running"), "")
-    if item.state not in ("pending", "offered") or item.is_steer or item.editor:
-        return refusal(f"#{item.number} {doing(item)}")
-    if item.state == "offered" and not item.answer:
-        return Decision(
-            reply=_yes(item, when="it is answered"),
-            entries=(e.OfferWanted(item=item.id, wants="steer"),),
-        )
     if to := message.for_children:
-        passing = PassSteer(
-            item=item.id, names=to, text=spoken(item), user=item.user, attached=item.attached
-        )
+        passing = PassSteer(item=item.id, names=to, said=replace(item.said, text=spoken(item)))
         reply = _yes(item, children=list(to))
         return Decision(
             reply=reply,
@@ -121,6 +121,12 @@ def steer(record: QueueRecord, message: QueueChange) -> Decision:
     return Decision(
         reply=_yes(item, turn=running), entries=(e.SteerAddressed(item=item.id, turn=running),)
     )
+
+
+def _want(item: ItemRecord, wants: str) -> Decision:
+    """Note what is to become of an answer that is not there yet."""
+    wanted = e.OfferWanted(item=item.id, wants=wants)
+    return Decision(reply=_yes(item, when="it is answered"), entries=(wanted,))
 
 
 def _run_alone(item: ItemRecord) -> e.Entry:
@@ -140,11 +146,8 @@ def keep(record: QueueRecord, message: QueueChange) -> Decision:
         what = f"#{message.number} is" if message.number else "Nothing is"
         return refusal(f"{what} not offered" if message.number else f"{what} offered")
     item = found[-1]
-    if not item.answer:
-        return Decision(
-            reply=_yes(item, when="it is answered"),
-            entries=(e.OfferWanted(item=item.id, wants="keep"),),
-        )
+    if not objection(item, "want"):
+        return _want(item, "keep")
     return Decision(
         reply=_yes(item), entries=(e.Kept(item=item.id, past_hold=record.runs_past_hold()),)
     )
@@ -160,11 +163,9 @@ def import_items(record: QueueRecord, message: QueueImport, limit: int) -> Decis
         e.Queued(
             item=f"m{record.made + n}",
             number=record.number + n,
-            text=item.text,
-            said_as="queue",
-            user=item.user,
+            said=item.said,
+            routed=Routed(said_as="queue"),
             position=waiting + n,
-            attached=item.attached,
             is_interrupted=item.is_interrupted,
             progress=item.progress,
         )
@@ -193,16 +194,16 @@ def take_back(record: QueueRecord, now: float) -> Decision:
     cut_off = [other for other in record.live() if other.state == "interrupted"] or replaced
     stopped = next((other.number for other in cut_off), None)
     goes_on = any(other.state == "running" and other is not item for other in record.live())
-    offered = stopped if item.said_as == "interrupt" and not goes_on else None
+    offered = stopped if item.routed.said_as == "interrupt" and not goes_on else None
     again = tuple(
         e.Requeued(item=other.id, why="taken back") for other in replaced if other.number == offered
     )
     if item.for_children:
         return refusal(f"#{item.number} is with {', '.join(item.for_children)} already")
-    if item.state == "pending" and (item.for_turn or item.said_as == "interrupt"):
+    if item.state == "pending" and (item.for_turn or item.routed.said_as == "interrupt"):
         back = e.Requeued(item=item.id, why="taken back", past_hold=record.runs_past_hold())
         return Decision(reply=_yes(item, offered=offered), entries=(back, *again))
-    if item.state == "running" and item.said_as == "interrupt":
+    if item.state == "running" and item.routed.said_as == "interrupt":
         return Decision(reply=_yes(item, offered=offered, stop=item.turn), entries=again)
     return refusal(f"#{item.number} {doing(item)}: there is nothing to take back")
 
@@ -215,11 +216,8 @@ def withdraw(record: QueueRecord, number: int | None) -> Decision:
     if not found:
         return _missing(number) if number else refusal("Empty queue")
     item = found[0]
-    if item.for_children:
-        return refusal(f"#{item.number} is with {', '.join(item.for_children)} already")
-    moved = step(ITEM, item.state, "withdraw")
-    if isinstance(moved, Refusal) or moved.ignored:
-        return refusal(f"#{item.number} is running: /stop ends it")
+    if why := objection(item, "withdraw"):
+        return refusal(f"{why}: /stop ends it" if item.state == "running" else why)
     reply = answer(withdrawn=[item.number], text=item.text)
     return Decision(reply=reply, entries=(e.Withdrawn(item=item.id),))
 
@@ -228,8 +226,17 @@ def _find(record: QueueRecord, number: int | None) -> ItemRecord | None:
     return next((item for item in record.live() if item.number == number), None)
 
 
+_APART = {
+    ItemKind.GOAL: "goes on with the goal: /goal changes that",
+    ItemKind.SUMMARY: "is an order to sum up the conversation: /queue pop takes it back",
+    ItemKind.RETRY: "tries the run again",
+}
+
+
 def doing(item: ItemRecord) -> str:
     """Say in words what an item does."""
+    if item.state in ("pending", "interrupted") and item.kind in _APART:
+        return _APART[item.kind]
     if item.state == "pending":
         if item.editor:
             return "is being edited"

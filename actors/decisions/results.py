@@ -15,6 +15,7 @@ from ...machines.delivery import Relation
 from ...machines.internal_messages import Enqueue
 from ...machines.port_results import ToolFinished, ToolResult, ToolStatus
 from ...machines.result_routing import Awaited, Return, ReturnRow, SessionOwner, give_back
+from ...machines.said import ItemKind, Routed, Said
 from .decision import Order
 from .queries import DELEGATE
 
@@ -72,8 +73,7 @@ def returned(
         case Return.RUN:
             return (("queue", _enqueue(child, environment, "turn", row.name)),)
         case Return.OFFER if child.relation != Relation.SIDE_TALK:
-            text = bounded_text_of(child, environment)
-            return (("queue", Offer(text=text, child=child.name, user=child.name)),)
+            return (("queue", Offer(said=_said_by(child, environment), child=child.name)),)
         case Return.OFFER | Return.KEEP:
             return ()
 
@@ -103,13 +103,16 @@ def _enqueue(
     child: ChildRecord, environment: Environment, said_as: str, rule: str, for_turn: str = ""
 ) -> Enqueue:
     return Enqueue(
-        text=bounded_text_of(child, environment),
-        said_as=said_as,
-        user=child.name,
-        rule=rule,
+        said=_said_by(child, environment),
+        routed=Routed(said_as=said_as, rule=rule),
+        kind=ItemKind.RESULT,
         for_turn=for_turn,
         child=child.name,
     )
+
+
+def _said_by(child: ChildRecord, environment: Environment) -> Said:
+    return Said(text=bounded_text_of(child, environment), user=child.name)
 
 
 def bounded_text_of(child: ChildRecord, environment: Environment) -> str:

@@ -15,6 +15,7 @@ from ...journal.revert_record import RevertRecord
 from ...machines.effects import RestoreFiles
 from ...machines.messages import Revert, UserMessage
 from ...machines.port_results import RestoreCounted, RestoreEnded
+from ...machines.said import StopOrder
 from ...machines.transient_events import FINALIZED
 from . import stopping
 from .decision import NOTHING, Decision, answer, refusal, refused_with
@@ -124,7 +125,7 @@ def revert(record: SessionRecord, message: Revert, environment: Environment) -> 
     asked = asking(message, _name(record), turn.id if turn is not None else "", turns)
     stopped = NOTHING
     if is_stop:
-        order = stopping.Stop(cause="stop", is_revert=True)
+        order = StopOrder(cause="stop", is_revert=True)
         stopped = stopping.stop(record, order, environment)
     return Decision(entries=(asked, *stopped.entries), reply=answer(id=asked.id))
 

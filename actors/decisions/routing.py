@@ -24,6 +24,7 @@ from ...machines.lifecycles import meant
 from ...machines.messages import Allow, GrantLimits, PolicyChange, QueueChange, Rename, UserMessage
 from ...machines.people import weigh
 from ...machines.policy import Policy
+from ...machines.said import Routed, Said, StopOrder
 from ...machines.transient_events import Fact, MessageRejected
 from . import children, queueing, reverting, stopping
 from .decision import Decision, answer, refusal, refused_with
@@ -38,9 +39,9 @@ if TYPE_CHECKING:
 SAYS_MORE = (Intent.CONVERSE, Intent.ACKNOWLEDGEMENT, Intent.STEER_WORD, Intent.INTERRUPT_MORE)
 
 
-def rejection(reason: str, text: str, client_id: str, hint: str = "") -> Decision:
+def rejection(reason: str, said: Said, hint: str = "") -> Decision:
     """Give a message back to its sender; `hint` is what can be done instead."""
-    fact: Fact = MessageRejected(reason=reason, text=text, client_id=client_id, hint=hint)
+    fact: Fact = MessageRejected(reason=reason, said=said, hint=hint)
     return Decision(facts=(fact,), reply=refused_with(reason))
 
 
@@ -55,18 +56,18 @@ def route(
     It is taken into the queue in the same step: no later message can come before it. `may` are the rights
     of its sender, none for a person who may do everything.
     """
-    before = known(record, message.client_id)
+    before = known(record, message.said.client_id)
     if before is not None:
         return Decision(facts=(before,), reply=answer())
     policy = policy_of(record, environment.policy)
     doing = addressed(situation(record), message.to)
-    if message.intent in OVERTAKEN_INTENTS and 0 < message.said < record.overtaken:
+    if message.intent in OVERTAKEN_INTENTS and 0 < message.utterance < record.overtaken:
         doing = Situation.OVERTAKEN
     row, message = looked_up(environment.dispositions, message, doing, policy)
     if may is not None:
-        weighed = weigh(row, message.intent, message.user, may, owner_of_turn(record))
+        weighed = weigh(row, message.intent, message.said.user, may, owner_of_turn(record))
         if weighed.is_refused:
-            return rejection("not_allowed", message.content, message.client_id, weighed.why)
+            return rejection("not_allowed", message.said, weighed.why)
         row = weighed.row
     match row.action:
         case Action.RUN:
@@ -81,7 +82,7 @@ def route(
         case Action.REFUSE | Action.COMMAND:
             by = f"row `{row.name}` of the routing table refuses it"
             hint = by if row.ack == "refused" else ""
-            return rejection(row.ack or row.name, message.content, message.client_id, hint)
+            return rejection(row.ack or row.name, message.said, hint)
         case _:
             assert_never(row.action)
 
@@ -116,18 +117,14 @@ def enqueue(
     **more: Any,
 ) -> Enqueue:
     """Order the queue to take a message in; `text`, when given, is what is left of it."""
-    return Enqueue(
-        text=text or message.content,
-        said_as=said_as,
-        user=message.user,
-        client_id=message.client_id,
-        matched=message.matched,
-        rule=row.name,
-        ack=row.ack,
-        position=message.queue_position,
-        attached=message.attached,
-        **more,
-    )
+    said = replace(message.said, text=text) if text else message.said
+    routed = routed_by(row, said_as, message.matched)
+    return Enqueue(said=said, routed=routed, position=message.queue_position, **more)
+
+
+def routed_by(row: DispositionRow, said_as: str, matched: str) -> Routed:
+    """Say how a row took a message."""
+    return Routed(said_as=said_as, rule=row.name, matched=matched, ack=row.ack)
 
 
 def _is_about_to_run(record: SessionRecord) -> bool:
@@ -171,7 +168,7 @@ def _steer(
         name, _, beneath = message.to.partition("/")
         names = _steered(record, environment, Cause.STEER_NAMED, name)
         if not names:
-            return rejection("no_subagent", message.content, message.client_id)
+            return rejection("no_subagent", message.said)
         order = enqueue(message, row, "steer", for_children=names, beneath=beneath)
         return _take_in(record, order, environment)
     names = _steered(record, environment, row.cause)
@@ -215,26 +212,22 @@ def _interrupt(
     record: SessionRecord, message: UserMessage, row: DispositionRow, environment: Environment
 ) -> Decision:
     """Stop what the cause reaches; the rest of the message runs next."""
-    left = message.then or (message.content if message.intent in SAYS_MORE else "")
+    left = message.then or (message.said.text if message.intent in SAYS_MORE else "")
     wish = reverting.wish(record, message, row.cause, environment)
-    stop = stopping.Stop(
+    order = StopOrder(
         cause=row.cause,
-        user=message.user,
-        client_id="" if left else message.client_id,
-        matched=message.matched,
-        rule=row.name,
-        text="" if left else message.content,
-        ack=row.ack,
-        said=message.said,
-        is_bare=not left,
+        said=Said(text="", user=message.said.user) if left else message.said,
+        routed=routed_by(row, "interrupt", message.matched),
+        utterance=message.utterance,
+        is_replaced=bool(left),
         is_revert=bool(wish),
     )
-    stopped = stopping.stop(record, stop, environment)
+    stopped = stopping.stop(record, order, environment)
     if not left:
         return wish + stopped
     # the message's own receipt says it all; it runs when the turn is over
-    order = enqueue(message, row, "interrupt", text=left, is_next=True)
-    return wish + replace(stopped, facts=(), reply=None) + _take_in(record, order, environment)
+    rest = enqueue(message, row, "interrupt", text=left, is_next=True)
+    return wish + replace(stopped, facts=(), reply=None) + _take_in(record, rest, environment)
 
 
 def preference(message: Allow | GrantLimits | PolicyChange | Rename) -> Decision:
@@ -265,11 +258,11 @@ def side_talk(record: SessionRecord, message: SideTalk, environment: Environment
 
     Both are one step: no stop can come between them, and no crash leaves a question without an answer.
     """
-    before = known(record, message.client_id)
+    before = known(record, message.said.client_id)
     if before is not None:
         return Decision(facts=(before,), reply=answer())
     if record.state in ("finalizing", "finalized"):
-        return rejection("finalizing", message.text, message.client_id)
+        return rejection("finalizing", message.said)
     question = queueing.question(record, message)
     begun = children.talk(record, question, environment)
     return Decision(entries=(question, begun), reply=answer())
@@ -288,14 +281,10 @@ def take_back(record: SessionRecord, now: float, environment: Environment) -> De
         return Decision(entries=off) + queueing.take_back(record, now)
     key = f"undo-{newest.id}"
     stopped = None if planned else record.turns.get(newest.turn)
+    matched = newest.order.routed.matched
     order = Enqueue(
-        text=newest.text,
-        said_as="queue",
-        user=newest.user,
-        client_id=key,
-        matched=newest.matched,
-        rule="taken-back",
-        ack="queued",
+        said=replace(newest.order.said, client_id=key),
+        routed=Routed(said_as="queue", rule="taken-back", matched=matched, ack="queued"),
     )
     reply = answer(id=newest.id, key=key, offered=stopped and stopped.number)
     queued = queueing.enqueue(record, order, environment)
@@ -305,7 +294,7 @@ def take_back(record: SessionRecord, now: float, environment: Environment) -> De
 def _newest_stop(record: SessionRecord, now: float) -> CancelRecord | None:
     """Return the message that only stopped, if it was the last thing said and still may be undone."""
     newest = next(reversed(list(record.interrupts.values())), None)
-    if newest is None or not newest.text or newest.taken <= _last_taken(record):
+    if newest is None or not newest.order.said.text or newest.taken <= _last_taken(record):
         return None
     return newest if now - newest.taken <= MOMENT else None
 
@@ -319,10 +308,10 @@ def _revoked(record: SessionRecord, now: float) -> str:
     planned = [stop for stop in record.interrupts.values() if stop.state == "planned"]
     if not planned or stopping.has_reached(record, planned[-1]):
         return ""
-    if planned[-1].text:
+    if planned[-1].order.said.text:
         return planned[-1].id if _newest_stop(record, now) is planned[-1] else ""
     last = record.queue.items.get(record.queue.taken)
-    is_its = last is not None and (last.state, last.said_as) == ("pending", "interrupt")
+    is_its = last is not None and (last.state, last.routed.said_as) == ("pending", "interrupt")
     return planned[-1].id if is_its and now - _last_taken(record) <= MOMENT else ""
 
 

@@ -11,6 +11,7 @@ from ...journal.record import SessionRecord
 from ...machines.internal_messages import Enqueue
 from ...machines.lifecycles import RUN
 from ...machines.messages import ResumeQueue
+from ...machines.said import ItemKind, Said
 from ...machines.workflow_messages import UNDECIDED, Reopen
 from . import queueing
 from .decision import Decision, answer, refusal
@@ -68,12 +69,12 @@ def try_again(record: SessionRecord, environment: Environment) -> Decision:
     there = [
         item
         for item in record.queue.special()
-        if item.purpose == queueing.AGAIN and item.state == "pending"
+        if item.kind is ItemKind.RETRY and item.state == "pending"
     ]
     if there:  # a crash came before its turn began
         begun = queueing.resume(record, ResumeQueue(number=there[0].number))
     else:
-        text = f"run {run.workflow.name}"
-        order = Enqueue(text=text, said_as="turn", is_next=True, purpose=queueing.AGAIN)
+        said = Said(text=f"run {run.workflow.name}")
+        order = Enqueue(said=said, is_next=True, kind=ItemKind.RETRY)
         begun = queueing.enqueue(record, order, environment)
     return Decision(entries=reopened) + replace(begun, reply=answer())

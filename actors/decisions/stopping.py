@@ -8,7 +8,7 @@ and end.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -19,6 +19,7 @@ from ...machines.delivery import ENDS, WAITED, Cause, Delivery, Relation, delive
 from ...machines.lifecycles import SESSION
 from ...machines.machine import Refusal, step
 from ...machines.messages import Interrupt
+from ...machines.said import Said, StopOrder
 from ...machines.transient_events import MessageKnown
 from ...machines.value import Value
 from .decision import NOTHING, Decision, answer
@@ -39,26 +40,6 @@ DOWNWARD = (
 BY_PARENT = (Cause.PARENT, Cause.PARENT_BOUNDARY)
 ALWAYS_HOLDS = (*BY_PARENT, Cause.BUDGET, Cause.NO_PROGRESS)
 """Causes after which the queue is held until a person resumes it, whatever is configured."""
-
-
-class Stop(Value):
-    """An order to stop, from a person, a limit or a parent.
-
-    `is_bare`: nothing is to run in place of what is stopped. `is_revert`: files are to be restored.
-    `said` numbers what one client says; `order` is the parent's epoch, where it comes from there.
-    """
-
-    cause: str
-    user: str = ""
-    client_id: str = ""
-    matched: str = ""
-    rule: str = ""
-    text: str = ""
-    ack: str = ""
-    said: int = 0
-    order: int = 0
-    is_bare: bool = True
-    is_revert: bool = False
 
 
 class StopReach(Value):
@@ -93,7 +74,7 @@ def reached_children(
     )
 
 
-def reach(record: SessionRecord, order: Stop, environment: Environment) -> StopReach:
+def reach(record: SessionRecord, order: StopOrder, environment: Environment) -> StopReach:
     """Ask the table, as it is in force here, what a stop ends.
 
     Where files are to be restored no child may go on with them, whatever its agent is declared.
@@ -127,22 +108,16 @@ def reach(record: SessionRecord, order: Stop, environment: Environment) -> StopR
 
 def interrupt(record: SessionRecord, message: Interrupt, environment: Environment) -> Decision:
     """Carry out a stop by command, key, signal, limit, or by the parent."""
-    known = record.cancels.get(message.client_id) if message.client_id else None
+    key = message.order.said.client_id
+    known = record.cancels.get(key) if key else None
     if known:
         return Decision(reply=answer(interrupted=None, receipt=known, reason="known already"))
     if message.turn and message.turn != record.turn:
         return Decision(reply=answer(interrupted=None, reason=f"turn {message.turn} has ended"))
-    order = Stop(
-        cause=message.cause,
-        user=message.user,
-        client_id=message.client_id,
-        said=message.said,
-        order=message.epoch,
-    )
-    return stop(record, order, environment)
+    return stop(record, message.order, environment)
 
 
-def stop(record: SessionRecord, order: Stop, environment: Environment) -> Decision:
+def stop(record: SessionRecord, order: StopOrder, environment: Environment) -> Decision:
     """Decide what a stop reaches, and stop it."""
     ended = reach(record, order, environment)
     if is_told_before(record):
@@ -159,7 +134,7 @@ def stop(record: SessionRecord, order: Stop, environment: Environment) -> Decisi
             return _plan(record, order, ended, environment)
         return _stop_turn(record, order, ended, children, environment)
     goal = record.goals.current if Relation.GOAL in ended.ended and record.goals.is_pursued else ""
-    if children or goal or order.order:  # a parent waits for the answer in any case
+    if children or goal or order.epoch:  # a parent waits for the answer in any case
         return _stop_beside(record, order, ended, children, goal, environment)
     reason = moved.reason if isinstance(moved, Refusal) else moved.ignored or "nothing is reached"
     return _stop_nothing(record, order, ended, reason, environment)
@@ -198,29 +173,18 @@ def running_tools(record: SessionRecord) -> list[str]:
     return list(dict.fromkeys(steps))
 
 
-def _fields(record: SessionRecord, order: Stop, turn: str) -> dict[str, Any]:
-    return {
-        "receipt": f"i{record.receipts + 1}",
-        "turn": turn,
-        "cause": order.cause,
-        "user": order.user,
-        "client_id": order.client_id,
-        "matched": order.matched,
-        "rule": order.rule,
-        "text": order.text,
-        "ack": order.ack,
-        "said": order.said,
-        "order": order.order,
-        "is_replaced": not order.is_bare,
-    }
+def _receipt(record: SessionRecord) -> str:
+    return f"i{record.receipts + 1}"
 
 
 def _requested(
-    record: SessionRecord, order: Stop, turn: str, ended: StopReach
+    record: SessionRecord, order: StopOrder, turn: str, ended: StopReach
 ) -> e.InterruptRequested:
     """Return the entry of a stop of `turn`, or, where that is empty, of what is beside it."""
     return e.InterruptRequested(
-        **_fields(record, order, turn),
+        receipt=_receipt(record),
+        turn=turn,
+        order=order,
         reaches=ended.ended if turn else _beside(record, ended.ended),
         patient=tuple(one for one in ended.later if one != Relation.SELF),
         spares=ended.spared if turn else (),
@@ -229,7 +193,7 @@ def _requested(
 
 def _stop_turn(
     record: SessionRecord,
-    order: Stop,
+    order: StopOrder,
     ended: StopReach,
     children: tuple[str, ...],
     environment: Environment,
@@ -245,14 +209,16 @@ def _stop_turn(
 
 
 def _plan(
-    record: SessionRecord, order: Stop, ended: StopReach, environment: Environment
+    record: SessionRecord, order: StopOrder, ended: StopReach, environment: Environment
 ) -> Decision:
     """Stop what is beside the turn, and the turn when the tools that run have ended.
 
     Children that stop at their own boundary are told now: they begin nothing more.
     """
     planned = e.InterruptPlanned(
-        **_fields(record, order, record.turn),
+        receipt=_receipt(record),
+        turn=record.turn,
+        order=order,
         tools=tuple(running_tools(record)),
         reaches=tuple(one for one in ended.ended if one != Relation.SELF),
         patient=tuple(one for one in ended.later if one != Relation.SELF),
@@ -269,7 +235,7 @@ def _plan(
 
 def _stop_beside(
     record: SessionRecord,
-    order: Stop,
+    order: StopOrder,
     ended: StopReach,
     children: tuple[str, ...],
     goal: str,
@@ -290,48 +256,43 @@ def _beside(record: SessionRecord, relations: tuple[Relation, ...]) -> tuple[Rel
 
 
 def _stop_nothing(
-    record: SessionRecord, order: Stop, ended: StopReach, reason: str, environment: Environment
+    record: SessionRecord, order: StopOrder, ended: StopReach, reason: str, environment: Environment
 ) -> Decision:
     """Nothing is at work: what was ordered before the stop, and has not begun, does not begin."""
     reply = answer(interrupted=None, reason=reason)
-    facts = (_told_of(order, f"i{record.receipts}"),) if order.text else ()
+    facts = (_told_of(order, f"i{record.receipts}"),) if order.said.text else ()
     if record.state in ("finalized", "suspended"):
         return Decision(facts=facts, reply=reply)
     held = _holds(record, order, environment)
     entries = (
-        e.StopNoted(cause=order.cause, reaches=_beside(record, ended.ended), said=order.said),
+        e.StopNoted(order=order, reaches=_beside(record, ended.ended)),
         *held,
     )
     return Decision(entries=entries, facts=facts, reply=reply)
 
 
-def _told_of(order: Stop, receipt: str) -> MessageKnown:
+def _told_of(order: StopOrder, receipt: str) -> MessageKnown:
     """Answer a message that stops what is stopped already."""
-    return MessageKnown(
-        id=receipt,
-        said_as="interrupt",
-        number=None,
-        client_id=order.client_id,
-        matched=order.matched,
-        rule=order.rule,
-        ack=order.ack,
-    )
+    key = order.said.client_id
+    return MessageKnown(id=receipt, number=None, client_id=key, routed=order.routed)
 
 
 def _hold_what_replaces(
-    record: SessionRecord, order: Stop, environment: Environment
+    record: SessionRecord, order: StopOrder, environment: Environment
 ) -> tuple[e.Entry, ...]:
     """A bare stop means what was to replace the running turn, too; one of the parent, everything."""
     queue = record.queue
-    if order.order:
+    if order.epoch:
         return hold(queue, "interrupt", is_all=True)
-    is_hold = environment.policy.after_interrupt == "hold" and order.is_bare
+    is_hold = environment.policy.after_interrupt == "hold" and not order.is_replaced
     if is_hold and any(item.is_next for item in queue.special()):
         return hold(queue, "interrupt", is_all=True)
     return ()
 
 
-def _holds(record: SessionRecord, order: Stop, environment: Environment) -> tuple[e.Entry, ...]:
+def _holds(
+    record: SessionRecord, order: StopOrder, environment: Environment
+) -> tuple[e.Entry, ...]:
     """Hold what waits behind a turn that has just ended: the stop was meant for that."""
     is_hold = environment.policy.after_interrupt == "hold" or order.cause in ALWAYS_HOLDS
     waits = [item for item in record.queue.pending() if not record.queue.holds(item)]
@@ -364,12 +325,8 @@ def take_effect(planned: CancelRecord, environment: Environment) -> e.InterruptR
     return e.InterruptRequested(
         receipt=planned.id,
         turn=planned.turn,
-        cause=planned.cause,
-        user=planned.user,
-        matched=planned.matched,
-        rule=planned.rule,
+        order=replace(planned.order, said=Said(text="", user=planned.order.said.user)),
         reaches=(Relation.SELF,),
-        order=planned.order,
     )
 
 
@@ -393,7 +350,7 @@ def has_reached(record: SessionRecord, stop: CancelRecord) -> bool:
 def over(record: SessionRecord, stop: CancelRecord) -> e.Stopped | None:
     """Return the entry that answers a stop beside the turn, once everything it reached is dead."""
     turn = record.unfinished
-    is_turn_reached = bool(stop.order) or Relation.SELF in stop.reaches
+    is_turn_reached = bool(stop.order.epoch) or Relation.SELF in stop.reaches
     if turn is not None and is_turn_reached and turn.epoch < stop.epoch:
         return None  # an earlier stop is still at it
     if has_reached(record, stop):
@@ -405,7 +362,11 @@ def over(record: SessionRecord, stop: CancelRecord) -> e.Stopped | None:
         if is_pursued or any(goal.judged_since < stop.epoch for goal in judged):
             return None
     return e.Stopped(
-        turn="", killed=stop.killed, survivors=stop.survivors, order=stop.order, receipt=stop.id
+        turn="",
+        killed=stop.killed,
+        survivors=stop.survivors,
+        order=stop.order.epoch,
+        receipt=stop.id,
     )
 
 
@@ -427,13 +388,14 @@ def ended_turn(
     record: SessionRecord, environment: Environment, cause: Cause
 ) -> tuple[e.Entry, ...]:
     """Return what the end of a turn stops beside it, by the table: nothing, unless by a limit."""
-    ended = reach(record, Stop(cause=cause), environment)
+    ended = reach(record, StopOrder(cause=cause), environment)
     relations = tuple(one for one in ended.ended if one != Relation.SELF)
     children = [child for child in at_work(record.children) if child.relation in relations]
     if not children and not (Relation.GOAL in relations and record.goals.is_pursued):
         return ()
-    order = Stop(cause=cause)
-    return (e.InterruptRequested(**_fields(record, order, ""), reaches=relations),)
+    order = StopOrder(cause=cause)
+    receipt = _receipt(record)
+    return (e.InterruptRequested(receipt=receipt, turn="", order=order, reaches=relations),)
 
 
 # The end ------------------------------------------------------------------------------------------
@@ -447,7 +409,7 @@ def leave(record: SessionRecord, is_final: bool, cause: str, environment: Enviro
     by = Cause.SIGNAL
     if is_final:
         by = Cause.NEW if cause == Cause.NEW else Cause.FINALIZE
-    order = Stop(cause=by)
+    order = StopOrder(cause=by)
     ended = reach(record, order, environment)
     turn = record.running
     is_stopped = turn is not None and Relation.SELF in ended.ended and record.state == "busy"

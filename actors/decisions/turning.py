@@ -16,6 +16,7 @@ from ...machines.delivery import Cause, Relation
 from ...machines.effects import CallModel, CancelModel, StopTool
 from ...machines.policy import ANSWER
 from ...machines.port_results import ModelAnswered, ModelFailed, ToolFinished, ToolProgressed
+from ...machines.said import PURPOSEFUL
 from ...machines.transient_events import Notice
 from ...machines.value import Value
 from . import stopping
@@ -183,7 +184,7 @@ def ended(
 ) -> Decision:
     """End the turn without a stop."""
     turn = record.turns[record.turn]
-    owes_word = bool(ending.reason) and not record.queue.items[turn.item].purpose
+    owes_word = bool(ending.reason) and record.queue.items[turn.item].kind not in PURPOSEFUL
     text = ending.said or f"[{ending.reason}]"
     messages = (ChatMessage(role="assistant", text=text),) if owes_word else ()
     over = e.TurnEnded(
@@ -296,12 +297,12 @@ def cut_off(record: SessionRecord, partial: str, environment: Environment) -> De
     turn = record.turns[record.turn]
     stop = stop_of(record)
     before: tuple[e.Entry, ...] = ()
-    cause = stop.cause if stop is not None else "stop"
-    is_replaced = stop is not None and stop.is_replaced
+    cause = stop.order.cause if stop is not None else "stop"
+    is_replaced = stop is not None and stop.order.is_replaced
     planned = stopping.planned_stop(record)
     if planned is not None and record.state == "busy":
-        before, cause = (stopping.take_effect(planned, environment),), planned.cause
-        is_replaced = planned.is_replaced
+        before, cause = (stopping.take_effect(planned, environment),), planned.order.cause
+        is_replaced = planned.order.is_replaced
     if turn.question:
         withdrawn = e.QuestionAnswered(turn=turn.id, question=turn.question, choice="withdrawn")
         before = (*before, withdrawn)
@@ -395,7 +396,7 @@ def buried(record: SessionRecord) -> Decision:
         survivors += tuple(pid for pid in call.survivors if pid not in survivors)
     owes_word = record.conversation[-1].role == "tool"
     said = (ChatMessage(role="assistant", text=INTERRUPTED),) if owes_word else ()
-    order = stop.order if stop is not None else 0
+    order = stop.order.epoch if stop is not None else 0
     return Decision(
         entries=(
             e.Stopped(turn=turn.id, killed=killed, survivors=survivors, messages=said, order=order),

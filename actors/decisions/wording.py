@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from ...journal.queue_record import ItemRecord
 from ...machines.conversation import Picture, rendered
 from ...machines.pattern import lazy_pattern
+from ...machines.said import ItemKind
 
 TASK = "task"
 """The client id of a child's first message."""
@@ -19,19 +20,20 @@ LEAD = lazy_pattern(
 
 def words(item: ItemRecord, is_named: bool = False) -> str:
     """Return what the model reads of a message, with what is attached to it."""
-    return spoken(item, is_named) + LEAD.sub("> ", rendered(item.attached))
+    return spoken(item, is_named) + LEAD.sub("> ", rendered(item.said.attached))
 
 
 def pictures_of(items: Iterable[ItemRecord]) -> tuple[Picture, ...]:
     """Return the pictures that are attached to messages, in their order."""
     return tuple(
-        file.picture for item in items for file in item.attached if file.picture is not None
+        file.picture for item in items for file in item.said.attached if file.picture is not None
     )
 
 
 def is_of_another(item: ItemRecord, owner: str) -> bool:
     """Whether a person other than the session's owner sent a message; a child's task is its owner's."""
-    return item.user not in ("", owner) and not item.goal and item.client_id != TASK
+    is_named = item.said.user not in ("", owner) and item.said.client_id != TASK
+    return is_named and item.kind is not ItemKind.GOAL
 
 
 def spoken(item: ItemRecord, is_named: bool = False) -> str:
@@ -40,14 +42,14 @@ def spoken(item: ItemRecord, is_named: bool = False) -> str:
     A line inside a message that looks like such a name is marked as cited, so that no sender can speak
     for another.
     """
-    if item.said_as == "side_talk" or (item.answer and item.answer != item.text):
-        asked, answer = (LEAD.sub("> ", text) for text in (item.text, item.answer))
+    if item.kind is ItemKind.TALK:
+        asked, answer = (LEAD.sub("> ", text) for text in (item.said.text, item.answer))
         return f"[Asked beside the work: {asked}] The answer was:\n{answer}"
     if item.child:
-        return f"[Result from {item.child}] {LEAD.sub('> ', item.text)}"
+        return f"[Result from {item.child}] {LEAD.sub('> ', item.said.text)}"
     if is_named:
-        return f"[New message from {_name(item.user)}] {LEAD.sub('> ', item.text)}"
-    return item.text
+        return f"[New message from {_name(item.said.user)}] {LEAD.sub('> ', item.said.text)}"
+    return item.said.text
 
 
 def _name(user: str) -> str:

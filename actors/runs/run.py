@@ -318,9 +318,11 @@ class Run(Actor):
         planned: tuple[e.Entry, ...] = ()
         if stop.state == "planned":
             planned = (stopping.take_effect(stop, self.context.ledger.environment),)
-        over = e.Interrupted(turn=self.context.id, cause=stop.cause, checkpoint=self._checkpoint())
+        over = e.Interrupted(
+            turn=self.context.id, cause=stop.order.cause, checkpoint=self._checkpoint()
+        )
         ledger = self.context.ledger
-        held = stopping.holds_after(ledger.record, stop.cause, ledger.environment)
+        held = stopping.holds_after(ledger.record, stop.order.cause, ledger.environment)
         ledger.decide(Decision(entries=(*planned, over, *held), urgent=tuple(self._stops())))
 
     def _stops(self) -> list[StopTool | StopChild]:
@@ -354,7 +356,7 @@ class Run(Actor):
         if stop is not None:
             killed, survivors = killed + stop.killed, survivors + stop.survivors
         said = (ChatMessage(role="assistant", text=INTERRUPTED),)
-        order = stop.order if stop is not None else 0
+        order = stop.order.epoch if stop is not None else 0
         self.context.note(
             e.Stopped(
                 turn=self.context.id, killed=killed, survivors=survivors, messages=said, order=order

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 from ...machines.lifecycles import RUN
 from ...machines.messages import PolicyChange, QueueChange, ResumeQueue
+from ...machines.said import Said
 from ...machines.transient_events import ANOTHER_CHAT, ANOTHER_RUN, FULL_QUEUE
 from ..acknowledgement import rejected_text
 from ..client import SessionClient
@@ -102,7 +103,7 @@ def edit_queue(client: SessionClient, number: Number, text: Text) -> Reply:
     if prompt is not None and prompt.is_refused:
         return Reply(ok=False, data={"reason": "no_prompt"}, text=f"{prompt.path}: {prompt.note}")
     attached = (*filter(None, (prompt,)), *client.attached(text))
-    wish = QueueChange(op="edit", number=number, text=text, attached=attached)
+    wish = QueueChange(op="edit", number=number, said=Said(text=text, attached=attached))
     return _reply(change(client, wish), f"#{number} reads now: {text}")
 
 

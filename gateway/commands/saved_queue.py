@@ -316,9 +316,7 @@ def _move(
             found = saved_queues.of(saved_queues.store.load(name).row)
             items = [
                 ImportedItem(
-                    text=item.text,
-                    user=item.user,
-                    attached=item.attached,
+                    said=replace(item.said, client_id=""),
                     is_interrupted=item.state == "interrupted",
                     progress=dict(item.progress) if item.progress else None,
                     is_steer=item.is_steer,

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, get_args
 
-from ...journal.codec import encode_whole
+from ...journal.queue_record import ItemRecord
+from ...journal.record import CancelRecord
 from ...machines.classification import addressee
 from ...machines.messages import Answer, Interrupt, PolicyChange, QueueChange, TakeBack
+from ...machines.said import StopOrder
 from ..client import SessionClient
 from ..formats import plain_words, sender
 from .command import Argument, Reply, Text, command
@@ -127,7 +129,7 @@ def undo(client: SessionClient) -> Reply:
             return Reply(ok=False, data=answer, text="The queue has no room for it.")
     text = f"#{answer['number']} waits in the queue instead."
     if turn := answer.get("stop"):
-        client.ask(Interrupt(cause="stop", turn=turn))
+        client.ask(Interrupt(order=StopOrder(cause="stop"), turn=turn))
         client.ask(QueueChange(op="move", number=answer["number"], position=LAST))
         text = f"#{answer['number']} was stopped and waits in the queue instead."
     if answer.get("offered"):
@@ -139,11 +141,11 @@ def undo(client: SessionClient) -> Reply:
 def show_receipts(client: SessionClient, name: Annotated[str, Argument("ID")] = "") -> Reply:
     """Show the outcome of each message and interrupt, or of the one with an id."""
     record = client.record()
-    data = {"items": encode_whole(record.queue)["items"]}
-    data["interrupts"] = {
-        interrupt.id: encode_whole(interrupt) for interrupt in record.interrupts.values()
-    }
-    found = receipts(client.redacted(data))
+    there = [
+        *(_of_item(item) for item in record.queue.items.values()),
+        *(_of_cancel(stop) for stop in record.interrupts.values()),
+    ]
+    found: list[dict[str, Any]] = client.redacted({"receipts": there})["receipts"]
     if name:
         found = [
             receipt for receipt in found if name in (receipt["id"], f"#{receipt.get('number')}")
@@ -158,47 +160,38 @@ def show_receipts(client: SessionClient, name: Annotated[str, Argument("ID")] = 
     )
 
 
-def receipts(data: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the receipts of a session's `items` and `interrupts`, in this order."""
-    return [
-        *(_of_item(item) for item in data["items"].values()),
-        *(_of_cancel(interrupt) for interrupt in data["interrupts"].values()),
-    ]
-
-
-def _of_item(item: dict[str, Any]) -> dict[str, Any]:
-    state = item.get("state", "pending")
-    became = item.get("deferred_to") or None
+def _of_item(item: ItemRecord) -> dict[str, Any]:
     return {
-        "id": item["id"],
+        "id": item.id,
         "kind": "message",
-        "number": item["number"],
-        "state": "handed back" if became else BECAME.get(state, state),
-        "became": became,
-        "turn": item.get("turn") or item.get("for_turn") or None,
-        "step": item.get("step") or None,
-        "why": item.get("why") or None,
-        "text": item["text"],
-        "user": item.get("user") or None,
+        "number": item.number,
+        "state": "handed back" if item.deferred_to else BECAME.get(item.state, item.state),
+        "became": item.deferred_to or None,
+        "turn": item.turn or item.for_turn or None,
+        "step": item.step or None,
+        "why": item.why or None,
+        "text": item.text,
+        "user": item.said.user or None,
     }
 
 
-def _of_cancel(cancel: dict[str, Any]) -> dict[str, Any]:
+def _of_cancel(cancel: CancelRecord) -> dict[str, Any]:
+    order = cancel.order
     return {
-        "id": cancel["id"],
+        "id": cancel.id,
         "kind": "interrupt",
-        "state": cancel.get("state", "stopping"),
-        "turn": cancel["turn"],
-        "cause": cancel["cause"],
-        "matched": cancel.get("matched") or None,
-        "text": cancel.get("text", ""),
-        "user": cancel.get("user") or None,
-        "told": [one for one in (cancel["turn"], *cancel.get("told", ())) if one],
-        "spared": list(cancel.get("spares", ())),
-        "killed": list(cancel.get("killed", ())),
-        "survivors": list(cancel.get("survivors", ())),
-        "checkpoint": cancel.get("checkpoint"),
-        "kept": list(cancel.get("kept", ())),
+        "state": cancel.state,
+        "turn": cancel.turn,
+        "cause": order.cause,
+        "matched": order.routed.matched or None,
+        "text": order.said.text,
+        "user": order.said.user or None,
+        "told": [one for one in (cancel.turn, *cancel.told) if one],
+        "spared": list(cancel.spares),
+        "killed": list(cancel.killed),
+        "survivors": list(cancel.survivors),
+        "checkpoint": cancel.checkpoint,
+        "kept": list(cancel.kept),
     }
 
 

@@ -16,6 +16,7 @@ from ...journal.store import Store, StoredEntry
 from ...machines.errors import UsageError
 from ...machines.picture import label
 from ...machines.port_results import exit_words
+from ...machines.said import shown
 from ..formats import iso, one_line
 from ..redaction import Redactor
 
@@ -63,7 +64,8 @@ def _arrows(entry: e.Entry, turn: str) -> Iterator[Arrow]:
     """Yield the arrows of an entry; entries about other parts of the session have none."""
     match entry:
         case e.Queued(child=""):
-            yield "P", "->>", "Q", f"{entry.number}: {_short(entry.text)} ({entry.said_as})"
+            text = _short(shown(entry.item_kind, entry.said.text))
+            yield "P", "->>", "Q", f"{entry.number}: {text} ({entry.routed.said_as})"
         case e.Steered():
             yield "Q", "->>", turn, f"steered, step {entry.step}: {', '.join(entry.items)}"
         case e.InterruptPlanned() | e.InterruptRequested():

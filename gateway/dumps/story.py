@@ -111,18 +111,21 @@ def sentence(data: dict[str, Any]) -> str:
 
 def _queued(data: dict[str, Any]) -> str:
     position = data.get("position", 1)
-    where = "" if data["said_as"] == "turn" else f", place {position}"
-    parts = [f"accepted as {data['said_as']} #{data['number']}{where}"]
-    if data.get("matched"):
-        parts.append(f'by the word "{data["matched"]}"')
-    return " ".join(parts) + _row(data.get("rule", ""))
+    routed = data.get("routed", {})
+    said_as = routed.get("said_as", "turn")
+    where = "" if said_as == "turn" else f", place {position}"
+    parts = [f"accepted as {said_as} #{data['number']}{where}"]
+    if matched := routed.get("matched"):
+        parts.append(f'by the word "{matched}"')
+    return " ".join(parts) + _row(routed.get("rule", ""))
 
 
 def _interrupt(data: dict[str, Any]) -> str:
-    word = f' by the word "{data["matched"]}"' if data.get("matched") else ""
+    order, routed = data["order"], data["order"].get("routed", {})
+    word = f' by the word "{routed["matched"]}"' if routed.get("matched") else ""
     when = " when the running tools have ended" if data["kind"] == "interrupt_planned" else ""
     turn = f" turn {data['turn']}" if data.get("turn") else ""
-    return f"an order to stop{turn}{when} ({data['cause']}){word}{_row(data.get('rule', ''))}"
+    return f"an order to stop{turn}{when} ({order['cause']}){word}{_row(routed.get('rule', ''))}"
 
 
 def _row(rule: str) -> str:
@@ -435,7 +438,7 @@ def _first(store: Store, row: SessionRow, now: SessionRecord, name: str) -> Stor
     known = [
         candidate
         for candidate in items
-        if name in (candidate.id, str(candidate.number), candidate.client_id)
+        if name in (candidate.id, str(candidate.number), candidate.said.client_id)
     ]
     if name == "last" and items:
         known = items
@@ -457,9 +460,17 @@ def _first(store: Store, row: SessionRow, now: SessionRecord, name: str) -> Stor
 def _names(data: dict[str, Any]) -> tuple[str, ...]:
     """Return the names by which a message can be found."""
     if data["kind"] in _INTERRUPTS:
-        return (data["receipt"], data.get("client_id") or data["receipt"])
+        return (data["receipt"], _said(data).get("client_id") or data["receipt"])
     item = str(data.get("new_item") or data["item"])
-    return (item, str(data["number"]), data.get("client_id") or item)
+    return (item, str(data["number"]), _said(data).get("client_id") or item)
+
+
+def _said(data: dict[str, Any]) -> dict[str, Any]:
+    """Return what was said by an entry that accepted it."""
+    found: dict[str, Any] = (
+        data["order"].get("said", {}) if data["kind"] in _INTERRUPTS else data["said"]
+    )
+    return found
 
 
 def _message(first: StoredEntry) -> AboutMessage:
@@ -467,13 +478,19 @@ def _message(first: StoredEntry) -> AboutMessage:
     is_interrupt = data["kind"] in _INTERRUPTS
     message = AboutMessage(
         id=data["receipt"] if is_interrupt else str(data.get("new_item") or data["item"]),
-        kind="interrupt" if is_interrupt else data.get("said_as") or data["kind"],
-        text=data.get("text", ""),
-        user=data.get("user", ""),
+        kind="interrupt" if is_interrupt else _way(data),
+        text=_said(data).get("text", ""),
+        user=_said(data).get("user", ""),
     )
     if not is_interrupt:
         message["number"] = data["number"]
     return message
+
+
+def _way(data: dict[str, Any]) -> str:
+    if data["kind"] != "queued":
+        return str(data["kind"])
+    return str(data.get("routed", {}).get("said_as", "turn"))
 
 
 def _walk(

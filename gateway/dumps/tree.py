@@ -13,6 +13,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
+from ...machines.said import ItemKind, shown
 from ..formats import clock, iso, progress_text
 from ..terminal import audited
 
@@ -158,14 +159,18 @@ def _queue(data: dict[str, Any]) -> Branch:
         Branch(
             title=f"#{item['number']}",
             state=f"[{item.get('state', 'pending').upper()}]",
-            about=f"{item['text'][:_TEXT]}{progress_text(item.get('progress'))}"
-            + (f"  from {item['user']}" if item.get("user") else ""),
+            about=f"{_shown(item)}{progress_text(item.get('progress'))}"
+            + (f"  from {user}" if (user := item["said"].get("user")) else ""),
         )
         for item in live
     ]
     return Branch(
         title="queue", state=queue.get("state", "open"), about=f"{len(live)} there", twigs=twigs
     )
+
+
+def _shown(item: dict[str, Any]) -> str:
+    return shown(ItemKind(item.get("kind", ItemKind.MESSAGE)), item["said"]["text"])[:_TEXT]
 
 
 def _turns(data: dict[str, Any]) -> Iterator[Branch]:
@@ -228,7 +233,7 @@ def _interrupts(data: dict[str, Any]) -> Iterator[Branch]:
             yield Branch(
                 title=f"interrupt {interrupt['id']}",
                 state=interrupt["state"],
-                about=f"by {interrupt['cause']}",
+                about=f"by {interrupt['order']['cause']}",
             )
 
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import assert_never
 
+from msgspec.structs import replace
+
 from ...journal import entries as e
 from ...journal.queue_record import QueueRecord
 from ...journal.record import SessionRecord
 from ...machines.delivery import Relation
+from ...machines.said import Routed
 from ..acknowledgement import accepted
 from .contract import (
     ChildEndedEvent,
@@ -62,7 +65,9 @@ def of_child(
         case e.Offered(is_answered=False):
             return [_side_talk_accepted(entry, at)]
         case e.Offered():
-            answer = f"#{entry.number} in the queue is the answer of {entry.child}: {entry.text}"
+            answer = (
+                f"#{entry.number} in the queue is the answer of {entry.child}: {entry.said.text}"
+            )
             text = f"{answer}\n/queue steer, keep or pop it."
             return [NoticeEvent(type="notice", **at, text=text)]
         case e.SteerArrived() if entry.turn:
@@ -116,16 +121,15 @@ def _side_talk_ended(
     )
 
 
+_SIDE_TALK = Routed(said_as="side_talk", matched="/smalltalk", rule="side-talk", ack="side_talk")
+
+
 def _side_talk_accepted(entry: e.Offered, at: Stamp) -> Event:
     return accepted(
         at,
         id=entry.item,
-        said_as="side_talk",
         number=entry.number,
-        client_id=entry.client_id,
-        matched="/smalltalk",
-        rule="side-talk",
-        ack="side_talk",
-        text=entry.text,
+        said=replace(entry.said, user=""),
+        routed=_SIDE_TALK,
         has_words=False,
     )

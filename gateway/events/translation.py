@@ -19,6 +19,7 @@ from ...journal.record import SessionRecord
 from ...journal.turn_facts import TurnFacts, written
 from ...machines.conversation import Usage
 from ...machines.delivery import Cause
+from ...machines.said import ItemKind, Said
 from ...machines.transient_events import (
     Fact,
     MessageKnown,
@@ -122,7 +123,7 @@ def item_view(item: ItemRecord, *, is_held: bool) -> QueueItem:
         state=item.state,
         text=item.text,
         progress=_progress(item.progress),
-        user=item.user,
+        user=item.said.user,
     )
     if item.state == "offered" and item.answer:
         view["answer"] = item.answer
@@ -399,10 +400,10 @@ def _of_session(entry: e.AnySessionEntry, record: SessionRecord, at: Stamp) -> l
 
 def _of_queue(entry: e.AnyQueueEntry, record: SessionRecord, at: Stamp) -> list[Event]:
     match entry:
-        case e.Queued(child="", purpose="", goal=""):
-            return [_queued(entry, record, at), *attachment_events(entry.attached, at)]
+        case e.Queued(item_kind=ItemKind.MESSAGE):
+            return [_queued(entry, record, at), *attachment_events(entry.said.attached, at)]
         case e.Edited():
-            return attachment_events(entry.attached, at)
+            return attachment_events(entry.said.attached, at)
         case e.Requeued():
             return [_requeued(entry.item, entry.why, record.queue.items[entry.item], at)]
         case e.Deferred():
@@ -617,37 +618,22 @@ def _queued(entry: e.Queued, record: SessionRecord, at: Stamp) -> AcceptedEvent:
     return accepted(
         at,
         id=entry.item,
-        said_as=entry.said_as,
         number=entry.number,
         position=entry.position,
-        client_id=entry.client_id,
-        matched=entry.matched,
-        rule=entry.rule,
-        ack=entry.ack,
-        text=entry.text,
-        user=entry.user,
+        said=entry.said,
+        routed=entry.routed,
         children=entry.for_children,
-        replaces=next(running, None) if entry.said_as == "interrupt" else None,
+        replaces=next(running, None) if entry.routed.said_as == "interrupt" else None,
     )
 
 
 def _taken_as_interrupt(
     entry: e.InterruptPlanned | e.InterruptRequested, at: Stamp
 ) -> list[AcceptedEvent]:
-    if not entry.text:
+    order = entry.order
+    if not order.said.text:
         return []
-    event = accepted(
-        at,
-        id=entry.receipt,
-        said_as="interrupt",
-        client_id=entry.client_id,
-        matched=entry.matched,
-        rule=entry.rule,
-        ack=entry.ack,
-        text=entry.text,
-        user=entry.user,
-    )
-    return [event]
+    return [accepted(at, id=entry.receipt, said=order.said, routed=order.routed)]
 
 
 def _gone_on(entry: e.InterruptPlanned | e.InterruptRequested, at: Stamp) -> list[NoticeEvent]:
@@ -713,9 +699,10 @@ def _of_fact(fact: Fact, at: Stamp) -> Event:
             if fact.ends_answer:
                 notice["ends_answer"] = True
             return notice
-        case MessageRejected(reason=reason, text=text, client_id=client_id):
+        case MessageRejected(reason=reason, said=said):
+            key = said.client_id or None
             rejected = RejectedEvent(
-                type="rejected", **at, reason=reason, text=text, client_id=client_id or None
+                type="rejected", **at, reason=reason, text=said.text, client_id=key
             )
             if fact.hint:
                 rejected["hint"] = fact.hint
@@ -723,15 +710,7 @@ def _of_fact(fact: Fact, at: Stamp) -> Event:
         case StoreLost(code=code, text=text, hint=hint):
             return ErrorEvent(type="error", **at, code=code, text=text, hint=hint)
         case MessageKnown():
-            return accepted(
-                at,
-                id=fact.id,
-                said_as=fact.said_as,
-                number=fact.number,
-                client_id=fact.client_id,
-                matched=fact.matched,
-                rule=fact.rule,
-                ack=fact.ack,
-            )
+            said = Said(text="", client_id=fact.client_id)
+            return accepted(at, id=fact.id, said=said, routed=fact.routed, number=fact.number)
         case _:
             assert_never(fact)

@@ -290,8 +290,8 @@ class SessionTrace:
                 self._end_turn("interrupted", self._time)
             case e.InterruptPlanned() | e.InterruptRequested():
                 is_now = isinstance(entry, e.InterruptRequested)
-                cause = {"steersman.cause": entry.cause, "steersman.rule": entry.rule}
-                text = self._content("steersman.text", entry.text)
+                cause = {"steersman.cause": entry.cause, "steersman.rule": entry.order.routed.rule}
+                text = self._content("steersman.text", entry.order.said.text)
                 self._note("interrupt" if is_now else "interrupt planned", {**cause, **text})
             case e.Steered():
                 said = "\n".join(message.text for message in entry.messages)

@@ -37,6 +37,7 @@ from steersman.machines.messages import (
 )
 from steersman.machines.policy import CompactionPolicy
 from steersman.machines.port_results import AgentCalled, ModelFailed
+from steersman.machines.said import SPOKEN, ItemKind, Routed, Said, StopOrder
 from steersman.machines.transient_events import MessageRejected
 from steersman.machines.workflow_messages import Reopen
 from steersman.simulator.program import SimulatedProgram
@@ -45,7 +46,7 @@ from steersman.simulator.program import SimulatedProgram
 def queued(made: SimulatedProgram, text: str) -> None:
     """Queue a message behind the turn that runs."""
     count = len(made.record.queue.waiting())
-    made.say(UserMessage(type="normal", content=text, intent=Intent.EXPLICIT_QUEUE))
+    made.say(UserMessage(type="normal", said=Said(text=text), intent=Intent.EXPLICIT_QUEUE))
     run(made, lambda: len(made.record.queue.waiting()) > count)
 
 
@@ -107,7 +108,13 @@ def test_what_can_be_taken_back(
 ) -> None:
     """A message that interrupted, for a moment: it waits again, and its own turn is to be stopped."""
     item = ItemRecord(
-        id="m1", number=1, text="x", said_as=said_as, state=state, turn="t1", taken=10.0
+        id="m1",
+        number=1,
+        said=Said(text="x"),
+        routed=Routed(said_as=said_as),
+        state=state,
+        turn="t1",
+        taken=10.0,
     )
     queue = QueueRecord(made=1, number=1, items={"m1": item}, order=("m1",), taken="m1")
     reply = rearrangement.take_back(queue, 10.0 + age).reply
@@ -130,7 +137,12 @@ def test_what_was_stopped_for_it_is_offered_unless_another_runs(
     states = (*others, "running")
     items = {
         f"m{number}": ItemRecord(
-            id=f"m{number}", number=number, text="x", said_as="interrupt", state=state, taken=1.0
+            id=f"m{number}",
+            number=number,
+            said=Said(text="x"),
+            routed=Routed(said_as="interrupt"),
+            state=state,
+            taken=1.0,
         )
         for number, state in enumerate(states, start=1)
     }
@@ -141,8 +153,15 @@ def test_what_was_stopped_for_it_is_offered_unless_another_runs(
 
 def test_a_steer_that_is_taken_back_offers_no_turn() -> None:
     """It stopped none; what another message replaced stays as it is."""
-    before = ItemRecord(id="m1", number=1, text="x", said_as="turn", state="superseded")
-    steer = ItemRecord(id="m2", number=2, text="y", said_as="steer", for_turn="t2", taken=1.0)
+    before = ItemRecord(id="m1", number=1, said=Said(text="x"), state="superseded")
+    steer = ItemRecord(
+        id="m2",
+        number=2,
+        said=Said(text="y"),
+        routed=Routed(said_as="steer"),
+        for_turn="t2",
+        taken=1.0,
+    )
     queue = QueueRecord(
         made=2, number=2, items={"m1": before, "m2": steer}, order=("m1", "m2"), taken="m2"
     )
@@ -155,7 +174,7 @@ def test_a_steer_that_is_taken_back_offers_no_turn() -> None:
 def test_a_steer_is_neither_sent_again_nor_edited_elsewhere(op: Any) -> None:
     """It waits for a boundary of the running turn, and the refusal says so."""
     made = asking()
-    made.say(UserMessage(type="steer", content="also", intent=Intent.EXPLICIT_STEER))
+    made.say(UserMessage(type="steer", said=Said(text="also"), intent=Intent.EXPLICIT_STEER))
     run(made, lambda: len(made.record.queue.items) == 2)
     change = QueueChange(op=op, number=2, editor="e1")
     queue = replace(made.record.queue)
@@ -166,13 +185,13 @@ def test_a_steer_is_neither_sent_again_nor_edited_elsewhere(op: Any) -> None:
         assert rearrangement.begin_edit(queue, change).reply["ok"] is True
 
 
-@pytest.mark.parametrize(("purpose", "is_ok"), [("", True), (compacting.COMPACTION, False)])
-def test_a_wish_to_sum_up_is_not_edited(purpose: str, *, is_ok: bool) -> None:
+@pytest.mark.parametrize("kind", ItemKind)
+def test_only_somebodys_words_are_edited(kind: ItemKind) -> None:
     """It waits like a message, and says nothing to the model that a person could change."""
-    item = ItemRecord(id="m1", number=1, text="x", said_as="turn", purpose=purpose)
+    item = ItemRecord(id="m1", number=1, said=Said(text="x"), kind=kind)
     queue = QueueRecord(made=1, number=1, items={"m1": item}, order=("m1",))
     change = QueueChange(op="begin_edit", number=1, editor="e1")
-    assert rearrangement.begin_edit(queue, change).reply["ok"] is is_ok
+    assert rearrangement.begin_edit(queue, change).reply["ok"] is (kind in SPOKEN)
 
 
 def test_nothing_begins_in_a_session_that_is_open_nowhere() -> None:
@@ -214,7 +233,7 @@ def test_a_stop_of_the_same_moment_as_a_later_message_is_not_undone() -> None:
     """What was said last is taken back, also if the clock did not move in between."""
     made = asking()
     stop = UserMessage(
-        type="interrupt", content="stop", intent=Intent.INTERRUPT_BARE, matched="stop"
+        type="interrupt", said=Said(text="stop"), intent=Intent.INTERRUPT_BARE, matched="stop"
     )
     made.timeline.now += 1.0
     made.say(stop)
@@ -233,19 +252,19 @@ def test_a_stop_of_the_same_moment_as_a_later_message_is_not_undone() -> None:
 def test_a_stop_says_whose_it_is() -> None:
     """The entry has the sender, and the client's key."""
     made = asking()
-    order = Interrupt(cause="stop", user="ann", client_id="k")
+    order = Interrupt(order=StopOrder(cause="stop", said=Said(text="", user="ann", client_id="k")))
     [entry] = [
         one
         for one in stopping.interrupt(made.record, order, made.environment).entries
         if isinstance(one, e.InterruptRequested)
     ]
-    assert (entry.user, entry.client_id, entry.turn) == ("ann", "k", "t1")
+    assert (entry.order.said.user, entry.order.said.client_id, entry.turn) == ("ann", "k", "t1")
 
 
 def test_a_planned_stop_takes_effect_on_the_turn_alone() -> None:
     """Its children, what is beside it, and the goal were told when it was planned."""
     made = asking()
-    planned = CancelRecord(id="i1", turn="t1", cause="stop", state="planned")
+    planned = CancelRecord(id="i1", turn="t1", order=StopOrder(cause="stop"), state="planned")
     entry = stopping.take_effect(planned, made.environment)
     assert entry.reaches == (Relation.SELF,)
 
@@ -265,7 +284,7 @@ def test_a_revert_names_the_turns_that_went_on_from_others() -> None:
     made = program(TOOLS)
     say(made, "work")
     run(made, lambda: bool(made.ports.tools))
-    made.say(Interrupt(cause="stop"))
+    made.say(Interrupt(order=StopOrder(cause="stop")))
     run(made)
     made.say(ResumeQueue())
     run(made, lambda: made.record.turn == "t2")
@@ -418,12 +437,14 @@ def test_a_server_has_counted_none_of_what_replaced_its_messages() -> None:
 def test_what_is_lost_goes_back_to_its_sender() -> None:
     """A person's message that was never durable is given back, once; a goal's and a result are not."""
     outbox = Outbox(0)
-    said = e.Queued(item="m1", number=1, text="hello", said_as="turn", client_id="c1")
-    of_goal = e.Queued(item="m2", number=2, text="go on", said_as="turn", goal="g1")
-    rejected = MessageRejected(reason="full", text="more", client_id="c2")
+    said = e.Queued(item="m1", number=1, said=Said(text="hello", client_id="c1"))
+    of_goal = e.Queued(
+        item="m2", number=2, said=Said(text="go on"), goal="g1", item_kind=ItemKind.GOAL
+    )
+    rejected = MessageRejected(reason="full", said=Said(text="more", client_id="c2"))
     outbox.hold(OutboxItem(seq=1, entry=said))
     outbox.hold(OutboxItem(seq=2, entry=of_goal))
     outbox.hold(OutboxItem(seq=2, facts=(rejected,)))
-    back = MessageRejected(reason="store_failed", text="hello", client_id="c1")
+    back = MessageRejected(reason="store_failed", said=Said(text="hello", client_id="c1"))
     assert list(outbox.lost()) == [back, rejected]
     assert list(outbox.lost()) == []

@@ -11,6 +11,7 @@ from steersman.actors.decisions.decision import refusal
 from steersman.journal import entries as e
 from steersman.machines.disposition import Intent
 from steersman.machines.messages import QueueChange, ResumeQueue, Suspend
+from steersman.machines.said import Said
 from steersman.simulator.program import SimulatedProgram
 
 
@@ -37,7 +38,7 @@ def test_the_message_behind_it_runs_first() -> None:
     made = edited("second", "third")
     run(made)
     assert ran(made) == ["first", "third"]
-    made.say(QueueChange(op="edit", number=2, text="second, better"))
+    made.say(QueueChange(op="edit", number=2, said=Said(text="second, better")))
     run(made)
     assert ran(made) == ["first", "third", "second, better"]
 
@@ -76,7 +77,7 @@ def test_a_steer_that_is_edited_waits_for_a_later_boundary() -> None:
     made = edited("steer", intent=Intent.EXPLICIT_STEER)
     run(made)
     assert (ran(made), entries(made, e.Steered)) == (["first"], [])
-    made.say(QueueChange(op="edit", number=2, text="reworded"))
+    made.say(QueueChange(op="edit", number=2, said=Said(text="reworded")))
     run(made)
     assert ran(made) == ["first", "reworded"]
 

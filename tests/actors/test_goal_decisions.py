@@ -19,6 +19,7 @@ from steersman.machines.internal_messages import GoalMessage
 from steersman.machines.lifecycles import REASONS
 from steersman.machines.messages import Interrupt
 from steersman.machines.policy import GoalPolicy
+from steersman.machines.said import ItemKind, Routed, Said, StopOrder
 
 ACTORS = Path(__file__).resolve().parents[2] / "actors"
 
@@ -38,7 +39,7 @@ def test_a_pause_leaves_the_turn_of_a_goal_that_was_interrupted() -> None:
     made = program()
     made.say(SetGoal(text="all tests pass"))
     run(made, lambda: bool(made.ports.models))
-    made.say(Interrupt(cause="stop"))
+    made.say(Interrupt(order=StopOrder(cause="stop")))
     run(made)
     assert [item.state for item in made.record.queue.of_goal("g1", "interrupted")] == [
         "interrupted"
@@ -119,7 +120,7 @@ def test_a_goals_message_that_comes_after_its_interrupted_one_takes_its_number()
     run(made)
     made.say(SetGoal(text="all is done"))
     run(made, lambda: made.record.turn == "t2" and bool(made.ports.models))
-    made.say(Interrupt(cause="stop"))
+    made.say(Interrupt(order=StopOrder(cause="stop")))
     run(made)
     made.say(ChangeGoal(op="resume"))
     run(made, lambda: made.record.turn == "t3")
@@ -136,14 +137,20 @@ def test_the_first_message_of_a_goal_waits_behind_what_waits() -> None:
     made.say(SetGoal(text="all is done"))
     run(made, has(made, e.GoalSet))
     record = copy(made.record)
-    first = GoalMessage(goal="g1", text="go", is_first=True)
+    first = GoalMessage(goal="g1", said=Said(text="go"), is_first=True)
     record.queue = QueueRecord(made=4)
     (alone,) = queueing.enqueue_goal(record, first, made.environment).entries
     expected = e.Queued(
-        item="m5", number=1, text="go", said_as="goal", rule="goal", position=1, goal="g1"
+        item="m5",
+        number=1,
+        said=Said(text="go"),
+        routed=Routed(said_as="goal", rule="goal"),
+        position=1,
+        goal="g1",
+        item_kind=ItemKind.GOAL,
     )
     assert alone == expected
-    waiting = ItemRecord(id="m4", number=6, text="x", said_as="turn")
+    waiting = ItemRecord(id="m4", number=6, said=Said(text="x"))
     record.queue = QueueRecord(made=4, number=6, items={"m4": waiting}, order=("m4",))
     (behind,) = queueing.enqueue_goal(record, first, made.environment).entries
     assert behind == replace(expected, number=7, position=2)
@@ -178,12 +185,18 @@ def test_a_message_that_continues_a_goal_waits_for_those_of_people(
     record = copy(made.record)
     known = {
         f"m{number}": ItemRecord(
-            id=f"m{number}", number=number, text="x", said_as=said_as, state=its_state, goal=goal
+            id=f"m{number}",
+            number=number,
+            said=Said(text="x"),
+            routed=Routed(said_as=said_as),
+            state=its_state,
+            goal=goal,
+            kind=ItemKind.GOAL if goal else ItemKind.MESSAGE,
         )
         for number, (said_as, its_state, goal) in enumerate(items, start=1)
     }
     record.queue = QueueRecord(made=4, number=4, items=known, order=tuple(known), state=state)
-    message = GoalMessage(**{"goal": "g1", "text": "go", **order})
+    message = GoalMessage(**{"goal": "g1", "said": Said(text="go"), **order})
     said = list[str]()
     for entry in queueing.enqueue_goal(record, message, made.environment).entries:
         if isinstance(entry, e.Withdrawn):

@@ -13,6 +13,7 @@ from steersman.machines.disposition import Intent
 from steersman.machines.internal_messages import HandBack
 from steersman.machines.messages import Interrupt, QueueChange, UserMessage
 from steersman.machines.port_results import ModelAnswered
+from steersman.machines.said import Said, StopOrder
 from steersman.simulator.program import SimulatedProgram
 
 
@@ -22,7 +23,11 @@ def steered(*texts: str, **settings: Any) -> SimulatedProgram:
     say(made, "work", client_id="c1")
     run(made, lambda: bool(made.ports.models))
     for text in texts:
-        made.say(UserMessage(type="steer", content=text, intent=Intent.EXPLICIT_STEER, user="ann"))
+        made.say(
+            UserMessage(
+                type="steer", said=Said(text=text, user="ann"), intent=Intent.EXPLICIT_STEER
+            )
+        )
     run(made, lambda: made.record.turns["t1"].step == 2 and bool(made.ports.models))
     return made
 
@@ -50,13 +55,13 @@ def results(made: SimulatedProgram) -> list[tuple[str, str]]:
 def test_a_steer_that_is_handed_back_is_the_next_turn() -> None:
     """It waits before all others under a new number, and both records say what became of it."""
     made = steered("use tabs")
-    made.say(UserMessage(type="normal", content="later", intent=Intent.EXPLICIT_QUEUE))
+    made.say(UserMessage(type="normal", said=Said(text="later"), intent=Intent.EXPLICIT_QUEUE))
     run(made, lambda: len(made.record.queue.waiting()) == 1)
     defer(made, {"why": "the file is done"})
     run(made, lambda: bool(entries(made, e.Deferred)))
     old, new = made.record.queue.items["m2"], made.record.queue.items["m4"]
     assert (old.state, old.deferred_to, old.why) == ("steered", "m4", "the file is done")
-    assert (new.state, new.deferred_from, new.user, new.text) == (
+    assert (new.state, new.deferred_from, new.said.user, new.text) == (
         "pending",
         "m2",
         "ann",
@@ -84,7 +89,7 @@ def test_several_go_back_in_order_and_each_once() -> None:
 def test_a_held_queue_holds_what_is_handed_back() -> None:
     """While the queue is held it waits like the rest."""
     made = steered("use tabs")
-    made.say(UserMessage(type="normal", content="later", intent=Intent.EXPLICIT_QUEUE))
+    made.say(UserMessage(type="normal", said=Said(text="later"), intent=Intent.EXPLICIT_QUEUE))
     made.say(QueueChange(op="hold"))
     run(made, lambda: made.record.queue.state == "held")
     defer(made, {"why": "w"})
@@ -96,7 +101,7 @@ def test_a_held_queue_holds_what_is_handed_back() -> None:
 def test_a_full_queue_takes_back_what_it_gave() -> None:
     """What was accepted once is not refused for want of room."""
     made = steered("use tabs", max_queue_size=1)
-    made.say(UserMessage(type="normal", content="later", intent=Intent.EXPLICIT_QUEUE))
+    made.say(UserMessage(type="normal", said=Said(text="later"), intent=Intent.EXPLICIT_QUEUE))
     run(made, lambda: len(made.record.queue.waiting()) == 1)
     defer(made, {"why": "w"})
     run(made)
@@ -107,7 +112,7 @@ def test_a_stop_in_the_same_moment_loses_nothing() -> None:
     """Whichever comes first, the turn ends and the message is taken in or waits."""
     made = steered("use tabs")
     defer(made, {"why": "w"})
-    made.say(Interrupt(cause="stop"))
+    made.say(Interrupt(order=StopOrder(cause="stop")))
     run(made)
     assert made.record.turns["t1"].state == "interrupted"
     assert made.record.state == "idle"
@@ -124,7 +129,7 @@ def record(*texts: str) -> QueueRecord:
     """A queue with steers that turn t1 took in."""
     items = {
         f"m{number}": ItemRecord(
-            id=f"m{number}", number=number, text=text, state="steered", turn="t1", step=2
+            id=f"m{number}", number=number, said=Said(text=text), state="steered", turn="t1", step=2
         )
         for number, text in enumerate(texts, 2)
     }
@@ -188,7 +193,7 @@ def test_what_names_nothing_is_an_error_that_helps(
 def test_what_enters_says_who_said_it(said: tuple[tuple[str, str], ...], text: str) -> None:
     """Each message stands under its sender, in order; no text can imitate another sender."""
     items = [
-        ItemRecord(id=f"m{n}", number=n, text=words, user=user)
+        ItemRecord(id=f"m{n}", number=n, said=Said(text=words, user=user))
         for n, (user, words) in enumerate(said)
     ]
     assert taken_in(items) == text

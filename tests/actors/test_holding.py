@@ -6,6 +6,7 @@ from simulation.single import TALK, entries, program, run, say
 from steersman.journal import entries as e
 from steersman.machines.disposition import Intent
 from steersman.machines.messages import Interrupt, QueueChange, ResumeQueue, UserMessage
+from steersman.machines.said import Said, StopOrder
 from steersman.simulator.program import SimulatedProgram
 
 
@@ -28,7 +29,7 @@ def held(after: str = "fresh") -> SimulatedProgram:
     run(made, lambda: bool(made.ports.models))
     say(made, "old")
     run(made, lambda: bool(made.record.queue.waiting()))
-    made.say(Interrupt(cause="stop"))
+    made.say(Interrupt(order=StopOrder(cause="stop")))
     run(made)
     say(made, after)
     run(made, lambda: made.record.turn == "t2" and bool(made.ports.models))
@@ -58,11 +59,13 @@ def test_a_steer_that_comes_too_late_is_not_held() -> None:
     made = held()
     say(made, "steer", Intent.EXPLICIT_STEER)
     run(made)
-    assert "steer" in [one.text for one in entries(made, e.Queued)]
+    assert "steer" in [one.said.text for one in entries(made, e.Queued)]
     assert (texts(made, is_held=True), texts(made, is_held=False)) == (["old"], [])
 
 
-@pytest.mark.parametrize("order", [Interrupt(cause="stop"), QueueChange(op="hold")])
+@pytest.mark.parametrize(
+    "order", [Interrupt(order=StopOrder(cause="stop")), QueueChange(op="hold")]
+)
 def test_another_stop_holds_that_too(order: Interrupt | QueueChange) -> None:
     """What waits when it comes is held, whenever it was said."""
     made = held()
@@ -101,10 +104,14 @@ def test_nothing_passes_the_hold_of_a_restart() -> None:
 def test_what_a_stop_overtook_is_held() -> None:
     """It was said before what runs now, and only came behind it."""
     made = held()
-    made.say(Interrupt(cause="stop", said=2))
+    made.say(Interrupt(order=StopOrder(cause="stop", utterance=2)))
     run(made)
     say(made, "fresh")
     run(made, lambda: made.record.turn == "t3" and bool(made.ports.models))
-    made.say(UserMessage(type="normal", content="late", intent=Intent.EXPLICIT_QUEUE, said=1))
+    made.say(
+        UserMessage(
+            type="normal", said=Said(text="late"), intent=Intent.EXPLICIT_QUEUE, utterance=1
+        )
+    )
     run(made, lambda: len(made.record.queue.waiting()) == 2)
     assert (texts(made, is_held=True), texts(made, is_held=False)) == (["old", "late"], [])

@@ -14,11 +14,12 @@ from steersman.machines.errors import AdmissionRefused
 from steersman.machines.internal_messages import Committed, Kill
 from steersman.machines.messages import Interrupt, Lane, UserMessage
 from steersman.machines.port_results import ToolFinished, ToolResult
+from steersman.machines.said import Said, StopOrder
 
 
 def said(kind: Any) -> UserMessage:
     """Make a person's message."""
-    return UserMessage(type=kind, content="text", intent="converse")
+    return UserMessage(type=kind, said=Said(text="text"), intent="converse")
 
 
 @pytest.mark.parametrize(
@@ -26,7 +27,7 @@ def said(kind: Any) -> UserMessage:
     [
         (Kill(), Lane.SYSTEM),
         (Committed(seq=1), Lane.SYSTEM),
-        (Interrupt(cause="stop"), Lane.CONTROL),
+        (Interrupt(order=StopOrder(cause="stop")), Lane.CONTROL),
         (said("interrupt"), Lane.CONTROL),
         (said("steer"), Lane.CONTROL),
         (said("normal"), Lane.DATA),
@@ -94,7 +95,7 @@ def test_an_interrupt_is_never_refused(hand: Hand) -> None:
     with pytest.raises(AdmissionRefused):
         ref.tell(said("steer"))
     ref.tell(said("interrupt"))
-    ref.tell(Interrupt(cause="stop"))
+    ref.tell(Interrupt(order=StopOrder(cause="stop")))
 
 
 def test_a_closed_mailbox_answers(hand: Hand) -> None:

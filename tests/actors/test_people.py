@@ -24,19 +24,19 @@ from steersman.machines.messages import (
     UserMessage,
 )
 from steersman.machines.people import DEFAULT_RIGHTS, Deed, FromPerson, Right
+from steersman.machines.said import Said, StopOrder
 from steersman.machines.transient_events import MessageRejected
 from steersman.simulator.program import SimulatedProgram
 
 SEED = 1
-BARE = {"type": "interrupt", "content": "stop", "intent": Intent.INTERRUPT_BARE, "matched": "stop"}
+BARE = {"type": "interrupt", "intent": Intent.INTERRUPT_BARE, "matched": "stop"}
 MORE = {
     "type": "interrupt",
-    "content": "make the exit code 2 instead",
     "intent": Intent.INTERRUPT_MORE,
     "matched": "instead",
     "then": "make the exit code 2 instead",
 }
-STEER = {"type": "steer", "content": "use tabs", "intent": Intent.EXPLICIT_STEER}
+STEER = {"type": "steer", "intent": Intent.EXPLICIT_STEER}
 
 
 def of(user: str, message: Message, *more: Right) -> FromPerson:
@@ -44,16 +44,16 @@ def of(user: str, message: Message, *more: Right) -> FromPerson:
     return FromPerson(message=message, user=user, may=(*DEFAULT_RIGHTS, *more))
 
 
-def said(user: str, key: str, *more: Right, **what: Any) -> FromPerson:
+def said(user: str, key: str, *more: Right, text: str = "use tabs", **what: Any) -> FromPerson:
     """Write what a person says."""
-    return of(user, UserMessage(user=user, client_id=key, **what), *more)
+    return of(user, UserMessage(said=Said(text=text, user=user, client_id=key), **what), *more)
 
 
 @pytest.fixture
 def shared() -> SimulatedProgram:
     """Ann's turn runs."""
     made = program(TALK, seed=SEED)
-    made.say(said("ann", "a1", type="normal", content="work", intent=Intent.CONVERSE))
+    made.say(said("ann", "a1", type="normal", text="work", intent=Intent.CONVERSE))
     run(made, lambda: bool(performed(made, CallModel)))
     assert made.record.running is not None
     return made
@@ -83,8 +83,8 @@ def test_a_message_that_would_stop_another_waits(shared: SimulatedProgram) -> No
     shared.say(said("bo", "b1", **MORE))
     shared.say(said("bo", "b2", **STEER))
     run(shared)
-    queued = [entry for entry in entries(shared, e.Queued) if entry.user == "bo"]
-    assert [(one.said_as, one.ack) for one in queued] == [("queue", "not_yours")] * 2
+    queued = [entry for entry in entries(shared, e.Queued) if entry.said.user == "bo"]
+    assert [(one.routed.said_as, one.routed.ack) for one in queued] == [("queue", "not_yours")] * 2
     assert [turn.state for turn in shared.record.turns.values()] == ["completed"] * 3
 
 
@@ -106,20 +106,24 @@ def test_the_right_to_stop_is_for_anybodys_turn(shared: SimulatedProgram) -> Non
 
 def test_whoever_may_not_speak_is_given_back_everything(shared: SimulatedProgram) -> None:
     """Messages and side talks of somebody without rights are not kept."""
-    plain: dict[str, Any] = {"type": "normal", "content": "hi", "intent": Intent.CONVERSE}
-    shared.say(FromPerson(message=UserMessage(user="eve", **plain), user="eve", may=()))
-    shared.say(FromPerson(message=SideTalk(text="psst", user="eve"), user="eve", may=()))
+    plain: dict[str, Any] = {"type": "normal", "intent": Intent.CONVERSE}
+    shared.say(
+        FromPerson(
+            message=UserMessage(said=Said(text="hi", user="eve"), **plain), user="eve", may=()
+        )
+    )
+    shared.say(FromPerson(message=SideTalk(said=Said(text="psst", user="eve")), user="eve", may=()))
     run(shared)
     assert [one.reason for one in facts(shared, MessageRejected)] == ["not_allowed"] * 2
-    assert {item.user for item in shared.record.queue.items.values()} == {"ann"}
+    assert {item.said.user for item in shared.record.queue.items.values()} == {"ann"}
 
 
 @pytest.mark.parametrize(
     "order",
     [
-        Interrupt(cause="stop"),
+        Interrupt(order=StopOrder(cause="stop")),
         QueueChange(op="withdraw", number=2),
-        QueueChange(op="edit", number=2, text="no"),
+        QueueChange(op="edit", number=2, said=Said(text="no")),
         QueueChange(op="move", number=2, position=1),
         QueueChange(op="steer", number=3),
         QueueChange(op="clear"),
@@ -133,8 +137,8 @@ def test_whoever_may_not_speak_is_given_back_everything(shared: SimulatedProgram
 def test_orders_about_others_are_refused(shared: SimulatedProgram, order: Message) -> None:
     """Nothing of what others said is changed by somebody without the right to do that."""
     queue: dict[str, Any] = {"type": "normal", "intent": Intent.EXPLICIT_QUEUE}
-    shared.say(said("ann", "a2", content="next", **queue))
-    shared.say(said("bo", "b1", content="mine", **queue))
+    shared.say(said("ann", "a2", text="next", **queue))
+    shared.say(said("bo", "b1", text="mine", **queue))
     run(shared, lambda: len(shared.record.queue.items) == 3)
     before = len(shared.record.queue.live())
     answer = ask(shared, of("bo", order))
@@ -146,9 +150,9 @@ def test_orders_about_others_are_refused(shared: SimulatedProgram, order: Messag
 def test_one_changes_ones_own_messages(shared: SimulatedProgram) -> None:
     """A message of one's own can be edited and taken back."""
     queue: dict[str, Any] = {"type": "normal", "intent": Intent.EXPLICIT_QUEUE}
-    shared.say(said("bo", "b1", content="mine", **queue))
+    shared.say(said("bo", "b1", text="mine", **queue))
     run(shared, lambda: len(shared.record.queue.items) == 2)
-    assert ask(shared, of("bo", QueueChange(op="edit", number=2, text="better")))["ok"]
+    assert ask(shared, of("bo", QueueChange(op="edit", number=2, said=Said(text="better"))))["ok"]
     assert ask(shared, of("bo", QueueChange(op="withdraw")))["ok"]
     run(shared)
     assert list(shared.record.turns) == ["t1"]
@@ -164,7 +168,7 @@ def test_gates_of_a_goal_need_the_right_to_approve(shared: SimulatedProgram) -> 
 @pytest.mark.parametrize(
     ("deed", "messages"),
     [
-        (Deed.SPEAK, [SideTalk(text="why?"), ResumeQueue()]),
+        (Deed.SPEAK, [SideTalk(said=Said(text="why?")), ResumeQueue()]),
         (
             Deed.STEER,
             [ResumeQueue(number=1), SetGoal(text="x"), ChangeGoal(op="pause"), Rename(name="x")],
@@ -187,8 +191,8 @@ def test_a_message_of_another_is_changed_with_the_right_to_stop(
     shared: SimulatedProgram, op: Any
 ) -> None:
     """One's own takes no right, and that of another is whose the refusal names."""
-    shared.say(said("bo", "b1", type="normal", content="later", intent=Intent.EXPLICIT_QUEUE))
+    shared.say(said("bo", "b1", type="normal", text="later", intent=Intent.EXPLICIT_QUEUE))
     run(shared, lambda: len(shared.record.queue.items) == 2)
-    change = QueueChange(op=op, number=2, text="x", editor="e")
+    change = QueueChange(op=op, number=2, said=Said(text="x"), editor="e")
     assert people._deed(shared.record, of("bo", change)) == (Deed.SPEAK, "")
     assert people._deed(shared.record, of("ann", change)) == (Deed.STOP, "bo")

@@ -19,6 +19,7 @@ from steersman.machines.messages import (
     UserMessage,
 )
 from steersman.machines.policy import Policy
+from steersman.machines.said import Said, StopOrder
 from steersman.machines.transient_events import MessageKnown, MessageRejected
 from steersman.simulator.program import SimulatedProgram
 from steersman.simulator.session import SimulationPlan
@@ -50,7 +51,7 @@ def test_a_turn_that_crashes_is_survived(state: str) -> None:
     say(made, "hello")
     run(made, lambda: bool(made.ports.tools if state != "calling" else made.ports.models))
     if state == "interrupted":
-        made.say(Interrupt(cause="stop"))
+        made.say(Interrupt(order=StopOrder(cause="stop")))
         run(made, has(made, e.Interrupted))
     turn = made.actor("turn")
     assert turn is not None
@@ -131,7 +132,7 @@ def test_a_steer_enters_before_the_cut() -> None:
     say(made, "hello")
     run(made, has(made, e.TurnStarted))
     say(made, "steer", Intent.EXPLICIT_STEER)
-    made.say(Interrupt(cause="stop"))
+    made.say(Interrupt(order=StopOrder(cause="stop")))
     run(made)
     kinds = [type(one) for one in entries(made)]
     if e.Steered in kinds:
@@ -154,7 +155,7 @@ def test_an_interrupt_that_comes_too_late_still_holds() -> None:
     run(made, lambda: bool(made.ports.models))
     say(made, "second")
     run(made, has(made, e.TurnEnded))  # the queue has not looked yet
-    made.say(Interrupt(cause="stop"))
+    made.say(Interrupt(order=StopOrder(cause="stop")))
     run(made)
     assert entries(made, e.StopNoted)
     assert made.record.queue.state == "held"
@@ -167,7 +168,7 @@ def test_a_message_that_interrupts_runs_next(intent: Intent) -> None:
     made = program()
     say(made, "first")
     run(made, lambda: bool(made.ports.models))
-    made.say(UserMessage(type="normal", content="instead", intent=intent))
+    made.say(UserMessage(type="normal", said=Said(text="instead"), intent=intent))
     run(made)
     assert [one.text for one in made.record.queue.items.values()] == ["first", "instead"]
     assert made.record.queue.items["m2"].state == "done"
@@ -278,7 +279,7 @@ def test_resume_by_number() -> None:
     say(made, "second")
     say(made, "third")
     run(made, lambda: len(entries(made, e.Queued)) == 3)
-    made.say(Interrupt(cause="stop"))
+    made.say(Interrupt(order=StopOrder(cause="stop")))
     run(made)
     made.say(ResumeQueue(number=3))
     run(made, lambda: len(entries(made, e.TurnStarted)) == 2)

@@ -10,6 +10,7 @@ from steersman.journal import entries as e
 from steersman.machines.disposition import Intent
 from steersman.machines.effects import CallModel, CancelModel, StopTool
 from steersman.machines.messages import Interrupt, Message, QueueChange, TakeBack, UserMessage
+from steersman.machines.said import Said, StopOrder
 from steersman.machines.transient_events import FULL_QUEUE, MessageRejected
 from steersman.simulator.happening import Passed
 from steersman.simulator.ports import Chances
@@ -17,11 +18,16 @@ from steersman.simulator.program import SimulatedProgram
 
 SEED = 1
 """With it the first answer comes in pieces."""
-STEER = UserMessage(type="steer", content="use tabs", intent=Intent.EXPLICIT_STEER, client_id="c2")
-WORD = UserMessage(
-    type="interrupt", content="stop", intent=Intent.INTERRUPT_BARE, matched="stop", client_id="c3"
+STEER = UserMessage(
+    type="steer", said=Said(text="use tabs", client_id="c2"), intent=Intent.EXPLICIT_STEER
 )
-STOP = Interrupt(cause="stop", client_id="c4")
+WORD = UserMessage(
+    type="interrupt",
+    said=Said(text="stop", client_id="c3"),
+    intent=Intent.INTERRUPT_BARE,
+    matched="stop",
+)
+STOP = Interrupt(order=StopOrder(cause="stop", said=Said(text="", client_id="c4")))
 
 
 def working(chances: Chances, **settings: Any) -> SimulatedProgram:
@@ -72,7 +78,9 @@ def test_a_waiting_message_that_is_handed_over_cuts_too() -> None:
     """`/queue steer N` cuts the stream like a steer does."""
     made = working(TALK, steer_while_streaming="cut")
     made.say(
-        UserMessage(type="normal", content="tabs", intent=Intent.EXPLICIT_QUEUE, client_id="c2")
+        UserMessage(
+            type="normal", said=Said(text="tabs", client_id="c2"), intent=Intent.EXPLICIT_QUEUE
+        )
     )
     run(made, lambda: bool(partial(made)))
     made.say(QueueChange(op="steer", number=2))
@@ -88,18 +96,22 @@ def test_steers_are_bounded_like_the_queue() -> None:
     for number in range(4):
         key, text = f"s{number}", f"remark {number}"
         made.say(
-            UserMessage(type="steer", content=text, intent=Intent.EXPLICIT_STEER, client_id=key)
+            UserMessage(
+                type="steer", said=Said(text=text, client_id=key), intent=Intent.EXPLICIT_STEER
+            )
         )
     made.say(
-        UserMessage(type="normal", content="later", intent=Intent.EXPLICIT_QUEUE, client_id="q")
+        UserMessage(
+            type="normal", said=Said(text="later", client_id="q"), intent=Intent.EXPLICIT_QUEUE
+        )
     )
     run(made)
     facts = [one.fact for one in made.history if isinstance(one, Passed)]
     full = FULL_QUEUE.format(2)
     assert facts == [
-        MessageRejected(reason="queue_full", text="remark 2", client_id="s2", hint=full),
-        MessageRejected(reason="queue_full", text="remark 3", client_id="s3", hint=full),
-        MessageRejected(reason="queue_full", text="later", client_id="q", hint=full),
+        MessageRejected(reason="queue_full", said=Said(text="remark 2", client_id="s2"), hint=full),
+        MessageRejected(reason="queue_full", said=Said(text="remark 3", client_id="s3"), hint=full),
+        MessageRejected(reason="queue_full", said=Said(text="later", client_id="q"), hint=full),
         *[one for one in facts if not isinstance(one, MessageRejected)],
     ]
     (steered,) = entries(made, e.Steered)
@@ -122,7 +134,7 @@ def test_at_a_boundary_the_running_tool_ends_first() -> None:
     (planned,) = entries(made, e.InterruptPlanned)
     (requested,) = entries(made, e.InterruptRequested)
     assert planned.tools
-    assert (planned.receipt, planned.client_id) == (requested.receipt, "c3")
+    assert (planned.receipt, planned.order.said.client_id) == (requested.receipt, "c3")
     assert not performed(made, StopTool)
     assert len(entries(made, e.ModelCalled)) == asked
     assert made.record.turns["t1"].state == "interrupted"
@@ -137,10 +149,9 @@ def test_a_second_interrupt_is_now(second: Message) -> None:
     run(made, lambda: bool(entries(made, e.InterruptPlanned)))
     again = UserMessage(
         type="interrupt",
-        content="stop!",
+        said=Said(text="stop!", client_id="c5"),
         intent=Intent.INTERRUPT_BARE,
         matched="stop",
-        client_id="c5",
     )
     made.say(again if second is WORD else second)
     run(made)
@@ -162,7 +173,10 @@ def test_what_is_taken_back_in_time_stops_nothing(says_more: bool) -> None:
     """Undo calls a planned stop off while its tool still runs: the turn goes on, the message waits."""
     made = at_a_tool()
     more = UserMessage(
-        type="interrupt", content="tabs", intent=Intent.CONVERSE, then="tabs", client_id="c3"
+        type="interrupt",
+        said=Said(text="tabs", client_id="c3"),
+        intent=Intent.CONVERSE,
+        then="tabs",
     )
     made.say(more if says_more else WORD)
     run(made, lambda: bool(entries(made, e.InterruptPlanned)))
@@ -199,7 +213,9 @@ def test_undo_of_a_later_message_leaves_the_stop_alone() -> None:
     made.say(WORD)
     run(made, lambda: bool(entries(made, e.InterruptPlanned)))
     made.say(
-        UserMessage(type="steer", content="use tabs", intent=Intent.EXPLICIT_STEER, client_id="c4")
+        UserMessage(
+            type="steer", said=Said(text="use tabs", client_id="c4"), intent=Intent.EXPLICIT_STEER
+        )
     )
     made.say(TakeBack())
     run(made)

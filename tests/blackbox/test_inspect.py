@@ -115,7 +115,7 @@ def test_live_dead_and_past_agree(place: Place, serve, gate: Gate) -> None:
     )
     paths = {one["path"]: (one.get("before"), one.get("after")) for one in changed["changes"]}
     assert paths["state"] == ("idle", "busy")
-    assert paths["queue.items.m3.text"] == (None, "later")
+    assert paths["queue.items.m3.said.text"] == (None, "later")
 
 
 @pytest.mark.nightly

@@ -14,6 +14,7 @@ from steersman.machines.disposition import DEFAULT_DISPOSITIONS, Action, Disposi
 from steersman.machines.messages import UserMessage
 from steersman.machines.policy import Policy
 from steersman.machines.routing import Table
+from steersman.machines.said import Said
 from steersman.simulator.ports import Chances
 from steersman.simulator.program import SimulatedProgram
 from steersman.simulator.session import SimulationPlan
@@ -28,7 +29,9 @@ def program(heard: list[Event], chances: Chances, **settings: Any) -> SimulatedP
     plan = SimulationPlan(policy=Policy(**settings), chances=chances, haste=0.0, longest_batch=1)
     made = SimulatedProgram(plan, Random(7), session_first)
     made.environment.observers = (EventPublisher("s1", heard.append, lambda: 0.0),)
-    made.say(UserMessage(type="normal", content="work", intent=Intent.CONVERSE, client_id="c1"))
+    made.say(
+        UserMessage(type="normal", said=Said(text="work", client_id="c1"), intent=Intent.CONVERSE)
+    )
     return made
 
 
@@ -62,7 +65,11 @@ def test_each_row_is_acknowledged_as_it_says(row: DispositionRow, intent: Intent
     kind: Any = "interrupt" if intent is Intent.INTERRUPT_BARE else "normal"
     made.say(
         UserMessage(
-            type=kind, content="exit now", intent=intent, matched="exit", then=then, client_id="c2"
+            type=kind,
+            said=Said(text="exit now", client_id="c2"),
+            intent=intent,
+            matched="exit",
+            then=then,
         )
     )
     run(made)
@@ -94,7 +101,9 @@ def test_a_word_is_named_only_where_it_decided(
     run(made, lambda: bool(made.ports.models))
     kind: Any = "steer" if intent is Intent.STEER_WORD else "interrupt"
     made.say(
-        UserMessage(type=kind, content="words", intent=intent, matched=matched, client_id="c2")
+        UserMessage(
+            type=kind, said=Said(text="words", client_id="c2"), intent=intent, matched=matched
+        )
     )
     run(made)
     assert answer(heard, "c2")["matched"] == decided
@@ -108,10 +117,9 @@ def test_at_rest_no_word_decides() -> None:
     made.say(
         UserMessage(
             type="interrupt",
-            content="stop it",
+            said=Said(text="stop it", client_id="c2"),
             intent=Intent.INTERRUPT_BARE,
             matched="stop",
-            client_id="c2",
         )
     )
     run(made)
@@ -128,10 +136,9 @@ def test_a_stop_that_comes_again_says_so() -> None:
         made.say(
             UserMessage(
                 type="interrupt",
-                content="stop",
+                said=Said(text="stop", client_id=key),
                 intent=Intent.INTERRUPT_BARE,
                 matched="stop",
-                client_id=key,
             )
         )
         run(made, lambda: made.record.state == "interrupting")
@@ -147,7 +154,9 @@ def test_a_steer_behind_the_last_answer_enters() -> None:
     run(made, lambda: bool(made.ports.models))
     run(made, lambda: not made.ports.models)  # the answer is in the turn's mailbox
     made.say(
-        UserMessage(type="steer", content="use tabs", intent=Intent.EXPLICIT_STEER, client_id="c2")
+        UserMessage(
+            type="steer", said=Said(text="use tabs", client_id="c2"), intent=Intent.EXPLICIT_STEER
+        )
     )
     run(made)
     told = answer(heard, "c2")
@@ -163,10 +172,9 @@ def test_a_planned_stop_is_acknowledged_by_its_row() -> None:
     made.say(
         UserMessage(
             type="interrupt",
-            content="stop",
+            said=Said(text="stop", client_id="c2"),
             intent=Intent.INTERRUPT_BARE,
             matched="stop",
-            client_id="c2",
         )
     )
     run(made)

@@ -16,6 +16,7 @@ from steersman.machines.disposition import Intent
 from steersman.machines.errors import StoreError
 from steersman.machines.internal_messages import Inspect, Kill
 from steersman.machines.messages import UserMessage
+from steersman.machines.said import Said
 
 Begin = Callable[..., Host]
 ONLY_LIVE = ("mailbox", "restarts", "rule", "supervised", "waiting_for", "last_message")
@@ -82,7 +83,7 @@ def test_a_difference_to_the_journal_is_shown(
         raise StoreError("the disk is full", "make room")
 
     monkeypatch.setattr(conversation.store, "commit", refuse)
-    said = UserMessage(type="normal", content="work", intent=Intent.CONVERSE)
+    said = UserMessage(type="normal", said=Said(text="work"), intent=Intent.CONVERSE)
     conversation.post(said, "work")
     assert is_refused.wait(seconds(20))
     data = conversation.inspect()

@@ -11,13 +11,15 @@ from support.patience import seconds
 from steersman.gateway import offline_writer
 from steersman.gateway.offline_writer import QueueMirror
 from steersman.journal.queue_record import ItemRecord, QueueRecord
+from steersman.machines.said import Said
 from steersman.workflows.paths import write_private
 
 
 def queue(*texts: str) -> QueueRecord:
     """A queue of these, all waiting."""
     items = {
-        f"m{n}": ItemRecord(id=f"m{n}", number=n, text=text) for n, text in enumerate(texts, 1)
+        f"m{n}": ItemRecord(id=f"m{n}", number=n, said=Said(text=text))
+        for n, text in enumerate(texts, 1)
     }
     return QueueRecord(items=items, order=tuple(items))
 

@@ -11,6 +11,7 @@ from steersman.gateway.queue_file import document, item_text, parse, read_file, 
 from steersman.journal.queue_record import ItemRecord, QueueRecord
 from steersman.machines.errors import ConfigError
 from steersman.machines.messages import ImportedItem
+from steersman.machines.said import Said
 
 ODD = 'two\nlines "quoted" \\ back ' + "'''" + """ é 日本 \u0007 \ud800 end"""
 
@@ -18,7 +19,9 @@ ODD = 'two\nlines "quoted" \\ back ' + "'''" + """ é 日本 \u0007 \ud800 end""
 def queue(*texts: str) -> QueueRecord:
     """A queue of these, all waiting."""
     items = {
-        f"m{n}": ItemRecord(id=f"m{n}", number=n, text=text, user="ann", created=1_800_000_000.0)
+        f"m{n}": ItemRecord(
+            id=f"m{n}", number=n, said=Said(text=text, user="ann"), created=1_800_000_000.0
+        )
         for n, text in enumerate(texts, 1)
     }
     return QueueRecord(items=items, order=tuple(items))
@@ -42,8 +45,8 @@ def test_what_is_written_reads_back() -> None:
     assert (data["session_id"], data["items"][0]["progress"]) == ("abc", "file 23/50")
     assert data["saved_at"].isoformat() == "2027-01-15T08:01:40+00:00"
     assert parse(text, "q.toml") == [
-        ImportedItem(text="first", user="ann"),
-        ImportedItem(text=ODD.replace("\ud800", "?"), user="ann"),
+        ImportedItem(said=Said(text="first", user="ann")),
+        ImportedItem(said=Said(text=ODD.replace("\ud800", "?"), user="ann")),
     ]
 
 
@@ -72,7 +75,7 @@ def test_a_file_of_another_editor_is_read(tmp_path: Path) -> None:
     """A byte order mark, and carriage returns at the ends of lines, are no part of a queue."""
     file = tmp_path / "q.toml"
     file.write_bytes(b'\xef\xbb\xbf[[items]]\r\ncontent = "a"\r\n')
-    assert [item.text for item in read_file(file)] == ["a"]
+    assert [item.said.text for item in read_file(file)] == ["a"]
 
 
 def test_what_has_ended_is_left_out() -> None:
@@ -81,7 +84,7 @@ def test_what_has_ended_is_left_out() -> None:
         f'[[items]]\ncontent = "{one}"\nstatus = "{one}"'
         for one in ("done", "pending", "withdrawn", "interrupted", "running", "failed")
     )
-    assert [one.text for one in parse(text, "q")] == ["pending", "interrupted", "running"]
+    assert [one.said.text for one in parse(text, "q")] == ["pending", "interrupted", "running"]
 
 
 def test_links_pipes_and_large_files_are_not_read(tmp_path: Path) -> None:
@@ -92,7 +95,7 @@ def test_links_pipes_and_large_files_are_not_read(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.toml")
     (tmp_path / "large.toml").write_bytes(b"# \n" * 3_000_000)
     (tmp_path / "bytes.toml").write_bytes(b'a = 1\nb = "\xff"')
-    assert read_file(real) == [ImportedItem(text="a", user="ann")]
+    assert read_file(real) == [ImportedItem(said=Said(text="a", user="ann"))]
     for name, why in {
         "link": "symbolic link",
         "pipe": "not a regular file",
@@ -111,7 +114,7 @@ def test_an_export_replaces_only_queue_files(tmp_path: Path) -> None:
     assert write_file(path, "abc", queue("a", "b"), 0.0) == 2
     assert write_file(path, "abc", queue("c"), 0.0) == 1
     assert path.stat().st_mode & 0o777 == 0o600
-    assert [one.text for one in read_file(path)] == ["c"]
+    assert [one.said.text for one in read_file(path)] == ["c"]
     other.write_text("dear diary")
     link.symlink_to(other)
     for target in (other, link, tmp_path / "no" / "such.toml"):

@@ -13,6 +13,7 @@ from steersman.machines.delivery import Delivery, DeliveryRow
 from steersman.machines.policy import Policy, RoutesChoice
 from steersman.machines.routes import Routes
 from steersman.machines.routing import when
+from steersman.machines.said import Routed, Said, StopOrder
 from steersman.workflows.table_file import named_table
 
 
@@ -29,7 +30,7 @@ OPENED = e.SessionOpened(
 )
 FIRST = (
     OPENED,
-    e.Queued(item="m1", number=1, text="rewrite it all", said_as="turn", rule="run"),
+    e.Queued(item="m1", number=1, said=Said(text="rewrite it all"), routed=Routed(rule="run")),
     e.TurnStarted(turn="t1", item="m1", number=1, epoch=1),
 )
 
@@ -87,7 +88,10 @@ def brief(one: Deviation) -> tuple[str, str, str, str]:
 def test_a_question_during_delegation() -> None:
     """Here it waits; a table that cancels on every message would have stopped the child."""
     asked = e.Queued(
-        item="m2", number=2, text="how is it going?", said_as="queue", rule="subagent-working"
+        item="m2",
+        number=2,
+        said=Said(text="how is it going?"),
+        routed=Routed(said_as="queue", rule="subagent-working"),
     )
     done = under("cancel-on-message", asked)
     assert [brief(one) for one in done.deviations] == [
@@ -107,7 +111,7 @@ def test_a_question_during_delegation() -> None:
 
 def test_a_stop_that_spares_children() -> None:
     """What /stop reaches is looked up in the second table; who is treated alike is left out."""
-    stop = e.InterruptRequested(receipt="i1", turn="t1", cause="stop")
+    stop = e.InterruptRequested(receipt="i1", turn="t1", order=StopOrder(cause="stop"))
     done = under("never-cancel", stop, e.Interrupted(turn="t1", cause="stop"), e.Stopped(turn="t1"))
     assert [brief(one) for one in done.deviations] == [
         (
@@ -135,12 +139,15 @@ def test_a_message_that_says_more_is_one_message() -> None:
         e.Queued(
             item="m2",
             number=2,
-            text="use zod",
-            said_as="interrupt",
-            rule="busy-interrupt",
+            said=Said(text="use zod"),
+            routed=Routed(said_as="interrupt", rule="busy-interrupt"),
             is_next=True,
         ),
-        e.InterruptRequested(receipt="i1", turn="t1", cause="message", rule="busy-interrupt"),
+        e.InterruptRequested(
+            receipt="i1",
+            turn="t1",
+            order=StopOrder(cause="message", routed=Routed(rule="busy-interrupt")),
+        ),
         children=HELPER,
     )
     assert done.looked_at == {"message": 2}
@@ -153,8 +160,10 @@ def test_a_planned_stop_is_one_stop() -> None:
     """It is journalled when it is taken, and again when it takes effect."""
     done = under(
         "never-cancel",
-        e.InterruptPlanned(receipt="i1", turn="t1", cause="stop", tools=("shell",)),
-        e.InterruptRequested(receipt="i1", turn="t1", cause="stop"),
+        e.InterruptPlanned(
+            receipt="i1", turn="t1", order=StopOrder(cause="stop"), tools=("shell",)
+        ),
+        e.InterruptRequested(receipt="i1", turn="t1", order=StopOrder(cause="stop")),
     )
     assert done.looked_at == {"message": 1, "other": 1}
     assert len(done.deviations) == 1
@@ -163,9 +172,12 @@ def test_a_planned_stop_is_one_stop() -> None:
 def test_the_same_table_deviates_nowhere() -> None:
     """Nor does a session that chose the other table for itself, from there on."""
     said = e.Queued(
-        item="m2", number=2, text="how is it going?", said_as="queue", rule="subagent-working"
+        item="m2",
+        number=2,
+        said=Said(text="how is it going?"),
+        routed=Routed(said_as="queue", rule="subagent-working"),
     )
-    stop = e.InterruptRequested(receipt="i1", turn="t1", cause="stop")
+    stop = e.InterruptRequested(receipt="i1", turn="t1", order=StopOrder(cause="stop"))
     assert under("steersman", said, stop).deviations == []
     choice = e.PolicyChanged(routes=RoutesChoice(table="never-cancel", may_be_unsafe=True))
     assert under("never-cancel", said, choice, stop).deviations == []
@@ -175,7 +187,10 @@ def test_the_same_table_deviates_nowhere() -> None:
 def test_the_row_says_which_choice_the_sender_made() -> None:
     """A key that queues is not journalled, but its row is: the words do not decide under any table."""
     queued = e.Queued(
-        item="m2", number=2, text="stop the press", said_as="queue", rule="explicit-queue"
+        item="m2",
+        number=2,
+        said=Said(text="stop the press"),
+        routed=Routed(said_as="queue", rule="explicit-queue"),
     )
     assert under("cancel-on-message", queued).deviations == []
 
@@ -184,7 +199,10 @@ def test_modes_are_the_sessions_own() -> None:
     """What a person chose for the session counts from there on."""
     chosen_mode = e.PolicyChanged(busy_mode="queue")
     queued = e.Queued(
-        item="m2", number=2, text="how is it going?", said_as="queue", rule="busy-queue"
+        item="m2",
+        number=2,
+        said=Said(text="how is it going?"),
+        routed=Routed(said_as="queue", rule="busy-queue"),
     )
     assert under("cancel-on-message", chosen_mode, queued).deviations == []
 
@@ -193,8 +211,13 @@ def test_what_no_table_decided_is_not_looked_at() -> None:
     """An imported message, and one whose reading was taken back, have no row."""
     done = under(
         "cancel-on-message",
-        e.Queued(item="m2", number=2, text="imported", said_as="queue"),
-        e.Queued(item="m3", number=3, text="how is it going?", said_as="queue", rule="taken-back"),
+        e.Queued(item="m2", number=2, said=Said(text="imported"), routed=Routed(said_as="queue")),
+        e.Queued(
+            item="m3",
+            number=3,
+            said=Said(text="how is it going?"),
+            routed=Routed(said_as="queue", rule="taken-back"),
+        ),
     )
     assert (done.looked_at, done.deviations) == ({"message": 1}, [])
 
@@ -210,7 +233,9 @@ def test_what_no_table_decided_is_not_looked_at() -> None:
 def test_the_end_of_a_session_is_one_moment(entry: e.Entry, what: str, cause: str) -> None:
     """The interrupt that follows from it is not another."""
     follows = e.InterruptRequested(
-        receipt="i1", turn="t1", cause="signal" if cause == "signal" else "finalize"
+        receipt="i1",
+        turn="t1",
+        order=StopOrder(cause="signal" if cause == "signal" else "finalize"),
     )
     *_, last = moments(journal(*FIRST, *KID, *HELPER, entry, follows), Policy())
     assert (last.what, last.cause) == (what, cause)
@@ -220,7 +245,12 @@ def test_the_end_of_a_session_is_one_moment(entry: e.Entry, what: str, cause: st
 def test_an_ended_child_is_no_recipient() -> None:
     """Who is around is what the journal says of that moment; a result leaves the turn alone again."""
     said = [
-        e.Queued(item=f"m{n}", number=n, text="go on", said_as="queue", rule="busy-queue")
+        e.Queued(
+            item=f"m{n}",
+            number=n,
+            said=Said(text="go on"),
+            routed=Routed(said_as="queue", rule="busy-queue"),
+        )
         for n in (2, 3, 4)
     ]
     ended = e.ToolEnded(turn="t1", call=CALL.call, tool=CALL.tool, status="ok")
@@ -250,9 +280,8 @@ def test_a_named_steer_is_replayed_by_its_own_cause() -> None:
     said = e.Queued(
         item="m2",
         number=2,
-        text="use tabs",
-        said_as="steer",
-        rule="explicit-steer-through",
+        said=Said(text="use tabs"),
+        routed=Routed(said_as="steer", rule="explicit-steer-through"),
         for_children=("helper",),
     )
     table = named_table("steersman")
@@ -288,14 +317,14 @@ def test_a_named_steer_is_replayed_by_its_own_cause() -> None:
         (
             (
                 LimitReached(turn="t1", what="tokens"),
-                e.InterruptRequested(receipt="i1", turn="t1", cause="budget"),
+                e.InterruptRequested(receipt="i1", turn="t1", order=StopOrder(cause="budget")),
             ),
             "a limit of the session",
             "budget",
             ["the turn", "kid", "helper"],
         ),
         (
-            (e.InterruptRequested(receipt="i1", turn="t1", cause="parent"),),
+            (e.InterruptRequested(receipt="i1", turn="t1", order=StopOrder(cause="parent")),),
             "a stop by the parent",
             "parent",
             ["the turn", "kid", "helper"],
@@ -303,7 +332,7 @@ def test_a_named_steer_is_replayed_by_its_own_cause() -> None:
         (
             (
                 e.SessionFinalizing(cause="new"),
-                e.InterruptRequested(receipt="i1", turn="t1", cause="new"),
+                e.InterruptRequested(receipt="i1", turn="t1", order=StopOrder(cause="new")),
             ),
             "the end of the session",
             "new",
@@ -327,7 +356,12 @@ def test_what_no_message_raises_is_one_moment(
     entries: tuple[e.Entry, ...], what: str, cause: str, company: list[str]
 ) -> None:
     """Limits, the parent's stop and the steer of a waiting message ask the table by their own cause."""
-    waiting = e.Queued(item="m2", number=2, text="use tabs", said_as="queue", rule="busy-queue")
+    waiting = e.Queued(
+        item="m2",
+        number=2,
+        said=Said(text="use tabs"),
+        routed=Routed(said_as="queue", rule="busy-queue"),
+    )
     *_, last = moments(journal(*FIRST, *KID, *HELPER, waiting, *entries), Policy())
     assert (last.what, last.cause) == (what, cause)
     assert [companion.name for companion in last.company] == company
@@ -336,7 +370,9 @@ def test_what_no_message_raises_is_one_moment(
 def test_the_end_of_a_stop_beside_the_turn_is_no_end_of_a_turn() -> None:
     """Where children alone were stopped, no turn has ended."""
     stop = (
-        e.InterruptRequested(receipt="i1", turn="", cause="stop", reaches=("background_child",)),
+        e.InterruptRequested(
+            receipt="i1", turn="", order=StopOrder(cause="stop"), reaches=("background_child",)
+        ),
         e.Stopped(turn=""),
     )
     history = list(moments(journal(*FIRST, *HELPER, *stop), Policy()))

@@ -26,6 +26,7 @@ from steersman.gateway.telemetry.spans import (
 from steersman.journal import entries as e
 from steersman.machines.conversation import ChatMessage, ToolRequest, Usage
 from steersman.machines.errors import UsageError
+from steersman.machines.said import StopOrder
 from steersman.ports.models.provider import ModelConfig
 
 USED = Usage(input=100, output=20, cache_read=60, cost=0.5)
@@ -64,7 +65,7 @@ JOURNAL: tuple[e.Entry, ...] = (
     e.Compacted(turn="t1", step=2, dropped=1, how="summary", usage=USED),
     e.PolicyChanged(model="small"),
     e.ModelCalled(turn="t1", step=2),
-    e.InterruptRequested(receipt="i1", turn="t1", cause="stop"),
+    e.InterruptRequested(receipt="i1", turn="t1", order=StopOrder(cause="stop")),
     e.Interrupted(turn="t1", cause="stop"),
     e.Stopped(turn="t1"),
     e.LateResult(turn="t1", what="answer", usage=USED),

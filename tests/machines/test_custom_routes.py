@@ -113,7 +113,7 @@ def test_a_route_for_a_time_limit_is_what_the_child_asks() -> None:
         ("stop", "children", "steer", "`stop` carries no text."),
         ("timeout", "self", "steer", "`timeout` carries no text."),
         ("steer", "goal", "steer", "A goal receives no text; its turns do."),
-        ("steer_through", "self", "cancel", "A steer delivers a text and ends nothing."),
+        ("steer_through", "self", "cancel", "What no child takes in is the cause `steer`."),
         ("turn_ended", "self", "cancel", "The turn has already ended."),
         ("budget", "goal", "finalize", "The goal is paused; only the end of the session drops it."),
     ],

@@ -7,6 +7,7 @@ from steersman.journal import entries as e
 from steersman.machines.disposition import Intent
 from steersman.machines.messages import Interrupt, UserMessage
 from steersman.machines.policy import Policy
+from steersman.machines.said import Said, StopOrder
 from steersman.simulator.happening import Appended
 from steersman.simulator.ports import Chances
 from steersman.simulator.program import SimulatedProgram
@@ -30,20 +31,26 @@ def interrupt_while_steers_enter() -> SimulatedProgram:
     program = SimulatedProgram(plan, Random(7), session_first)
     try:
         program.say(
-            UserMessage(type="normal", content="work", intent=Intent.CONVERSE, client_id="c1")
+            UserMessage(
+                type="normal", said=Said(text="work", client_id="c1"), intent=Intent.CONVERSE
+            )
         )
         _step_until(program, lambda: bool(program.ports.models))
         program.say(
             UserMessage(
-                type="steer", content="use tabs", intent=Intent.EXPLICIT_STEER, client_id="c2"
+                type="steer",
+                said=Said(text="use tabs", client_id="c2"),
+                intent=Intent.EXPLICIT_STEER,
             )
         )
         _step_until(program, lambda: _has(program, e.Queued, 2))
         _step_until(program, lambda: _has(program, e.Steered, 1))
-        program.say(Interrupt(cause="stop"))
+        program.say(Interrupt(order=StopOrder(cause="stop")))
         _step_until(program, lambda: False)
         program.say(
-            UserMessage(type="normal", content="go on", intent=Intent.CONVERSE, client_id="c3")
+            UserMessage(
+                type="normal", said=Said(text="go on", client_id="c3"), intent=Intent.CONVERSE
+            )
         )
         _step_until(program, lambda: False)
         check_history(program.history)

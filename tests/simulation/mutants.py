@@ -90,12 +90,12 @@ class _Answers(Mapping[Any, Any]):
         return len(self._kept)
 
 
-def _refused(machine: Machine, state: str, event: str) -> Plant:
+def _refused(machine: Machine, state: str, event: str, *facts: str) -> Plant:
     """Take a transition out of a machine."""
     refusal = steps.Refusal(
         machine=machine.name, state=state, event=event, reason="a mutant has removed it"
     )
-    return _Answers(machine), (state, event, frozenset()), refusal
+    return _Answers(machine), (state, event, frozenset(facts)), refusal
 
 
 def _without(kind: type[e.Entry]) -> Plant:
@@ -214,7 +214,7 @@ MUTANTS: dict[str, Mutant] = {
     ),
     "T03": Mutant(
         "item: no edit while interrupted",
-        (_refused(ITEM, "interrupted", "edit"),),
+        (_refused(ITEM, "interrupted", "edit", "spoken"),),
         corners.test_an_interrupted_message_can_be_edited,
     ),
     "T05": Mutant(

@@ -10,6 +10,7 @@ from steersman.journal import entries as e
 from steersman.machines.disposition import Intent
 from steersman.machines.messages import UserMessage
 from steersman.machines.policy import Policy
+from steersman.machines.said import Said
 from steersman.simulator.happening import Appended, Passed, Performed
 from steersman.simulator.ports import Chances
 from steersman.simulator.program import SimulatedProgram
@@ -62,7 +63,9 @@ def say(
     if intent is Intent.EXPLICIT_STEER:
         kind = "steer"
     then = "" if intent is Intent.INTERRUPT_BARE else text
-    made.say(UserMessage(type=kind, content=text, intent=intent, then=then, client_id=client_id))
+    made.say(
+        UserMessage(type=kind, said=Said(text=text, client_id=client_id), intent=intent, then=then)
+    )
 
 
 def entries(made: SimulatedProgram, *kinds: type[e.Entry]) -> list[Any]:

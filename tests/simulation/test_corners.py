@@ -42,6 +42,7 @@ from steersman.machines.messages import (
     UserMessage,
 )
 from steersman.machines.policy import GoalPolicy
+from steersman.machines.said import Routed, Said, StopOrder
 from steersman.simulator.happening import Appended, Durable, Performed, Sent, Told
 from steersman.simulator.person import POISON
 from steersman.simulator.ports import Chances, Verdicts
@@ -110,7 +111,7 @@ def test_what_is_said_during_a_stop_runs_next() -> None:
     """A message that comes while the turn is being stopped is taken in, and runs after it."""
     with scene() as made:
         at_a_tool(made)
-        made.say(Interrupt(cause="stop"))
+        made.say(Interrupt(order=StopOrder(cause="stop")))
         run(made, has(made, e.Interrupted))
         say(made, "instead")
         run(made)
@@ -125,7 +126,7 @@ def test_a_session_that_is_being_stopped_can_be_finalized() -> None:
     """The end is accepted while a tool of the stopped turn still dies."""
     with scene() as made:
         at_a_tool(made)
-        made.say(Interrupt(cause="stop"))
+        made.say(Interrupt(order=StopOrder(cause="stop")))
         run(made, has(made, e.Interrupted))
         made.say(Finalize())
         run(made)
@@ -147,9 +148,9 @@ def test_an_interrupted_message_can_be_edited() -> None:
     """A person says an interrupted message again in other words before it is resumed."""
     with scene() as made:
         work(made)
-        made.say(Interrupt(cause="stop"))
+        made.say(Interrupt(order=StopOrder(cause="stop")))
         run(made)
-        made.say(QueueChange(op="edit", number=1, text="something else"))
+        made.say(QueueChange(op="edit", number=1, said=Said(text="something else")))
         run(made)
         assert [item.text for item in made.record.queue.live()] == ["something else"]
 
@@ -170,7 +171,9 @@ def test_a_decision_that_a_machine_refuses_is_refused_whole() -> None:
     """One entry that does not fit, and nothing of the decision is in the record or the journal."""
     with scene() as made:
         run(made, has(made, e.SessionOpened))
-        said = e.Queued(item="m1", number=1, text="hello", said_as="queue")
+        said = e.Queued(
+            item="m1", number=1, said=Said(text="hello"), routed=Routed(said_as="queue")
+        )
         ended = e.TurnEnded(turn="t1", status="completed")
         started = e.TurnStarted(turn="t1", item="m1", number=1, epoch=1)
         decision = Decision(entries=(said, started, ended, ended))
@@ -189,7 +192,7 @@ def test_a_spared_child_is_detached_in_the_journal() -> None:
         work(made)
         answer(made, start_child("kid", agent="scout"))
         run(made, has_asked(made, "s1-1"))
-        made.say(Interrupt(cause="stop"))
+        made.say(Interrupt(order=StopOrder(cause="stop")))
         run(made)
         assert [entry.child for entry in entries(made, e.ChildDetached)] == ["kid"]
         child = made.record.children["kid"]
@@ -328,7 +331,7 @@ def test_a_stop_before_the_commit_keeps_an_effect_from_beginning() -> None:
     with scene(SESSION_FIRST) as made:
         say(made, "work")
         run(made, has(made, e.ModelCalled))
-        made.say(Interrupt(cause="stop"))
+        made.say(Interrupt(order=StopOrder(cause="stop")))
         run(made)
         assert not performed(made, CallModel)
         assert made.record.turns["t1"].state == "interrupted"
@@ -348,7 +351,7 @@ def test_a_recovery_is_a_stop_of_what_was_ordered_before() -> None:
     )
     journal = [
         opened,
-        e.Queued(item="m1", number=1, text="hello", said_as="turn"),
+        e.Queued(item="m1", number=1, said=Said(text="hello")),
         e.TurnStarted(turn="t1", item="m1", number=1, epoch=1),
         e.Recovered(cause="crash", items=1, last_active=8.0),
         late,
@@ -366,9 +369,11 @@ def test_what_a_stop_overtook_waits() -> None:
     """A message that was said before a stop, and comes after it, does not run."""
     with scene() as made:
         work(made)
-        made.say(Interrupt(cause="stop", said=2))
+        made.say(Interrupt(order=StopOrder(cause="stop", utterance=2)))
         run(made)
-        made.say(UserMessage(type="normal", content="late", intent=Intent.CONVERSE, said=1))
+        made.say(
+            UserMessage(type="normal", said=Said(text="late"), intent=Intent.CONVERSE, utterance=1)
+        )
         run(made)
         assert made.record.turn == "t1"
         assert [item.text for item in made.record.queue.waiting()] == ["late"]
@@ -378,8 +383,8 @@ def test_a_side_talk_that_a_stop_overtakes_does_not_begin() -> None:
     """The stop comes before its session is opened: it reaches the talk, says so, and waits for it."""
     with scene(by_rank("", "queue")) as made:
         run(made)
-        made.say(SideTalk(text="why?", user="ann", client_id="s1"))
-        made.say(Interrupt(cause="stop"))
+        made.say(SideTalk(said=Said(text="why?", user="ann", client_id="s1")))
+        made.say(Interrupt(order=StopOrder(cause="stop")))
         run(made)
         assert not performed(made, OpenChild)
         assert [entry.why for entry in entries(made, e.ChildInterrupted)] == ["stop"]
@@ -396,7 +401,7 @@ def test_a_side_talk_whose_question_is_withdrawn_does_not_begin() -> None:
     """A person takes the question back before the talk has begun: its model is never asked."""
     with scene(by_rank("", "queue")) as made:
         run(made)
-        made.say(SideTalk(text="why?", user="ann", client_id="s1"))
+        made.say(SideTalk(said=Said(text="why?", user="ann", client_id="s1")))
         made.say(QueueChange(op="withdraw", number=1))
         run(made)
         assert not has_asked(made, "s1-1")()
@@ -409,7 +414,7 @@ def test_a_side_talk_that_a_crash_overtakes_can_be_resumed() -> None:
         work(made)
         answer(made)
         run(made)
-        made.say(SideTalk(text="why?", user="ann", client_id="s1"))
+        made.say(SideTalk(said=Said(text="why?", user="ann", client_id="s1")))
         run(made, lambda: has(made, e.Offered)() and made.durable == made.record.seq)
         assert not performed(made, OpenChild)
         made.crash()
@@ -461,7 +466,7 @@ def test_a_bare_stop_means_what_was_to_run_next_too() -> None:
         run(made, lambda: bool(made.ports.tools) and has_asked(made, "s1-1")())
         say(made, "instead")
         run(made, lambda: len(made.record.queue.live()) == 2)
-        made.say(Interrupt(cause="stop"))
+        made.say(Interrupt(order=StopOrder(cause="stop")))
         run(made)
         assert made.record.turn == "t1"
         assert made.record.queue.state == "held"
@@ -489,7 +494,7 @@ def test_a_steer_overtakes_what_waits() -> None:
             say(made, f"words {number}", Intent.EXPLICIT_QUEUE)
         say(made, "use tabs", Intent.EXPLICIT_STEER)
         run(made, lambda: len(entries(made, e.Queued)) == 7)
-        assert entries(made, e.Queued)[1].text == "use tabs"
+        assert entries(made, e.Queued)[1].said.text == "use tabs"
 
 
 def test_news_of_a_commit_overtakes_what_waits() -> None:
@@ -516,7 +521,7 @@ def test_a_stop_overtakes_what_waits() -> None:
         work(made)
         for number in range(5):
             say(made, f"words {number}", Intent.EXPLICIT_QUEUE)
-        made.say(Interrupt(cause="stop"))
+        made.say(Interrupt(order=StopOrder(cause="stop")))
         run(made)
         found = kinds(made)
         assert found.index("InterruptRequested") < found.index("Queued", 2)
@@ -644,7 +649,7 @@ def test_a_steer_of_a_turn_that_has_ended_is_a_message() -> None:
         turn.actor_ref.tell(POISON)
         run(made, lambda: made.record.turn == "t2")
         steer = made.record.queue.items["m2"]
-        assert (steer.state, steer.turn, steer.said_as) == ("running", "t2", "queue")
+        assert (steer.state, steer.turn, steer.routed.said_as) == ("running", "t2", "queue")
 
 
 def test_a_steer_stays_with_the_turn_that_was_interrupted() -> None:
@@ -653,7 +658,7 @@ def test_a_steer_stays_with_the_turn_that_was_interrupted() -> None:
         work(made)
         say(made, "use tabs", Intent.EXPLICIT_STEER)
         run(made, lambda: len(made.record.queue.live()) == 2)
-        made.say(Interrupt(cause="stop"))
+        made.say(Interrupt(order=StopOrder(cause="stop")))
         run(made)
         waiting = made.record.queue.items["m2"]
         assert (waiting.state, waiting.for_turn) == ("pending", "t1")
@@ -670,7 +675,7 @@ def test_an_answer_that_missed_its_turn_waits_for_a_persons_word(
 ) -> None:
     """It is offered again: a hold does not concern it, a steer lets it run, and keeping it does not."""
     with scene(after_interrupt="hold") as made:
-        made.say(SideTalk(text="why?", user="ann", client_id="s1"))
+        made.say(SideTalk(said=Said(text="why?", user="ann", client_id="s1")))
         run(made, has_asked(made, "s1-1"))
         answer(made, path="children/talk-1")
         run(made, has(made, e.OfferAnswered))
@@ -684,7 +689,7 @@ def test_an_answer_that_missed_its_turn_waits_for_a_persons_word(
         work(made)
         say(made, "then", Intent.EXPLICIT_QUEUE)
         run(made, lambda: made.record.queue.waiting_count == 1)
-        made.say(Interrupt(cause="stop"))
+        made.say(Interrupt(order=StopOrder(cause="stop")))
         run(made)
         assert made.record.queue.state == "held"
         made.say(QueueChange(op=op, number=1))
@@ -716,7 +721,7 @@ def test_a_turn_that_a_message_replaced_is_resumed(number: int | None) -> None:
 def test_a_mailbox_is_bounded() -> None:
     """What comes from outside is refused when a thousand messages wait already."""
     with scene() as made:
-        message = UserMessage(type="normal", content="words", intent=Intent.CONVERSE)
+        message = UserMessage(type="normal", said=Said(text="words"), intent=Intent.CONVERSE)
         for _ in range(1_000):
             made.session.tell(message)
         assert is_refused(made, message)
@@ -785,7 +790,7 @@ def test_a_resumed_child_that_was_done_can_be_stopped_before_it_opens() -> None:
         run(made)
         made.say(ResumeQueue())
         run(made, lambda: len(performed(made, OpenChild)) == 2)
-        made.say(Interrupt(cause="stop"))
+        made.say(Interrupt(order=StopOrder(cause="stop")))
         run(made)
         assert made.record.state == "idle"
         assert made.record.children["kid"].state != "stopping"
@@ -795,9 +800,9 @@ def test_a_resumed_child_whose_session_was_about_to_end_is_over() -> None:
     """A person ended it, and only its own session kept that over a crash: it ends, and makes room."""
     with scene(by_rank("writer s1-1"), plan={"delegation": delegation(max_children=1)}) as made:
         run(made)
-        made.say(SideTalk(text="why?", user="ann", client_id="s1"))
+        made.say(SideTalk(said=Said(text="why?", user="ann", client_id="s1")))
         run(made, has_asked(made, "s1-1"))
-        made.say(Interrupt(cause="stop"))
+        made.say(Interrupt(order=StopOrder(cause="stop")))
         run(made)
         made.say(EndChild(child="talk-1"))
         talk = made.world.open["s1-1"]
@@ -819,7 +824,7 @@ def test_a_side_talk_does_not_begin_after_the_session_is_left() -> None:
     """The question is still on its way to the queue when the session is suspended."""
     with scene(by_rank("", "children")) as made:
         run(made)
-        made.say(SideTalk(text="why?", user="ann", client_id="s1"))
+        made.say(SideTalk(said=Said(text="why?", user="ann", client_id="s1")))
         made.say(Suspend())
         run(made)
         assert made.record.state == "suspended"

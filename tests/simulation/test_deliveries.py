@@ -25,6 +25,7 @@ from steersman.machines.disposition import Intent
 from steersman.machines.goal_messages import SetGoal
 from steersman.machines.messages import Finalize, Interrupt, Suspend, UserMessage
 from steersman.machines.routing import when
+from steersman.machines.said import Said, StopOrder
 from steersman.simulator.happening import Appended
 from steersman.simulator.program import SimulatedProgram
 
@@ -73,7 +74,7 @@ def everybody(cause: Cause, *, is_waiting: bool) -> Iterator[SimulatedProgram]:
     with scene() as made:
         made.say(SetGoal(text="all tests pass"))
         run(made, has_asked(made))
-        made.say(SideTalk(text="why?", user="ann", client_id="s1"))
+        made.say(SideTalk(said=Said(text="why?", user="ann", client_id="s1")))
         run(made, has_asked(made, "s1-1"))
         front = (start_child("front"),) if is_waiting else ()
         answer(made, start_child("back", background=True), *front)
@@ -88,9 +89,9 @@ def arise(made: SimulatedProgram, cause: Cause) -> None:
     """Let a cause arise at the session, as it does in the program."""
     match cause:
         case Cause.STOP | Cause.BUDGET | Cause.NO_PROGRESS:
-            made.say(Interrupt(cause=cause, turn="t1"))
+            made.say(Interrupt(order=StopOrder(cause=cause), turn="t1"))
         case Cause.PARENT | Cause.PARENT_BOUNDARY:
-            made.say(Interrupt(cause=cause, epoch=made.record.epoch + 1))
+            made.say(Interrupt(order=StopOrder(cause=cause, epoch=made.record.epoch + 1)))
         case Cause.BARE_WORD:
             say(made, "stop", Intent.INTERRUPT_BARE)
         case Cause.MORE_WORD:
@@ -197,9 +198,8 @@ def test_a_row_decides_whom_a_steer_reaches(
         made.say(
             UserMessage(
                 type="steer",
-                content="use tabs",
+                said=Said(text="use tabs", client_id="c9"),
                 intent=Intent.EXPLICIT_STEER,
-                client_id="c9",
                 to=to,
             )
         )
@@ -209,7 +209,7 @@ def test_a_row_decides_whom_a_steer_reaches(
 
 def is_steered(made: SimulatedProgram, relation: Relation) -> bool:
     """Whether the newest message is a steer for who stands so to the session."""
-    steers = [entry for entry in entries(made, e.Queued) if entry.client_id == "c9"]
+    steers = [entry for entry in entries(made, e.Queued) if entry.said.client_id == "c9"]
     if relation is Relation.SELF:
         return any(entry.for_turn for entry in steers)
     return any(CHILDREN[relation] in entry.for_children for entry in steers)

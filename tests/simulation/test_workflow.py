@@ -20,6 +20,7 @@ from steersman.machines.effects import RunTool
 from steersman.machines.lifecycles import RUN
 from steersman.machines.messages import Interrupt, ResumeQueue, UserMessage
 from steersman.machines.port_results import ToolResult, ToolStatus
+from steersman.machines.said import Said, StopOrder
 from steersman.machines.workflow_messages import TryAgain
 from steersman.simulator.person import POISON
 from steersman.simulator.ports import Chances, SimulatedPorts
@@ -183,7 +184,7 @@ class Commands(SimulatedPorts):
         return ToolResult(status=status, text="said", exit_code=code)
 
 
-BEGIN = UserMessage(type="normal", content="run graph", intent=Intent.EXPLICIT_QUEUE)
+BEGIN = UserMessage(type="normal", said=Said(text="run graph"), intent=Intent.EXPLICIT_QUEUE)
 
 
 def go_on(program: SimulatedProgram) -> None:
@@ -231,7 +232,7 @@ def played(seed: int) -> tuple[SimulatedProgram, int]:
                 program.store.crash_at = None
             go_on(program)
         if number == stop_at:
-            program.say(Interrupt(cause="stop"))
+            program.say(Interrupt(order=StopOrder(cause="stop")))
         if not program.step():
             run = program.record.run
             assert run is not None
@@ -364,7 +365,7 @@ def test_a_run_whose_actor_fails_while_it_stops_goes_on_where_it_was() -> None:
     until("running")
     while not program.ports.tools and program.step():
         pass
-    program.say(Interrupt(cause="stop"))
+    program.say(Interrupt(order=StopOrder(cause="stop")))
     until("interrupting")
     turn = program.actor("turn")
     assert turn is not None

@@ -515,7 +515,7 @@ KINDS: dict[str, Kind] = {
         _texts("workflows/routes/*.toml"), _refusable(lambda path: find_table(str(path)), "t.toml")
     ),
     "exported session": Kind(
-        _texts("tests/journal/golden/2.json"), _refusable(_check_export, "session.json")
+        _texts("tests/journal/golden/1.json"), _refusable(_check_export, "session.json")
     ),
     "queue file": Kind(lambda: [QUEUE_FILE], _refusable(read_file, "queue.toml")),
     "message": Kind(lambda: MESSAGES, _classified),

@@ -128,7 +128,7 @@ def decided(store: Store, session: str) -> list[str]:
     entries = list(store.entries(session))
     assert [stored.seq for stored in entries] == list(range(1, len(entries) + 1))
     found = (decode_entry(stored.data) for stored in entries)
-    return [entry.client_id for entry in found if isinstance(entry, Queued)]
+    return [entry.said.client_id for entry in found if isinstance(entry, Queued)]
 
 
 class LoneTools:
