@@ -968,6 +968,12 @@ class StepEnded(RunEntry):
     reason: str = ""
 
 
+class RunOverdue(RunEntry):
+    """The run has worked for as long as its `timeout` allows: only its final steps may still begin."""
+
+    turn: str
+
+
 class StepReopened(RunEntry):
     """A failed run is tried again with this step: what failed of it, or, `is_anew`, all of it."""
 
@@ -1061,7 +1067,14 @@ AnyGoalEntry = (
 )
 AnyRevertEntry = RevertAsked | RevertStarted | RevertBegun | Reverted | RevertRefused
 AnyRunEntry = (
-    StepStarted | ItemStarted | ItemEnded | ItemReopened | StepAsked | StepEnded | StepReopened
+    StepStarted
+    | ItemStarted
+    | ItemEnded
+    | ItemReopened
+    | StepAsked
+    | StepEnded
+    | RunOverdue
+    | StepReopened
 )
 Entry = (
     AnySessionEntry

@@ -20,8 +20,6 @@ from . import entries as e
 from .fold import EntryKinds, moved
 from .log import IndexMap
 
-OF_RUNS: Final = (e.ItemStarted, e.ItemEnded, e.StepStarted, e.StepEnded)
-"""Entries that are about nothing but a run: most of a large run's journal, and folded nowhere else."""
 NOTHING: Final = e.WorkResult(exit_code=0)
 """A result that is not worth keeping: it succeeded and said nothing."""
 
@@ -49,7 +47,8 @@ class StepRecord(Value):
     """One step; `marks` has a letter for each item: what state its work is in.
 
     `items` is none without `for_each`. The dictionaries are by an item's index, written as text: what
-    its last attempt came to, attempts if there were several, and the child that does it.
+    its last attempt came to, attempts if there were several, workers that died under it, and the child
+    that does it.
     """
 
     id: str
@@ -61,6 +60,7 @@ class StepRecord(Value):
     items: tuple[Any, ...] = field(default_factory=tuple[Any, ...])
     marks: str = ""
     attempts: IndexMap[int] = field(default_factory=IndexMap[int])
+    losses: IndexMap[int] = field(default_factory=IndexMap[int])
     results: IndexMap[e.WorkResult] = field(default_factory=IndexMap[e.WorkResult])
     children: Mapping[str, str] = field(default_factory=dict[str, str])
     calls: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -109,6 +109,8 @@ class RunRecord(Value):
     """A whole run. `steps` are those that have begun or ended; the others wait.
 
     `questions` are the open ones: by name, whose they are. `item` is the queue's item that it is.
+    `worked` is how many seconds its ended turns took, `began` when the newest one began, in seconds since
+    1970. `is_late`: it has worked for as long as it may.
     """
 
     workflow: e.WorkflowCopy
@@ -119,6 +121,9 @@ class RunRecord(Value):
     reason: str = ""
     started: float = 0.0
     ended: float = 0.0
+    began: float = 0.0
+    worked: float = 0.0
+    is_late: bool = False
     calls_made: int = 0
     steps: Mapping[str, StepRecord] = field(default_factory=dict[str, StepRecord])
     questions: Mapping[str, tuple[str, int]] = field(default_factory=dict[str, tuple[str, int]])
@@ -170,8 +175,10 @@ def apply_to_run(run: RunRecord, entry: e.Entry, time: float) -> RunRecord:
         case e.StepAsked():
             asked = {entry.question: (entry.step, entry.index)}
             return replace(run, questions={**run.questions, **asked})
-        case e.StepReopened():
-            return _reopen_step(run, entry, time)
+        case e.RunOverdue():
+            return replace(run, is_late=True)
+        case e.StepReopened():  # whoever tries a run again grants it its time once more
+            return replace(_reopen_step(run, entry, time), worked=0.0, is_late=False)
         case e.ItemReopened():
             event = "settle" if entry.is_done else "again"
             marks = run.steps[entry.step].marked(entry.index, event)
@@ -266,9 +273,13 @@ def _end_item(run: RunRecord, entry: e.ItemEnded, time: float) -> RunRecord:
     if questions:
         here = (entry.step, entry.index)
         questions = {name: of for name, of in questions.items() if of != here}
+    losses = step.losses
+    if entry.status == "unknown":
+        losses = losses.with_item(index, losses.get(index, 0) + 1)
     step = replace(
         step,
         marks=step.marked(entry.index, _EVENT_OF_WORK[entry.status]),
+        losses=losses,
         since=time,
         calls=_without(step.calls, index),
         children=children,
@@ -295,6 +306,7 @@ def _follow_turn(
                 run,
                 state=moved(RUN, run.state, "start"),
                 started=run.started or time,
+                began=time,
                 turn=entry.turn,
                 item=entry.item,
                 reason="",
@@ -304,17 +316,26 @@ def _follow_turn(
         case e.Stopped():
             if not entry.turn:
                 return run
-            run = replace(run, state=moved(RUN, run.state, "stopped"))
+            run = replace(run, state=moved(RUN, run.state, "stopped"), worked=_worked(run, time))
             return _halt(run, "interrupt", time)
         case e.TurnEnded():
             state = moved(RUN, run.state, "finish" if entry.status == "completed" else "fail")
-            run = replace(run, state=state, reason=entry.reason, ended=time)
+            worked = _worked(run, time)
+            run = replace(run, state=state, reason=entry.reason, ended=time, worked=worked)
             return _halt(run, "interrupt", time)
         case e.Recovered():
             if run.state in RUN.final:
                 return run
-            run = replace(run, state=moved(RUN, run.state, "lose"))
+            worked = run.worked
+            if run.state in ("running", "interrupting"):
+                worked = _worked(run, entry.last_active)
+            run = replace(run, state=moved(RUN, run.state, "lose"), worked=worked)
             return _halt(run, "lose", time)
+
+
+def _worked(run: RunRecord, time: float) -> float:
+    """Return how many seconds the run has worked when its newest turn ends; no clock goes back here."""
+    return run.worked + max(0.0, time - run.began)
 
 
 def _halt(run: RunRecord, event: str, time: float) -> RunRecord:

@@ -61,11 +61,7 @@ class OpenAttempt(Struct, kw_only=True):
 
 
 class RunContext:
-    """The context that the parts of a run share: its plan and values, and the effects of one message.
-
-    `is_late`: the whole run took too long, and only its final steps may still begin. `lost` counts the
-    workers that died under an item.
-    """
+    """The context that the parts of a run share: its plan and values, and the effects of one message."""
 
     def __init__(self, ledger: LedgerHandle, turn: str) -> None:
         record, workflow = ledger.record, ledger.environment.workflow
@@ -75,8 +71,6 @@ class RunContext:
         self.epoch = record.turns[turn].epoch
         self.plan = StepPlan(workflow)
         self.values = Values(workflow, lambda: self.run, record.id, record.folder)
-        self.is_late = False
-        self.lost: dict[tuple[str, int], int] = {}
         self._effects: list[Effect] = []
         self._urgent: list[Effect] = []
 
@@ -340,7 +334,11 @@ class Attempts:
         self.concluded += 1
         record = self._context.run.steps[attempt.step.id]
         number = record.attempts.get(str(attempt.index), 1)
-        if status == "failed" and number <= attempt.step.retry.max and not self._context.is_late:
+        if (
+            status == "failed"
+            and number <= attempt.step.retry.max
+            and not self._context.run.is_late
+        ):
             self._context.note(
                 e.ItemEnded(
                     turn=self._context.id,
@@ -378,7 +376,7 @@ class Attempts:
         if ended.status == "unknown":
             self._lose(attempt, ended)
             return
-        is_stopped = ended.status == "killed" and not self._context.is_late
+        is_stopped = ended.status == "killed" and not self._context.run.is_late
         if self._context.run.state != "running" or is_stopped:
             self._interrupt(attempt, ended.killed, ended.survivors)
         else:
@@ -397,9 +395,13 @@ class Attempts:
                 result=e.WorkResult(errors=ended.errors, reason=ended.text),
             )
         )
-        lost = self._context.lost[step.id, index] = self._context.lost.get((step.id, index), 0) + 1
-        if step.idempotent and lost < MOST_LOSSES and not self._context.is_late:
+        if self.may_repeat(step, index) and not self._context.run.is_late:
             self._context.note(e.ItemReopened(step=step.id, index=index))
+
+    def may_repeat(self, step: StepSpec, index: int) -> bool:
+        """Whether work of unknown outcome is done again unasked: no harm, no dead workers."""
+        losses = self._context.run.steps[step.id].losses.get(str(index), 0)
+        return step.idempotent and losses < MOST_LOSSES
 
     def follow_children(self) -> bool:
         """Take in the outcomes of sessions that work for steps; whether there was any."""

@@ -85,7 +85,7 @@ class Steps:
                 if due_step.verdict == "block":
                     why = f"step `{due_step.need}` failed"
                     self._end(due_step.step, "blocked", why)
-                elif self._context.is_late and not due_step.step.is_final:
+                elif self._context.run.is_late and not due_step.step.is_final:
                     self._end(due_step.step, "blocked", OVERTIME)
                 else:
                     self._begin_step(due_step.step)
@@ -127,14 +127,14 @@ class Steps:
         """Whether a step has nothing left to do: all is done, or something failed and that counts."""
         if record.first("running") is not None or self._attempts.count(step):
             return False
-        is_stopped = self._context.is_late and not step.is_final
+        is_stopped = self._context.run.is_late and not step.is_final
         is_stopped |= record.count("failed") > 0 and not step.continue_on_error
         return is_stopped or record.first("waiting", "interrupted", "resting", "unknown") is None
 
     def _end_step(self, step: StepSpec, record: StepRecord) -> None:
         failed = list(record.those("failed"))
         left = record.first("waiting", "interrupted", "resting", "unknown")
-        is_cut = self._context.is_late and left is not None
+        is_cut = self._context.run.is_late and left is not None
         status = "failed" if failed or is_cut else "done"
         reason = OVERTIME if is_cut else ""
         if failed:
@@ -195,11 +195,14 @@ class Run(Actor):
     def on_start(self) -> None:
         """Take up what was interrupted, and begin what can begin."""
         self.context.ledger.enlist()
-        for name, index in self.context.run.unknown():
-            if self.context.plan.steps[name].idempotent:
+        run, limit = self.context.run, self.context.plan.spec.timeout
+        for name, index in run.unknown():
+            if self.attempts.may_repeat(self.context.plan.steps[name], index):
                 self.context.note(e.ItemReopened(step=name, index=index))
-        if self.context.plan.spec.timeout:
-            self.context.later(SetRunTimer(name="run", seconds=self.context.plan.spec.timeout))
+        if limit and run.worked < limit:
+            self.context.later(SetRunTimer(name="run", seconds=limit - run.worked))
+        elif limit and not run.is_late:
+            self.context.note(e.RunOverdue(turn=self.id))
         for record in list(self.context.run.steps.values()):
             if record.state == "interrupted":
                 self.context.note(e.StepStarted(turn=self.context.id, step=record.id))
@@ -252,7 +255,7 @@ class Run(Actor):
     def _finish(self) -> None:
         """End the run: with what it leaves behind, or with why it failed."""
         fault = self.context.plan.fault(self.context.run) or (
-            OVERTIME if self.context.is_late else ""
+            OVERTIME if self.context.run.is_late else ""
         )
         text = fault
         if not fault:
@@ -381,7 +384,7 @@ class Run(Actor):
         elif kind in ("limit", "ask") and rest in self.attempts.open:
             self._limit(self.attempts.open[rest])
         elif kind == "run" and cancel is None:
-            self.context.is_late = True
+            self.context.note(e.RunOverdue(turn=self.id))
             self._stop_late()
 
     def _stop_late(self) -> None:

@@ -64,7 +64,7 @@ def of_run(entry: e.Entry, record: SessionRecord, run: RunRecord, at: Stamp) -> 
             if run.steps[entry.step].is_many:
                 question["index"] = entry.index
             return [question]
-        case e.Stopped() | e.ItemReopened() | e.StepReopened():
+        case e.Stopped() | e.ItemReopened() | e.RunOverdue() | e.StepReopened():
             return []
         case _:
             assert_never(entry)

@@ -470,6 +470,8 @@ class SessionTrace:
                 self._end(_JUDGE, "interrupted")
 
     def _take_of_run(self, entry: e.AnyRunEntry) -> None:
+        if isinstance(entry, e.RunOverdue):
+            return self._note("overdue", {})
         step = f"step {entry.step}"
         match entry:
             case e.StepStarted():

@@ -3,6 +3,7 @@
 import json
 import re
 import signal
+import sqlite3
 from typing import Any
 
 import pytest
@@ -188,3 +189,23 @@ def test_a_run_that_takes_too_long_says_so(place: Place) -> None:
     assert "slow failed (1 of 2), end done" in first.stdout
     assert "first item `30`: the run took longer than its `timeout`" in first.stdout
     assert (place.folder / "log").read_text() == "end\n"
+
+
+def test_the_time_limit_of_a_run_counts_on_when_it_is_resumed(place: Place, gate: Gate) -> None:
+    """Ten minutes of work are ten minutes, in however many parts; trying it again grants them anew."""
+    limited = STOPPED.replace('"halting"', '"halting"\ntimeout = 600.0')
+    text = limited.format(command=gate.command) + SLOW[SLOW.rindex("[[step]]") :]
+    (place.folder / "halting.toml").write_text(text)
+    chat = run(place, "halting.toml")
+    gate.wait()
+    assert chat.signal(signal.SIGINT) == 130
+    home = sqlite3.connect(place.home / "state" / "journal.db")
+    with home:  # it began a quarter of an hour earlier
+        home.execute("UPDATE entries SET time = time - 900 WHERE data LIKE '%turn_started%'")
+        home.execute("DELETE FROM snapshots")
+    home.close()
+    late = place.run("run", "--resume", "last")
+    assert (late.returncode, "took longer than its `timeout`" in late.stdout) == (1, True)
+    assert (place.folder / "log").read_text() == "end\n"
+    gate.open()
+    assert place.run("run", "--resume", "last").returncode == 0
