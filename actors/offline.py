@@ -11,26 +11,19 @@ from typing import TYPE_CHECKING, Any
 from ..journal import entries as e
 from ..journal.queue_record import ItemRecord
 from ..journal.recovery import closing_messages
-from ..machines.delegation_messages import SideTalk
 from ..machines.disposition import Intent, Situation
-from ..machines.goal_messages import ChangeGoal, SetGoal
 from ..machines.internal_messages import Committed, Describe, Inspect, NoteEntry, StoreBroke, Wake
 from ..machines.messages import (
-    Allow,
-    Interrupt,
-    PolicyChange,
     QueueChange,
-    QueueImport,
-    Rename,
-    Revert,
     RevertOutcome,
     UserMessage,
 )
 from ..machines.port_results import RestoreCounted, RestoreEnded
 from ..machines.transient_events import ANOTHER_CHAT, FINALIZED, NOT_OPEN
 from .actor import Actor
-from .decisions import goals, queueing, reverting, routing
+from .decisions import queueing, reverting, routing
 from .decisions.decision import Decision, answer, refusal
+from .decisions.handlers import handler_of
 from .decisions.queries import known
 from .inspection import describe_session, inspect_session
 from .ledger import Ledger, LedgerHandle
@@ -81,34 +74,20 @@ class OfflineSession(Actor):
         return None
 
     def _obey(self, message: Any) -> Any:
+        """Carry a message out as its row says for a session that no program runs, or refuse it."""
         record, environment = self.ledger.record, self.ledger.environment
+        handler = handler_of(message)
         match message:
             case UserMessage():
                 return self._keep(message)
-            case SideTalk():
-                reason = self._not_open
-                return self.ledger.decide(routing.rejection(reason, message.said))
-            case Interrupt():
-                return answer(interrupted=None, reason="nothing runs")
-            case QueueChange(op="steer"):
-                return refusal(self._not_open).reply
-            case QueueChange():
+            case QueueChange() if message.op != "steer":
                 return self._change(message)
-            case QueueImport():
-                return self._take_in(queueing.take_in(record, message, environment))
             case Inspect():
                 return {"state": record.queue.state, "waiting": record.queue.waiting_count}
-            case ChangeGoal(op="resume") if self.ledger.record.goals.is_pursued:
-                return refusal(self._not_open).reply
-            case Revert():
-                return self.ledger.decide(reverting.offline(self.ledger.record, message))
             case RevertOutcome(id=name):
-                return self.waiters.outcome(self, self.ledger.record, name)
-            case SetGoal() | ChangeGoal():
-                policy = self.ledger.environment.goals
-                return self.ledger.decide(goals.offline(self.ledger.record, message, policy))
-            case PolicyChange() | Rename() | Allow():
-                return self.ledger.decide(routing.preference(message))
+                return self.waiters.outcome(self, record, name)
+            case _ if handler is not None and handler.offline is not None:
+                return self.ledger.decide(handler.offline(record, message, environment))
             case _:
                 return refusal(self._not_open).reply
 

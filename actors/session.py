@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from pykka import ActorRef
 
 from ..journal import entries as e
-from ..machines.delegation_messages import EndChild, Recall, ResumeChildren, SideTalk, StopChild
+from ..machines.delegation_messages import EndChild, ResumeChildren, SideTalk, StopChild
 from ..machines.delivery import Relation
 from ..machines.goal_messages import ChangeGoal, SetGoal
 from ..machines.internal_messages import (
@@ -34,22 +34,12 @@ from ..machines.internal_messages import (
     mailed,
 )
 from ..machines.messages import (
-    Allow,
     Answer,
-    Compact,
     Finalize,
-    GrantLimits,
-    Interrupt,
     Lane,
     Message,
-    PolicyChange,
-    QueueChange,
-    QueueImport,
-    Rename,
     ResumeQueue,
-    Revert,
     RevertOutcome,
-    Suspend,
     TakeBack,
     UserMessage,
 )
@@ -57,11 +47,9 @@ from ..machines.people import FromPerson
 from ..machines.port_results import RestoreCounted, RestoreEnded
 from ..machines.said import StopOrder
 from ..machines.transient_events import NOT_OPEN
-from ..machines.workflow_messages import Reopen, TryAgain
 from .actor import Forward, posted_of
 from .children import ChildSupervisor
 from .decisions import (
-    compacting,
     goals,
     queueing,
     recovering,
@@ -71,7 +59,7 @@ from .decisions import (
     stopping,
 )
 from .decisions.decision import Decision, Role, refusal
-from .decisions.people import obstacle
+from .decisions.handlers import handler_of, obstacle
 from .decisions.queries import is_asked_here, resumed_turns
 from .goal import Goal, carry_out
 from .inspection import describe_session, inspect_session
@@ -195,59 +183,31 @@ class Session(Supervisor):
         return refusal(why).reply
 
     def _obey(self, message: Any) -> Any:
-        record, environment = self.ledger.record, self.ledger.environment
+        """Carry a message out by its row; what has none to decide concerns an actor."""
+        handler = handler_of(message)
+        if handler is not None and handler.decide is not None:
+            record, environment = self.ledger.record, self.ledger.environment
+            reply = self._take_in(handler.decide(record, message, environment))
+            environment.account.shares = 1 + self.ledger.record.grants
+            return reply
         match message:
             case UserMessage():
                 return self._route(message)
-            case Interrupt():
-                return self.ledger.decide(stopping.interrupt(record, message, environment))
-            case Suspend():
-                return self.ledger.decide(stopping.leave(record, False, message.cause, environment))
-            case Finalize():
-                return self.ledger.decide(stopping.leave(record, True, message.cause, environment))
-            case SideTalk():
-                return self._take_in(routing.side_talk(record, message, environment))
-            case Revert():
-                return self.ledger.decide(reverting.revert(record, message, environment))
-            case RevertOutcome(id=name):
-                return self.waiters.outcome(self, self.ledger.record, name)
             case SetGoal() | ChangeGoal():
                 return self._pursue(message)
-            case TakeBack():
-                return self._take_in(routing.take_back(record, self.system.now(), environment))
-            case Compact():
-                return self._take_in(compacting.asked(record, message, environment))
-            case _:
-                return self._obey_simple(message)
-
-    def _obey_simple(self, message: Any) -> Any:
-        """Carry out what concerns one part of the session, or pass it on to the actor that decides."""
-        record, environment = self.ledger.record, self.ledger.environment
-        match message:
-            case QueueChange(op="steer"):
-                return self._take_in(routing.steer_waiting(record, message, environment))
-            case QueueChange():
-                return self._take_in(queueing.change(record, message))
-            case QueueImport():
-                return self._take_in(queueing.take_in(record, message, environment))
-            case Recall(key=key):
-                return self._take_in(queueing.recall(record, key))
             case ResumeQueue():
                 return self._resume(message)
+            case TakeBack():
+                record, environment = self.ledger.record, self.ledger.environment
+                return self._take_in(routing.take_back(record, self.system.now(), environment))
+            case RevertOutcome(id=name):
+                return self.waiters.outcome(self, self.ledger.record, name)
             case Inspect():
                 return Forward(ref=self._member("queue"), message=Inspect())
             case EndChild():
                 return Forward(ref=self._member("children"))
             case Answer():
                 return self._pass_answer(message)
-            case Reopen():
-                return self.ledger.decide(running.reopen(record, message))
-            case TryAgain():
-                return self._take_in(running.try_again(record, environment))
-            case GrantLimits() | PolicyChange() | Rename() | Allow():
-                reply = self.ledger.decide(routing.preference(message))
-                environment.account.shares = 1 + self.ledger.record.grants
-                return reply
             case _:
                 return super().on_receive(message)
 

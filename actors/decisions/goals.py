@@ -377,9 +377,13 @@ def earlier_verdicts(goal: GoalRecord) -> tuple[str, ...]:
     return tuple(f"{verdict.verdict}: {verdict.reason}" for verdict in said)
 
 
-def offline(record: SessionRecord, wish: SetGoal | ChangeGoal, policy: GoalPolicy) -> Decision:
+def offline(
+    record: SessionRecord, wish: SetGoal | ChangeGoal, environment: Environment
+) -> Decision:
     """Note an order about a goal of a session that no process has open; it begins later."""
-    found = order(record, wish, policy)
+    if isinstance(wish, ChangeGoal) and wish.op == "resume" and record.goals.is_pursued:
+        return refusal(NOT_OPEN.format(record.id))
+    found = order(record, wish, environment.goals)
     starts = [message for _, message in found.orders if isinstance(message, GoalMessage)]
     is_set = any(isinstance(entry, e.GoalSet) for entry in found.entries)
     if starts and not is_set:

@@ -178,3 +178,10 @@ def last_word(record: SessionRecord) -> str:
         if message.role == "assistant":
             return message.text
     return ""
+
+
+def owner_of_turn(record: SessionRecord) -> str:
+    """Return who began the running turn; empty if none runs, or if no person began it."""
+    turn = record.running
+    item = record.queue.items.get(turn.item) if turn is not None else None
+    return item.said.user if item is not None else ""

@@ -10,7 +10,14 @@ from ...journal import entries as e
 from ...journal.queue_record import ItemRecord
 from ...journal.record import SessionRecord
 from ...machines.conversation import ChatMessage
-from ...machines.delegation_messages import AnswerOffer, EndChild, Offer, PassSteer, SideTalk
+from ...machines.delegation_messages import (
+    AnswerOffer,
+    EndChild,
+    Offer,
+    PassSteer,
+    Recall,
+    SideTalk,
+)
 from ...machines.delivery import Relation
 from ...machines.disposition import LATE_ACK
 from ...machines.internal_messages import (
@@ -251,9 +258,9 @@ def give_back(record: SessionRecord, order: HandBack) -> Decision:
     return Decision(entries=found.entries, orders=(("turn", finished),))
 
 
-def recall(record: SessionRecord, key: str) -> Decision:
+def recall(record: SessionRecord, message: Recall, environment: Environment) -> Decision:
     """Take back the steer with this key, if it still waits."""
-    item = record.queue.items.get(record.queue.clients.get(key, ""))
+    item = record.queue.items.get(record.queue.clients.get(message.key, ""))
     if item is None or item.state != "pending" or objection(item, "withdraw"):
         return NOTHING
     return Decision(entries=(e.Withdrawn(item=item.id),))

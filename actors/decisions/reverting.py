@@ -171,7 +171,7 @@ def begin(record: SessionRecord) -> Decision:
     return NOTHING
 
 
-def offline(record: SessionRecord, message: Revert) -> Decision:
+def offline(record: SessionRecord, message: Revert, environment: Environment) -> Decision:
     """Restore files in a session that no process has open: what ran there died with its program."""
     if record.state in ("finalizing", "finalized"):
         return refusal(FINALIZED)

@@ -6,8 +6,6 @@ from typing import TYPE_CHECKING, Any, assert_never
 
 from msgspec.structs import replace
 
-from ...journal import entries as e
-from ...journal.entries import AllowanceForgotten, AllowanceGiven, Entry, LimitsGranted
 from ...journal.record import CancelRecord, SessionRecord
 from ...machines.delegation_messages import SideTalk
 from ...machines.delivery import Cause, Delivery, Relation, deliver
@@ -21,15 +19,14 @@ from ...machines.disposition import (
 )
 from ...machines.internal_messages import Enqueue
 from ...machines.lifecycles import meant
-from ...machines.messages import Allow, GrantLimits, PolicyChange, QueueChange, Rename, UserMessage
+from ...machines.messages import QueueChange, UserMessage
 from ...machines.people import weigh
 from ...machines.policy import Policy
 from ...machines.said import Routed, Said, StopOrder
-from ...machines.transient_events import Fact, MessageRejected
+from ...machines.transient_events import NOT_OPEN, Fact, MessageRejected
 from . import children, queueing, reverting, stopping
 from .decision import Decision, answer, refusal, refused_with
-from .people import owner_of_turn
-from .queries import known, policy_of, situation
+from .queries import known, owner_of_turn, policy_of, situation
 from .rearrangement import MOMENT
 
 if TYPE_CHECKING:
@@ -230,26 +227,6 @@ def _interrupt(
     return wish + replace(stopped, facts=(), reply=None) + _take_in(record, rest, environment)
 
 
-def preference(message: Allow | GrantLimits | PolicyChange | Rename) -> Decision:
-    """Note what a person chooses for the session."""
-    match message:
-        case GrantLimits(user=user):
-            entry: Entry = LimitsGranted(user=user)
-        case PolicyChange():
-            entry = e.PolicyChanged(
-                busy_mode=message.busy_mode,
-                is_auto_queue=message.is_auto_queue,
-                routes=message.routes,
-                model=message.model,
-                mode=message.mode,
-            )
-        case Rename():
-            entry = e.SessionRenamed(name=message.name)
-        case Allow(tool=tool, pattern=pattern, is_given=is_given):
-            entry = (AllowanceGiven if is_given else AllowanceForgotten)(tool=tool, pattern=pattern)
-    return Decision(entries=(entry,), reply=answer())
-
-
 # Side talks ---------------------------------------------------------------------------------------
 
 
@@ -266,6 +243,11 @@ def side_talk(record: SessionRecord, message: SideTalk, environment: Environment
     question = queueing.question(record, message)
     begun = children.talk(record, question, environment)
     return Decision(entries=(question, begun), reply=answer())
+
+
+def talk_offline(record: SessionRecord, message: SideTalk, environment: Environment) -> Decision:
+    """Give a question back: no program runs the session that could answer it."""
+    return rejection(NOT_OPEN.format(record.id), message.said)
 
 
 # Taking back --------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from ...machines.internal_messages import Enqueue
 from ...machines.lifecycles import RUN
 from ...machines.messages import ResumeQueue
 from ...machines.said import ItemKind, Said
-from ...machines.workflow_messages import UNDECIDED, Reopen
+from ...machines.workflow_messages import UNDECIDED, Reopen, TryAgain
 from . import queueing
 from .decision import Decision, answer, refusal
 
@@ -41,7 +41,7 @@ def undecided(run: RunRecord, spec: WorkflowSpec) -> str:
     return f"{UNDECIDED}{', '.join(unknown)}" if unknown else ""
 
 
-def reopen(record: SessionRecord, message: Reopen) -> Decision:
+def reopen(record: SessionRecord, message: Reopen, environment: Environment) -> Decision:
     """Open work of unknown outcome again, or note that it was found to be done."""
     run = record.run
     unknown = set(run.unknown()) if run is not None else set[tuple[str, int]]()
@@ -53,7 +53,7 @@ def reopen(record: SessionRecord, message: Reopen) -> Decision:
     return Decision(entries=entries, reply=answer())
 
 
-def try_again(record: SessionRecord, environment: Environment) -> Decision:
+def try_again(record: SessionRecord, message: TryAgain, environment: Environment) -> Decision:
     """Make the steps ready because of which a run failed, and begin another turn with them."""
     from ..runs.plan import StepPlan  # templates take their time to import
 

@@ -18,7 +18,7 @@ from ...journal.record import CancelRecord, SessionRecord
 from ...machines.delivery import ENDS, WAITED, Cause, Delivery, Relation, deliver, in_force
 from ...machines.lifecycles import SESSION
 from ...machines.machine import Refusal, step
-from ...machines.messages import Interrupt
+from ...machines.messages import Finalize, Interrupt, Suspend
 from ...machines.said import Said, StopOrder
 from ...machines.transient_events import MessageKnown
 from ...machines.value import Value
@@ -115,6 +115,13 @@ def interrupt(record: SessionRecord, message: Interrupt, environment: Environmen
     if message.turn and message.turn != record.turn:
         return Decision(reply=answer(interrupted=None, reason=f"turn {message.turn} has ended"))
     return stop(record, message.order, environment)
+
+
+def interrupt_offline(
+    record: SessionRecord, message: Interrupt, environment: Environment
+) -> Decision:
+    """Say that there is nothing to stop: no program runs the session."""
+    return Decision(reply=answer(interrupted=None, reason="nothing runs"))
 
 
 def stop(record: SessionRecord, order: StopOrder, environment: Environment) -> Decision:
@@ -399,6 +406,16 @@ def ended_turn(
 
 
 # The end ------------------------------------------------------------------------------------------
+
+
+def suspend(record: SessionRecord, message: Suspend, environment: Environment) -> Decision:
+    """Leave the session: it can be resumed."""
+    return leave(record, False, message.cause, environment)
+
+
+def finalize(record: SessionRecord, message: Finalize, environment: Environment) -> Decision:
+    """End the session permanently."""
+    return leave(record, True, message.cause, environment)
 
 
 def leave(record: SessionRecord, is_final: bool, cause: str, environment: Environment) -> Decision:

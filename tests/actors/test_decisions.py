@@ -25,6 +25,7 @@ from steersman.journal.record import CancelRecord
 from steersman.journal.turn_record import CallRecord
 from steersman.machines.context import Fill
 from steersman.machines.conversation import ChatMessage, ToolRequest
+from steersman.machines.delegation_messages import Recall
 from steersman.machines.delivery import Relation
 from steersman.machines.disposition import Intent
 from steersman.machines.messages import (
@@ -39,7 +40,7 @@ from steersman.machines.policy import CompactionPolicy
 from steersman.machines.port_results import AgentCalled, ModelFailed
 from steersman.machines.said import SPOKEN, ItemKind, Routed, Said, StopOrder
 from steersman.machines.transient_events import MessageRejected
-from steersman.machines.workflow_messages import Reopen
+from steersman.machines.workflow_messages import Reopen, TryAgain
 from steersman.simulator.program import SimulatedProgram
 
 
@@ -56,8 +57,8 @@ def queued(made: SimulatedProgram, text: str) -> None:
 def test_what_runs_cannot_be_recalled() -> None:
     """Only a message that waits is taken back by its key."""
     made = asking()
-    assert not queueing.recall(made.record, "c1")
-    assert not queueing.recall(made.record, "unknown")
+    assert not queueing.recall(made.record, Recall(key="c1"), made.environment)
+    assert not queueing.recall(made.record, Recall(key="unknown"), made.environment)
 
 
 def test_a_withdrawal_names_what_it_took() -> None:
@@ -299,9 +300,11 @@ def test_a_conversation_is_no_run() -> None:
     """It has nothing to try again, and no work whose outcome is unknown."""
     made = asking()
     run(made)
-    assert running.try_again(made.record, made.environment).reply["ok"] is False
-    assert running.reopen(made.record, Reopen(work=(("a", 0),), is_done=True)).reply["ok"] is False
-    assert running.reopen(made.record, Reopen(work=(), is_done=True)).reply["ok"] is True
+    record, environment = made.record, made.environment
+    assert running.try_again(record, TryAgain(), environment).reply["ok"] is False
+    unknown, nothing = Reopen(work=(("a", 0),), is_done=True), Reopen(work=(), is_done=True)
+    assert running.reopen(record, unknown, environment).reply["ok"] is False
+    assert running.reopen(record, nothing, environment).reply["ok"] is True
 
 
 @pytest.mark.parametrize("is_allowed", [True, False])

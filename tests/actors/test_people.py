@@ -5,9 +5,10 @@ from typing import Any
 import pytest
 from simulation.single import TALK, entries, facts, performed, program, run
 
-from steersman.actors.decisions import people
+from steersman.actors.decisions import handlers
 from steersman.journal import entries as e
-from steersman.machines.delegation_messages import EndChild, SideTalk
+from steersman.machines import messages
+from steersman.machines.delegation_messages import EndChild, Recall, SideTalk
 from steersman.machines.disposition import Intent
 from steersman.machines.effects import CallModel
 from steersman.machines.goal_messages import ChangeGoal, SetGoal
@@ -26,6 +27,7 @@ from steersman.machines.messages import (
 from steersman.machines.people import DEFAULT_RIGHTS, Deed, FromPerson, Right
 from steersman.machines.said import Said, StopOrder
 from steersman.machines.transient_events import MessageRejected
+from steersman.machines.workflow_messages import Reopen, TryAgain
 from steersman.simulator.program import SimulatedProgram
 
 SEED = 1
@@ -183,7 +185,7 @@ def test_each_order_needs_the_right_to_its_deed(
 ) -> None:
     """Speech is free; what changes the work of others, ends it, or allows more, is not."""
     for message in messages:
-        assert people._deed(shared.record, of("bo", message))[0] is deed, message
+        assert handlers.concern(shared.record, of("bo", message))[0] is deed, message
 
 
 @pytest.mark.parametrize("op", ["withdraw", "edit", "begin_edit", "keep"])
@@ -194,5 +196,19 @@ def test_a_message_of_another_is_changed_with_the_right_to_stop(
     shared.say(said("bo", "b1", type="normal", text="later", intent=Intent.EXPLICIT_QUEUE))
     run(shared, lambda: len(shared.record.queue.items) == 2)
     change = QueueChange(op=op, number=2, said=Said(text="x"), editor="e")
-    assert people._deed(shared.record, of("bo", change)) == (Deed.SPEAK, "")
-    assert people._deed(shared.record, of("ann", change)) == (Deed.STOP, "bo")
+    assert handlers.concern(shared.record, of("bo", change)) == (Deed.SPEAK, "")
+    assert handlers.concern(shared.record, of("ann", change)) == (Deed.STOP, "bo")
+
+
+ELSEWHERE = {SideTalk, EndChild, Recall, Reopen, TryAgain, SetGoal, ChangeGoal}
+"""Messages of people and other programs that stand beside those of one part of the session."""
+
+
+def test_each_message_of_a_person_has_a_row() -> None:
+    """One that is forgotten would silently need the right to approve, and be refused offline."""
+    declared = {
+        kind
+        for kind in vars(messages).values()
+        if isinstance(kind, type) and issubclass(kind, Message) and kind is not Message
+    }
+    assert declared | ELSEWHERE == set(handlers.HANDLERS)

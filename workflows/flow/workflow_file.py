@@ -216,7 +216,8 @@ class WorkflowLine(Declaration, frozen=True):
         Field(ge=1, description="Maximum number of commands and sessions that run in parallel."),
     ] = 8
     timeout: Annotated[
-        _Seconds, Field(description="Seconds that the run may work, all its parts together; 0: no limit.")
+        _Seconds,
+        Field(description="Seconds that the run may work, all its parts together; 0: no limit."),
     ] = 0.0
     output: Annotated[
         str, Field(description="Template for the output of the run, printed at its end.")
