@@ -1,7 +1,7 @@
 """Copies of a session: a fork, a file in Markdown for people, a file in JSON for another home.
 
-A fork is a new session that begins with the conversation of another one, up to the end of a turn; it
-has no queue, and files are not touched. The JSON has the journal, entry by entry; the import folds the
+A fork is a new session that begins with the conversation of another one, up to the end of a turn or to
+an entry, and with its settings; it has no queue, and files are not touched. The JSON has the journal, entry by entry; the import folds the
 entries again, and rejects a file that cannot be folded. What a file says carries no authority: see
 `_without_authority`. Secrets are removed from both files unless the caller asks for all.
 """
@@ -53,9 +53,17 @@ def fork(store: Store, row: SessionRow, turn: str, now: float) -> str:
     Returns the new session's id. Raises `UsageError` if the session has no such turn.
     """
     seq = end_of_turn(store, row, turn) if turn else row.seq
-    record = load_record(store, row.session, seq)
+    name = f"{row.name or row.session}, forked" + (f" at {_id(turn)}" if turn else "")
+    return fork_at(store, row, seq, name, now)
+
+
+def fork_at(store: Store, row: SessionRow, seq: int, name: str, now: float) -> str:
+    """Make a session from another as it was at entry `seq`; return its id.
+
+    It has the conversation up to there, and what the person has chosen and allowed by now.
+    """
+    then, chosen = load_record(store, row.session, seq), record_at(store, row.session, row.seq)
     session = secrets.token_hex(4)
-    name = f"{record.name or row.session}, forked" + (f" at {_id(turn)}" if turn else "")
     store.create(
         SessionRow(
             session=session,
@@ -69,18 +77,32 @@ def fork(store: Store, row: SessionRow, turn: str, now: float) -> str:
     with writing(store, session) as offline_writer:
         opened = e.SessionOpened(
             session=session,
-            folder=record.folder,
-            agent=record.agent,
-            model=record.model,
-            system=record.system,
-            tools=record.tools,
-            messages=(*record.conversation, *closing_messages(record)),
+            folder=then.folder,
+            agent=then.agent,
+            model=chosen.model,
+            system=then.system,
+            tools=then.tools,
+            messages=(*then.conversation, *closing_messages(then)),
             forked_from=f"{row.session}@{seq}",
-            imported_from=record.imported_from,
+            chosen_model=chosen.chosen_model,
+            imported_from=then.imported_from,
         )
         left = (e.SessionLeaving(cause="fork"), e.SessionSuspended(cause="fork"))
-        offline_writer.write(now, opened, e.SessionRenamed(name=name), *left)
+        named = (e.SessionRenamed(name=name),) if name else ()
+        offline_writer.write(now, opened, *named, *_chosen(chosen), *left)
     return session
+
+
+def _chosen(record: SessionRecord) -> Iterator[Entry]:
+    """Yield the entries that make a session's choices and allowances those of another one."""
+    yield e.PolicyChanged(
+        busy_mode=record.busy_mode,
+        is_auto_queue=record.is_auto_queue,
+        routes=record.routes,
+        mode=record.mode,
+    )
+    for tool, pattern in record.allowed:
+        yield e.AllowanceGiven(tool=tool, pattern=pattern)
 
 
 def end_of_turn(store: Store, row: SessionRow, turn: str) -> int:

@@ -296,14 +296,14 @@ def _bring(client: SessionClient, found: Saved, way: str) -> Reply:
         text = f"Kept as it is; session {name} keeps its saved queue, too."
         return Reply(ok=True, data={"restored": 0, "kept": len(here)}, text=text)
     replaced = here if way == "--replace" else []
-    return _move(client, name, replaced, may_overfill=not here or bool(replaced))
+    return move_here(client, name, replaced, may_overfill=not here or bool(replaced))
 
 
 def _brief(items: Sequence[Mapping[str, Any]]) -> str:
     return "; ".join(one_line(item_line(item), WIDE) for item in items)
 
 
-def _move(
+def move_here(
     client: SessionClient, name: str, replaced: Sequence[Mapping[str, Any]], *, may_overfill: bool
 ) -> Reply:
     """Add another session's messages here, then withdraw the replaced messages and the originals.

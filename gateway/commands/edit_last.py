@@ -1,0 +1,160 @@
+"""`/edit-last`: the last message is taken back, changed, and sent again in its place.
+
+A message that waits is edited. One that an agent has read is in a journal, which is never rewritten: what
+runs is stopped, a fork of the session as it was before the message takes its place here, the new text is
+said there, and what waited comes along. The old session is kept.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from typing import Annotated, Any
+
+from ...journal.queue_record import ItemRecord
+from ...journal.record import SessionRecord
+from ...journal.recovery import backwards
+from ...journal.store import StoredEntry
+from ...machines.conversation import Attachment
+from ...machines.errors import SteersmanError, UsageError
+from ...machines.messages import QueueChange, Rename
+from ...machines.port_results import AGENT_TOOL
+from ..client import SessionClient
+from ..session_file import fork_at
+from .command import Argument, Reply, Text, command
+from .queue import edit_queue
+from .revert import revert
+from .saved_queue import move_here
+
+SENT_AGAIN = "turn"
+"""How the new text is said: no word of it stops or steers anything."""
+_CUT_OFF = ("running", "interrupted", "superseded")
+
+
+@command("edit-last", "talk", "Take your last message back, and send it again, changed.")
+def edit_last(
+    client: SessionClient,
+    text: Text = "",
+    *,
+    is_reverting: Annotated[bool, Argument("--revert")] = False,
+) -> Reply:
+    """Show the last message; with a text, let that take its place.
+
+    `is_reverting`: files are restored as they were before the message, too.
+    """
+    record = client.record()
+    last = _last_message(record)
+    if last is None:
+        return _refused("there is no message yet")
+    if not text:
+        data = {"id": last.id, "number": last.number, "text": last.text}
+        shown = f"#{last.number}: {last.text}\n/edit-last TEXT sends TEXT in its place."
+        return Reply(ok=True, data=data, text=shown)
+    if last.state == "pending":
+        return edit_queue.function(client, last.number, text)
+    try:
+        entered = _entered(client, record, last)
+        return _send_again(client, record, last, entered, text, is_reverting=is_reverting)
+    except SteersmanError as error:
+        return _refused(f"{error.message}. {error.hint}".strip())
+
+
+def _refused(why: str) -> Reply:
+    return Reply(ok=False, data={"reason": why}, text=f"Not sent again: {why.rstrip('.')}.")
+
+
+def _last_message(record: SessionRecord) -> ItemRecord | None:
+    """Return the newest message of a person that was not taken back."""
+    for item in reversed(record.queue.items.values()):
+        is_said = not (item.goal or item.purpose or item.child)
+        if is_said and item.state not in ("withdrawn", "offered"):
+            return item
+    return None
+
+
+def _entered(client: SessionClient, record: SessionRecord, last: ItemRecord) -> StoredEntry:
+    """Return the entry with which a message entered the conversation. Raises `UsageError`."""
+    if client.services.take_up is None or record.parent or record.run is not None:
+        raise UsageError("another session cannot take the place of this one here")
+    if client.describe().is_offline:
+        raise UsageError(
+            "no program has this session open", f"`steersman chat --resume {record.id}`"
+        )
+    if record.goals.is_pursued:
+        raise UsageError("a goal is pursued", "`/goal pause` ends that")
+    if AGENT_TOOL in record.tools:
+        raise UsageError(f"`{record.agent}` is another program, and remembers what it has read")
+    client.settle()
+    for stored in backwards(client.store, client.session, client.store.load(client.session).row.seq):
+        match stored.data:
+            case {"kind": "turn_started", "item": last.id} if not stored.data.get("resumes"):
+                return stored
+            case {"kind": "steered", "items": [last.id]}:
+                return stored
+            case {"kind": "steered", "items": [*together]} if last.id in together:
+                raise UsageError(f"#{last.number} was read together with other messages")
+            case _:
+                pass
+    raise UsageError(f"#{last.number} was never read", "send it again")
+
+
+def _send_again(
+    client: SessionClient,
+    record: SessionRecord,
+    last: ItemRecord,
+    entered: StoredEntry,
+    text: str,
+    *,
+    is_reverting: bool,
+) -> Reply:
+    """Stop, restore files if asked to, go on from before the message, and say the text there."""
+    prompt = client.prompt(text)
+    if prompt is not None and prompt.is_refused:
+        return _refused(f"{prompt.path}: {prompt.note}")
+    if is_reverting and entered.data["kind"] == "steered":
+        raise UsageError(f"#{last.number} steered a turn, which changed files before that, too")
+    turn = str(entered.data["turn"])
+    queue = record.queue
+    if queue.waiting_count:
+        client.ask(QueueChange(op="hold"))  # nothing of it begins between here and there
+    client.interrupt()
+    notes: list[str] = []
+    data: dict[str, Any] = {}
+    if is_reverting:
+        done = revert.function(client, since=turn)
+        if not done.ok:
+            return done
+        data, notes = {"reverted": done.data}, [done.text]
+    before = client.session
+    if record.name:
+        client.ask(Rename(name=f"{record.name}, before #{last.number} was edited"))
+    client.settle()
+    row = client.store.load(before).row
+    client.switch(fork_at(client.store, row, entered.seq - 1, record.name, time.time()))
+    data["moved"] = _bring(client, before, [last, queue.items[record.turns[turn].item]])
+    item = _say(client, text, prompt)
+    if item is None:
+        return _refused(f"session `{client.session}` takes no message; it has what was said before")
+    is_held = queue.state == "held" or any(item.state == "interrupted" for item in queue.live())
+    if data["moved"] and not is_held:
+        client.ask(QueueChange(op="release"))
+    data |= {"id": item.id, "number": item.number, "text": text}
+    numbers = ", ".join(f"#{number}" for number in data["moved"])
+    came = f"What waited is {numbers} here{', held' if is_held else ''}." if numbers else ""
+    back = f"`/resume {before}` goes back to what came of #{last.number}."
+    return Reply(ok=True, data=data, text="\n".join(filter(None, [*notes, came, back])))
+
+
+def _bring(client: SessionClient, before: str, read: list[ItemRecord]) -> list[int]:
+    """Move what waited in the session before here, held; what is said again is not part of that."""
+    with client.services.saved_queues.tended(before) as ask:
+        for number in {item.number for item in read if item.state in _CUT_OFF}:
+            ask(QueueChange(op="withdraw", number=number))
+    return list(move_here(client, before, (), may_overfill=True).data.get("imported", ()))
+
+
+def _say(client: SessionClient, text: str, prompt: Attachment | None) -> ItemRecord | None:
+    """Send a text as a message, whatever its words; none if it was not accepted."""
+    key = f"edit-{secrets.token_hex(8)}"
+    client.send_message(text, SENT_AGAIN, key, prompt=prompt)
+    return client.item_of(key)

@@ -1,0 +1,124 @@
+"""`/edit-last`: the last message is taken back, changed, and sent again in its place."""
+
+import json
+
+import pytest
+from support.driver import Chat, Place
+from support.model_server import Hang, Text, Tools
+
+checks_data = pytest.mark.checks_data
+
+ALLOWED = '[permissions]\nrules = [{ tool = "*", do = "allow" }]\n'
+WRITES = Tools([{"tool": "write", "arguments": {"path": "a.txt", "content": "new\n"}}])
+
+
+def said(chat: Chat) -> list[tuple[str, str]]:
+    """Return the conversation as people read it."""
+    messages = chat.ask("/history")["data"]["messages"]
+    return [(message["role"], message["text"]) for message in messages]
+
+
+@checks_data("/edit-last")
+def test_an_answered_message_is_sent_again_in_another_session(place: Place, serve) -> None:
+    """The session goes on from before it, by the model's view, too; the old one is kept."""
+    server = serve(Text("Hello."), Text("Blue."), Text("Red."))
+    chat = place.chat()
+    for text, answer in (("hello", "Hello."), ("which color of the sky?", "Blue.")):
+        chat.send(text)
+        chat.wait("answer", text=answer)
+    chat.wait_quiet()
+    first = chat.session
+    assert chat.ask("/mode plan")["ok"]
+    shown = chat.ask("/edit-last")
+    assert (shown["data"]["number"], shown["data"]["text"]) == (1, "which color of the sky?")
+    done = chat.ask("/edit-last which colour of a rose?")
+    second = done["data"]["session"]
+    assert (done["ok"], done["data"]["left"], second != first) == (True, first, True)
+    chat.wait("answer", text="Red.")
+    chat.wait_quiet()
+    assert said(chat) == [
+        ("user", "hello"),
+        ("assistant", "Hello."),
+        ("user", "which colour of a rose?"),
+        ("assistant", "Red."),
+    ]
+    assert "sky" not in str(server.requests[-1].body["messages"])
+    assert "* plan" in chat.ask("/mode")["text"]
+    assert chat.ask(f"/resume {first}")["ok"]
+    assert said(chat)[-1] == ("assistant", "Blue.")
+    assert chat.close() == 0
+
+
+@pytest.mark.parametrize("is_held", [True, False])
+def test_a_running_turn_is_stopped_and_its_files_are_restored(
+    place: Place, serve, is_held: bool
+) -> None:
+    """What waited comes along, as held as it was; nothing is left to be resumed in the old session."""
+    server = serve(Hang(), WRITES, Hang(), Text("Done."), Text("Next."), rest=ALLOWED)
+    chat = place.chat()
+    chat.send("wait")
+    server.wait_requests(1)
+    chat.send({"text": "what is it for?", "as": "queue"}, {"text": "and then?", "as": "queue"})
+    chat.wait("accepted", text="and then?")
+    assert chat.ask("/edit-last write a.txt")["data"]["number"] == 3  # it waits: it is edited
+    assert chat.ask("/stop")["ok"]
+    chat.wait("stopped")
+    assert chat.ask("/queue pop 1")["ok"]
+    assert chat.ask("/queue move 3 1")["ok"]
+    if is_held:
+        assert chat.ask("/queue pop 3")["ok"]
+        chat.send("write a.txt")
+    else:
+        assert chat.ask("/queue resume")["ok"]
+    server.wait_requests(3)
+    assert (place.folder / "a.txt").exists()
+    first = chat.session
+    done = chat.ask("/edit-last --revert write nothing")
+    assert done["data"]["reverted"]["original"]
+    assert done["data"]["moved"] == [1]
+    assert not (place.folder / "a.txt").exists()
+    chat.wait("answer", text="Done.")
+    if is_held:
+        chat.wait_quiet()
+        assert [item["state"] for item in chat.ask("/queue")["data"]["items"]] == ["pending"]
+        assert chat.ask("/queue resume")["ok"]
+    chat.wait("answer", text="Next.")
+    assert chat.close() == 0
+    left = place.run("queue", "list", "--session", first, "--json")
+    assert json.loads(left.stdout)["items"] == []
+
+
+def test_a_steer_is_taken_back_with_what_followed_it(place: Place, serve) -> None:
+    """The work before it stays in the conversation; its files cannot be told from the rest's."""
+    server = serve(WRITES, Hang(), Text("Red."), rest=ALLOWED)
+    chat = place.chat()
+    chat.send("write a.txt", {"text": "make it blue", "as": "steer"})
+    chat.wait("steered")
+    server.wait_requests(2)
+    refused = chat.ask("/edit-last --revert make it red")
+    assert (refused["ok"], "steered" in refused["text"]) == (False, True)
+    assert chat.ask("/edit-last make it red")["ok"]
+    chat.wait("answer", text="Red.")
+    asked = server.requests[-1].body["messages"]
+    assert [one["content"] for one in asked if one["role"] == "user"] == [
+        "write a.txt",
+        "make it red",
+    ]
+    assert [one["role"] for one in asked].count("tool") == 1
+    assert chat.close() == 0
+
+
+def test_where_it_cannot_be_it_changes_nothing(place: Place, serve) -> None:
+    """Without a message, and while a goal is pursued, the reply says why."""
+    server = serve(Text("Hello."), Hang())
+    chat = place.chat()
+    assert chat.ask("/edit-last anything")["data"] == {"reason": "there is no message yet"}
+    chat.send("hello")
+    chat.wait("turn_ended", status="completed")
+    assert chat.ask("/goal tests pass")["ok"]
+    server.wait_requests(2)
+    refused = chat.ask("/edit-last anything")
+    assert (refused["ok"], "goal" in refused["text"]) == (False, True)
+    assert chat.ask("/inspect")["data"]["turn"] == "t2"
+    chat.send("/stop", "/exit")
+    assert chat.ended() == 0
