@@ -83,6 +83,12 @@ KEYS = (
         what="edit the last queued message; else the input history",
         action="up",
     ),
+    Key(
+        name="Alt-Up",
+        bound=(("escape", "up"),),
+        what="edit the last message, also one that was answered, to be sent in its place",
+        action="edit_last",
+    ),
     Key(name="Down", bound=(("down",),), what="the next one again", action="down"),
     Key(
         name="Ctrl-J",
@@ -230,6 +236,7 @@ class Bindings:
         is_asked = Condition(lambda: self._screen.answerable() is not None)
         filters = {
             "help": is_empty,
+            "edit_last": is_empty,
             "right": has_completions,
             "answer": is_empty & is_asked,
             "escape": emacs_mode | vi_navigation_mode,
@@ -378,6 +385,9 @@ class Bindings:
         is_at_top = buffer.complete_state is None and buffer.document.cursor_position_row == 0
         if not (is_at_top and self._line.take_back()):
             buffer.auto_up(count=event.arg)
+
+    def _edit_last(self, event: KeyPressEvent) -> None:
+        self._line.edit_last()
 
     def _down(self, event: KeyPressEvent) -> None:
         event.current_buffer.auto_down(count=event.arg)

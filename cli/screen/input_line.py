@@ -21,6 +21,7 @@ from prompt_toolkit.enums import EditingMode
 
 from ...gateway.commands.command import Reply
 from ...gateway.commands.copy import copy
+from ...gateway.commands.edit_last import AGAIN, edit_last
 from ...gateway.commands.mode import mode
 from ...gateway.commands.own import kill
 from ...gateway.commands.queue import edit_queue, pop_queue, steer_from_queue
@@ -256,6 +257,9 @@ class InputLine:
         if found.intent is Intent.COMMAND and found.command == "copy":
             self._sender.later(lambda: self._copy(found.argument))
             return
+        if found.intent is Intent.COMMAND and text.strip() == AGAIN:
+            self.edit_last()
+            return
         do = self._sender.now if is_urgent else self._sender.later
         do(lambda: self._told(self._conversation.say(text, explicit)))
 
@@ -273,6 +277,20 @@ class InputLine:
     def _told(self, reply: Reply | None) -> None:
         if reply is not None and reply.leaves:
             self._on_loop(self._leave)
+
+    def edit_last(self) -> None:
+        """Put the command that sends the last message again into the line, unless that has a text."""
+
+        def show(line: str) -> None:
+            if not self.buffer.text:
+                self.buffer.set_document(Document(line, len(line)))
+
+        def look() -> None:
+            reply = self._conversation.run(edit_last())
+            if reply is not None and reply.ok:
+                self._on_loop(partial(show, reply.data["line"]))
+
+        self._sender.later(look)
 
     # Answering ----------------------------------------------------------------------------------
 
@@ -351,6 +369,8 @@ class InputLine:
     def _note(self) -> str:
         if self._edited is not None:
             return self._edited.note(self._screen.status)
+        if self.buffer.text.startswith(f"{AGAIN} "):
+            return "Enter sends this in place of your last message; --revert before it restores files."
         is_reason = self.buffer.text.startswith("n ") and self._screen.questions.first is not None
         return "Say why not, then Enter: the agent is told." if is_reason else ""
 

@@ -26,6 +26,7 @@ from .queue import edit_queue
 from .revert import revert
 from .saved_queue import move_here
 
+AGAIN = "/edit-last"
 SENT_AGAIN = "turn"
 """How the new text is said: no word of it stops or steers anything."""
 _CUT_OFF = ("running", "interrupted", "superseded")
@@ -47,8 +48,9 @@ def edit_last(
     if last is None:
         return _refused("there is no message yet")
     if not text:
-        data = {"id": last.id, "number": last.number, "text": last.text}
-        shown = f"#{last.number}: {last.text}\n/edit-last TEXT sends TEXT in its place."
+        line = f"{AGAIN} {'-- ' if last.text.startswith('--') else ''}{last.text}"
+        data = {"id": last.id, "number": last.number, "text": last.text, "line": line}
+        shown = f"#{last.number}: {last.text}\n{AGAIN} TEXT sends TEXT in its place."
         return Reply(ok=True, data=data, text=shown)
     if last.state == "pending":
         return edit_queue.function(client, last.number, text)

@@ -1,0 +1,31 @@
+"""`/edit-last` in the terminal: the last message comes back into the line."""
+
+import pytest
+from stories.agent import says
+from stories.stage import Stage
+
+from .conftest import Open
+
+
+@pytest.mark.parametrize("keys", ["/edit-last\r", "\x1b[1;3A"])
+def test_the_last_message_is_edited_and_sent_again(
+    stage: Stage, opened: Open, keys: str
+) -> None:
+    """A command or a key puts it into the line; Enter sends what it was made, in its place."""
+    stage.agent.when("sky", says("Blue."))
+    stage.agent.when("rose", says("Red."))
+    terminal = opened()
+    terminal.types("which colour has the sky")
+    terminal.shows("Blue.")
+    terminal.has_bar("idle")
+    terminal.presses(keys)
+    terminal.has_line("/edit-last which colour has the sky")
+    terminal.has("Enter sends this in place of your last message")
+    terminal.presses("\x7f" * len("sky"))
+    terminal.types("rose")
+    terminal.shows("Red.")
+    terminal.has("goes back to what came of #1.")
+    terminal.has_bar("idle")
+    terminal.types("/history")
+    terminal.shows("user: which colour has the rose")
+    assert not any(row.startswith("user: which colour has the sky") for row in terminal.rows)
