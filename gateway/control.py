@@ -268,7 +268,7 @@ class Requests:
                 await asyncio.to_thread(self._host.evicting, self._conversation(params).session)
                 return {"ok": True}
             case "sessions":
-                return sorted(self._host.conversations)
+                return self._host.open_sessions
             case "resumable":
                 found = await asyncio.to_thread(self._conversation(params).resumable)
                 return [encode_whole(choice) for choice in found]
@@ -304,7 +304,7 @@ class Requests:
         return {"ok": False, "reason": f"#{number} {why}"}
 
     def _list(self) -> list[dict[str, str]]:
-        rows = [self._host.store.load(session).row for session in sorted(self._host.conversations)]
+        rows = [self._host.store.load(session).row for session in self._host.open_sessions]
         return [
             {"id": row.session, "name": row.name, "title": row.title, "state": row.state}
             for row in rows

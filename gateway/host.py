@@ -406,10 +406,20 @@ class Host:
 
     def conversation(self, session: str) -> Conversation:
         """Return the conversation about a session that is open here. Raises `UnknownSession`."""
-        found = self.conversations.get(session)
-        if found is None or not found.is_open:
+        found = self.open_conversation(session)
+        if found is None:
             raise UnknownSession(f"session `{session}` is not open here", "try again")
         return found
+
+    @property
+    def open_sessions(self) -> list[str]:
+        """The ids of the sessions about which there is a conversation here, in order."""
+        return sorted(name for name in tuple(self.conversations) if self.open_conversation(name))
+
+    def open_conversation(self, session: str) -> Conversation | None:
+        """Return the conversation about a session, unless it has left that, also for another one."""
+        found = self.conversations.get(session)
+        return found if found is not None and found.session == session and found.is_open else None
 
     def publisher(self, session: str, parent: str = "") -> EventPublisher:
         """Give a session its voice on the event bus; `parent` is whose child it is."""

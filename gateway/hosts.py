@@ -209,8 +209,7 @@ class Hosts:
     def host_of(self, session: str) -> Host | None:
         """Return the host that has a session open; none if none has."""
         for host in tuple(self._hosts):
-            found = host.conversations.get(session)
-            if found is not None and found.is_open:
+            if host.open_conversation(session) is not None:
                 return host
         return None
 

@@ -316,7 +316,7 @@ class Node:
         now = time.monotonic()
         for host in self._hosts.hosts():
             for session, conversation in tuple(host.conversations.items()):
-                if not conversation.is_open:
+                if host.open_conversation(session) is None:
                     self._families.pop(session, None)
                     host.conversations.pop(session, None)
                 elif host.is_followed(session) or not conversation.is_quiet():

@@ -370,7 +370,9 @@ class InputLine:
         if self._edited is not None:
             return self._edited.note(self._screen.status)
         if self.buffer.text.startswith(f"{AGAIN} "):
-            return "Enter sends this in place of your last message; --revert before it restores files."
+            return (
+                "Enter sends this in place of your last message; --revert before it restores files."
+            )
         is_reason = self.buffer.text.startswith("n ") and self._screen.questions.first is not None
         return "Say why not, then Enter: the agent is told." if is_reason else ""
 

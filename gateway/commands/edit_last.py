@@ -87,7 +87,9 @@ def _entered(client: SessionClient, record: SessionRecord, last: ItemRecord) -> 
     if AGENT_TOOL in record.tools:
         raise UsageError(f"`{record.agent}` is another program, and remembers what it has read")
     client.settle()
-    for stored in backwards(client.store, client.session, client.store.load(client.session).row.seq):
+    for stored in backwards(
+        client.store, client.session, client.store.load(client.session).row.seq
+    ):
         match stored.data:
             case {"kind": "turn_started", "item": last.id} if not stored.data.get("resumes"):
                 return stored

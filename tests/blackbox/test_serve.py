@@ -7,14 +7,16 @@ import socket
 import sys
 import time
 from collections.abc import Callable, Generator
-from contextlib import ExitStack
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing
+from threading import Event
 from typing import Any
 
 import pytest
 from blackbox.terminal import Terminal
 from jsonschema import Draft202012Validator
 from support.driver import COMMAND, FROM_ELSEWHERE, WAIT, Chat, Gate, Place, wait_gone
-from support.model_server import Text, Tools
+from support.model_server import Door, Text, Tools
 from support.patience import seconds
 from support.served import Follower, Served
 
@@ -280,6 +282,45 @@ def test_a_session_of_another_program_is_reached_too(place: Place, serve, served
     again = web.ask("POST", f"sessions/{chat.session}/messages", {"text": "taken up"})
     assert again.status == 202, again
     assert web.ask("GET", f"sessions/{chat.session}").data["open"] == "here"
+
+
+@pytest.mark.parametrize("is_here", [True, False])
+def test_who_joins_while_an_answer_streams_has_all_of_it(
+    place: Place, serve, served: Start, is_here: bool
+) -> None:
+    """At whatever moment, wherever the session is open: what was streamed, then the rest, once."""
+    door, words = Door(), " ".join(f"word{number}" for number in range(80))
+    model = serve(Text(words, pause=0.01, door=door))
+    web = served()
+    chat = None if is_here else place.chat()
+    session = web.begin() if chat is None else chat.session
+    with closing(door), ThreadPoolExecutor(8) as pool:
+        assert web.ask("POST", f"sessions/{session}/messages", {"text": "go"}).status == 202
+        model.wait_requests(1)
+        joining = [pool.submit(_streamed, web, session, Event()) for _ in range(3)]
+        seen = Event()
+        joining.append(pool.submit(_streamed, web, session, seen))
+        assert seen.wait(seconds(WAIT))
+        joining += [pool.submit(_streamed, web, session, Event()) for _ in range(3)]
+        joined = Event()
+        joining.append(pool.submit(_streamed, web, session, joined))
+        assert joined.wait(seconds(WAIT))
+        door.open()
+        assert [reader.result() for reader in joining] == [words] * len(joining)
+    if chat is not None:
+        assert chat.close() == 0
+
+
+def _streamed(web: Served, session: str, seen: Event) -> str:
+    """Join a session; return the text that was streamed before the answer; `seen`: some of it came."""
+    text = ""
+    for _, event in web.events(session):
+        if event["type"] == "answer":
+            return text
+        if event["type"] == "text":
+            text = event["delta"] if event.get("so_far") else text + event["delta"]
+            seen.set()
+    raise AssertionError("the stream ended before the answer")
 
 
 def test_a_session_of_another_machine_is_reached_too(

@@ -4,6 +4,7 @@ import asyncio
 import base64
 import re
 import threading
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -596,6 +597,75 @@ def test_a_reader_misses_no_text_of_a_turn_that_runs_while_it_reads_the_journal(
             assert kinds.index("accepted") < kinds.index("text") < kinds.index("turn_ended")
 
     run(scene())
+
+
+def test_a_reader_that_joins_a_streaming_answer_has_all_of_it() -> None:
+    """At whatever piece it joins; what it has of the journal is what one from the start has."""
+    pieces = ["Good ", "day", ".\n", "How ", "are you?"]
+
+    async def scene() -> None:
+        async with memory_home() as runtime:
+            model = Piecemeal(pieces)
+            session = await runtime.start(steersman.Agent(model=model))
+            reading = [await joined(session)]
+            await session.say("go")
+            for _ in pieces:
+                await model.next_piece()
+                reading.append(await joined(session))
+            model.end()
+            await first(session, "turn_ended")
+            await session.close()
+            seen = [[event async for event in events] for events in reading]
+            for events in seen:
+                assert whole_text(events) == "".join(pieces)
+            numbered = [[event.seq for event in events if event.seq] for events in seen]
+            assert all(numbers == numbered[0] for numbers in numbered)
+
+    async def joined(session: steersman.SessionHandle) -> AsyncIterator[steersman.Event]:
+        events = session.events()
+        assert (await anext(events)).type == "session_started"
+        return events
+
+    def whole_text(events: list[steersman.Event]) -> str:
+        text = ""
+        for event in events:
+            if event.type == "text":
+                text = event.delta if event.get("so_far") else text + event.delta
+        return text
+
+    run(scene())
+
+
+class Piecemeal(ScriptedModel):
+    """A model whose answer comes in pieces, each when it is asked for."""
+
+    def __init__(self, pieces: list[str]) -> None:
+        super().__init__(["".join(pieces)])
+        self._pieces, self._is_wanted, self._came = (
+            pieces,
+            asyncio.Queue[bool](),
+            asyncio.Queue[bool](),
+        )
+
+    async def next_piece(self) -> None:
+        """Send the next piece."""
+        self._is_wanted.put_nowait(True)
+        await self._came.get()
+
+    def end(self) -> None:
+        """End the answer."""
+        self._is_wanted.put_nowait(False)
+
+    async def answer(
+        self, request: steersman.ModelRequest, listener: steersman.AnswerListener
+    ) -> steersman.ModelAnswer:
+        """Answer piece by piece."""
+        for piece in self._pieces:
+            await self._is_wanted.get()
+            listener.on_text(piece)
+            self._came.put_nowait(True)
+        await self._is_wanted.get()
+        return steersman.ModelAnswer(text="".join(self._pieces))
 
 
 def test_questions_of_subagents_outlast_a_reader_that_falls_behind() -> None:

@@ -8,9 +8,7 @@ from .conftest import Open
 
 
 @pytest.mark.parametrize("keys", ["/edit-last\r", "\x1b[1;3A"])
-def test_the_last_message_is_edited_and_sent_again(
-    stage: Stage, opened: Open, keys: str
-) -> None:
+def test_the_last_message_is_edited_and_sent_again(stage: Stage, opened: Open, keys: str) -> None:
     """A command or a key puts it into the line; Enter sends what it was made, in its place."""
     stage.agent.when("sky", says("Blue."))
     stage.agent.when("rose", says("Red."))

@@ -183,6 +183,46 @@ def test_an_answer_streams_and_is_drawn(serve, served: Start, browser: Open) -> 
     door.close()
 
 
+def test_a_page_that_opens_while_an_answer_streams_has_all_of_it(
+    serve, served: Start, browser: Open
+) -> None:
+    """Opened and opened again at some moments of it: what was streamed, without a gap, once."""
+    door, words = Door(), " ".join(f"word{number}" for number in range(150))
+    model = serve(Text(words, pause=0.02, door=door))
+    web = served()
+    one = browser(web)
+    session = web.begin()
+    say(web, session, "go on")
+    model.wait_requests(1)
+    for _ in range(4):
+        one.go("about:blank")
+        open_session(one, web, session)
+        one.wait_text("word0 word1 ", ".answer.is-live")
+    one.wait_text("word149", ".answer.is-live")
+    assert one.texts(".answer .words") == [words]
+    door.open()
+    one.wait("document.querySelector('.turn-ended')")
+    assert one.texts(".answer .words") == [words]
+    assert one.complaints() == []
+    door.close()
+
+
+def test_the_last_message_is_sent_again(serve, served: Start, browser: Open) -> None:
+    """The page goes to the session that goes on."""
+    serve(Text("Blue.", match="sky"), Text("Red.", match="rose"))
+    web = served()
+    one = browser(web)
+    session = web.begin()
+    open_session(one, web, session)
+    one.type("#input", f"which colour has the sky{ENTER}")
+    one.wait_text("Blue.", ".answer")
+    one.type("#input", f"/edit-last which colour has a rose{ENTER}")
+    one.wait_text("Red.", ".answer")
+    assert session not in one.run("return location.hash")
+    assert one.texts(".said .words") == ["which colour has a rose"]
+    assert one.complaints() == []
+
+
 def test_a_stop_and_a_held_queue(serve, served: Start, browser: Open, gate: Gate) -> None:
     """Stop ends the turn; what waited is held, and goes on when a person says so."""
     serve(shell(gate.command), Text("Done."))

@@ -437,6 +437,7 @@ export class SessionView {
   }
 
   confirm(receipt) {
+    if (receipt.type === "result" && receipt.ok && receipt.data?.left === this.id) location.hash = `#/s/${receipt.data.session}`;
     if (receipt.type !== "accepted") return;
     if (receipt.as === "queue") toast(receipt.ack_text || `Queued as #${receipt.number}`);
     if (receipt.as === "steer") toast(receipt.ack_text || "It steers at the next step");
