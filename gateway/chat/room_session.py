@@ -45,11 +45,11 @@ class LiveAnswer:
         kind = event["type"]
         if kind in ("turn_started", "turn_ended"):
             self._stop()
-        if kind == "turn_started":
+        if kind == "turn_started" or (kind == "text" and not self._showing):
             task = asyncio.create_task(self._show(str(event["turn"])))
             self._showing.add(task)
             task.add_done_callback(self._showing.discard)
-        elif kind == "text":
+        if kind == "text":
             self._text = ("" if event.get("so_far") else self._text) + event["delta"]
         elif kind == "tool_started":
             self._text = ""

@@ -5,7 +5,7 @@ import sqlite3
 from collections.abc import AsyncGenerator, Coroutine
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from blackbox.conftest import Serve
@@ -18,6 +18,9 @@ import steersman
 from steersman.gateway.chat.book import Book, Letter
 from steersman.gateway.chat.bridge import ChatGateway
 from steersman.gateway.chat.platform import Gap, NotSent, Outgoing, Said, SentFile
+from steersman.gateway.chat.room_session import LiveAnswer
+from steersman.gateway.events.contract import Event
+from steersman.gateway.router import EventBus
 from steersman.machines.errors import ConfigError
 
 PEOPLE = """
@@ -224,6 +227,56 @@ def test_an_answer_is_shown_while_it_is_written(desk: Desk) -> None:
             assert len([text for text in server.texts if "half" in text]) == 1
 
     play(story())
+
+
+def test_an_answer_that_streams_when_a_gateway_comes_back_is_shown_from_its_beginning(
+    desk: Desk,
+) -> None:
+    """The turn runs on before the room follows it again: nothing of its answer is missing."""
+    door = Door()
+    model = desk.answers(Hang(), Text("The first half, ", door=door))
+    rooms = {"#dev": {"on_restart": "resume"}}
+
+    async def story() -> None:
+        server = Server()
+        async with desk.gateway(server, rooms, can_edit=True):
+            await server.say("@ann", "begin")
+            await asyncio.to_thread(model.wait_requests, 1)
+        async with desk.gateway(server, rooms, can_edit=True):
+            await server.seen("The first half,")
+            door.open()
+            await server.until(lambda: server.typing[-1:] == [False])
+            assert len([text for text in server.texts if "half" in text]) == 1
+
+    play(story())
+
+
+@pytest.mark.parametrize("joins", range(4))
+def test_a_room_that_follows_a_turn_later_shows_its_answer(tmp_path: Path, joins: int) -> None:
+    """Wherever it joins, also behind the turn's beginning: what was streamed comes as one piece."""
+    events: list[dict[str, Any]] = [{"type": "turn_started", "seq": 5}]
+    events += [{"type": "text", "seq": None, "delta": piece} for piece in ("One ", "and ", "two.")]
+
+    async def shown() -> str:
+        bus, book = EventBus(), Book(tmp_path / "memory.sqlite")
+        await book.open()
+        server = Server()
+        live = LiveAnswer(ServerPlatform(server, can_edit=True), book, "#dev", "s", asyncio.Event())
+        at = {"session": "s", "turn": "t1", "time": ""}
+        for event in events[:joins]:
+            bus.publish(cast("Event", event | at))
+        leave = bus.follow("s", live.hear)
+        for event in events[joins:]:
+            bus.publish(cast("Event", event | at))
+        leave()
+        async with asyncio.timeout(seconds(10)):
+            while (letter := await book.next_letter("#dev")) is None:
+                await asyncio.sleep(0.01)
+        await live.aclose()
+        await book.aclose()
+        return letter.letter.outgoing.text
+
+    assert asyncio.run(shown()) == "One and two."
 
 
 def test_long_answers_come_in_parts(desk: Desk) -> None:
