@@ -138,8 +138,8 @@ def fork_session(environ: Mapping[str, str], session: str, turn: str, *, as_json
     with closing(open_store(Paths.of(environ))) as store:
         row = named_session(store, session)
         made = fork(store, row, turn, time.time())
-    text = f"{made}: `steersman chat --resume {made}`. Only the conversation was copied: files "
-    text += "are as they are, and nothing waits."
+    text = f"{made}: `steersman chat --resume {made}`. It has the conversation and the settings: "
+    text += "files are as they are, and nothing waits."
     _print({"session": made, "forked_from": row.session}, text, as_json)
     return 0
 

@@ -339,12 +339,12 @@ def reverted_text(about: Mapping[str, Any]) -> str:
     if about["kept"]:
         lines += _kept(about)
     if about["yours"]:
-        lines.append(f"Back to your own version: {_names(about['yours'])}.")
+        lines.append(f"Back to your own version: {path_names(about['yours'])}.")
     if about["shared"] and about["scope"] != "undo":
         undo = "" if about.get("dry_run") else " `/revert undo PATH` brings one back."
         lines.append(
             "Changed while a command ran, so counted as the agent's: "
-            f"{_names(about['shared'], MOST)}.{undo}"
+            f"{path_names(about['shared'], MOST)}.{undo}"
         )
     lines += [f"Not restored: {note}." for note in about["notes"]]
     return "\n".join(lines)
@@ -358,16 +358,16 @@ def _head(about: Mapping[str, Any]) -> str:
         return "There is no revert to undo." if is_undo else "There is nothing to revert."
     if about.get("dry_run"):
         turns = f" of {', '.join(about['turns'])}" if about["turns"] else ""
-        return f"Would revert {files}{turns}{f': {_names(restored)}' if restored else ''}."
+        return f"Would revert {files}{turns}{f': {path_names(restored)}' if restored else ''}."
     if not restored:
         return "Nothing was reverted."
     match about["scope"]:
         case "undo":
-            return f"Undid the revert of {files}: {_names(restored)}."
+            return f"Undid the revert of {files}: {path_names(restored)}."
         case "turn" if about.get("original"):
             return f"Reverted {files}. Original state restored."
         case _:
-            return f"Reverted {files}: {_names(restored)}."
+            return f"Reverted {files}: {path_names(restored)}."
 
 
 def _kept(about: Mapping[str, Any]) -> list[str]:
@@ -376,7 +376,7 @@ def _kept(about: Mapping[str, Any]) -> list[str]:
     for path in about["kept"]:
         reasons.setdefault(about["why"][path], []).append(path)
     kept = "Would keep" if about.get("dry_run") else "Kept"
-    lines = [f"{kept} {_names(paths, MOST)}: {why}." for why, paths in reasons.items()]
+    lines = [f"{kept} {path_names(paths, MOST)}: {why}." for why, paths in reasons.items()]
     if about["scope"] == "undo":
         hint = "`/revert undo --force` undoes what it can."
     else:
@@ -384,7 +384,8 @@ def _kept(about: Mapping[str, Any]) -> list[str]:
     return [*lines, hint] if about["turns"] and FORCIBLE.intersection(reasons) else lines
 
 
-def _names(paths: Sequence[str], most: int = NAMED) -> str:
+def path_names(paths: Sequence[str], most: int = NAMED) -> str:
+    """Name files, at most so many."""
     shown = [path if path.isprintable() else json.dumps(path) for path in paths[:most]]
     more = len(paths) - len(shown)
     return ", ".join(shown) + (f" and {more} more" if more > 0 else "")

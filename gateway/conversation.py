@@ -198,6 +198,7 @@ ELSEWHERE = {
     **dict.fromkeys(("approvals", "allowed-tools"), "permissions"),
     **dict.fromkeys(("clear", "reset"), "new"),
     **dict.fromkeys(("cost", "stats", "tokens"), "usage"),
+    **dict.fromkeys(("edit", "resend"), "edit-last"),
     **dict.fromkeys(("rewind", "restore"), "revert"),
     **dict.fromkeys(("sessions", "continue"), "resume"),
     **dict.fromkeys(("bye", "q"), "exit"),

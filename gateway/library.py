@@ -780,13 +780,15 @@ class Home:
         known = self._handles.get(row.session)
         if known is not None and known.is_open:
             return known
+        if (there := host.open_conversation(row.session)) is not None:
+            return self._handle(there, agent)  # a command took it up in place of another one
         record = await asyncio.to_thread(load_record, host.store, row.session)
         own = [tool.schema.name for tool in agent.own_tools] if agent is not None else []
-        there = {*host.runtime.shared.toolbox.names, *own}
+        tools = {*host.runtime.shared.toolbox.names, *own}
         missing = [
             name
             for name in record.tools
-            if name not in there and not name.startswith(REMOTE) and name not in TOOLS
+            if name not in tools and not name.startswith(REMOTE) and name not in TOOLS
         ]
         if missing:
             raise UsageError(

@@ -1,9 +1,10 @@
 """Copies of a session: a fork, a file in Markdown for people, a file in JSON for another home.
 
 A fork is a new session that begins with the conversation of another one, up to the end of a turn or to
-an entry, and with its settings; it has no queue, and files are not touched. The JSON has the journal, entry by entry; the import folds the
-entries again, and rejects a file that cannot be folded. What a file says carries no authority: see
-`_without_authority`. Secrets are removed from both files unless the caller asks for all.
+an entry, and with its settings; it has no queue, and files are not touched. The JSON has the journal,
+entry by entry; the import folds the entries again, and rejects a file that cannot be folded. What a file
+says carries no authority: see `_without_authority`. Secrets are removed from both files unless the caller
+asks for all.
 """
 
 from __future__ import annotations

@@ -30,7 +30,10 @@ STEER, REMOVE = ("steer",), ("remove", "drop", "pop")
 """What a reply to a message that waits says, to do something else than change it."""
 _STRANGERS = 1_000  # names that are remembered as refused
 _YES = {"yes": "allow", "ok": "allow", "no": "deny"}
-_LATE = "That is at work already, and was not changed: say what is different."
+_LATE = (
+    "That is at work already, and was not changed: say what is different, or `!edit-last TEXT` takes "
+    "your last message back for TEXT."
+)
 _OVER = "That question is not open any more."
 _UNKNOWN = (
     "I do not know you, so I read nothing of yours: the person who runs me can add you to [people]."
@@ -182,6 +185,8 @@ class RoomInbox:
             try:
                 done: Receipt | Reply = await session.enter(line, person, key=key)
                 text = for_a_room(done.text) if isinstance(done, Reply) else ""
+                if isinstance(done, Reply) and done.data.get("left"):
+                    await self._session.go_to(str(done.data["session"]))
             except Rejected as refusal:
                 text = _in_words(refusal)
         await self._book.write(*self._note(received, text, about))

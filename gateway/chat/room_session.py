@@ -162,6 +162,12 @@ class RoomSession:
         assert self._current is not None
         return self._current
 
+    async def go_to(self, name: str) -> None:
+        """Be the room of another session, which a command has put in place of this one."""
+        session = await self._context.home.resume(name)
+        await self._context.book.begin(self._room, session.id, 0)
+        self._is(session)
+
     def _is(self, session: SessionHandle) -> None:
         self._current = session
         self._is_there.set()

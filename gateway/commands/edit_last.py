@@ -19,6 +19,7 @@ from ...machines.conversation import Attachment
 from ...machines.errors import SteersmanError, UsageError
 from ...machines.messages import QueueChange, Rename
 from ...machines.port_results import AGENT_TOOL
+from ..acknowledgement import path_names
 from ..client import SessionClient
 from ..session_file import fork_at
 from .command import Argument, Reply, Text, command
@@ -67,7 +68,7 @@ def _refused(why: str) -> Reply:
 
 def _last_message(record: SessionRecord) -> ItemRecord | None:
     """Return the newest message of a person that was not taken back."""
-    for item in reversed(record.queue.items.values()):
+    for item in reversed(list(record.queue.items.values())):
         is_said = not (item.goal or item.purpose or item.child)
         if is_said and item.state not in ("withdrawn", "offered"):
             return item
@@ -87,9 +88,8 @@ def _entered(client: SessionClient, record: SessionRecord, last: ItemRecord) -> 
     if AGENT_TOOL in record.tools:
         raise UsageError(f"`{record.agent}` is another program, and remembers what it has read")
     client.settle()
-    for stored in backwards(
-        client.store, client.session, client.store.load(client.session).row.seq
-    ):
+    newest = client.store.load(record.id).row.seq
+    for stored in backwards(client.store, record.id, newest):
         match stored.data:
             case {"kind": "turn_started", "item": last.id} if not stored.data.get("resumes"):
                 return stored
@@ -117,48 +117,60 @@ def _send_again(
         return _refused(f"{prompt.path}: {prompt.note}")
     if is_reverting and entered.data["kind"] == "steered":
         raise UsageError(f"#{last.number} steered a turn, which changed files before that, too")
-    turn = str(entered.data["turn"])
-    queue = record.queue
+    turn, before, queue = str(entered.data["turn"]), client.session, record.queue
     if queue.waiting_count:
         client.ask(QueueChange(op="hold"))  # nothing of it begins between here and there
     client.interrupt()
-    notes: list[str] = []
-    data: dict[str, Any] = {}
-    if is_reverting:
-        done = revert.function(client, since=turn)
-        if not done.ok:
-            return done
-        data, notes = {"reverted": done.data}, [done.text]
-    before = client.session
+    files = revert.function(client, since=turn) if is_reverting else _left(client, record, turn)
+    if not files.ok:
+        return files
     if record.name:
         client.ask(Rename(name=f"{record.name}, before #{last.number} was edited"))
     client.settle()
     row = client.store.load(before).row
     client.switch(fork_at(client.store, row, entered.seq - 1, record.name, time.time()))
-    data["moved"] = _bring(client, before, [last, queue.items[record.turns[turn].item]])
-    item = _say(client, text, prompt)
+    of_turn = queue.items.get(record.turns[turn].item, last)
+    moved = _bring(client, before, {last.number: last, of_turn.number: of_turn})
+    item = _say(client, text, prompt, last)
     if item is None:
         return _refused(f"session `{client.session}` takes no message; it has what was said before")
     is_held = queue.state == "held" or any(item.state == "interrupted" for item in queue.live())
-    if data["moved"] and not is_held:
+    if moved and not is_held:
         client.ask(QueueChange(op="release"))
-    data |= {"id": item.id, "number": item.number, "text": text}
-    numbers = ", ".join(f"#{number}" for number in data["moved"])
+    numbers = ", ".join(f"#{number}" for number in moved)
     came = f"What waited is {numbers} here{', held' if is_held else ''}." if numbers else ""
     back = f"`/resume {before}` goes back to what came of #{last.number}."
-    return Reply(ok=True, data=data, text="\n".join(filter(None, [*notes, came, back])))
+    data: dict[str, Any] = {"id": item.id, "number": item.number, "text": text, "moved": moved}
+    data["reverted"] = files.data or None
+    return Reply(ok=True, data=data, text="\n".join(filter(None, [files.text, came, back])))
 
 
-def _bring(client: SessionClient, before: str, read: list[ItemRecord]) -> list[int]:
-    """Move what waited in the session before here, held; what is said again is not part of that."""
+def _left(client: SessionClient, record: SessionRecord, turn: str) -> Reply:
+    """Name the files that stay changed by a turn and those after it, if there are any."""
+    turns = tuple(f"t{number}" for number in range(int(turn[1:]), record.turns_made + 1))
+    changed = client.changed_files(turns)
+    if not changed:
+        return Reply(ok=True)
+    undo = f"`steersman sessions revert {client.session} --to {turn}` restores them"
+    return Reply(ok=True, text=f"Files stay as they are: {path_names(changed)}; {undo}.")
+
+
+def _bring(client: SessionClient, before: str, read: dict[int, ItemRecord]) -> list[int]:
+    """Move what waited in the session before here, held; without `read`, which the new text replaces."""
     with client.services.saved_queues.tended(before) as ask:
-        for number in {item.number for item in read if item.state in _CUT_OFF}:
-            ask(QueueChange(op="withdraw", number=number))
+        for number, item in read.items():
+            if item.state in _CUT_OFF:
+                ask(QueueChange(op="withdraw", number=number))
     return list(move_here(client, before, (), may_overfill=True).data.get("imported", ()))
 
 
-def _say(client: SessionClient, text: str, prompt: Attachment | None) -> ItemRecord | None:
-    """Send a text as a message, whatever its words; none if it was not accepted."""
-    key = f"edit-{secrets.token_hex(8)}"
+def _say(
+    client: SessionClient, text: str, prompt: Attachment | None, last: ItemRecord
+) -> ItemRecord | None:
+    """Send a text as a message, whatever its words; none if it was not accepted.
+
+    Its key begins as that of the message whose place it takes, by which clients know their own.
+    """
+    key = f"{last.client_id or 'edit'}-{secrets.token_hex(4)}"
     client.send_message(text, SENT_AGAIN, key, prompt=prompt)
     return client.item_of(key)

@@ -97,7 +97,9 @@ def test_a_steer_is_taken_back_with_what_followed_it(place: Place, serve) -> Non
     server.wait_requests(2)
     refused = chat.ask("/edit-last --revert make it red")
     assert (refused["ok"], "steered" in refused["text"]) == (False, True)
-    assert chat.ask("/edit-last make it red")["ok"]
+    done = chat.ask("/edit-last make it red")
+    undo = f"`steersman sessions revert {done['data']['left']} --to t1` restores them"
+    assert f"Files stay as they are: a.txt; {undo}." in done["text"]
     chat.wait("answer", text="Red.")
     asked = server.requests[-1].body["messages"]
     assert [one["content"] for one in asked if one["role"] == "user"] == [
@@ -106,6 +108,8 @@ def test_a_steer_is_taken_back_with_what_followed_it(place: Place, serve) -> Non
     ]
     assert [one["role"] for one in asked].count("tool") == 1
     assert chat.close() == 0
+    assert place.run("sessions", "revert", done["data"]["left"], "--to", "t1").returncode == 0
+    assert not (place.folder / "a.txt").exists()
 
 
 def test_where_it_cannot_be_it_changes_nothing(place: Place, serve) -> None:

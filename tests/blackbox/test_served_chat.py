@@ -39,17 +39,17 @@ def test_a_crash_is_recovered_at_a_server(place: Place, serve, gate: Gate) -> No
 
 def test_the_last_message_is_sent_again_at_a_server(place: Place, serve) -> None:
     """The terminal goes along to the session that goes on; a client of the old one stays with that."""
-    serve(Text("Blue.", match="sky"), Text("Red.", match="rose"))
+    serve(*(Text(f"{colour}.", match=colour) for colour in ("Blue", "Red", "Grey", "Green")))
     with closing(Served(place)) as web, closing(Terminal(place, [*COMMAND, "chat"])) as terminal:
         terminal.wait("runs in `steersman serve`")
-        terminal.type("which colour has the sky\r")
+        terminal.type("is it Blue\r")
         terminal.wait("Blue.")
         web.pair()
         first = web.ask("GET", "sessions").data["sessions"][0]["id"]
-        terminal.type("/edit-last which colour has a rose\r")
+        terminal.type("/edit-last is it Red\r")
         terminal.wait("Red.")
         assert web.ask("GET", "sessions").data["sessions"][0]["id"] != first
-        said = web.ask("POST", f"sessions/{first}/messages", {"text": "the sky again"})
+        said = web.ask("POST", f"sessions/{first}/messages", {"text": "is it Grey"})
         assert said.data["session"] == first
-        terminal.type("and the next rose\r")
-        terminal.wait("Red.")
+        terminal.type("is it Green\r")
+        terminal.wait("Green.")

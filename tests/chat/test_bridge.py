@@ -164,6 +164,28 @@ def test_what_waits_is_changed_by_replies_edits_and_deletions(desk: Desk) -> Non
     assert "fourth" not in said
 
 
+def test_the_last_message_is_sent_again(desk: Desk) -> None:
+    """The room goes along to the session that goes on, and is told of that from then on."""
+    model = desk.answers(Text("Blue."), Text("Red."))
+
+    async def story() -> None:
+        server = Server()
+        async with desk.gateway(server):
+            await server.say("@ann", "which colour has the sky")
+            await server.seen("Blue.")
+            await server.say("@ann", "!edit-last which colour has a rose")
+            await server.seen("Red.")
+            await server.say("@ann", "and the next rose?")
+            await server.seen("Red.", times=2)
+            assert not any("elsewhere" in text for text in server.texts)
+        async with desk.gateway(server):
+            await server.say("@ann", "and another rose?")
+            await server.seen("Red.", times=3)
+
+    play(story())
+    assert "sky" not in str(model.requests[-1].body["messages"])
+
+
 def test_a_question_is_answered_by_a_button_of_whoever_may(desk: Desk) -> None:
     """Bo has not the right to approve, Ann has; what is consented to is shown with what hides."""
     desk.answers(

@@ -514,6 +514,24 @@ def test_a_home_without_people_answers_itself(yes: bool, has_run: bool) -> None:
     run(scene())
 
 
+def test_the_last_message_is_sent_again_in_a_session_that_is_taken_up() -> None:
+    """The reply names the session, whose handle `resume` returns; the old one is kept."""
+
+    async def scene() -> None:
+        async with memory_home() as runtime:
+            session = await runtime.start(echo("Blue.", "Red.", "Well."))
+            await session.ask("which colour has the sky?")
+            reply = await session.enter("/edit-last which colour has a rose?")
+            assert isinstance(reply, steersman.Reply)
+            assert not session.is_open
+            other = await runtime.resume(reply.data["session"])
+            assert (await other.outcome(reply.data["id"])).text == "Red."
+            assert (await other.ask("and so?")).text == "Well."
+            assert await runtime.resume(session.id) is not session
+
+    run(scene())
+
+
 # Events -------------------------------------------------------------------------------------------
 
 
