@@ -19,6 +19,7 @@ from ...machines.conversation import Attachment
 from ...machines.errors import SteersmanError, UsageError
 from ...machines.messages import QueueChange, Rename
 from ...machines.port_results import AGENT_TOOL
+from ...machines.said import ItemKind
 from ..acknowledgement import path_names
 from ..client import SessionClient
 from ..session_file import fork_at
@@ -69,8 +70,7 @@ def _refused(why: str) -> Reply:
 def _last_message(record: SessionRecord) -> ItemRecord | None:
     """Return the newest message of a person that was not taken back."""
     for item in reversed(list(record.queue.items.values())):
-        is_said = not (item.goal or item.purpose or item.child)
-        if is_said and item.state not in ("withdrawn", "offered"):
+        if item.kind is ItemKind.MESSAGE and item.state not in ("withdrawn", "offered"):
             return item
     return None
 
@@ -171,6 +171,6 @@ def _say(
 
     Its key begins as that of the message whose place it takes, by which clients know their own.
     """
-    key = f"{last.client_id or 'edit'}-{secrets.token_hex(4)}"
+    key = f"{last.said.client_id or 'edit'}-{secrets.token_hex(4)}"
     client.send_message(text, SENT_AGAIN, key, prompt=prompt)
     return client.item_of(key)
