@@ -249,7 +249,7 @@ def test_a_message_is_said_once_whenever_the_server_is_killed(
     home.end(server)
     home.end(home.serve())
     items = place.stored(session)["queue"]["items"].values()
-    assert [item["text"] for item in items] == ["hello", "What is new?"]
+    assert [item["said"]["text"] for item in items] == ["hello", "What is new?"]
     asked = [one.prompt for one in model.requests if "What is new?" in one.prompt]
     assert len(asked) <= 1
     assert (found["outcome"] == "done") <= (len(asked) == 1)

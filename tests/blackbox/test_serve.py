@@ -719,7 +719,7 @@ def test_a_message_that_is_edited_does_not_start(
     assert edit(3, "b") == 200
     assert edit(3, "b", "DELETE") == 200
     wait_for(["wait", "four", "two", "three"])
-    texts = [item["text"] for item in place.stored(session)["queue"]["items"].values()]
+    texts = [item["said"]["text"] for item in place.stored(session)["queue"]["items"].values()]
     assert "two, better" in texts
 
 

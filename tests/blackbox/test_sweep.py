@@ -89,14 +89,14 @@ def check(life: Life, printed: Sequence[Event]) -> None:
     assert ended == [name for name in waits if name not in taken]
     assert not asked.keys() & {one["text"] for one in recovered if one["state"] == "pending"}
     assert set(Counter(effects_of(life)).values()) <= {1}
-    if any(one["text"] == STEER for one in items.values()):
+    if any(one["said"]["text"] == STEER for one in items.values()):
         context = [one["content"] for one in life.server.requests[-1].body["messages"]]
         assert sum(STEER in str(content) for content in context) == 1
 
 
 def check_stored(items: dict[str, Any], printed: Sequence[Event]) -> None:
     """Every acknowledged item exists, under its number, at the reported checkpoint."""
-    assert {one["text"] for one in items.values()} <= TEXTS
+    assert {one["said"]["text"] for one in items.values()} <= TEXTS
     for one in printed:
         if one["type"] == "accepted" and one["as"] != "command":
             item = items[one["id"]]
