@@ -17,6 +17,7 @@ from steersman.journal import entries as e
 from steersman.journal.codec import decode_entry, encode_entry
 from steersman.journal.record import SessionRecord, apply
 from steersman.machines.conversation import ChatMessage, ToolRequest, Usage
+from steersman.machines.port_results import CallEnd
 from steersman.machines.said import Routed, Said
 
 ROUNDS = 9
@@ -91,7 +92,9 @@ def turn_of(turn: str, number: int) -> Iterator[e.Entry]:
     )
     for call in calls:
         said = (ChatMessage(role="tool", text="x" * 100, call=call.call),)
-        yield e.ToolEnded(turn=turn, call=call.call, tool=call.tool, status="ok", messages=said)
+        yield e.ToolEnded(
+            turn=turn, call=call.call, tool=call.tool, end=CallEnd(status="ok"), messages=said
+        )
     yield e.Steered(
         items=(steer,),
         turn=turn,

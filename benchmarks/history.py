@@ -35,6 +35,7 @@ from steersman.journal.codec import encode_entry
 from steersman.journal.sqlite import SqliteStore
 from steersman.journal.store import SessionRow, StoredEntry
 from steersman.machines.conversation import ChatMessage, ToolRequest, Usage
+from steersman.machines.port_results import CallEnd
 from steersman.machines.said import Routed, Said
 
 SIZES, FULL = (100, 10_000, 100_000), 1_000_000
@@ -85,7 +86,9 @@ def turn_of(number: int, is_summed: bool, dropped: int) -> Made:
             e.ModelCalled(turn=turn, step=1, tokens=900),
             e.Answered(turn=turn, step=1, usage=usage, messages=asks),
             e.ToolIntended(turn=turn, step=1, call=call, tool="read", arguments=wanted),
-            e.ToolEnded(turn=turn, call=call, tool="read", status="ok", messages=found),
+            e.ToolEnded(
+                turn=turn, call=call, tool="read", end=CallEnd(status="ok"), messages=found
+            ),
         ]
     step = 2 if number % 4 == 0 else 1
     said = (ChatMessage(role="assistant", text=answer),)

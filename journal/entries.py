@@ -18,7 +18,7 @@ from msgspec import field
 from ..machines.conversation import ChatMessage, Usage
 from ..machines.goal_messages import GateResult
 from ..machines.policy import RoutesChoice
-from ..machines.port_results import ChangedFile
+from ..machines.port_results import CallEnd
 from ..machines.said import ItemKind, Routed, Said, StopOrder
 from ..machines.value import Value
 
@@ -538,18 +538,11 @@ class ToolRefused(TurnEntry):
 
 
 class ToolEnded(TurnEntry):
-    """A tool call's result; everything it started is dead, or listed in `survivors`."""
+    """A tool call's result; everything it started is dead, or among the survivors."""
 
     call: str
     tool: str
-    status: str
-    exit_code: int | None = None
-    bytes: int = 0
-    killed: tuple[int, ...] = ()
-    survivors: tuple[int, ...] = ()
-    spilled: str = ""
-    changed: tuple[ChangedFile, ...] = ()
-    is_poll: bool = False
+    end: CallEnd
     messages: tuple[ChatMessage, ...] = ()
 
 

@@ -184,4 +184,4 @@ def closing_messages(record: SessionRecord) -> tuple[ChatMessage, ...]:
 
 def _result_of(call: CallRecord) -> ChatMessage:
     text = UNKNOWN if call.state in ("running", "stopping") else SKIPPED
-    return ChatMessage(role="tool", text=text, call=call.id, wire_id=call.wire_id)
+    return ChatMessage(role="tool", text=text, call=call.id)

@@ -34,14 +34,14 @@ class TurnFacts(Value):
     def after(self, entry: e.ToolEnded, command: object) -> TurnFacts:
         """Return the facts after the end of a call; `command` is its argument of this name."""
         files = {**self.files}
-        for file in entry.changed:
+        for file in entry.end.changed:
             files[file.path] = _summed(files.get(file.path), file)
-        is_command = entry.exit_code is not None and isinstance(command, str)
-        is_quiet = entry.tool in LOOKS or bool(entry.changed) or entry.tool in ("write", "edit")
+        is_command = entry.end.exit_code is not None and isinstance(command, str)
+        is_quiet = entry.tool in LOOKS or bool(entry.end.changed) or entry.tool in ("write", "edit")
         return TurnFacts(
             files=files,
             command=str(command) if is_command else self.command,
-            exit_code=entry.exit_code if is_command else self.exit_code,
+            exit_code=entry.end.exit_code if is_command else self.exit_code,
             is_blind=self.is_blind or not is_quiet,
             calls=self.calls + 1,
             is_told=self.is_told,

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from ..machines.conversation import Usage
 from ..machines.lifecycles import CALL, TURN
+from ..machines.port_results import CallEnd
 from ..machines.progress import CallOutcome, TurnProgress, after_step, outcome
 from ..machines.value import Value
 from . import entries as e
@@ -41,15 +42,11 @@ class CallRecord(Value):
     arguments: Mapping[str, Any]
     state: str = "requested"
     step: int = 0
-    wire_id: str = ""
     fault: str = ""
     within: str = ""
     question: str = ""
     path: str = ""
-    exit_code: int | None = None
-    bytes: int = 0
-    killed: tuple[int, ...] = ()
-    survivors: tuple[int, ...] = ()
+    end: CallEnd | None = None
     since: float = 0.0
     outcome: CallOutcome | None = None
 
@@ -199,7 +196,6 @@ def _take_answer(turn: TurnRecord, entry: e.Answered, time: float) -> TurnRecord
             tool=request.tool,
             arguments=request.arguments,
             step=entry.step,
-            wire_id=request.wire_id,
             fault=request.fault,
         )
     facts = frozenset({"has_calls"} if requests else ())
@@ -244,12 +240,9 @@ def _moved_call(
         case e.ToolEnded():
             return replace(
                 call,
-                state=moved(CALL, call.state, EVENT_OF_STATUS[entry.status]),
+                state=moved(CALL, call.state, EVENT_OF_STATUS[entry.end.status]),
                 since=time,
-                exit_code=entry.exit_code,
-                bytes=entry.bytes,
-                killed=entry.killed,
-                survivors=entry.survivors,
+                end=entry.end,
                 outcome=_outcome(call, entry),
             )
 
@@ -261,14 +254,15 @@ def _outcome(call: CallRecord, entry: e.ToolEnded | e.ToolRefused) -> CallOutcom
     text = entry.messages[0].text if entry.messages else ""
     if isinstance(entry, e.ToolRefused):
         return outcome(call.tool, call.arguments, entry.status, text, has_run=False)
+    end = entry.end
     return outcome(
         call.tool,
         call.arguments,
-        entry.status,
+        end.status,
         text,
-        has_run=entry.exit_code is not None,
-        changed=[file.path for file in entry.changed],
-        is_poll=entry.is_poll,
+        has_run=end.exit_code is not None,
+        changed=[file.path for file in end.changed],
+        is_poll=end.is_poll,
     )
 
 

@@ -22,14 +22,13 @@ _TICKS = lazy_pattern(r"`+")
 class ToolRequest(Value):
     """One tool call as the model asked for it.
 
-    `call` is our own id (`t3.c2`), `wire_id` the model's. `arguments` is the parsed JSON object;
+    `call` is our own id (`t3.c2`). `arguments` is the parsed JSON object;
     where the model sent something else, `arguments` is empty and `fault` says what is wrong with it.
     """
 
     call: str
     tool: str
     arguments: dict[str, Any] = field(default_factory=dict[str, Any])
-    wire_id: str = ""
     fault: str = ""
 
 
@@ -62,7 +61,6 @@ class ChatMessage(Value):
     text: str
     tool_calls: tuple[ToolRequest, ...] = ()
     call: str = ""
-    wire_id: str = ""
     thoughts: tuple[Thought, ...] = ()
     pictures: tuple[Picture, ...] = ()
 

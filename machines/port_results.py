@@ -99,33 +99,46 @@ class ChangedFile(Value):
     is_new: bool = False
 
 
-class ToolResult(Value):
-    """How a run ended.
+class CallEnd(Value):
+    """How a call ended, beside what the model reads of it: what is journalled and shown.
 
-    `text` is what the model gets (capped: head and tail of long output, and the file of the whole).
-    `bytes` is the size of all output before capping. `killed` and `survivors` are process ids.
-    `progress` is (done, total, unit, note) for the tool `progress`, else none. For a workflow's
-    command `text` is its standard output alone; `errors` is its standard error, `is_cut` says that
-    something is missing in the middle of `text`, and `missing` names declared files that it did not
-    make. `changed` are the files that it is known to have changed; `is_poll`: it looked whether
-    something outside has happened, so that to repeat it is right. `unknown`: contact was lost to
-    the machine on which it ran, and it may have had its effect. `pictures` go beside the text.
+    `unknown`: contact was lost to the machine on which it ran, and it may have had its effect. `bytes` is
+    the size of all output before capping. `killed` and `survivors` are process ids. `changed` are the
+    files that it is known to have changed; `is_poll`: it looked whether something outside has happened,
+    so that to repeat it is right.
     """
 
     status: ToolStatus
-    text: str
     exit_code: int | None = None
     bytes: int = 0
     killed: tuple[int, ...] = ()
     survivors: tuple[int, ...] = ()
+    changed: tuple[ChangedFile, ...] = ()
+    is_poll: bool = False
+
+
+class ToolResult(CallEnd):
+    """The end of a call with what came of it.
+
+    `text` is what the model gets (capped: head and tail of long output, and the file of the whole).
+    `progress` is (done, total, unit, note) for the tool `progress`, else none. For a workflow's
+    command `text` is its standard output alone; `errors` is its standard error, `is_cut` says that
+    something is missing in the middle of `text`, and `missing` names declared files that it did not
+    make. `pictures` go beside the text.
+    """
+
+    text: str
     spilled: str = ""
     progress: tuple[int, int, str, str] | None = None
     errors: str = ""
     is_cut: bool = False
     missing: tuple[str, ...] = ()
-    changed: tuple[ChangedFile, ...] = ()
-    is_poll: bool = False
     pictures: tuple[Picture, ...] = ()
+
+    @property
+    def end(self) -> CallEnd:
+        """What is journalled of it."""
+        return CallEnd(**{name: getattr(self, name) for name in CallEnd.__struct_fields__})
 
 
 class ToolProgressed(Message):
@@ -208,7 +221,7 @@ class AgentCallEnded(Message):
 
     call: str
     inner: str
-    status: str
+    status: ToolStatus
 
 
 class AnswerAgent(Value):

@@ -112,7 +112,7 @@ class AgentPorts(SimulatedPorts):
         """Call a tool of the agent: once more what was cut off, one of its calls, or any."""
         name = f"{at.turn}.s{at.step}.c{number + 1}"
         tool, arguments = self._call_of()
-        return ToolRequest(call=name, tool=tool, arguments=dict(arguments), wire_id=f"wire-{name}")
+        return ToolRequest(call=name, tool=tool, arguments=dict(arguments))
 
     def _call_of(self) -> tuple[str, Mapping[str, Any]]:
         if self._calls.lost and self.dice.random() < AGAIN:

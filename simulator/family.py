@@ -164,7 +164,11 @@ class SeenSession:
 def _check_receipt(session: str, home: SeenSession, entry: e.Stopped) -> None:
     """Check that what died by a stop is what its receipt lists, each process once."""
     turn = home.record.turns.get(entry.turn)
-    died = {pid for call in turn.calls.values() for pid in call.killed} if turn else set[int]()
+    died = (
+        {pid for call in turn.calls.values() if call.end for pid in call.end.killed}
+        if turn
+        else set[int]()
+    )
     for stop in home.record.interrupts.values():
         if stop.id == entry.receipt or (entry.turn and stop.turn == entry.turn):
             died |= home.died.get(stop.id, set())

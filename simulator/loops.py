@@ -15,7 +15,7 @@ from ..journal import entries as e
 from ..journal.turn_record import GOES_ON
 from ..machines.conversation import ToolRequest
 from ..machines.effects import CallModel, RunTool
-from ..machines.port_results import ToolResult, ToolStatus
+from ..machines.port_results import CallEnd, ToolResult, ToolStatus
 from ..machines.progress import LONGEST, ProgressPolicy
 from .choices import Choices, Seed
 from .goals import GoalScenario
@@ -50,7 +50,7 @@ class LoopingPorts(SimulatedPorts):
             return super().wishes(at)
         name = f"{at.turn}.s{at.step}.c1"
         path = f"{at.step}" if kind == _FAILURES else f"{at.step % kind} of {kind}"
-        return (ToolRequest(call=name, tool="read", arguments={"path": path}, wire_id=name),)
+        return (ToolRequest(call=name, tool="read", arguments={"path": path}),)
 
     def result(self, at: RunTool, status: ToolStatus) -> ToolResult:
         """Return the same each time."""
@@ -124,11 +124,13 @@ def repetitions(journal: list[e.Entry]) -> Iterator[tuple[str, float, e.TurnEntr
                 open_calls[turn] = {}
             case e.ToolEnded() | e.ToolRefused():
                 said = entry.messages[0].text if entry.messages else ""
-                has_run = isinstance(entry, e.ToolEnded) and entry.exit_code is not None
+                end = entry.end if isinstance(entry, e.ToolEnded) else CallEnd(status="failed")
+                status = entry.status if isinstance(entry, e.ToolRefused) else end.status
+                has_run = end.exit_code is not None
                 tool = called[entry.call][0]
-                failure = None if entry.status == "ok" or has_run else (tool, _plain(said))
+                failure = None if status == "ok" or has_run else (tool, _plain(said))
                 step = open_calls.setdefault(turn, {})
-                step[entry.call] = ((*called[entry.call], entry.status, said), failure)
+                step[entry.call] = ((*called[entry.call], status, said), failure)
             case e.QuestionAsked(rule="no_progress"):
                 asked[entry.question] = turn
             case e.QuestionAnswered(choice=choice) if asked.get(entry.question) == turn:

@@ -359,13 +359,9 @@ class SimulatedPorts:
         chance = self._chances.delegates
         if chance and self.dice.random() < chance and self._has_room():
             arguments = {"bad": True} if is_bad else self._task(name)
-            return ToolRequest(
-                call=name, tool=DELEGATE, arguments=arguments, wire_id=f"wire-{name}"
-            )
+            return ToolRequest(call=name, tool=DELEGATE, arguments=arguments)
         arguments = {"bad": True} if is_bad else {"path": f"{number}"}
-        return ToolRequest(
-            call=name, tool=self.dice.choice(TOOLS), arguments=arguments, wire_id=f"wire-{name}"
-        )
+        return ToolRequest(call=name, tool=self.dice.choice(TOOLS), arguments=arguments)
 
     def _task(self, name: str) -> dict[str, Any]:
         dice = self.dice

@@ -17,7 +17,7 @@ from ...machines.conversation import ToolRequest
 from ...machines.delegation_messages import Delegate, Dismiss
 from ...machines.effects import RunTool
 from ...machines.messages import CHOICES, Answer
-from ...machines.port_results import AgentBound, AgentCalled, AgentCallEnded, AnswerAgent
+from ...machines.port_results import AgentBound, AgentCalled, AgentCallEnded, AnswerAgent, CallEnd
 from .decision import NOTHING, Decision, answer, refusal
 from .intake import HAND_BACK, handing_back
 from .queries import DELEGATE, DISMISS, request_of
@@ -209,7 +209,11 @@ def agent_told(turn: TurnRecord, message: AgentBound | AgentCallEnded) -> Decisi
             if call is None or call.state in CALL_ENDS:
                 return NOTHING
             return Decision(
-                entries=(e.ToolEnded(turn=turn.id, call=inner, tool=call.tool, status=status),)
+                entries=(
+                    e.ToolEnded(
+                        turn=turn.id, call=inner, tool=call.tool, end=CallEnd(status=status)
+                    ),
+                )
             )
 
 

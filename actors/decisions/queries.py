@@ -98,7 +98,6 @@ def request_of(call: Any) -> ToolRequest:
         call=call.id,
         tool=call.tool,
         arguments=call.arguments,
-        wire_id=call.wire_id,
         fault=call.fault,
     )
 

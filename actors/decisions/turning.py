@@ -15,7 +15,14 @@ from ...machines.delegation_messages import StopChild
 from ...machines.delivery import Cause, Relation
 from ...machines.effects import CallModel, CancelModel, StopTool
 from ...machines.policy import ANSWER
-from ...machines.port_results import ModelAnswered, ModelFailed, ToolFinished, ToolProgressed
+from ...machines.port_results import (
+    CallEnd,
+    ModelAnswered,
+    ModelFailed,
+    ToolFinished,
+    ToolProgressed,
+    ToolStatus,
+)
 from ...machines.said import PURPOSEFUL
 from ...machines.transient_events import Notice
 from ...machines.value import Value
@@ -223,24 +230,10 @@ def tool_ended(record: SessionRecord, finished: ToolFinished) -> Decision:
         role="tool",
         text=result.text,
         call=call.id,
-        wire_id=call.wire_id,
         pictures=result.pictures,
     )
     entries.append(
-        e.ToolEnded(
-            turn=turn.id,
-            call=call.id,
-            tool=call.tool,
-            status=result.status,
-            exit_code=result.exit_code,
-            bytes=result.bytes,
-            killed=result.killed,
-            survivors=result.survivors,
-            spilled=result.spilled,
-            changed=result.changed,
-            is_poll=result.is_poll,
-            messages=(said,),
-        )
+        e.ToolEnded(turn=turn.id, call=call.id, tool=call.tool, end=result.end, messages=(said,))
     )
     return Decision(entries=tuple(entries))
 
@@ -255,7 +248,7 @@ def progressed(turn: str, message: ToolProgressed) -> Decision:
 def refused(turn: str, call: CallRecord, status: str, reason: str, text: str = "") -> e.ToolRefused:
     """Tell that a call never started; `text` is what the model reads."""
     said = text or f"[{call.tool} was not run: {reason}]"
-    message = ChatMessage(role="tool", text=said, call=call.id, wire_id=call.wire_id)
+    message = ChatMessage(role="tool", text=said, call=call.id)
     return e.ToolRefused(
         turn=turn, call=call.id, tool=call.tool, status=status, reason=reason, messages=(message,)
     )
@@ -274,12 +267,8 @@ def detached(record: SessionRecord) -> Decision:
                 turn=turn.id,
                 call=call.id,
                 tool=call.tool,
-                status="ok",
-                messages=(
-                    ChatMessage(
-                        role="tool", text=IN_BACKGROUND, call=call.id, wire_id=call.wire_id
-                    ),
-                ),
+                end=CallEnd(status="ok"),
+                messages=(ChatMessage(role="tool", text=IN_BACKGROUND, call=call.id),),
             )
             for call in calls
         )
@@ -391,9 +380,9 @@ def buried(record: SessionRecord) -> Decision:
     stop = stop_of(record)
     killed = stop.killed if stop is not None else ()
     survivors = stop.survivors if stop is not None else ()
-    for call in turn.calls.values():
-        killed += tuple(pid for pid in call.killed if pid not in killed)
-        survivors += tuple(pid for pid in call.survivors if pid not in survivors)
+    for end in (call.end for call in turn.calls.values() if call.end is not None):
+        killed += tuple(pid for pid in end.killed if pid not in killed)
+        survivors += tuple(pid for pid in end.survivors if pid not in survivors)
     owes_word = record.conversation[-1].role == "tool"
     said = (ChatMessage(role="assistant", text=INTERRUPTED),) if owes_word else ()
     order = stop.order.epoch if stop is not None else 0
@@ -404,10 +393,10 @@ def buried(record: SessionRecord) -> Decision:
     )
 
 
-def _ended_inner(turn: str, call: CallRecord, status: str) -> list[e.Entry]:
+def _ended_inner(turn: str, call: CallRecord, status: ToolStatus) -> list[e.Entry]:
     """End a call of an agent's own with the agent's call."""
     if call.state in ("running", "stopping"):
-        return [e.ToolEnded(turn=turn, call=call.id, tool=call.tool, status=status)]
+        return [e.ToolEnded(turn=turn, call=call.id, tool=call.tool, end=CallEnd(status=status))]
     asked: list[e.Entry] = []
     if call.state == "asking":
         asked.append(e.QuestionAnswered(turn=turn, question=call.question, choice="withdrawn"))

@@ -101,8 +101,9 @@ def _of_turn(entry: e.AnyTurnEntry, turn: str) -> Iterator[Arrow]:
             words = ", ".join(str(argument) for argument in entry.arguments.values())
             yield turn, "->>", f"tool {entry.tool}", _short(words)
         case e.ToolEnded():
-            code = f", {exit_words(entry.exit_code)}" if entry.exit_code is not None else ""
-            yield f"tool {entry.tool}", "-->>", turn, f"{entry.status}{code}"
+            end = entry.end
+            code = f", {exit_words(end.exit_code)}" if end.exit_code is not None else ""
+            yield f"tool {entry.tool}", "-->>", turn, f"{end.status}{code}"
         case e.ToolRefused():
             yield turn, "-x", f"tool {entry.tool}", f"{entry.status}: {entry.reason}"
         case e.ProgressMade():

@@ -95,8 +95,9 @@ def sentence(data: dict[str, Any]) -> str:
             words = ", ".join(str(argument) for argument in data.get("arguments", {}).values())
             return f"{data['tool']} starts: {_short(words)}"
         case "tool_ended":
-            code = data.get("exit_code")
-            return f"{data['tool']} ended: {data['status']}" + (
+            end = data["end"]
+            code = end.get("exit_code")
+            return f"{data['tool']} ended: {end['status']}" + (
                 f", {exit_words(code)}" if code is not None else ""
             )
         case "progress_made":

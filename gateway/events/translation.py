@@ -19,6 +19,7 @@ from ...journal.record import SessionRecord
 from ...journal.turn_facts import TurnFacts, written
 from ...machines.conversation import Usage
 from ...machines.delivery import Cause
+from ...machines.port_results import CallEnd
 from ...machines.said import ItemKind, Said
 from ...machines.transient_events import (
     Fact,
@@ -494,9 +495,10 @@ def _of_turn(entry: e.AnyTurnEntry, record: SessionRecord, at: Stamp) -> list[Ev
         case e.ToolIntended():
             return [tool_started(entry, at)]
         case e.ToolEnded():
-            return [_tool_ended(entry, entry.exit_code, entry.bytes, at)]
+            return [_tool_ended(entry, entry.end, at)]
         case e.ToolRefused():
-            refused = _tool_ended(entry, None, 0, at)
+            refused = _tool_ended(entry, CallEnd(status="failed"), at)
+            refused["status"] = entry.status
             refused["reason"] = entry.reason
             return [refused]
         case e.LimitReached():
@@ -553,9 +555,7 @@ def tool_started(entry: e.ToolIntended, at: Stamp) -> ToolStartedEvent:
     )
 
 
-def _tool_ended(
-    entry: e.ToolEnded | e.ToolRefused, exit_code: int | None, size: int, at: Stamp
-) -> ToolEndedEvent:
+def _tool_ended(entry: e.ToolEnded | e.ToolRefused, end: CallEnd, at: Stamp) -> ToolEndedEvent:
     lines, output = output_of(entry)
     return ToolEndedEvent(
         type="tool_ended",
@@ -563,9 +563,9 @@ def _tool_ended(
         turn=entry.turn,
         call=entry.call,
         tool=entry.tool,
-        status=entry.status,
-        exit_code=exit_code,
-        bytes=size,
+        status=end.status,
+        exit_code=end.exit_code,
+        bytes=end.bytes,
         lines=lines,
         output=output,
     )

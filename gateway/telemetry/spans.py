@@ -433,9 +433,10 @@ class SessionTrace:
             self._begin_call(entry)
         said = "\n".join(message.text for message in entry.messages)
         result = self._content("gen_ai.tool.call.result", said)
-        code = _exit_code(entry.exit_code if isinstance(entry, e.ToolEnded) else None)
-        more = {"steersman.tool.status": entry.status, **code, **result}
-        self._end(f"call {entry.call}", entry.status, more)
+        status = entry.end.status if isinstance(entry, e.ToolEnded) else entry.status
+        code = _exit_code(entry.end.exit_code if isinstance(entry, e.ToolEnded) else None)
+        more = {"steersman.tool.status": status, **code, **result}
+        self._end(f"call {entry.call}", status, more)
 
     # Children, the judge, the steps of a run ------------------------------------------------------
 

@@ -27,6 +27,7 @@ from ...machines.port_results import (
     AgentCallEnded,
     AgentSaid,
     ToolResult,
+    ToolStatus,
 )
 from ...workflows.extras import how_to_install
 from ..models.model import AnswerListener, ModelAnswer, ModelRequest
@@ -95,7 +96,7 @@ class ExternalAgent:
         prompt = {"prompt": _prompt(request.messages)}
         return ModelAnswer(
             text="",
-            tool_calls=(ToolRequest(call=call, tool=AGENT_TOOL, arguments=prompt, wire_id=call),),
+            tool_calls=(ToolRequest(call=call, tool=AGENT_TOOL, arguments=prompt),),
             stop_reason="tools",
         )
 
@@ -289,7 +290,7 @@ class AgentRun:
         if theirs not in self._calls:
             self._tell(AgentCalled(call=self._call, request=self._calls.request(theirs)))
         if status != "in_progress":
-            ended = "ok" if status == "completed" else "failed"
+            ended: ToolStatus = "ok" if status == "completed" else "failed"
             self._tell(
                 AgentCallEnded(call=self._call, inner=self._calls.id_of(theirs), status=ended)
             )

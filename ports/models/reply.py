@@ -172,9 +172,7 @@ class AnswerBuilder(Struct, kw_only=True):
             fault = f"cut off at the token limit: {fault}"
         if not call.tool:
             fault = "the call names no tool"
-        return ToolRequest(
-            call=ours, tool=call.tool, arguments=arguments, wire_id=call.wire_id, fault=fault
-        )
+        return ToolRequest(call=ours, tool=call.tool, arguments=arguments, fault=fault)
 
 
 def paired(text: str) -> str:

@@ -311,7 +311,7 @@ def test_a_conversation_is_no_run() -> None:
 def test_an_agent_of_another_maker_gets_the_answer_of_the_person(*, is_allowed: bool) -> None:
     """Its call begins, or is refused, in the journal and in the word to the agent."""
     made = asking()
-    call = CallRecord(id="t1.s1.c1", tool="shell", wire_id="w1", arguments={})
+    call = CallRecord(id="t1.s1.c1", tool="shell", arguments={})
     decision = calls._answer_agent(made.record.turns["t1"], call, is_allowed)
     [word] = decision.effects
     assert getattr(word, "is_allowed", None) is is_allowed
@@ -333,7 +333,7 @@ def test_a_call_of_an_agent_begins_unless_it_asks(
 ) -> None:
     """What it does without a question has begun; of what it asks the permission rules decide."""
     made = asking(can_ask=True)
-    request = ToolRequest(call="t1.s1.c1.1", tool=tool, arguments={}, wire_id="w1")
+    request = ToolRequest(call="t1.s1.c1.1", tool=tool, arguments={})
     called = AgentCalled(call="t1.s1.c1", request=request, asks=asks)
     decision = calls.agent_called(made.record.turns["t1"], called, made.environment)
     assert kinds(decision) == [e.CallReported, *follows]
@@ -350,7 +350,7 @@ def test_a_call_of_an_agent_begins_unless_it_asks(
 )
 def test_a_call_of_an_agent_ends_with_the_agent(state: str, ends: list[type[Any]]) -> None:
     """What had begun has ended; what had not is skipped, and its question is withdrawn."""
-    call = CallRecord(id="c1", tool="shell", wire_id="w1", arguments={}, state=state)
+    call = CallRecord(id="c1", tool="shell", arguments={}, state=state)
     assert [type(entry) for entry in turning._ended_inner("t1", call, "killed")] == ends
 
 

@@ -212,7 +212,7 @@ def test_a_turn_that_delegated_may_have_changed_something() -> None:
     for tool, may_have in (("read", False), ("write", True), ("delegate", True)):
         made = asking()
         run(made)
-        call = CallRecord(id="c1", tool=tool, wire_id="w1", arguments={}, state="done")
+        call = CallRecord(id="c1", tool=tool, arguments={}, state="done")
         record = copy(made.record)
         record.turns = {"t1": replace(record.turns["t1"], calls={"c1": call})}
         goal: Any = GoalRecord(id="g1", text="x", max_turns=9)

@@ -37,9 +37,7 @@ def defer(made: SimulatedProgram, *calls: dict[str, str]) -> None:
     turn: Any = made.actor("turn")
     step, epoch = made.record.turns["t1"].step, made.record.epoch
     requests = tuple(
-        ToolRequest(
-            call=f"t1.s{step}.c{number}", tool="defer", arguments=dict(call), wire_id=f"w{number}"
-        )
+        ToolRequest(call=f"t1.s{step}.c{number}", tool="defer", arguments=dict(call))
         for number, call in enumerate(calls, 1)
     )
     turn.actor_ref.tell(
@@ -49,7 +47,7 @@ def defer(made: SimulatedProgram, *calls: dict[str, str]) -> None:
 
 def results(made: SimulatedProgram) -> list[tuple[str, str]]:
     """Return what the calls returned: status and text."""
-    return [(one.status, one.messages[0].text) for one in entries(made, e.ToolEnded)]
+    return [(one.end.status, one.messages[0].text) for one in entries(made, e.ToolEnded)]
 
 
 def test_a_steer_that_is_handed_back_is_the_next_turn() -> None:

@@ -11,6 +11,7 @@ from steersman.machines.classification import Keywords
 from steersman.machines.conversation import ChatMessage, ToolRequest
 from steersman.machines.delivery import Delivery, DeliveryRow
 from steersman.machines.policy import Policy, RoutesChoice
+from steersman.machines.port_results import CallEnd
 from steersman.machines.routes import Routes
 from steersman.machines.routing import when
 from steersman.machines.said import Routed, Said, StopOrder
@@ -253,7 +254,7 @@ def test_an_ended_child_is_no_recipient() -> None:
         )
         for n in (2, 3, 4)
     ]
-    ended = e.ToolEnded(turn="t1", call=CALL.call, tool=CALL.tool, status="ok")
+    ended = e.ToolEnded(turn="t1", call=CALL.call, tool=CALL.tool, end=CallEnd(status="ok"))
     history = moments(
         journal(
             *FIRST,

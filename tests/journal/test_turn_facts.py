@@ -5,13 +5,16 @@ import pytest
 from steersman.journal import entries as e
 from steersman.journal.turn_facts import TurnFacts, contradicted, written
 from steersman.machines.conversation import ChatMessage
-from steersman.machines.port_results import ChangedFile
+from steersman.machines.port_results import CallEnd, ChangedFile
 
 
 def ended(tool: str, exit_code: int | None = None, *changed: ChangedFile) -> e.ToolEnded:
     """Return the end of a call."""
     return e.ToolEnded(
-        turn="t1", call="c", tool=tool, status="ok", exit_code=exit_code, changed=changed
+        turn="t1",
+        call="c",
+        tool=tool,
+        end=CallEnd(status="ok", exit_code=exit_code, changed=changed),
     )
 
 

@@ -54,9 +54,9 @@ def test_tool_calls_are_read(asker):
     assert (answer.text, answer.stop_reason) == ("Looking.", "tools")
     fault = "the arguments are not a JSON object: {oops"
     assert answer.tool_calls == (
-        ToolRequest(call="t1.c1", tool="read", arguments={"path": "a.txt"}, wire_id="toolu_1"),
-        ToolRequest(call="t1.c2", tool="list", arguments={}, wire_id="toolu_2"),
-        ToolRequest(call="t1.c3", tool="read", arguments={}, wire_id="toolu_3", fault=fault),
+        ToolRequest(call="t1.c1", tool="read", arguments={"path": "a.txt"}),
+        ToolRequest(call="t1.c2", tool="list", arguments={}),
+        ToolRequest(call="t1.c3", tool="read", arguments={}, fault=fault),
     )
 
 
@@ -104,13 +104,13 @@ def test_conversation_alternates_and_is_only_appended_to():
     """Neighbours of one side share a turn, ids are made valid, blocks are never rewritten."""
     calls = (
         ToolRequest(call="t1.c1", tool="read", arguments={"path": "a"}),
-        ToolRequest(call="t1.c2", tool="list", wire_id="w"),
+        ToolRequest(call="t1.c2", tool="list"),
     )
     conversation = (
         ChatMessage(role="user", text="Hi"),
         ChatMessage(role="assistant", text="", tool_calls=calls),
         ChatMessage(role="tool", text="content", call="t1.c1"),
-        ChatMessage(role="tool", text="", call="t1.c2", wire_id="w"),
+        ChatMessage(role="tool", text="", call="t1.c2"),
         ChatMessage(role="user", text="[New message from USER] faster"),
         ChatMessage(role="assistant", text=""),
     )
@@ -241,7 +241,7 @@ def test_thoughts_are_separated_and_sent_back_sealed(asker):
             thoughts=answer.thoughts,
         )
         [done] = answer.tool_calls
-        result = ChatMessage(role="tool", text="It.", call=done.call, wire_id=done.wire_id)
+        result = ChatMessage(role="tool", text="It.", call=done.call)
         await model.answer(
             ModelRequest(system="", messages=(asked, said, result), tools=(READ,)), AnswerListener()
         )
@@ -313,7 +313,7 @@ def test_forms_of_an_answer_that_other_servers_give(asker):
     for body in (thinking_answer(theirs, text, call, used=used), Raw(json.dumps(whole))):
         with ModelServer([body]) as server:
             [answer] = asker(model_at(server), "Hi")
-        request = ToolRequest(call="t1.c1", tool="read", arguments={"path": "a"}, wire_id="x")
+        request = ToolRequest(call="t1.c1", tool="read", arguments={"path": "a"})
         assert answer == ModelAnswer(
             text="Well.", tool_calls=(request,), usage=Usage(input=9, output=7), stop_reason="tools"
         )

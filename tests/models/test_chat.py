@@ -105,12 +105,12 @@ def test_key_is_sent_as_bearer(asker):
 
 def test_wire_form_of_a_prefix_is_a_prefix():
     """Appending messages never changes what was sent before."""
-    call = ToolRequest(call="t1.c1", tool="read", arguments={"path": "a"}, wire_id="call_9")
+    call = ToolRequest(call="t1.c1", tool="read", arguments={"path": "a"})
     other = ToolRequest(call="t1.c2", tool="list", arguments={})
     conversation = (
         ChatMessage(role="user", text="Hi"),
         ChatMessage(role="assistant", text="", tool_calls=(call, other)),
-        ChatMessage(role="tool", text="content", call="t1.c1", wire_id="call_9"),
+        ChatMessage(role="tool", text="content", call="t1.c1"),
         ChatMessage(role="tool", text="names", call="t1.c2"),
         ChatMessage(role="user", text="[New message from USER] faster"),
         ChatMessage(role="assistant", text="Done."),
@@ -146,8 +146,8 @@ def test_tool_calls_are_assembled_however_they_come(asker, style, ids):
     assert answer.text == "Looking."
     assert answer.stop_reason == "tools"
     assert answer.tool_calls == (
-        ToolRequest(call="t1.c1", tool="read", arguments={"path": "a.txt"}, wire_id=ids[0]),
-        ToolRequest(call="t1.c2", tool="list", arguments={"path": "."}, wire_id=ids[1]),
+        ToolRequest(call="t1.c1", tool="read", arguments={"path": "a.txt"}),
+        ToolRequest(call="t1.c2", tool="list", arguments={"path": "."}),
     )
 
 
@@ -188,9 +188,7 @@ def test_no_arguments_are_an_empty_object(asker):
     """A call without any arguments is not faulty."""
     with ModelServer([Tools([{"tool": "list", "arguments": ""}])]) as server:
         [answer] = asker(model_at(server), "Hi")
-    assert answer.tool_calls == (
-        ToolRequest(call="t1.c1", tool="list", arguments={}, wire_id="call_0"),
-    )
+    assert answer.tool_calls == (ToolRequest(call="t1.c1", tool="list", arguments={}),)
 
 
 def event(value) -> str:

@@ -82,12 +82,7 @@ def answer(made: SimulatedProgram, *calls: tuple[str, dict[str, Any]], path: str
     turn: Any = made.actor(f"{path}/turn".strip("/"))
     record = turn.ledger.record.running
     requests = tuple(
-        ToolRequest(
-            call=f"{record.id}.s{record.step}.c{number}",
-            tool=tool,
-            arguments=arguments,
-            wire_id=f"w{number}",
-        )
+        ToolRequest(call=f"{record.id}.s{record.step}.c{number}", tool=tool, arguments=arguments)
         for number, (tool, arguments) in enumerate(calls, 1)
     )
     text = "" if requests else f"answer {record.id}.{record.step}"
