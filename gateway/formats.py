@@ -25,6 +25,11 @@ def one_line(text: str, most: int, mark: str = "…") -> str:
     return line if len(line) <= most else line[: most - len(mark)] + mark
 
 
+def line_count(text: str) -> int:
+    """Count the lines of a text, whether or not a newline ends the last one."""
+    return text.count("\n") + bool(text and not text.endswith("\n"))
+
+
 def plain_words(code: str) -> str:
     """Write a name that programs read, such as `timed_out`, as words."""
     return code.replace("_", " ")

@@ -27,6 +27,7 @@ from ...gateway.commands.own import kill
 from ...gateway.commands.queue import edit_queue, pop_queue, steer_from_queue
 from ...gateway.commands.talk import stop
 from ...gateway.events.contract import Event, QuestionEvent
+from ...gateway.formats import line_count
 from ...gateway.interface import ChatSession
 from ...machines.disposition import Intent
 from ...machines.errors import UsageError
@@ -125,7 +126,7 @@ class Pastes:
     def take(self, data: str) -> str:
         """Return the text to show for a paste: the paste itself, or a word that stands for it."""
         text = data.replace("\r\n", "\n").replace("\r", "\n")
-        lines = text.count("\n") + 1
+        lines = line_count(text)
         if lines <= LINES and len(text) <= CHARACTERS:
             return text
         number = len(self._texts) + 1

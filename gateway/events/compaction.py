@@ -14,6 +14,7 @@ from ...journal.entries import (
 )
 from ...journal.record import SessionRecord
 from ...machines.conversation import Attachment, told
+from ..formats import line_count
 from .contract import (
     CompactedEvent,
     ErrorEvent,
@@ -37,8 +38,7 @@ def attachment_events(attached: tuple[Attachment, ...], at: Stamp) -> list[Event
 def output_of(entry: e.ToolEnded | e.ToolRefused) -> tuple[int, str]:
     """Return the number of lines that the model received, and the lines, cut in the middle."""
     text = next((message.text for message in entry.messages if message.call == entry.call), "")
-    lines = text.count("\n") + bool(text and not text.endswith("\n"))
-    return lines, _cut(text)
+    return line_count(text), _cut(text)
 
 
 def _cut(text: str) -> str:

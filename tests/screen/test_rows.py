@@ -499,6 +499,8 @@ def test_a_long_paste_is_one_word_and_is_sent_whole() -> None:
     assert pastes.word_before(f"see {word}") == len(word)
     assert pastes.word_before("[Pasted #7: 9 lines]") == 0
     assert pastes.take("two\rlines") == "two\nlines"
+    assert pastes.take("line\n" * 200) == "[Pasted #2: 200 lines]"
+    assert pastes.take("line\n" * 8) == "line\n" * 8
 
 
 @pytest.mark.parametrize(
