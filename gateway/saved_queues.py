@@ -19,7 +19,7 @@ from ..actors.agent_profile import AgentProfile
 from ..actors.runtime import Runtime
 from ..journal.queue_record import ItemRecord, QueueRecord
 from ..journal.record import SessionRecord
-from ..journal.recovery import is_cut_off, load_record
+from ..journal.recovery import is_cut_off, last_sign, load_record
 from ..journal.store import SessionRow, Store
 from ..machines.errors import ConfigError, StoreBusy, StoreDamaged
 from ..machines.messages import QueueChange
@@ -46,13 +46,15 @@ LISTED = 5
 class Saved(Value):
     """The saved `queue` of one session: the session's row, and the items that have not ended, in order.
 
-    `is_crashed`: its process died. `unknown` are the tool calls that ran then.
+    `is_crashed`: its process died. `unknown` are the tool calls that ran then. `last_active` is when a
+    program last worked in it, in seconds since 1970.
     """
 
     row: SessionRow
     queue: QueueRecord
     items: tuple[ItemRecord, ...]
     is_crashed: bool
+    last_active: float
     unknown: tuple[ToolCallView, ...]
 
     def view(self) -> SavedQueueView:
@@ -63,7 +65,7 @@ class Saved(Value):
             folder=self.row.folder,
             cause="crash" if self.is_crashed else "exit",
             items=[item_view(item, is_held=item.state == "pending") for item in self.items],
-            last_active=iso(self.row.updated),
+            last_active=iso(self.last_active),
             unknown=list(self.unknown),
         )
 
@@ -202,6 +204,7 @@ def read_saved(store: Store, row: SessionRow) -> Saved:
         queue=record.queue,
         items=tuple(sorted(items, key=lambda item: item.state != "interrupted")),
         is_crashed=is_cut_off(record),
+        last_active=last_sign(record),
         unknown=tuple(
             ToolCallView(call=call.id, tool=call.tool, arguments=call.arguments)
             for call in calls

@@ -161,9 +161,20 @@ def recovered(record: SessionRecord) -> Recovered:
     return Recovered(
         cause="crash" if is_cut_off(record) else "exit",
         items=sum(item.state != "pending" or not item.goal for item in record.queue.live()),
-        last_active=record.updated,
+        last_active=last_sign(record),
         messages=closing_messages(record),
     )
+
+
+def last_sign(record: SessionRecord) -> float:
+    """When a session last showed that a program had it open, in seconds since 1970.
+
+    A change of its queue or its name shows nothing: other programs make these, too.
+    """
+    turn = record.turns.get(record.turn)
+    if turn is None:
+        return record.since
+    return max(record.since, turn.since, *(call.since for call in turn.calls.values()))
 
 
 def closing_messages(record: SessionRecord) -> tuple[ChatMessage, ...]:

@@ -227,7 +227,7 @@ def test_the_saved_queue_is_the_queue(place: Place, serve, gate: Gate) -> None:
     server = serve(wish, Text("Done."))
     old = crash(place, gate).session
     chat = place.chat("--yes")
-    chat.wait("saved_queues")
+    active = chat.wait("saved_queues")["saved"][0]["last_active"]
     listed = chat.ask("/queue list")
     assert listed["text"].splitlines()[1:3] == [
         f"#1 [INTERRUPTED]: first {at}",
@@ -236,6 +236,7 @@ def test_the_saved_queue_is_the_queue(place: Place, serve, gate: Gate) -> None:
     assert (listed["data"]["session"], listed["data"]["state"]) == (old, "held")
     assert chat.ask("/queue edit 2 second, better")["ok"]
     assert chat.ask("/queue move 3 1")["data"]["session"] == old
+    assert chat.ask("/queue restore")["data"]["last_active"] == active  # an edit is no sign of life
     texts = [item["text"] for item in chat.ask("/queue")["data"]["items"]]
     assert texts == ["first", "third", "second, better"]
     assert chat.ask("/queue export saved.toml")["data"]["items"] == 3
