@@ -6,14 +6,14 @@ on the dispatcher's thread, between two messages.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..journal.child_record import at_work
 from ..journal.codec import encode
 from ..journal.record import without_conversation
-from ..machines.conversation import ChatMessage, ToolSchema, Usage
+from ..machines.conversation import ChatMessage, ToolRequest, ToolSchema, Usage
 from ..machines.policy import Limits, Policy
 from ..machines.value import Value
 from ..ports.tools.permission import Permissions, Rule
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from ..journal.record import SessionRecord
     from ..journal.run_record import RunRecord
     from .actor import Actor
-    from .environment import Environment
+    from .environment import Environment, Permit
     from .supervisor import Child
 
 
@@ -41,7 +41,8 @@ class SessionDescription(Value):
     are granted `shares` times; `used` and `seconds` are what they count. `filled` of the model's
     `window` are taken, in tokens; 0 for a window that is not known. `detached` are the agents that are
     declared to go on without the turn that waits for them. `is_offline`: no program has the session
-    open, so that only its queue can be changed, and nothing in it runs.
+    open, so that only its queue can be changed, and nothing in it runs. `permit` decides about a call by
+    the rules, what is allowed here, and the mode.
     """
 
     folder: Path
@@ -49,6 +50,7 @@ class SessionDescription(Value):
     messages: Sequence[ChatMessage]
     permissions: Permissions
     allowed: tuple[Rule, ...]
+    permit: Callable[[ToolRequest], Permit]
     tools: tuple[ToolSchema, ...]
     limits: Limits
     shares: int
@@ -70,6 +72,7 @@ def describe_session(record: SessionRecord, environment: Environment) -> Session
         messages=record.conversation,
         permissions=permissions,
         allowed=allowed,
+        permit=environment.tool_policy.permit,
         tools=environment.tool_policy.schemas(),
         limits=account.limits,
         shares=account.shares,

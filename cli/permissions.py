@@ -21,7 +21,7 @@ def list_permissions(environ: Mapping[str, str], *, as_json: bool) -> int:
     if as_json:
         show_document(redactor_of(environ).data({"rules": rules_view(rules)}))
     else:
-        show(redactor_of(environ).text(draw_rules((), rules)))
+        show(redactor_of(environ).text(draw_rules((), rules, config.permission_mode)))
     for notice in config.notices:
         warn(notice)
     return 0

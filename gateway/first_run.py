@@ -6,13 +6,16 @@ Each home shows a screen once, then one line. A file in the state folder marks t
 from __future__ import annotations
 
 import contextlib
-from pathlib import Path
+from typing import TYPE_CHECKING
 
+from ..machines.conversation import ToolRequest
 from ..machines.errors import ConfigError
-from ..ports.tools.permission import Permissions
 from ..ports.tools.sandbox import SandboxPolicy, bubblewrap
 from ..workflows.paths import Paths, write_private
 from .interface import ChatHost
+
+if TYPE_CHECKING:
+    from ..actors.inspection import SessionDescription
 
 TRIES = (
     ("read", {"path": "."}, "read here"),
@@ -20,7 +23,7 @@ TRIES = (
     ("shell", {"command": "x"}, "run commands"),
     ("read", {"path": "/"}, "look outside"),
 )
-"""Sample calls; the greeting shows what the permission rules decide about each."""
+"""Sample calls; the greeting shows what the permission rules and the mode decide about each."""
 WELCOME = "Welcome. Type a task and press Enter; you can type on while the agent works."
 
 
@@ -37,36 +40,23 @@ def ways_on(host: ChatHost, keys: str = "") -> str:
     return f"/help lists the commands{keys}. Ctrl-D leaves; {host.remains}."
 
 
-def greeting(
-    paths: Paths, folder: Path, model: str, permissions: Permissions, sandbox: SandboxPolicy
-) -> str:
+def greeting(paths: Paths, found: SessionDescription, model: str, sandbox: SandboxPolicy) -> str:
     """Return the screen the first time, and the one line from then on."""
     shown = paths.state / "welcomed"
     if shown.exists():
-        return touch_line(folder, permissions, sandbox)
+        boxed = ", in a sandbox" if sandbox.is_in_force else ""
+        return f"{_may(found)}{boxed}; /permissions shows the rules"
     with contextlib.suppress(OSError, ConfigError):  # then the next start shows the screen again
         write_private(shown, b"")
-    return screen(paths, folder, model, permissions, sandbox)
+    return _screen(paths, found, model, sandbox)
 
 
-def touch_line(folder: Path, permissions: Permissions, sandbox: SandboxPolicy) -> str:
-    """Return the line that says what the agent may do in a folder."""
-    boxed = ", in a sandbox" if sandbox.is_in_force else ""
-    return f"{_may(folder, permissions)}{boxed}; /permissions shows the rules"
-
-
-def screen(
-    paths: Paths,
-    folder: Path,
-    model: str,
-    permissions: Permissions,
-    sandbox: SandboxPolicy,
-) -> str:
+def _screen(paths: Paths, found: SessionDescription, model: str, sandbox: SandboxPolicy) -> str:
     """Return the lines about the model, the folder and the permissions, and how to change each."""
     rows = (
         ("model", model.removeprefix("model "), "/model, --model NAME"),
-        ("folder", str(folder), "--cwd DIR"),
-        ("agent", _may(folder, permissions), "/permissions, --yes"),
+        ("folder", str(found.folder), "--cwd DIR"),
+        ("agent", _may(found), "/permissions, /mode, --yes"),
         ("sandbox", _sandbox(sandbox), "[tools] sandbox"),
         ("settings", str(paths.config_file), "`steersman config show`"),
         ("kept in", str(paths.state), "STEERSMAN_HOME"),
@@ -78,18 +68,20 @@ def screen(
     return "\n".join(lines)
 
 
-def _may(folder: Path, permissions: Permissions) -> str:
-    """Write which of the sample calls are allowed, asked about, or denied."""
-    found: dict[str, list[str]] = {"allow": [], "ask": [], "deny": []}
+def _may(found: SessionDescription) -> str:
+    """Write which of the sample calls are allowed, asked about, or denied, and the mode if it is set."""
+    decided: dict[str, list[str]] = {"allow": [], "ask": [], "deny": []}
     for tool, arguments, what in TRIES:
-        found[permissions.decide(tool, arguments, folder).do].append(what)
-    words = {"allow": "may", "ask": "asks to", "deny": "may not"}
-    parts = [f"{words[do]} {_and(whats)}" for do, whats in found.items() if whats]
-    return "; ".join(parts)
+        permit = found.permit(ToolRequest(call="", tool=tool, arguments=arguments))
+        decided[permit.do].append(what)
+    rows = (("allow", "may", "and"), ("ask", "asks to", "and"), ("deny", "may not", "or"))
+    parts = [f"{word} {_listed(decided[do], last)}" for do, word, last in rows if decided[do]]
+    mode = "" if found.policy.mode == "ask" else f"mode {found.policy.mode}: "
+    return mode + "; ".join(parts)
 
 
-def _and(words: list[str]) -> str:
-    return " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))
+def _listed(whats: list[str], last: str) -> str:
+    return f" {last} ".join(filter(None, (", ".join(whats[:-1]), whats[-1])))
 
 
 def _sandbox(policy: SandboxPolicy) -> str:

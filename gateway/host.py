@@ -378,7 +378,7 @@ class Host:
         """
         found = self.runtime.describe(session)
         model = self.choice.line if self.choice is not None else ""
-        text = greeting(self.paths, found.folder, model, found.permissions, self._sandbox)
+        text = greeting(self.paths, found, model, self._sandbox)
         self.notices.insert(0, text)
         redactor = Redactor(self._environ, self.config.key_variables)
         if last := recalled(self.store, session, redactor):

@@ -6,12 +6,17 @@ The same view serves the slash command of a session and `steersman permissions`.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from ..machines.conversation import ToolRequest
 from ..ports.tools.permission import PermissionDecision, Permissions, Rule, rule_mismatch
 from ..workflows.config import Config
+
+if TYPE_CHECKING:
+    from ..actors.environment import Permit
 
 ARGUMENT = {"shell": "command"}
 """The argument that a tool's rules are matched against; for other tools it is the path."""
@@ -40,8 +45,19 @@ def rules_view(rules: Iterable[Rule]) -> list[dict[str, Any]]:
     ]
 
 
-def draw_rules(allowed: Sequence[Rule], rules: Sequence[Rule], is_yes: bool = False) -> str:
-    """Return the configured rules and the session's allowances as text for people."""
+MODES: dict[str, str] = {
+    "ask": "the permission rules decide",
+    "edits": "changes of files in the folder are allowed, too",
+    "plan": "only tools that read and search run",
+    "all": "everything runs that no rule denies",
+}
+"""The permission modes, and what each means."""
+
+
+def draw_rules(
+    allowed: Sequence[Rule], rules: Sequence[Rule], mode: str, is_yes: bool = False
+) -> str:
+    """Return the configured rules, the session's allowances and its mode as text for people."""
     lines = ["Permission rules; the first that matches decides."]
     width = len(str(len(rules)))
     lines += [f"{n:>{width}}. {_line(rule)}" for n, rule in enumerate(rules, 1)]
@@ -51,6 +67,8 @@ def draw_rules(allowed: Sequence[Rule], rules: Sequence[Rule], is_yes: bool = Fa
         lines += [f"{n:>{width}}. {_line(rule)}" for n, rule in enumerate(allowed, 1)]
     if is_yes:
         lines.append("`--yes`: whatever else would be asked is allowed.")
+    if mode != "ask":
+        lines.append(f"Mode {mode}: {MODES[mode]} (/mode changes it).")
     return "\n".join(lines)
 
 
@@ -60,11 +78,22 @@ def _line(rule: Rule) -> str:
 
 
 def explained(
-    permissions: Permissions, allowed: Iterable[Rule], tool: str, text: str, folder: Path
+    permissions: Permissions,
+    allowed: Iterable[Rule],
+    tool: str,
+    text: str,
+    folder: Path,
+    permit: Callable[[ToolRequest], Permit] | None = None,
 ) -> tuple[dict[str, Any], str]:
-    """Explain the decision on a call, as data and as text: its rule, and why no earlier rule matched."""
+    """Explain the decision on a call, as data and as text: its rule, and why no earlier rule matched.
+
+    `permit` is what decides in a session, where the mode may overrule the rules.
+    """
     arguments = {ARGUMENT.get(tool, "path"): text} if text else {}
     decision = permissions.decide(tool, arguments, folder, allowed)
+    last = permit(ToolRequest(call="", tool=tool, arguments=arguments)) if permit else decision
+    if last.do != decision.do:
+        decision = replace(decision, do=last.do, rule=last.rule, source="", why="")
     tried: list[str] = []
     for n, rule in enumerate(permissions.rules, 1):
         why = rule_mismatch(rule, tool, arguments, folder)

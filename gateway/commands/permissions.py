@@ -25,7 +25,7 @@ def permissions(client: SessionClient) -> Reply:
     found = client.describe()
     rules = found.permissions
     data = {"rules": rules_view(rules.rules), "allowed": rules_view(found.allowed)}
-    text = draw_rules(found.allowed, rules.rules, rules.default_yes)
+    text = draw_rules(found.allowed, rules.rules, found.policy.mode, rules.default_yes)
     return Reply(ok=True, data=client.redacted({**data, "yes": rules.default_yes}), text=text)
 
 
@@ -39,7 +39,9 @@ def list_permissions(client: SessionClient) -> Reply:
 def explain_permission(client: SessionClient, tool: Tool, text: Text = "") -> Reply:
     """Explain the decision on a call."""
     found = client.describe()
-    data, explanation = explained(found.permissions, found.allowed, tool, text, found.folder)
+    data, explanation = explained(
+        found.permissions, found.allowed, tool, text, found.folder, found.permit
+    )
     return Reply(ok=True, data=client.redacted(data), text=explanation)
 
 

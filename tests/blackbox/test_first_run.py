@@ -46,6 +46,28 @@ def test_the_first_chat_says_what_it_is_and_the_next_is_brief(place: Place, serv
     assert "may read here" not in ran.stdout + ran.stderr
 
 
+@pytest.mark.parametrize(
+    ("options", "may"),
+    [
+        (
+            ["--mode", "plan", "--yes"],
+            "mode plan: may read here and look outside; may not write here or run commands",
+        ),
+        (["--mode", "edits"], "mode edits: may read here and write here; asks to run commands and"),
+        (["--yes"], "may read here, write here, run commands and look outside"),
+    ],
+)
+def test_the_greeting_says_what_the_mode_allows(place: Place, serve, options, may: str) -> None:
+    """It goes by the mode and `--yes`, too, not by the rules alone."""
+    serve(Text("Hello."))
+    terminal = opened(place, "chat", *options)
+    try:
+        terminal.wait("/help lists the commands")
+        assert may in " ".join(terminal.shown().split())
+    finally:
+        terminal.close()
+
+
 @pytest.mark.nightly
 def test_trust_is_shown_asked_listed_and_taken_back(place: Place, serve) -> None:
     """Nothing of a project's file that needs trust holds before a yes, nor after `--forget`."""

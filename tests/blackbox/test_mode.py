@@ -28,7 +28,11 @@ def test_a_plan_only_looks(place: Place, serve) -> None:
     )
     chat = place.chat()
     assert chat.ask("/mode")["data"]["mode"] == "ask"
+    assert chat.ask("/permissions explain write x")["data"]["do"] == "ask"
     assert chat.ask("/mode plan")["ok"]
+    assert chat.ask("/permissions")["text"].splitlines()[-1].startswith("Mode plan: only tools")
+    explained = chat.ask("/permissions explain write x")
+    assert (explained["data"]["do"], explained["data"]["rule"]) == ("deny", "mode plan")
     chat.send("what would you do?")
     chat.wait("turn_ended", status="completed")
     assert [(one["tool"], one["status"]) for one in chat.seen("tool_ended")] == [
