@@ -151,9 +151,9 @@ class HomeTools:
                     "folder": row.folder,
                     "agent": row.agent,
                     "workflow": row.workflow,
-                    "state": state_word(row, is_owned=store.is_owned(row.session)),
+                    "state": state_word(row, is_owned=row.session in owners),
                     "waiting": row.waiting,
-                    "interrupted": row.interrupted,
+                    "interrupted": row.count_interrupted(is_owned=row.session in owners),
                     "updated": iso(row.updated),
                 }
                 for row in rows[:MOST_SESSIONS]

@@ -287,7 +287,8 @@ def list_sessions(environ: Mapping[str, str], *, with_size: bool, as_json: bool)
             ]
         show_table(head, cells, environ)
         for row in rows:
-            if row.workflow and row.interrupted and row.session not in owners:
+            is_owned = row.session in owners
+            if row.workflow and row.count_interrupted(is_owned=is_owned) and not is_owned:
                 name = redactor.line(row.workflow)
                 warn(
                     f"Run of {name}: `steersman run --resume {row.session}` continues where it stopped."
@@ -330,7 +331,7 @@ def _about(row: SessionRow, owner: Owner | None) -> dict[str, Any]:
         "created": iso(row.created),
         "last_active": iso(row.updated),
         "waiting": row.waiting,
-        "interrupted": row.interrupted,
+        "interrupted": row.count_interrupted(is_owned=owner is not None),
         "parent": row.parent or None,
         "pid": owner.pid if owner else None,
     }
@@ -344,7 +345,7 @@ def _cells(row: SessionRow, is_owned: bool, redactor: Redactor, now: float) -> t
         age(now - row.updated),
         redactor.line(row.agent),
         str(row.waiting or "-"),
-        str(row.interrupted or "-"),
+        str(row.count_interrupted(is_owned=is_owned) or "-"),
         redactor.line(_at_home(row.folder)),
     )
 

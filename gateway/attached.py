@@ -42,7 +42,7 @@ from .events.contract import (
 from .events.goal import goal_status
 from .events.translation import EventPublisher, question_asked, tool_started, whole_queue
 from .one_shot_client import Unanswered
-from .remote import SessionLink
+from .remote import OwnerGone, SessionLink
 from .router import EventBus
 from .running import Works
 from .session_choice import SessionChoice
@@ -145,14 +145,14 @@ _Request = tuple[str, dict[str, Any], Future[Any]]
 class RequestSender:
     """Sends requests to a session's owner in order, on a thread of its own.
 
-    `on_result` gets each request's result, and `on_fault` its failure, in that thread.
+    `on_result` gets each request's result, and `on_fault` its failure and parameters, in that thread.
     """
 
     def __init__(
         self,
         remote: SessionLink,
         on_result: Callable[[Any], None],
-        on_fault: Callable[[Exception], None],
+        on_fault: Callable[[Exception, Mapping[str, Any]], None],
     ) -> None:
         self.key = f"a-{secrets.token_hex(4)}"
         self._remote, self._on_result, self._on_fault = remote, on_result, on_fault
@@ -190,7 +190,7 @@ class RequestSender:
                 self._on_result(result)
                 answer.set_result(result)
             except (SteersmanError, OSError, ValueError) as error:
-                self._on_fault(error)
+                self._on_fault(error, params)
                 answer.set_exception(error)
 
 
@@ -336,9 +336,13 @@ class AttachedSession:
 
     # Threads ----------------------------------------------------------------------------------------
 
-    def _failed(self, error: Exception) -> None:
+    def _failed(self, error: Exception, params: Mapping[str, Any]) -> None:
         if isinstance(error, Unanswered):  # it is in the mailbox
             self.publisher.notice(f"{error.message}. {error.hint}")
+            return
+        if isinstance(error, OwnerGone):  # that is said when all of it has ended
+            if text := params.get("text"):
+                self.publisher.notice(f"The session's program ended before it answered to: {text}")
             return
         self.publisher.error("not_said", str(error), getattr(error, "hint", ""))
 

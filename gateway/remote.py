@@ -23,6 +23,10 @@ INVALID, REFUSED, NOT_HERE, NO_ANSWER, MISTAKE = -32600, -32000, -32001, -32002,
 """Error codes of the control socket (JSON-RPC 2.0)."""
 
 
+class OwnerGone(UnknownSession):
+    """The process that had the session open has ended, before it answered or before it was asked."""
+
+
 def result_of(answer: Mapping[str, Any]) -> Any:
     """Return the `result` of an answer. Raises `SteersmanError` with the message of an `error`."""
     if "error" in answer:
@@ -154,9 +158,12 @@ class Remote:
         try:
             self._socket.sendall(data)
         except OSError as error:
-            raise self._no_answer(str(error)) from error
+            raise self._fault(error) from error
 
-    def _no_answer(self, why: str) -> StoreBusy:
+    def _fault(self, error: OSError) -> StoreError:
+        if isinstance(error, ConnectionError):
+            return OwnerGone("the session's owner has ended", "try again")
+        why = error.strerror or str(error)
         return StoreBusy(
             f"the process that has session `{self.session}` open does not answer: {why}",
             "it may be stopped or very busy: check it or end it, then try again",
@@ -166,8 +173,8 @@ class Remote:
         try:
             line = self._file.readline()
         except OSError as error:
-            raise self._no_answer(str(error)) from error
+            raise self._fault(error) from error
         if not line:
-            raise UnknownSession("the session's owner has ended", "try again")
+            raise OwnerGone("the session's owner has ended", "try again")
         data: dict[str, Any] = json.loads(line)
         return data

@@ -107,6 +107,10 @@ class SessionRow(Value):
         is_used = bool(named or self.waiting or self.interrupted or self.is_damaged)
         return self.seq > (0 if is_used else OPENED)
 
+    def count_interrupted(self, *, is_owned: bool) -> int:
+        """Count what was interrupted: where no program has it open, the message of its turn, too."""
+        return self.interrupted + (self.state == "busy" and not is_owned)
+
     @property
     def is_damaged(self) -> bool:
         """Whether the row cannot be read: it has only what the store knows of it by itself."""

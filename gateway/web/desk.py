@@ -147,7 +147,7 @@ class Desk:
             open="here" if is_here else "elsewhere" if is_owned else "no",
             waiting=row.waiting,
             asking=row.asking if is_here or is_owned else 0,
-            interrupted=row.interrupted,
+            interrupted=row.count_interrupted(is_owned=is_here or is_owned),
             seq=row.seq,
             created=row.created,
             updated=row.updated,

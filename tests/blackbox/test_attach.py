@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -50,8 +51,13 @@ def test_a_second_terminal_takes_part(place: Place, serve, gate: Gate) -> None:
     assert chat.process.poll() is None
     bob.send("/inspect")
     assert bob.wait("result", name="inspect")["ok"]
+    os.kill(chat.process.pid, signal.SIGSTOP)
+    bob.send("and the moon")
     chat.kill()
+    lost = "The session's program ended before it answered to: and the moon"
+    assert bob.wait("notice", text=lost)
     assert bob.ended() == 1
+    assert not bob.seen("error")
     assert "has ended without closing it" in bob.diagnostics
     ran = place.run("attach", "last")
     assert (ran.returncode, "steersman chat --resume" in ran.stderr) == (1, True)

@@ -1,5 +1,7 @@
 """The program is killed in the middle of its work: what is lost (nothing), what is left (nothing)."""
 
+import json
+
 import pytest
 from support.driver import COMMAND, Chat, Event, Gate, Place, wait_gone
 from support.model_server import Text, Tools
@@ -72,6 +74,8 @@ def test_what_was_accepted_is_there_and_waits(place: Place, serve, gate: Gate) -
     accepted = [one["id"] for one in chat.seen("accepted")]
     chat.kill()
     wait_gone(place.processes())
+    (row,) = json.loads(place.run("sessions", "list", "--json").stdout)["sessions"]
+    assert (row["state"], row["interrupted"], row["waiting"]) == ("crashed", 1, 2)
 
     later = place.chat("--continue")
     started = later.wait("session_started")
