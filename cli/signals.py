@@ -53,7 +53,10 @@ def saved_line(row: SessionRow, paths: Paths) -> str:
 def _left(row: SessionRow) -> str:
     parts = [
         f"{count} {word}"
-        for count, word in ((row.count_interrupted(is_owned=False), "interrupted"), (row.waiting, "waiting"))
+        for count, word in (
+            (row.count_interrupted(is_owned=False), "interrupted"),
+            (row.waiting, "waiting"),
+        )
         if count
     ]
     return f", with {' and '.join(parts)}" if parts else ""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 from bisect import bisect_right
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from itertools import accumulate
 from typing import Any
 
@@ -18,6 +19,7 @@ from prompt_toolkit.key_binding import KeyBindingsBase
 from prompt_toolkit.layout import (
     BufferControl,
     ConditionalContainer,
+    Container,
     Dimension,
     FormattedTextControl,
     HSplit,
@@ -34,6 +36,7 @@ from prompt_toolkit.widgets import SearchToolbar
 
 from ...gateway.terminal import audited
 from .appearance import Appearance
+from .canvas import Canvas
 from .screen import Screen
 
 # Most terminals break rows that are too wide for a narrower window into several. The next drawing then
@@ -102,7 +105,7 @@ def rows_added(drawn: Drawing, cursor_row: int, cursor_column: int, columns: int
 
 
 MENU = 6
-"""Rows of the menu."""
+"""Maximum number of rows of the menu."""
 INPUT = 10
 """Maximum number of rows of the input line; a longer text scrolls."""
 FRAMED = 16
@@ -174,18 +177,18 @@ def make_app(
     has_above = Condition(lambda: bool(screen.above()))
     is_tall = Condition(lambda: screen.canvas.lines >= FRAMED)
     rule = screen.appearance.sign("─")
-    rows = HSplit(
-        [
-            ConditionalContainer(Window(above, dont_extend_height=True), has_above),
-            ConditionalContainer(Window(height=1), is_tall),
-            ConditionalContainer(Window(char=rule, height=1, style="class:frame"), is_tall),
-            field,
-            ConditionalContainer(search, Condition(lambda: search.control.is_focusable())),
-            ConditionalContainer(CompletionsMenu(max_height=MENU), has_completions),
-            ConditionalContainer(Window(char=rule, height=1, style="class:frame"), is_tall),
-            Window(below, height=1, dont_extend_height=True),
-        ]
-    )
+    frame = ConditionalContainer(Window(char=rule, height=1, style="class:frame"), is_tall)
+    upper = [
+        ConditionalContainer(Window(above, dont_extend_height=True), has_above),
+        ConditionalContainer(Window(height=1), is_tall),
+        frame,
+        field,
+        ConditionalContainer(search, Condition(lambda: search.control.is_focusable())),
+    ]
+    lower = [frame, Window(below, height=1, dont_extend_height=True)]
+    menu = CompletionsMenu(max_height=MENU)
+    bounded = HSplit([menu], height=partial(_menu_rows, screen.canvas, menu, [*upper, *lower]))
+    rows = HSplit([*upper, ConditionalContainer(bounded, has_completions), *lower])
     app = ChatApplication(
         layout=Layout(rows, focused_element=field),
         style=STYLE,
@@ -205,6 +208,14 @@ def make_app(
     app.ttimeoutlen = 0.05
     app.timeoutlen = 0.04
     return app
+
+
+def _menu_rows(canvas: Canvas, menu: Container, others: Sequence[Container]) -> Dimension:
+    """Return the rows of the menu: those that the others leave, so that none moves when it closes."""
+    size = canvas.columns, canvas.lines
+    taken = sum(other.preferred_height(*size).preferred for other in others)
+    wanted = menu.preferred_height(*size).preferred
+    return Dimension.exact(max(1, min(wanted, canvas.lines - taken)))
 
 
 def _depth(appearance: Appearance) -> ColorDepth:

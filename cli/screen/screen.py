@@ -27,8 +27,8 @@ STREAMED = ("text", "thinking", "output", "progress", "queue")
 
 LONGEST_ECHO = 1.0
 """Seconds after which a sent message is shown, though it is not known what it does."""
-BESIDES = 5
-"""Rows of the lower part beside those above the input line: the line, its frame, the bar."""
+BESIDES = 6
+"""Rows of the lower part beside those above the input line: the line, its frame, a menu, the bar."""
 
 
 class Screen:

@@ -1,9 +1,12 @@
 """Menus of sessions and models: arrow keys, words that filter, Enter."""
 
-from stories.agent import says
+import pytest
+from stories.agent import call, says, uses
 from stories.stage import Stage
 from stories.terminal import Terminal
 from support.driver import COMMAND
+
+from .conftest import Open
 
 
 def chatted(stage: Stage, text: str) -> str:
@@ -15,7 +18,7 @@ def chatted(stage: Stage, text: str) -> str:
     return chat.session
 
 
-def opened(stage: Stage, *words: str) -> Terminal:
+def started(stage: Stage, *words: str) -> Terminal:
     """Start the program in a terminal."""
     terminal = Terminal((*COMMAND, *words), stage.place.folder, stage.place.environ, (80, 24))
     stage.terminals.append(terminal)
@@ -26,7 +29,7 @@ def test_sessions_and_models_are_chosen_in_the_chat(stage: Stage) -> None:
     """The bare command opens the chat; a command without its argument opens the menu."""
     stage.agent.when("", says("Well."))
     zod, colours = chatted(stage, "move to zod"), chatted(stage, "which colour?")
-    terminal = opened(stage)
+    terminal = started(stage)
     terminal.has_bar("idle")
     terminal.types("/resume")
     terminal.has("which colour?")
@@ -54,12 +57,39 @@ def test_sessions_and_models_are_chosen_in_the_chat(stage: Stage) -> None:
     terminal.shows("From the next call on: model main")
 
 
+@pytest.mark.parametrize("size", [(40, 16), (80, 24), (40, 10)])
+def test_the_line_stays_where_a_menu_closes(
+    stage: Stage, opened: Open, size: tuple[int, int]
+) -> None:
+    """A menu below a question hides none of its keys; one that closes moves no row above it."""
+    command = "mkdir -p one two three four; echo 1 > one/1; echo 2 > two/2; ls three; ls four"
+    stage.agent.when("", uses(call("shell", command=command)))
+    terminal = opened(size=size)
+    terminal.types("begin")
+    terminal.has("no, with a reason")
+    terminal.has_line("")
+    for keys in ("\x1b", "\x7f"):
+        terminal.presses("/")
+        terminal.has("/stop")
+        terminal.has("no, with a reason")
+        shown = terminal.screen.display
+        at = next(n for n, row in enumerate(shown) if row.startswith("> /"))
+        terminal.presses(keys)
+        terminal.waits(lambda: not any(" /stop" in row for row in terminal.screen.display))
+        assert [row.rstrip() for row in terminal.screen.display[:at]] == [
+            row.rstrip() for row in shown[:at]
+        ]
+        assert terminal.screen.display[at].startswith(">")
+        terminal.presses("\x15")
+        terminal.has_line("")
+
+
 def test_a_session_is_chosen_at_the_start(stage: Stage) -> None:
     """`chat --resume` opens a menu; one that is left opens nothing."""
     stage.agent.when("", says("Well."))
     zod = chatted(stage, "move to zod")
     chatted(stage, "which colour?")
-    terminal = opened(stage, "chat", "--resume")
+    terminal = started(stage, "chat", "--resume")
     terminal.has("which colour?")
     terminal.types("zod")
     terminal.shows("you: move to zod")
@@ -68,7 +98,7 @@ def test_a_session_is_chosen_at_the_start(stage: Stage) -> None:
     terminal.presses("\x04")
     assert terminal.ended() == 0
     terminal.shows(f"--resume {zod}")
-    left = opened(stage, "chat", "--resume")
+    left = started(stage, "chat", "--resume")
     left.has("which colour?")
     left.presses("\x1b")
     assert left.ended() == 130
