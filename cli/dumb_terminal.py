@@ -18,7 +18,7 @@ from ..gateway.first_run import opening_notices, ways_on
 from ..gateway.interface import ChatHost, ChatSession
 from .chat_options import ChatOptions
 from .following import StartedTurns
-from .plain import PlainInterface
+from .plain import PlainInterface, terminal_columns
 from .printer import Printer
 from .question import Questions, answered, asked
 from .signals import SignalExit, farewell, throwing
@@ -68,7 +68,8 @@ def talk_in_lines(host: ChatHost, open_it: Callable[[], ChatSession], options: C
     printer = Printer(sys.stdout)
     watch = _Watch(printer)
     utf8 = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
-    host.event_bus.subscribe(PlainInterface(printer, printer, can_utf8=utf8).hear)
+    interface = PlainInterface(printer, printer, can_utf8=utf8, columns=terminal_columns)
+    host.event_bus.subscribe(interface.hear)
     host.event_bus.subscribe(watch.hear)
     try:
         conversation = open_it()

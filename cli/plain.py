@@ -6,6 +6,7 @@ in order, so that a script means the same however fast its model is.
 
 from __future__ import annotations
 
+import shutil
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -52,7 +53,10 @@ class Sink(Protocol):
 
 
 class PlainInterface:
-    """Prints events as text; with `has_bar`, the bar shows the progress instead."""
+    """Prints events as text; with `has_bar`, the bar shows the progress instead.
+
+    `columns` returns the width of a line, 0 if that is not known.
+    """
 
     def __init__(
         self,
@@ -63,6 +67,7 @@ class PlainInterface:
         has_bar: bool = False,
         shows_queued: bool = True,
         is_one_shot: bool = False,
+        columns: Callable[[], int] = int,
     ) -> None:
         self._out, self._err = out, err
         self._can_utf8, self._has_bar, self._shows_queued = can_utf8, has_bar, shows_queued
@@ -70,6 +75,7 @@ class PlainInterface:
         self._held = HeldNotice()
         self._goal_lines = GoalLines()
         self._is_one_shot = is_one_shot
+        self._columns = columns
         self._announced = set[str]()
 
     def hear(self, event: Event) -> None:
@@ -109,7 +115,12 @@ class PlainInterface:
                 self._aside(_line(event) or self._acknowledgement(event))
 
     def _acknowledgement(self, event: Event) -> str:
-        return acknowledgement(event, can_utf8=self._can_utf8, shows_queued=self._shows_queued)
+        return acknowledgement(
+            event,
+            can_utf8=self._can_utf8,
+            shows_queued=self._shows_queued,
+            columns=self._columns(),
+        )
 
     def _end_line(self) -> None:
         if self._is_mid_line:
@@ -165,6 +176,11 @@ def _brief(arguments: Mapping[str, Any]) -> str:
     return line if len(line) <= 100 else f"{line[:97]}..."
 
 
+def terminal_columns() -> int:
+    """Return the width of the terminal."""
+    return shutil.get_terminal_size().columns
+
+
 def talk_plain(host: ChatHost, open_it: Callable[[], ChatSession], options: ChatOptions) -> int:
     """Send the message, or every line of the input; wait until no work is left."""
     if options.message:
@@ -176,7 +192,12 @@ def talk_plain(host: ChatHost, open_it: Callable[[], ChatSession], options: Chat
     utf8 = (sys.stderr.encoding or "").lower().replace("-", "") == "utf8"
     shows_queued = host.config.auto_queue.show_queue_on_input
     interface = PlainInterface(
-        out, err, can_utf8=utf8, shows_queued=shows_queued, is_one_shot=host.launch.is_one_shot
+        out,
+        err,
+        can_utf8=utf8,
+        shows_queued=shows_queued,
+        is_one_shot=host.launch.is_one_shot,
+        columns=terminal_columns if is_one_screen else int,
     )
     host.event_bus.subscribe(interface.hear)
     host.event_bus.subscribe(idle_waiter.hear)

@@ -25,6 +25,9 @@ from .events.contract import (
 from .formats import sender
 
 CUT = 40
+"""Characters of a quoted message where the width of the terminal is not known."""
+SHORT = 16
+"""Characters of a quoted message in the narrowest terminal."""
 SIGNS = {"📥 ": "", "🤖 ": "", "⚠️ ": "", "⏳ ": "", "—": "-"}
 """The signs beyond ASCII in the texts, with their replacements for terminals without UTF-8."""
 NAMED = 10
@@ -36,7 +39,8 @@ MOST = 100
 class Acknowledged(NamedTuple):
     """The facts of an acknowledgement: the message, its number, the deciding word, its recipients.
 
-    `replaces` is the number of the message whose turn it stops.
+    `replaces` is the number of the message whose turn it stops. `columns` is the width of the line that
+    quotes the message, 0 where that is not known.
     """
 
     text: str
@@ -45,6 +49,7 @@ class Acknowledged(NamedTuple):
     children: Sequence[str] = ()
     user: str = ""
     replaces: int | None = None
+    columns: int = 0
 
 
 _Writer = Callable[[Acknowledged, bool], str]
@@ -88,7 +93,7 @@ def accepted(
     return event
 
 
-def accepted_text(event: AcceptedEvent, *, can_utf8: bool = True) -> str:
+def accepted_text(event: AcceptedEvent, *, can_utf8: bool = True, columns: int = 0) -> str:
     """Return the acknowledgement of an `accepted` event as text; empty if the event has none."""
     message = Acknowledged(
         text=event["text"],
@@ -97,6 +102,7 @@ def accepted_text(event: AcceptedEvent, *, can_utf8: bool = True) -> str:
         children=event.get("children", ()),
         user=event.get("user", ""),
         replaces=event.get("replaces"),
+        columns=columns,
     )
     return acknowledgement_text(event["ack"], message, can_utf8=can_utf8)
 
@@ -109,8 +115,10 @@ def acknowledgement_text(ack: str | None, message: Acknowledged, *, can_utf8: bo
     write = TEXTS.get(ack or "")
     if write is None:
         return ""
-    first, *rest = write(message, can_utf8).split("\n")
     by = f" (from {who})" if (who := sender(message.user)) else ""
+    columns = message.columns and max(1, message.columns - len(by))
+    message = message._replace(columns=columns)
+    first, *rest = write(message, can_utf8).split("\n")
     return "\n".join((first + by, *rest))
 
 
@@ -121,11 +129,12 @@ def plain(text: str, can_utf8: bool) -> str:
     return text
 
 
-def cut(lead: str, text: str) -> str:
-    """Quote a message on one line, a longer one up to `CUT` characters of its own, at a word."""
-    line = " ".join(text[: 4 * CUT].split())
-    if len(line) > CUT or len(text) > 4 * CUT:
-        line = (line[: CUT + 1].rpartition(" ")[0] or line[:CUT]) + "..."
+def cut(lead: str, text: str, columns: int = 0) -> str:
+    """Quote a message on one line of `columns` (0: unknown), a longer message up to a word of its own."""
+    most = max(SHORT, columns - len(f'{lead} "..."')) if columns else CUT
+    line = " ".join(text[: 4 * most].split())
+    if len(line) > most or len(text) > 4 * most:
+        line = (line[: most + 1].rpartition(" ")[0] or line[:most]) + "..."
     return f'{lead}"{line}"'
 
 
@@ -135,7 +144,7 @@ def _quoting(lead: str) -> _Writer:
     def write(message: Acknowledged, can_utf8: bool) -> str:
         number = message.number
         numbered = lead.replace("#", f"#{number}") if number else lead.replace(" #", "")
-        return cut(plain(numbered, can_utf8), message.text)
+        return cut(plain(numbered, can_utf8), message.text, message.columns)
 
     return write
 
@@ -178,7 +187,10 @@ def _detected(after: str = "") -> _Writer:
 
 def _interrupting(message: Acknowledged, can_utf8: bool) -> str:
     number, old = message.number, message.replaces
-    said = cut(f"Interrupting for #{number}: ", message.text) if number else "Interrupting."
+    if not number:
+        said = "Interrupting."
+    else:
+        said = cut(f"Interrupting for #{number}: ", message.text, message.columns)
     return f"{said}\n`/queue resume {old}` brings #{old} back." if old else said
 
 
@@ -261,14 +273,17 @@ def rejected_text(event: RejectedEvent, *, can_utf8: bool = True) -> str:
 # What becomes of it ------------------------------------------------------------------------------
 
 
-def acknowledgement(event: Event, *, can_utf8: bool = True, shows_queued: bool = True) -> str:
+def acknowledgement(
+    event: Event, *, can_utf8: bool = True, shows_queued: bool = True, columns: int = 0
+) -> str:
     """Return the line for an event, empty if it needs none; plain words without UTF-8.
 
-    `shows_queued` false leaves out the plain acknowledgement of a queued message.
+    `shows_queued` false leaves out the plain acknowledgement of a queued message. A message is quoted on
+    one line of `columns` (0: unknown).
     """
     match event["type"]:
         case "accepted" if shows_queued or event["ack"] != "queued":
-            text = accepted_text(event, can_utf8=can_utf8)
+            text = accepted_text(event, can_utf8=can_utf8, columns=columns)
         case "interrupted":
             text = "Stopping current task."
             if done := event["checkpoint"]:
@@ -281,7 +296,7 @@ def acknowledgement(event: Event, *, can_utf8: bool = True, shows_queued: bool =
             text = plain(f"🤖 Side talk{_side_talk_end(event)}", can_utf8)
         case "steered":
             child = f"{event['child']}, " if "child" in event else ""
-            text = cut(f"[Steered] {child}#{event['number']}: ", event["text"])
+            text = cut(f"[Steered] {child}#{event['number']}: ", event["text"], columns)
         case "requeued":
             text = _requeued(event)
         case "rejected":

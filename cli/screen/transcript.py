@@ -251,7 +251,7 @@ class Transcript:
         self._thought = Thinking()
         utf8 = look.can_utf8
         self._face = PlainInterface(
-            self, self, can_utf8=utf8, has_bar=True, shows_queued=shows_queued
+            self, self, can_utf8=utf8, has_bar=True, shows_queued=shows_queued, columns=self._room
         )
 
     def hear(self, event: Event) -> None:
@@ -292,14 +292,16 @@ class Transcript:
     def write(self, text: str) -> None:
         """Print lines of plain text, broken between words, as a notice."""
         style = BAD if text.startswith("steersman: ") else DIM if self._is_dim else ""
-        width = max(1, self._width() - len(INDENT))
-        lines = wrapped(audited(text).removesuffix("\n").expandtabs(4), width)
+        lines = wrapped(audited(text).removesuffix("\n").expandtabs(4), self._room())
         self._between("notice", [[("", INDENT), (style, line)] if line else [] for line in lines])
 
     def report(self, text: str) -> None:
         """Print a dim line among the tool calls, such as the answer to a question about one."""
-        line = fitted(audited(text), max(1, self._width() - len(INDENT)), self._look.sign("…"))
+        line = fitted(audited(text), self._room(), self._look.sign("…"))
         self._between("tool", [[(DIM, f"{INDENT}{line}")]])
+
+    def _room(self) -> int:
+        return max(1, self._width() - len(INDENT))
 
     def message(self, text: str) -> None:
         """Print a message of the person."""

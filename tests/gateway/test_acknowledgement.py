@@ -201,3 +201,19 @@ def test_a_quoted_message_is_cut_at_a_word(text: str, shown: str) -> None:
     """It has 40 characters of its own, whatever stands before it."""
     said = acknowledgement_text("queued", Acknowledged(text=text, number=2))
     assert said == f'📥 Queued #2: "{shown}"'
+
+
+@pytest.mark.parametrize(
+    ("columns", "shown"),
+    [
+        (82, "make it focus on ownership rather than on borrowing"),
+        (70, "make it focus on ownership rather than..."),
+        (10, "make it focus on..."),
+    ],
+)
+def test_a_quoted_message_fills_the_line_of_a_terminal(columns: int, shown: str) -> None:
+    """With the name of its sender it has one line, unless that is very short."""
+    text = "make it focus on ownership rather than on borrowing"
+    message = Acknowledged(text=text, number=2, user="ann", columns=columns)
+    said = acknowledgement_text("queued", message)
+    assert said == f'📥 Queued #2: "{shown}" (from ann)'
