@@ -38,7 +38,8 @@ from .options import Json
 
 app = typer.Typer(
     name="steersman",
-    help="Talk to an agent while it works; no message is lost. Without a command: a chat.\n\n"
+    help="Talk to an agent while it works; no message is lost. Without a command: a chat, "
+    "which takes the options of `chat`.\n\n"
     'Example: steersman chat "what is in this folder?"',
     no_args_is_help=True,
     rich_markup_mode=None,
@@ -139,6 +140,16 @@ def _listing() -> TyperGroup:
     for name in (*OFTEN, *sorted(found.keys() - set(OFTEN))):
         listing.add_command(found[name])
     return listing
+
+
+def commands_named(name: str) -> list[str]:
+    """Return the commands of groups that have a name: `sessions revert` for `revert`."""
+    return [
+        f"{group.name} {name}"
+        for group in app.registered_groups
+        if group.typer_instance is not None
+        and name in map(_name, group.typer_instance.registered_commands)
+    ]
 
 
 def _name(command: CommandInfo) -> str:

@@ -12,7 +12,7 @@ import re
 import shutil
 import sys
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TextIO
 
 import tomli_w
@@ -105,32 +105,63 @@ def _write(stream: TextIO, text: str) -> None:
 
 _GAP = "  "
 _LEAST = 12  # columns that the last one keeps, however narrow the terminal
+_SHORT = 8  # columns that another one keeps that may be cut
 
 
 def show_table(
-    head: Sequence[str], rows: Sequence[Sequence[str]], environ: Mapping[str, str]
+    head: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    environ: Mapping[str, str],
+    shrinking: Collection[str] = (),
 ) -> None:
     """Print rows under a head; on a terminal the last column is cut at its left to fit.
 
-    Other output is neither cut nor coloured.
+    Where that is not enough, columns of the heads `shrinking` are left out if they are empty (`-`), and
+    cut at their right. Other output is neither cut nor coloured.
     """
-    show(draw_table(head, rows, environ), is_coloured=True)
+    show(draw_table(head, rows, environ, shrinking), is_coloured=True)
 
 
 def draw_table(
-    head: Sequence[str], rows: Sequence[Sequence[str]], environ: Mapping[str, str]
+    head: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    environ: Mapping[str, str],
+    shrinking: Collection[str] = (),
 ) -> str:
     """Return the table that `show_table` prints."""
-    rows = [[audited(cell) for cell in row] for row in rows]
-    widths = [max(map(_width, column)) for column in zip(head, *rows, strict=True)]
-    room = widths[-1]
+    columns = [[audited(cell) for cell in column] for column in zip(head, *rows, strict=True)]
     if sys.stdout.isatty():
-        others = sum(widths[:-1]) + len(_GAP) * (len(widths) - 1)
-        room = max(_LEAST, shutil.get_terminal_size().columns - others)
-    lines = [_line([*row[:-1], _fit(row[-1], room)], widths) for row in (head, *rows)]
+        columns = _narrowed(columns, shrinking, shutil.get_terminal_size().columns)
+    widths = [max(map(_width, column)) for column in columns]
+    lines = [_line(row, widths) for row in zip(*columns, strict=True)]
     if can_colour(sys.stdout, environ):
         lines[0] = f"\x1b[1m{lines[0]}\x1b[0m"
     return "\n".join(lines)
+
+
+def _narrowed(columns: list[list[str]], shrinking: Collection[str], room: int) -> list[list[str]]:
+    """Fit columns, each with its head, into the width of a terminal, as far as they may be cut."""
+    least = [max(_SHORT, _width(column[0])) for column in columns]
+    widths = [max(map(_width, column)) for column in columns]
+    gaps = len(_GAP) * (len(columns) - 1)
+    free = [n for n, column in enumerate(columns[:-1]) if column[0] in shrinking]
+    if room - gaps - sum(widths[:-1]) < _LEAST and (empty := _empty(columns, free)):
+        kept = [column for n, column in enumerate(columns) if n not in empty]
+        return _narrowed(kept, shrinking, room)
+    while room - gaps - sum(widths[:-1]) < _LEAST:
+        free = [n for n in free if widths[n] > least[n]]
+        if not free:
+            break
+        widths[max(free, key=widths.__getitem__)] -= 1
+    widths[-1] = max(_LEAST, room - gaps - sum(widths[:-1]))
+    return [
+        [_fit(cell, width, at_left=column is columns[-1]) for cell in column]
+        for column, width in zip(columns, widths, strict=True)
+    ]
+
+
+def _empty(columns: list[list[str]], among: Iterable[int]) -> set[int]:
+    return {n for n in among if all(cell == "-" for cell in columns[n][1:])}
 
 
 def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
@@ -140,13 +171,13 @@ def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
     return _GAP.join(padded).rstrip()
 
 
-def _fit(cell: str, room: int) -> str:
-    """Cut a cell at its left, since the end of a path says more than its start."""
+def _fit(cell: str, room: int, *, at_left: bool) -> str:
+    """Cut a cell, a path at its left, since its end says more than its start."""
     if _width(cell) <= room:
         return cell
     while _width(cell) > room - 1:
-        cell = cell[1:]
-    return f"…{cell}"
+        cell = cell[1:] if at_left else cell[:-1]
+    return f"…{cell}" if at_left else f"{cell}…"
 
 
 def _width(text: str) -> int:

@@ -12,6 +12,8 @@ from ..machines.errors import ConfigError, SteersmanError
 
 LEAST = 128 << 20
 """Bytes of address space below which no thread can be counted on to start: Python then waits for ever."""
+MOST_NAMED = 4
+"""Commands that are named to somebody who typed only the last word of one."""
 _REFUSED = (*(errno.EACCES, errno.EPERM, errno.EROFS), *(errno.ENOTDIR, errno.ENOSPC, errno.EDQUOT))
 """How the system refuses a file that a command has to write: no bug, wherever it comes from."""
 
@@ -24,6 +26,8 @@ def run(arguments: list[str]) -> int:
             raise MemoryError
         if not arguments and "_STEERSMAN_COMPLETE" not in os.environ:  # a shell asks for words
             arguments = ["chat"]
+        elif arguments and arguments[0].startswith("--") and _is_of_chat(arguments[0]):
+            arguments = ["chat", *arguments]
         if "--help" not in arguments:
             from ..workflows.stored_keys import add_stored_keys
 
@@ -42,7 +46,14 @@ def run(arguments: list[str]) -> int:
     except SteersmanError as error:
         return _report(error)
     except Exception as error:
-        return _usage(error)
+        return _usage(error, arguments)
+
+
+def _is_of_chat(option: str) -> bool:
+    """Whether an option that no command precedes is one of the chat, which needs no name."""
+    from .chat_options import FLAGS, VALUES
+
+    return option.partition("=")[0] in {*FLAGS, *VALUES}
 
 
 def _report(error: SteersmanError) -> int:
@@ -58,7 +69,7 @@ def _report(error: SteersmanError) -> int:
     return error.exit_code
 
 
-def _usage(error: Exception) -> int:
+def _usage(error: Exception, arguments: list[str]) -> int:
     """Print an error of the argument parser, or say what the system does not give enough of.
 
     Any other error is a bug and keeps its trace.
@@ -79,8 +90,21 @@ def _usage(error: Exception) -> int:
         warn(message)
     else:
         warn(f"steersman: {message.rstrip('.')}")
-        warn(f"  try `{context.command_path if context is not None else 'steersman'} --help`")
+        path = context.command_path if context is not None else "steersman"
+        warn(f"  {_next_step(path, arguments)}")
     return int(getattr(error, "exit_code", 2))
+
+
+def _next_step(path: str, arguments: list[str]) -> str:
+    """Return what to try after a mistake in the arguments of a command, or in its name."""
+    if path != "steersman" or arguments[0].startswith("-"):
+        return f"try `{path} --help`"
+    from .app import commands_named
+
+    found = commands_named(arguments[0])
+    if 0 < len(found) <= MOST_NAMED:
+        return f"perhaps {' or '.join(f'`steersman {name}`' for name in found)}"
+    return 'try `steersman --help`; `steersman chat "MESSAGE"` talks to an agent'
 
 
 def _missing(error: BaseException | None) -> tuple[str, str] | None:

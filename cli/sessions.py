@@ -249,6 +249,7 @@ def _print(data: Mapping[str, object], text: str, as_json: bool) -> None:
 
 
 _HEAD = ("ID", "TITLE", "STATE", "LAST ACTIVE", "AGENT", "WAITING", "INTERRUPTED", "FOLDER")
+_SHRINKING = ("TITLE", "LAST ACTIVE", "WAITING", "INTERRUPTED")
 
 
 def list_sessions(environ: Mapping[str, str], *, with_size: bool, as_json: bool) -> int:
@@ -285,7 +286,7 @@ def list_sessions(environ: Mapping[str, str], *, with_size: bool, as_json: bool)
                 (*texts[:-1], size_text(sizes.get(row.session, 0)), texts[-1])
                 for texts, row in zip(cells, rows, strict=True)
             ]
-        show_table(head, cells, environ)
+        show_table(head, cells, environ, _SHRINKING)
         for row in rows:
             is_owned = row.session in owners
             if row.workflow and row.count_interrupted(is_owned=is_owned) and not is_owned:
