@@ -105,7 +105,7 @@ def _write(stream: TextIO, text: str) -> None:
 
 _GAP = "  "
 _LEAST = 12  # columns that the last one keeps, however narrow the terminal
-_SHORT = 8  # columns that another one keeps that may be cut
+_SHORT = 10  # columns that another one keeps that may be cut
 
 
 def show_table(
@@ -113,13 +113,15 @@ def show_table(
     rows: Sequence[Sequence[str]],
     environ: Mapping[str, str],
     shrinking: Collection[str] = (),
+    optional: Collection[str] = (),
 ) -> None:
     """Print rows under a head; on a terminal the last column is cut at its left to fit.
 
-    Where that is not enough, columns of the heads `shrinking` are left out if they are empty (`-`), and
-    cut at their right. Other output is neither cut nor coloured.
+    Where that is not enough, columns of the heads `shrinking` are cut at their right, or left out if they
+    are empty (`-`), and those of the heads `optional` are left out. Other output is neither cut nor
+    coloured.
     """
-    show(draw_table(head, rows, environ, shrinking), is_coloured=True)
+    show(draw_table(head, rows, environ, shrinking, optional), is_coloured=True)
 
 
 def draw_table(
@@ -127,41 +129,68 @@ def draw_table(
     rows: Sequence[Sequence[str]],
     environ: Mapping[str, str],
     shrinking: Collection[str] = (),
+    optional: Collection[str] = (),
 ) -> str:
     """Return the table that `show_table` prints."""
     columns = [[audited(cell) for cell in column] for column in zip(head, *rows, strict=True)]
     if sys.stdout.isatty():
-        columns = _narrowed(columns, shrinking, shutil.get_terminal_size().columns)
-    widths = [max(map(_width, column)) for column in columns]
+        room = shutil.get_terminal_size().columns
+        columns = _narrowed(_needed(columns, shrinking, optional, room), shrinking, room)
+    widths = list(map(_full, columns))
     lines = [_line(row, widths) for row in zip(*columns, strict=True)]
     if can_colour(sys.stdout, environ):
         lines[0] = f"\x1b[1m{lines[0]}\x1b[0m"
     return "\n".join(lines)
 
 
+def _needed(
+    columns: list[list[str]], shrinking: Collection[str], optional: Collection[str], room: int
+) -> list[list[str]]:
+    """Leave out the columns of a table that is too wide: empty ones, then optional ones."""
+
+    def is_empty(column: list[str]) -> bool:
+        return column[0] in shrinking and all(cell == "-" for cell in column[1:])
+
+    if _others(map(_full, columns)) + _LEAST > room:
+        columns = [column for column in columns if not is_empty(column)]
+    if _others(_least(column, shrinking) for column in columns) + _LEAST > room:
+        columns = [column for column in columns if column[0] not in optional]
+    return columns
+
+
 def _narrowed(columns: list[list[str]], shrinking: Collection[str], room: int) -> list[list[str]]:
-    """Fit columns, each with its head, into the width of a terminal, as far as they may be cut."""
-    least = [max(_SHORT, _width(column[0])) for column in columns]
-    widths = [max(map(_width, column)) for column in columns]
-    gaps = len(_GAP) * (len(columns) - 1)
-    free = [n for n, column in enumerate(columns[:-1]) if column[0] in shrinking]
-    if room - gaps - sum(widths[:-1]) < _LEAST and (empty := _empty(columns, free)):
-        kept = [column for n, column in enumerate(columns) if n not in empty]
-        return _narrowed(kept, shrinking, room)
-    while room - gaps - sum(widths[:-1]) < _LEAST:
-        free = [n for n in free if widths[n] > least[n]]
+    """Cut the cells of columns, the widest column first, until they fit, as far as they may be cut."""
+    widths = list(map(_full, columns))
+    least = [_least(column, shrinking) for column in columns]
+    while _others(widths) + _LEAST > room:
+        free = [n for n in range(len(columns) - 1) if widths[n] > least[n]]
         if not free:
             break
         widths[max(free, key=widths.__getitem__)] -= 1
-    widths[-1] = max(_LEAST, room - gaps - sum(widths[:-1]))
+    widths[-1] = max(_LEAST, room - _others(widths))
     return [
         [_fit(cell, width, at_left=column is columns[-1]) for cell in column]
         for column, width in zip(columns, widths, strict=True)
     ]
 
 
-def _empty(columns: list[list[str]], among: Iterable[int]) -> set[int]:
-    return {n for n in among if all(cell == "-" for cell in columns[n][1:])}
+def _full(column: Iterable[str]) -> int:
+    return max(map(_width, column))
+
+
+def _least(column: Sequence[str], shrinking: Collection[str]) -> int:
+    """Return the width below which a column is not cut."""
+    return (
+        min(_full(column), max(_SHORT, _width(column[0])))
+        if column[0] in shrinking
+        else _full(column)
+    )
+
+
+def _others(widths: Iterable[int]) -> int:
+    """Return the width of all columns but the last, with the gaps."""
+    *others, _ = widths
+    return sum(others) + len(_GAP) * len(others)
 
 
 def _line(cells: Sequence[str], widths: Sequence[int]) -> str:

@@ -286,7 +286,7 @@ def list_sessions(environ: Mapping[str, str], *, with_size: bool, as_json: bool)
                 (*texts[:-1], size_text(sizes.get(row.session, 0)), texts[-1])
                 for texts, row in zip(cells, rows, strict=True)
             ]
-        show_table(head, cells, environ, _SHRINKING)
+        show_table(head, cells, environ, _SHRINKING, ("AGENT",))
         for row in rows:
             is_owned = row.session in owners
             if row.workflow and row.count_interrupted(is_owned=is_owned) and not is_owned:
@@ -342,13 +342,20 @@ def _cells(row: SessionRow, is_owned: bool, redactor: Redactor, now: float) -> t
     return (
         row.session,
         redactor.line(row.name or row.title) or "-",
-        state_word(row, is_owned=is_owned),
+        _state(row, is_owned),
         age(now - row.updated),
         redactor.line(row.agent),
         str(row.waiting or "-"),
         str(row.count_interrupted(is_owned=is_owned) or "-"),
         redactor.line(_at_home(row.folder)),
     )
+
+
+def _state(row: SessionRow, is_owned: bool) -> str:
+    """Name a session's state for people: of one that is open, what it does, as the page does."""
+    if not is_owned:
+        return state_word(row, is_owned=False)
+    return "asks" if row.asking else "working" if row.state == "busy" else "ready"
 
 
 def _at_home(folder: str) -> str:

@@ -106,6 +106,28 @@ def test_a_table_fits_its_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     assert draw_table(("ID", "FOLDER"), ROWS, {"TERM": "xterm"}).startswith("\x1b[1mID")
 
 
+@pytest.mark.parametrize(
+    ("columns", "row"),
+    [
+        ("80", "a   move all of it to zod  1 day ago  me  -        /home/somebody/a/project"),
+        ("60", "a   move all of it to zod  1 day ago  me  …omebody/a/project"),
+        ("50", "a   move all of it t…  1 day ago  me  …y/a/project"),
+        ("42", "a   move all of …  1 day ago  …y/a/project"),
+        ("20", "a   move all …  1 day ago  …y/a/project"),
+    ],
+)
+def test_a_narrow_table_keeps_one_row_each(
+    monkeypatch: pytest.MonkeyPatch, columns: str, row: str
+) -> None:
+    """After the last column, what is named gives way: empty columns, titles, then optional ones."""
+    monkeypatch.setenv("COLUMNS", columns)
+    monkeypatch.setattr("sys.stdout", Terminal())
+    rows = [("a", "move all of it to zod", "1 day ago", "me", "-", "/home/somebody/a/project")]
+    head = ("ID", "TITLE", "AGE", "BY", "WAITING", "FOLDER")
+    drawn = draw_table(head, rows, {"NO_COLOR": "1"}, ("TITLE", "WAITING"), ("BY",))
+    assert drawn.splitlines()[1] == row
+
+
 def test_progress_rewrites_its_line_on_a_terminal() -> None:
     """On a terminal there is one line, ended when it is closed."""
     stream: Any = Terminal()
