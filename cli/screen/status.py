@@ -98,7 +98,9 @@ class Status(Struct, kw_only=True):
         match event["type"]:
             case "session_started":
                 self.folder = Path(event["folder"])
-                self.model = event.get("model") or self.model
+                self.model = (
+                    event.get("model", "").partition(" (")[0] or self.model
+                )  # not where it is
                 self._begin()
             case "child_started":
                 self.names[event.get("id", "")] = event["name"]

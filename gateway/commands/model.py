@@ -29,9 +29,7 @@ def model(client: SessionClient, name: Annotated[str, Argument("NAME", of="model
     try:
         profile, choice = client.services.profile_with(record, name)
     except SteersmanError as error:
-        return Reply(
-            ok=False, text=f"{error.message}: {error.hint}" if error.hint else error.message
-        )
+        return Reply(ok=False, text=f"{error.message}; {error.hint}".removesuffix("; "))
     answer = client.ask(PolicyChange(model=name))
     if not answer.get("ok", True):
         return Reply(ok=False, data=answer, text=str(answer.get("reason")))

@@ -204,7 +204,8 @@ def _line(receipt: dict[str, Any]) -> str:
         at += ")" if at else ""
         at += f", waits as {receipt['became']}" if receipt["became"] else ""
         why = f": {receipt['why']}" if receipt["why"] else ""
-        return f"{receipt['id']} #{receipt['number']} {receipt['state']}{at}{by}{why}  {receipt['text']}"
+        text = " ".join(receipt["text"].split())
+        return f"{receipt['id']} #{receipt['number']} {receipt['state']}{at}{by}{why}  {text}"
     killed = f", killed {len(receipt['killed'])}" if receipt["killed"] else ""
     left = f", left {receipt['survivors']}" if receipt["survivors"] else ""
     told = ", ".join(receipt["told"]) or "nobody"

@@ -51,8 +51,16 @@ class Branch(Struct, kw_only=True):
 
     @property
     def parts(self) -> list[str]:
-        """The title, the state and the details, each safe to print and on one line."""
-        return [" ".join(audited(part).split()) for part in (self.title, self.state, self.about)]
+        """The title, the state and the details, each safe to print and on one line.
+
+        Two spaces separate details.
+        """
+        return [
+            "  ".join(
+                " ".join(piece.split()) for piece in audited(part).split("  ") if piece.strip()
+            )
+            for part in (self.title, self.state, self.about)
+        ]
 
 
 # Lines for a terminal -----------------------------------------------------------------------------

@@ -96,13 +96,13 @@ def choose(
     """
     usual = partial(embedded, Paths.of(environ).cache)
     if flag:
-        config = _named(flag, config_models, "--model", usual)
+        config = _named(flag, config_models, usual)
         return Choice(name=flag, config=config, why="asked for with `--model`", is_named=True)
     if chosen:
-        config = _named(chosen, config_models, "/model", usual)
+        config = _named(chosen, config_models, usual)
         return Choice(name=chosen, config=config, why="chosen with `/model`", is_named=True)
     if agent_model:
-        config = _named(agent_model, config_models, "`model` of the agent", usual)
+        config = _named(agent_model, config_models, usual, "`model` of the agent: ")
         why = "the agent's `model` in the configuration"
         return Choice(name=agent_model, config=config, why=why, is_named=True)
     if len(config_models) == 1:
@@ -155,8 +155,8 @@ def probe_loopback(port: int) -> str | None:
 def _named(
     name: str,
     config_models: Mapping[str, ModelConfig],
-    place: str,
     usual: Callable[[], Usual],
+    place: str = "",
 ) -> ModelConfig:
     if name in config_models:
         return config_models[name]
@@ -180,7 +180,7 @@ def _named(
     known = known_names(config_models)
     near = difflib.get_close_matches(name, known, 1)
     raise ConfigError(
-        f"{place}: no model is called `{name}`",
+        f"{place}no model is called `{name}`",
         f"did you mean `{near[0]}`?" if near else f"known are: {', '.join(known)}",
     )
 
@@ -223,7 +223,7 @@ def check(config: ModelConfig, cache: Path) -> None:
 
 def model_named(name: str, config_models: Mapping[str, ModelConfig], cache: Path) -> ModelConfig:
     """Return the model that a name of `known_names` means. Raises `ConfigError`."""
-    return _named(name, config_models, "a model", partial(usual_here, cache))
+    return _named(name, config_models, partial(usual_here, cache))
 
 
 def _hosted(service: Service) -> ModelConfig:

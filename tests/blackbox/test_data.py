@@ -19,7 +19,7 @@ WRITES = Tools([{"tool": "write", "arguments": {"path": "a.txt", "content": "new
 ALLOWED = '[permissions]\nrules = [{ tool = "*", do = "allow" }]\n'
 
 
-def answered(place: Place, said: str = "which colour?") -> Chat:
+def answered(place: Place, said: str | dict[str, str] = "which colour?") -> Chat:
     """Start a chat and have one message answered."""
     chat = place.chat()
     chat.send(said)
@@ -31,13 +31,14 @@ def answered(place: Place, said: str = "which colour?") -> Chat:
 def test_what_is_known_of_a_session(place: Place, serve) -> None:
     """The conversation, the outcome of its message, its tokens and its id."""
     serve(Text("Blue."))
-    chat = answered(place)
-    said = [("user", "which colour?"), ("assistant", "Blue.")]
+    chat = answered(place, {"text": "which\n\ncolour?"})
+    said = [("user", "which\n\ncolour?"), ("assistant", "Blue.")]
     messages = chat.ask("/history")["data"]["messages"]
     assert [(message["role"], message["text"]) for message in messages] == said
     assert len(chat.ask("/history 1")["data"]["messages"]) == 1
     (receipt,) = chat.ask("/receipts")["data"]["receipts"]
     assert (receipt["text"], receipt["state"], receipt["turn"]) == (said[0][1], "done", "t1")
+    assert chat.ask("/receipts")["text"] == "m1 #1 done (t1)  which colour?"
     (ended,) = chat.seen("turn_ended")
     used = chat.ask("/usage")["data"]["session"]
     assert (used["input"], used["output"]) == (ended["usage"]["input"], ended["usage"]["output"])

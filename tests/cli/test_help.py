@@ -59,7 +59,11 @@ def test_version(option: str, program: Any) -> None:
         (("nonsense",), "No such command 'nonsense'"),
         (("sessions", "list", "--nonsense"), "No such option"),
         (("sessions", "show"), "Missing argument"),
-        (("nonsense",), "try `steersman --help`"),
+        (("nonsense",), 'try `steersman --help`; `steersman chat "MESSAGE"` talks to an agent'),
+        (("revert", "last"), "perhaps `steersman sessions revert`"),
+        (("export",), "perhaps `steersman queue export` or `steersman sessions export`"),
+        (("sessions", "nonsense"), "try `steersman sessions --help`"),
+        (("--nonsense",), "No such option: --nonsense"),
         (("run", "/no/such.toml"), "/no/such.toml: the file can't be read"),
         (("inspect", "--format", "pdf"), "there is no format `pdf`"),
         (("inspect", "last"), "there is no session yet"),
@@ -67,7 +71,7 @@ def test_version(option: str, program: Any) -> None:
         (("machines", "show", "tunr"), "did you mean `turn`?"),
         (("machines", "show", "turn", "--format", "x"), "formats: mermaid, svg, toml"),
         (("models", "fetch", "nothing"), "the catalogue has no model `nothing`"),
-        (("models", "check", "nothing"), "no model is called `nothing`"),
+        (("models", "check", "nothing"), "steersman: no model is called `nothing`"),
         (("trust",), "can't be trusted"),
     ],
 )
@@ -81,6 +85,13 @@ def test_a_mistake_is_reported_as_a_sentence(
     assert text in done.err
     assert "Traceback" not in done.err
     assert "\x1b" not in done.err
+
+
+def test_options_of_the_chat_need_no_name_of_a_command(program: Any) -> None:
+    """The bare command is the chat, also with options and a message."""
+    done = program("--model", "nothing", "hi")
+    assert done == program("chat", "--model=nothing", "hi")
+    assert done.err.startswith("steersman: no model is called `nothing`")
 
 
 STATUS = ("status", "list", "check", "path", "search")

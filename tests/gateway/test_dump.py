@@ -91,7 +91,7 @@ def test_a_difference_to_the_journal_is_shown(
     assert (session["state"], session["differs"], turn["differs"]) == ("busy", "idle", "")
     assert "differs" not in data["actors"]["queue"]
     tree = draw_dump(data)
-    assert "actor session  busy  journal: idle waits for turn t1" in tree
+    assert "actor session  busy  journal: idle  waits for turn t1" in tree
     assert "journal: nothing" in tree
 
 

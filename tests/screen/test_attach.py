@@ -85,7 +85,7 @@ def test_attach_takes_part_and_leaves(stage: Stage, gate: Gate, face: str) -> No
     ann.shows(f"Session {chat.session} continues in its own program.")
     assert ann.ended() == 0
     bob = attached(stage)
-    bob.has_bar("idle")
+    bob.has_bar("assistant · main · idle")
     bob.presses("\x04")
     bob.shows("continues in its own program.")
     assert bob.ended() == 0
