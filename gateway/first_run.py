@@ -6,16 +6,20 @@ Each home shows a screen once, then one line. A file in the state folder marks t
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..machines.conversation import ToolRequest
 from ..machines.errors import ConfigError
 from ..ports.tools.sandbox import SandboxPolicy, bubblewrap
 from ..workflows.paths import Paths, write_private
+from ..workflows.providers import EMBEDDED
 from .interface import ChatHost
 
 if TYPE_CHECKING:
     from ..actors.inspection import SessionDescription
+    from ..ports.models.choice import Choice
 
 TRIES = (
     ("read", {"path": "."}, "read here"),
@@ -49,6 +53,18 @@ def greeting(paths: Paths, found: SessionDescription, model: str, sandbox: Sandb
     with contextlib.suppress(OSError, ConfigError):  # then the next start shows the screen again
         write_private(shown, b"")
     return _screen(paths, found, model, sandbox)
+
+
+def lacking(choice: Choice | None, cache: Path, environ: Mapping[str, str]) -> list[str]:
+    """Return a notice if the embedded model of a chat cannot answer yet: why, and the next step."""
+    if choice is None or choice.config.provider != EMBEDDED:
+        return []
+    from ..ports.models.availability import availability  # the engine is imported with it
+
+    found = availability(choice.config, cache, environ)
+    if found.state == "ready":
+        return []
+    return [f"{choice.name} cannot answer yet ({found.text}): {found.hint}".removesuffix(": ")]
 
 
 def _screen(paths: Paths, found: SessionDescription, model: str, sandbox: SandboxPolicy) -> str:

@@ -46,7 +46,7 @@ from .control import ControlServer
 from .conversation import Conversation
 from .events.contract import Event
 from .events.translation import EventPublisher
-from .first_run import greeting
+from .first_run import greeting, lacking
 from .home import open_store
 from .hook_runner import HookObserver, HookRunner, SubagentObserver
 from .launch_options import LaunchOptions
@@ -374,12 +374,12 @@ class Host:
     def greet(self, session: str) -> None:
         """Tell a person what they are talking to: a screen the first time, then a line.
 
-        Of a session that is resumed, the end of the conversation follows.
+        What the model lacks follows, and the end of the conversation of a session that is resumed.
         """
         found = self.runtime.describe(session)
         model = self.choice.line if self.choice is not None else ""
         text = greeting(self.paths, found, model, self._sandbox)
-        self.notices.insert(0, text)
+        self.notices[:0] = [text, *lacking(self.choice, self.paths.cache, self._environ)]
         redactor = Redactor(self._environ, self.config.key_variables)
         if last := recalled(self.store, session, redactor):
             self.notices.append(last)

@@ -55,5 +55,5 @@ def _embedded(name: str, cache: Path) -> Availability:
         return Availability(state="ready", text="on this machine")
     if entry is None:
         return Availability(state="no weights", text=f"there is no file {weights}")
-    hint = f"`steersman models fetch {name}`, or configure another model"
+    hint = f"`steersman models fetch {name}`; `steersman setup` chooses another model"
     return Availability(state="to fetch", text=f"to fetch: {gigabytes}", hint=hint, entry=entry)

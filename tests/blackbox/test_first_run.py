@@ -46,6 +46,16 @@ def test_the_first_chat_says_what_it_is_and_the_next_is_brief(place: Place, serv
     assert "may read here" not in ran.stdout + ran.stderr
 
 
+def test_the_first_chat_says_that_its_model_is_not_here(place: Place) -> None:
+    """Without a model of one's own, what is missing is said before anything is typed."""
+    terminal = opened(place, "--model", "qwen2.5-coder-0.5b")
+    try:
+        terminal.wait("/help lists the commands")
+        assert "qwen2.5-coder-0.5b cannot answer yet (" in " ".join(terminal.shown().split())
+    finally:
+        terminal.close()
+
+
 @pytest.mark.parametrize(
     ("options", "may"),
     [
