@@ -90,20 +90,19 @@ def _usage(error: Exception, arguments: list[str]) -> int:
         warn(message)
     else:
         warn(f"steersman: {message.rstrip('.')}")
-        path = context.command_path if context is not None else "steersman"
-        warn(f"  {_next_step(path, arguments)}")
+        path = context.command_path if context is not None else f"steersman {arguments[0]}"
+        is_unknown = path == "steersman" and message.startswith("No such command")
+        warn(f"  {_instead_of(arguments[0]) if is_unknown else f'try `{path} --help`'}")
     return int(getattr(error, "exit_code", 2))
 
 
-def _next_step(path: str, arguments: list[str]) -> str:
-    """Return what to try after a mistake in the arguments of a command, or in its name."""
-    if path != "steersman" or arguments[0].startswith("-"):
-        return f"try `{path} --help`"
+def _instead_of(name: str) -> str:
+    """Return what to type instead of a command that there is not."""
     from .app import commands_named
 
-    found = commands_named(arguments[0])
+    found = commands_named(name)
     if 0 < len(found) <= MOST_NAMED:
-        return f"perhaps {' or '.join(f'`steersman {name}`' for name in found)}"
+        return f"perhaps {' or '.join(f'`steersman {command}`' for command in found)}"
     return 'try `steersman --help`; `steersman chat "MESSAGE"` talks to an agent'
 
 

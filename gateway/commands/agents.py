@@ -13,7 +13,7 @@ from ...machines.delegation_messages import EndChild
 from ...machines.errors import UnknownSession
 from ...machines.lifecycles import AT_WORK, meant
 from ..client import SessionClient
-from ..formats import one_line
+from ..formats import one_line, plain_words
 from ..redaction import Redactor
 from .command import Argument, Reply, command
 
@@ -163,7 +163,8 @@ def _line(agent: dict[str, Any]) -> str:
     kind = {"background_child": ", background", "side_talk": ", side talk"}.get(
         agent["relation"], ""
     )
-    why = f" ({agent['reason']})" if agent["reason"] and agent["state"] not in AT_WORK else ""
+    reason = "" if agent["state"] in AT_WORK else agent["reason"]
+    why = f" ({reason if ' ' in reason else plain_words(reason)})" if reason else ""
     steps = "1 step" if agent["steps"] == 1 else f"{agent['steps']} steps"
     spent = f"{agent['elapsed']:.0f} s, {steps}, {agent['tokens']} tokens"
     indent = "  " * agent["depth"]

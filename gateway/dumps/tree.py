@@ -14,6 +14,7 @@ from typing import Any
 from msgspec import Struct, field
 
 from ...machines.said import ItemKind, shown
+from ...ports.tools.text import counted
 from ..formats import clock, iso, progress_text
 from ..terminal import audited
 
@@ -155,7 +156,7 @@ def _facts(data: dict[str, Any]) -> Iterator[Branch]:
     usage = data.get("usage", {})
     spent = f"  {usage.get('input', 0)} tokens in, {usage.get('output', 0)} out" if usage else ""
     model = f"  model {data['model']}" if data.get("model") else ""
-    about = f"{data.get('agent', '')}{model}  {data.get('messages', 0)} messages{spent}"
+    about = f"{data.get('agent', '')}{model}  {counted(data.get('messages', 0), 'message')}{spent}"
     yield Branch(title="agent", state="", about=about)
 
 

@@ -64,6 +64,7 @@ def test_version(option: str, program: Any) -> None:
         (("export",), "perhaps `steersman queue export` or `steersman sessions export`"),
         (("sessions", "nonsense"), "try `steersman sessions --help`"),
         (("--nonsense",), "No such option: --nonsense"),
+        (("inspect", "--diff", "3"), "try `steersman inspect --help`"),
         (("run", "/no/such.toml"), "/no/such.toml: the file can't be read"),
         (("inspect", "--format", "pdf"), "there is no format `pdf`"),
         (("inspect", "last"), "there is no session yet"),

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import steersman
-from steersman.gateway.commands.agents import wrap_up_agent
+from steersman.gateway.commands.agents import draw_agents, wrap_up_agent
 from steersman.gateway.commands.command import CommandCall, Reply
 from steersman.gateway.commands.goal import goal
 from steersman.gateway.commands.queue import edit_queue, pop_queue
@@ -169,3 +169,15 @@ def test_calls_and_lines_do_the_same(begin: Begin, tmp_path: Path) -> None:
     helped = conversation.say("/help queue edit")
     assert helped is not None
     assert [one["name"] for one in helped.data["commands"]] == ["queue edit"]
+
+
+@pytest.mark.parametrize(
+    ("reason", "shown"),
+    [("bare_word", "bare word"), ("no file a_b.py", "no file a_b.py")],
+)
+def test_why_a_subagent_ended_is_said_in_words(reason: str, shown: str) -> None:
+    """A cause that programs read is written as words; a sentence stays as it is."""
+    agent = {"name": "kid", "state": "interrupted", "reason": reason, "task": "look", "depth": 0}
+    about = {"relation": "foreground_child", "steps": 1, "elapsed": 5.0, "tokens": 0}
+    expected = f"kid [INTERRUPTED] ({shown}) look (5 s, 1 step, 0 tokens)"
+    assert draw_agents([agent | about]) == expected
