@@ -26,7 +26,7 @@ def run(arguments: list[str]) -> int:
             raise MemoryError
         if not arguments and "_STEERSMAN_COMPLETE" not in os.environ:  # a shell asks for words
             arguments = ["chat"]
-        elif arguments and arguments[0].startswith("--") and _is_of_chat(arguments[0]):
+        elif arguments and _is_of_chat(arguments[0]):
             arguments = ["chat", *arguments]
         if "--help" not in arguments:
             from ..workflows.stored_keys import add_stored_keys
@@ -51,6 +51,8 @@ def run(arguments: list[str]) -> int:
 
 def _is_of_chat(option: str) -> bool:
     """Whether an option that no command precedes is one of the chat, which needs no name."""
+    if not option.startswith("--") or option == "--help":
+        return False
     from .chat_options import FLAGS, VALUES
 
     return option.partition("=")[0] in {*FLAGS, *VALUES}

@@ -24,7 +24,7 @@ def asks_meanwhile(stage: Stage, files: list[Path]) -> Face:
     chat.counts(12, 50)
     chat.types(QUESTION)
     chat.shows(
-        '📥 Queued #2: "what\'s the zod syntax for optional..."',
+        f'📥 Queued #2: "{QUESTION}"',
         accepted={"as": "queue", "number": 2},
     )
     return chat

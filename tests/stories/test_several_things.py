@@ -32,7 +32,7 @@ def several_things(stage: Stage) -> None:
     chat.types(SECOND)
     chat.shows('📥 Queued #2: "then delete those"', accepted={"number": 2})
     chat.types(THIRD)
-    chat.shows('📥 Queued #3: "and write down what you found in..."', accepted={"number": 3})
+    chat.shows(f'📥 Queued #3: "{THIRD}"', accepted={"number": 3})
     chat.types("/queue pop 2")
     chat.shows("Removed: #2.")
     chat.types("/queue")
