@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections import deque
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing, suppress
@@ -19,10 +20,13 @@ from typing import Any, cast
 from ...journal.lock import Owner
 from ...machines.errors import SteersmanError
 from ..event_feed import Pages
-from ..events.contract import Event
+from ..events.contract import Event, Stamp
+from ..formats import iso
 from ..host import Host
 from ..hosts import Hosts
 from ..remote import Remote, is_near
+from ..saved_queues import told_saved
+from ..trash import Trash
 
 UNREAD = 2_000
 """Events that wait for a client that does not read; then they are read from the journal."""
@@ -148,6 +152,7 @@ class SessionStream:
 
     async def batches(self) -> AsyncGenerator[Batch]:
         """Yield what happened and what happens, without end; nothing for a while: an empty batch."""
+        is_new = not self.after
         while True:
             owner = await asyncio.to_thread(self._owner)
             feed = StreamFeed()
@@ -156,6 +161,9 @@ class SessionStream:
                 async with aclosing(self._written(feed.known)) as written:
                     async for batch in written:
                         yield batch
+                if is_new:
+                    is_new = False
+                    yield self.after, await asyncio.to_thread(self._saved)
                 while True:
                     found = await feed.next(LOOK)
                     if found is None:
@@ -177,6 +185,15 @@ class SessionStream:
             self.after = pages.after
             yield self.after, [cast("Event", event.data) for event in page]
         self.after = max(self.after, pages.after)
+
+    def _saved(self) -> list[Event]:
+        """Return what a client of a session in which nothing was said is told of others' queues."""
+        row = self._hosts.row(self._session)
+        if row.has_begun:
+            return []
+        at = Stamp(seq=None, time=iso(time.time()), session=row.session)
+        trash = Trash(self._hosts.paths.state)
+        return list(told_saved(self._hosts.store, trash, row.folder, at))
 
     def _is_known(self, event: Event) -> bool:
         return event["seq"] is not None and event["seq"] <= self.after

@@ -413,6 +413,11 @@ export class Transcript {
     this.tell("onturn", "", false, "interrupted");
   }
 
+  on_saved_queues(event) {
+    for (const saved of event.saved)
+      this.note(event, `Session ${saved.session} left ${counted(saved.items.length, "message")} here: /queue restore lists, /queue resume continues, /queue discard deletes`, ".is-warn");
+  }
+
   on_notice(event) {
     if (!event.client_id) this.note(event, event.text);
   }
