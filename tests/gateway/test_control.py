@@ -19,6 +19,7 @@ from steersman.gateway.events.contract import Event
 from steersman.gateway.host import Host
 from steersman.gateway.remote import Remote
 from steersman.journal.sqlite import SqliteStore
+from steersman.machines.errors import UnknownSession
 from steersman.machines.messages import ImportedItem, QueueImport
 from steersman.machines.said import Said
 
@@ -262,6 +263,16 @@ def test_sockets_of_the_dead_are_removed(begin: Begin) -> None:
 def socket_mode(path: Path) -> int:
     """The permissions of a file."""
     return path.stat().st_mode & 0o777
+
+
+def test_an_owner_that_has_ended_is_not_called_silent() -> None:
+    """Also where a request is the first to notice."""
+    ours, theirs = socket.socketpair()
+    theirs.close()
+    remote = Remote("s1", ours)
+    with pytest.raises(UnknownSession, match="the session's owner has ended"):
+        remote.call("queue")
+    remote.close()
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else")
