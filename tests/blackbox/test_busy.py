@@ -31,20 +31,6 @@ def last_message(server: ModelServer, request: int) -> tuple[str, str]:
     return message["role"], message["content"]
 
 
-def test_mode_interrupt_stops_and_runs_next(place: Place, serve, gate: Gate) -> None:
-    """The message stops the turn and runs as the next; what was interrupted is kept."""
-    server = serve(waiting(gate), Text("New."), top=mode("interrupt"))
-    chat = at_work(place, gate)
-    chat.send("something else")
-    chat.wait("turn_ended", status="interrupted")
-    chat.wait("turn_ended", status="completed")
-    assert not chat.ask("/queue")["data"]["items"]
-    kept = chat.ask("/queue list --all")["data"]["items"]
-    assert [(one["state"], one["text"]) for one in kept] == [("superseded", "work")]
-    assert chat.close() == 0
-    assert server.requests[1].prompt == "something else"
-
-
 def test_mode_steer_enters_at_the_next_boundary(place: Place, serve, gate: Gate) -> None:
     """Steers wait for the tool, then enter together, in order, as the last user message."""
     server = serve(waiting(gate), Text("Noted."), top=mode("steer"))
@@ -81,22 +67,6 @@ def test_a_steer_at_the_end_of_an_answer_continues_the_turn(place: Place, serve)
     assert len(chat.seen("turn_started")) == 1
     assert last_message(server, 1) == ("user", "[New message from user] be brief")
     assert server.requests[1].body["messages"][-2]["role"] == "assistant"
-
-
-def test_mode_queue_runs_in_order(place: Place, serve, gate: Gate) -> None:
-    """Messages wait with rising numbers and run one after the other, each as its own turn."""
-    server = serve(waiting(gate), Text("Done."), top=mode("queue"))
-    chat = at_work(place, gate)
-    chat.send("one", "two", "three")
-    accepted = [chat.wait("accepted", **{"as": "queue"}) for _ in range(3)]
-    assert [(one["number"], one["position"]) for one in accepted] == [(2, 1), (3, 2), (4, 3)]
-    gate.open()
-    for _ in range(4):
-        chat.wait("turn_ended", status="completed")
-    assert chat.close() == 0
-    prompts = [one.prompt for one in server.requests]
-    assert prompts == ["work", "work", "one", "two", "three"]
-    assert [one["number"] for one in chat.seen("turn_started")] == [1, 2, 3, 4]
 
 
 @pytest.mark.parametrize(
@@ -153,18 +123,3 @@ def test_a_full_queue_gives_the_text_back(place: Place, serve, gate: Gate) -> No
     gate.open()
     assert chat.close() == 0
     assert len(chat.seen("turn_ended", status="completed")) == 3
-
-
-def test_words_inside_words_do_not_interrupt(place: Place, serve, gate: Gate) -> None:
-    """`stopwatch`, quotes and code are talk; the word alone is an interrupt in every mode."""
-    serve(waiting(gate), Text("Done."), top=mode("queue"))
-    chat = at_work(place, gate)
-    talk = ["add a stopwatch timer", "call `exit(1)` there", 'print "stop" at the end']
-    chat.send(*talk)
-    for _ in talk:
-        assert chat.wait("accepted", **{"as": "queue"})["matched"] is None
-    chat.send("no, wait")
-    accepted = chat.wait("accepted")
-    assert (accepted["as"], accepted["matched"]) == ("interrupt", "no wait")
-    chat.wait("stopped")
-    assert chat.close() == 0

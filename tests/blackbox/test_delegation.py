@@ -81,37 +81,6 @@ def test_a_child_gives_its_result_to_the_call(place: Place, family, gate: Gate) 
     assert '"completed"' in agents.stdout
 
 
-@pytest.mark.parametrize("mode", ["interrupt", "queue"])
-def test_talk_waits_for_the_child(family, gate: Gate, mode: str) -> None:
-    """A message during delegation is queued, in so many words, and no child stops."""
-    chat, _, pid = family(top=f'busy_input_mode = "{mode}"')
-    chat.send("how is it going?")
-    accepted = chat.wait("accepted", **{"as": "queue"})
-    assert accepted["ack"] == ("subagent_working" if mode == "interrupt" else "queued")
-    assert not wait_gone([pid], 0.2) == []
-    gate.open()
-    chat.wait("child_ended", status="completed")
-    chat.wait("turn_started", number=2, session=chat.session)
-    assert chat.close() == 0
-    assert not chat.seen("interrupting")
-
-
-def test_a_steer_goes_through_to_the_child(family, gate: Gate) -> None:
-    """In mode steer a message is in the child's next request, and in none of the parent's."""
-    chat, server, _ = family(top='busy_input_mode = "steer"')
-    chat.send("prefer the streaming parser")
-    accepted = chat.wait("accepted", **{"as": "steer"}, session=chat.session)
-    assert accepted["children"] == ["kid"]
-    gate.open()
-    steered = chat.wait("steered", child="kid")
-    assert steered["id"] == accepted["id"]
-    chat.wait("turn_ended", status="completed", session=chat.session)
-    assert chat.close() == 0
-    text = "[New message from user] prefer the streaming parser"
-    assert server.requests[2].body["messages"][-1]["content"] == text
-    assert text not in str(server.requests[3].body)
-
-
 @pytest.mark.parametrize("said", ["/stop", "please just stop"])
 def test_a_stop_reaches_parent_and_child(place: Place, family, said: str) -> None:
     """Parent, child, and every process of both are dead, and an event lists them."""
@@ -127,18 +96,6 @@ def test_a_stop_reaches_parent_and_child(place: Place, family, said: str) -> Non
     assert chat.close() == 0
     assert len(server.requests) == asked
     assert not place.processes()
-
-
-def test_one_child_is_stopped_alone(place: Place, family) -> None:
-    """`/agents stop NAME` ends the child, and its parent goes on with what the child had."""
-    chat, server, pid = family(said="So far I see 7.")
-    assert chat.ask("/agents stop kid")["ok"]
-    assert chat.wait("child_ended")["status"] == "cancelled"
-    chat.wait("turn_ended", status="completed", session=chat.session)
-    assert not wait_gone([pid], 0.0)
-    assert chat.close() == 0
-    assert "So far I see 7." in results(server, 2)[0]
-    assert not of(chat, "interrupting")
 
 
 def test_a_child_of_a_child_is_stopped_by_its_name(place: Place, serve, gate: Gate) -> None:
@@ -258,34 +215,6 @@ def test_new_finalizes_children(place: Place, family) -> None:
     assert chat.close() == 0
     finalized = [one["session"] for one in chat.seen("session_finalized")]
     assert finalized == [f"{first}-1", first]
-
-
-def test_a_side_talk_does_not_touch_the_turn(place: Place, serve, gate: Gate) -> None:
-    """It is answered beside the work, from what was said so far; its answer enters when wanted."""
-    server = serve(
-        shell(gate.command, match=PARENT),
-        Text("Zod, as far as I know.", match="faster"),
-        Text("Thanks."),
-    )
-    chat = place.chat("--yes")
-    chat.send(PARENT)
-    gate.wait()
-    chat.send("/smalltalk which is faster?")
-    accepted = chat.wait("accepted", **{"as": "side_talk"})
-    number = accepted["number"]
-    ended = chat.wait("side_talk_ended")
-    assert (ended["item"], ended["number"]) == (accepted["id"], number)
-    assert chat.ask("/queue")["data"]["items"][1]["state"] == "offered"
-    assert chat.ask(f"/queue steer {number}")["ok"]
-    gate.open()
-    chat.wait("steered")
-    chat.wait("turn_ended", status="completed", session=chat.session)
-    assert chat.close() == 0
-    assert not of(chat, "interrupting")
-    assert PARENT in str(server.requests[1].body)
-    last = server.requests[2].body["messages"][-1]["content"]
-    assert "which is faster?" in last
-    assert "Zod, as far as I know." in last
 
 
 def test_a_stopped_side_talk_is_not_offered(place: Place, serve, gate: Gate) -> None:

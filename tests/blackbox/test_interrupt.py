@@ -146,22 +146,6 @@ def test_what_was_typed_before_a_stop_is_held(place: Place, serve, gate: Gate) -
     assert len(server.requests) == 1
 
 
-def test_a_word_in_a_longer_message_stops_and_runs_next(place: Place, serve, gate: Gate) -> None:
-    """`stop, use zod instead` stops the turn and is the next one; what waited stays held."""
-    server = serve(behaviour("tool", gate), Text("With zod."), top='busy_input_mode = "queue"')
-    chat = stand(place, gate, "tool")
-    chat.send("later")
-    chat.wait("accepted", **{"as": "queue"})
-    chat.send("Stop, use zod instead")
-    chat.wait("turn_ended", status="completed")
-    queue = chat.ask("/queue")["data"]
-    assert [(one["state"], one["text"]) for one in queue["items"]] == [("pending", "later")]
-    replaced = chat.ask("/queue list --all")["data"]["items"][-1]
-    assert (replaced["state"], replaced["text"]) == ("superseded", "work")
-    assert chat.close() == 0
-    assert [one.prompt for one in server.requests] == ["work", "Stop, use zod instead"]
-
-
 @pytest.mark.nightly
 @pytest.mark.parametrize(("number", "at"), LEAVES)
 def test_a_signal_leaves_in_order(place: Place, serve, gate: Gate, number, at: str) -> None:
@@ -215,46 +199,3 @@ def test_leaving_by_the_end_of_input_waits_for_what_runs(place: Place, serve) ->
     assert [one["status"] for one in chat.seen("turn_ended")] == ["completed", "completed"]
     assert shape(chat.events)[-1] == "session_suspended"
     assert len(server.requests) == 2
-
-
-def test_talk_ends_nothing_as_shipped(place: Place, serve, gate: Gate) -> None:
-    """A message joins the running turn at its next step: the command and the turn go on."""
-    server = serve(
-        Tools([{"tool": "shell", "arguments": {"command": gate.command}}]),
-        Text("Half way, and done."),
-    )
-    chat = place.chat("--yes")
-    chat.send("build it")
-    pid = gate.wait()
-    chat.send("how is it going?")
-    accepted = chat.wait("accepted", **{"as": "steer"})
-    assert accepted["ack_text"] == 'Steering with #2: "how is it going?"'
-    assert wait_gone([pid], 0.0) == [pid]
-    gate.open()
-    chat.wait("steered")
-    chat.wait("turn_ended", status="completed")
-    assert [one["status"] for one in chat.seen("tool_ended")] == ["ok"]
-    assert len(chat.seen("turn_started")) == 1
-    assert "how is it going?" in str(server.requests[-1].body["messages"])
-    chat.send("please just stop")
-    assert chat.close() == 0
-
-
-def test_what_a_message_replaced_comes_back(place: Place, serve, gate: Gate) -> None:
-    """In mode interrupt the acknowledgement says how, and a bare resume does it when nothing waits."""
-    work = Tools([{"tool": "shell", "arguments": {"command": gate.command}}], match="build it")
-    serve(work, Text("Answered.", match="how is it going?"), Text("Built."))
-    chat = place.chat("--yes")
-    assert chat.ask("/busy interrupt")["ok"]
-    chat.send("build it")
-    gate.wait()
-    chat.send("how is it going?")
-    accepted = chat.wait("accepted", **{"as": "interrupt"})
-    assert accepted["replaces"] == 1
-    said = 'Interrupting for #2: "how is it going?"\n`/queue resume 1` brings #1 back.'
-    assert accepted["ack_text"] == said
-    chat.wait("turn_ended", status="completed")
-    assert chat.ask("/queue resume")["text"].startswith("Restored 1 item. Processing #1")
-    assert chat.wait("turn_ended", status="completed")["item"] == "m1"
-    assert chat.ask("/queue resume")["text"] == "Nothing waits."
-    assert chat.close() == 0

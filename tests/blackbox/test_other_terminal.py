@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.driver import Chat, Gate, Place, wait_gone
+from support.driver import Chat, Gate, Place
 from support.model_server import Text, Tools
 from support.patience import seconds
 
@@ -92,21 +92,6 @@ def test_a_message_to_a_session_that_is_not_open_says_that_it_waits(place: Place
     again.send("/queue resume")
     again.wait("turn_ended")
     assert again.close() == 0
-
-
-def test_stop_reaches_a_running_turn(place: Place, serve, gate: Gate) -> None:
-    """`steersman stop` ends the turn and its processes, at once."""
-    serve(shell(gate.command))
-    chat = place.chat("--yes")
-    chat.send("first")
-    tool = gate.wait()
-    ran = place.run("stop", "last")
-    assert (ran.returncode, ran.stdout) == (0, "Stopping turn t1.\n")
-    chat.wait("stopped")
-    assert wait_gone([tool], 1.0) == []
-    again = place.run("stop", "last")
-    assert (again.returncode, again.stdout.startswith("Nothing to stop")) == (0, True)
-    assert chat.close() == 0
 
 
 @pytest.mark.nightly

@@ -159,27 +159,6 @@ def test_after_interrupt_continue_runs_what_waits(place: Place, serve, gate: Gat
     assert prompts(server) == ["work", "one"]
 
 
-def test_an_interrupted_job_is_resumed_from_its_checkpoint(place: Place, serve, gate: Gate) -> None:
-    """Resume names the checkpoint, and the model gets it with the calls of unknown outcome."""
-    progress = {"tool": "progress", "arguments": {"done": 23, "total": 50, "unit": "file"}}
-    server = serve(Tools([progress]), waiting(gate), Text("Done."), top=QUEUE)
-    chat = at_work(place, gate)
-    chat.send("one", "two")
-    for _ in range(2):
-        chat.wait("accepted", **{"as": "queue"})
-    chat.kill()
-    later = place.chat("--continue")
-    later.wait("recovered", cause="crash")
-    said = "Restored 3 items. Processing #1 from checkpoint (file 23/50)..."
-    assert later.ask("/queue resume")["text"] == said
-    for _ in range(3):
-        later.wait("turn_ended", status="completed")
-    assert later.close() == 0
-    messages = server.requests[2].body["messages"]
-    assert any("Unknown outcome" in str(one["content"]) for one in messages)
-    assert "interrupted at file 23/50" in messages[-1]["content"]
-
-
 def test_resume_while_a_turn_runs(place: Place, serve, gate: Gate) -> None:
     """What is not held needs no resume; what is runs after the turn, and is not said to run now."""
     serve(

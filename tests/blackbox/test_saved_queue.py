@@ -174,26 +174,6 @@ def at_checkpoint(gate: Gate) -> tuple[str, Tools]:
     return "(file 23/50)", Tools([{"tool": "progress", "arguments": done}, work])
 
 
-def test_a_new_chat_announces_and_resumes_what_crashed(place: Place, serve, gate: Gate) -> None:
-    """A chat without options shows the saved queue of its folder; the commands need no id."""
-    at, wish = at_checkpoint(gate)
-    server = serve(wish, Text("Done."))
-    old = crash(place, gate).session
-    chat = place.chat("--yes")
-    chat.wait("session_started")
-    (told,) = chat.wait("saved_queues")["saved"]
-    assert (told["session"], told["cause"]) == (old, "crash")
-    assert [call["tool"] for call in told["unknown"]] == ["shell"]
-    saved = [f"#1 [INTERRUPTED]: first {at}", "#2 [PENDING]: second", "#3 [PENDING]: third"]
-    assert chat.ask("/queue restore")["text"].splitlines()[:3] == saved
-    assert len(server.requests) == 1
-    said = chat.ask("/queue resume")["text"]
-    assert said == "Restored 3 items. Processing #1 from checkpoint (file 23/50)..."
-    for _ in range(3):
-        chat.wait("turn_ended", session=old, status="completed")
-    assert chat.close() == 0
-
-
 @pytest.mark.nightly
 def test_several_saved_queues_are_chosen_by_session(place: Place, serve) -> None:
     """They are listed with their ids, newest first; a command without one asks which.

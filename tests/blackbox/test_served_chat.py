@@ -1,40 +1,11 @@
-"""A chat at a keyboard whose session is in `steersman serve`: what a crash left is found there, too."""
+"""A chat at a keyboard whose session is in `steersman serve`: commands change it in the same way."""
 
 from contextlib import closing
 
 from blackbox.terminal import Terminal
-from support.driver import COMMAND, Gate, Place, wait_gone
-from support.model_server import Text, Tools
+from support.driver import COMMAND, Place
+from support.model_server import Text
 from support.served import Served
-
-
-def test_a_crash_is_recovered_at_a_server(place: Place, serve, gate: Gate) -> None:
-    """The notice comes, the saved queue is the queue, and the terminal goes to the session it resumes."""
-    work = Tools(
-        [{"tool": "shell", "arguments": {"command": gate.command}}], match="first", times=1
-    )
-    server = serve(work, Text("All done."))
-    chat = place.chat("--yes")
-    chat.send("first")
-    gate.wait()
-    chat.send({"text": "second", "as": "queue"})
-    chat.wait("accepted", **{"as": "queue"})
-    chat.kill()
-    wait_gone(place.processes())
-    with closing(Served(place)) as web, closing(Terminal(place, [*COMMAND, "chat"])) as terminal:
-        terminal.wait("Found saved queue from crashed session (2 items, not auto-resuming)")
-        terminal.type("/queue list\r")
-        terminal.wait(f"Saved by session {chat.session}")
-        assert len(server.requests) == 1
-        terminal.type("/queue resume\r")
-        terminal.wait("Processing #1")
-        terminal.wait("All done.")
-        terminal.type("and now?\r")
-        terminal.wait("All done.")
-        web.kill()
-        terminal.wait("has ended without closing it.")
-        terminal.wait(f"steersman chat --resume {chat.session}")
-        assert terminal.process.wait(30) == 1
 
 
 def test_the_last_message_is_sent_again_at_a_server(place: Place, serve) -> None:

@@ -28,27 +28,6 @@ def last_message(server: ModelServer, request: int) -> str:
     return str(said["content"])
 
 
-def test_a_waiting_message_is_handed_to_the_running_turn(place: Place, serve, gate: Gate) -> None:
-    """`/queue steer N` makes it a steer of this turn; the very next request ends with it."""
-    server = serve(waiting(gate), Text("Noted."), top=QUEUE)
-    chat = at_work(place, gate)
-    chat.send("focus on ownership")
-    item = chat.wait("accepted", **{"as": "queue"})["id"]
-    assert chat.ask("/queue steer 2")["ok"]
-    again = chat.ask("/queue steer 2")
-    assert (again["ok"], again["text"]) == (False, "#2 waits for the running turn already")
-    line = "#2 [STEERING] → turn t1: focus on ownership"
-    assert chat.ask("/queue")["text"].splitlines()[1] == line
-    gate.open()
-    steered = chat.wait("steered")
-    assert (steered["id"], steered["step"]) == (item, 2)
-    assert (steered["number"], steered["text"]) == (2, "focus on ownership")
-    chat.wait("turn_ended", status="completed")
-    assert chat.close() == 0
-    assert last_message(server, 1) == "[New message from user] focus on ownership"
-    assert len(chat.seen("turn_started")) == 1
-
-
 def test_a_queued_message_names_its_sender(place: Place, serve, gate: Gate) -> None:
     """The model, the queue, the acknowledgement and the receipts say who it is, if not the owner."""
     server = serve(waiting(gate), Text("Noted."), top=QUEUE)

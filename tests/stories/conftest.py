@@ -1,4 +1,4 @@
-"""A stage for each of the two faces."""
+"""A stage for a story."""
 
 import sys
 from collections.abc import Generator
@@ -12,9 +12,9 @@ if sys.platform != "linux":  # these look at the process table of Linux
 from stories.stage import Stage
 
 
-@pytest.fixture(params=["json", pytest.param("screen", marks=pytest.mark.nightly)])
+@pytest.fixture
 def stage(tmp_path: Path, request: pytest.FixtureRequest) -> Generator[Stage]:
-    """A stage of the story's own, once with JSON lines and once with a terminal."""
-    here = Stage(tmp_path, request.param)
+    """A stage of the story's own, with JSON lines unless a test names another interface."""
+    here = Stage(tmp_path, getattr(request, "param", "json"))
     yield here
     here.close()

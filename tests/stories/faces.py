@@ -7,15 +7,31 @@ results, notices or the model's words.
 """
 
 import signal
+import threading
+from contextlib import suppress
 from typing import Any, Protocol
 
-from support.driver import Chat
+from support.driver import Chat, Heard, Process
+from support.patience import seconds
+from support.served import Followed, Served
 
 from .terminal import Terminal
 
-__all__ = ["Face", "Job", "Lines", "LinesJob", "Screen", "ScreenJob"]
+__all__ = [
+    "Attached",
+    "Face",
+    "Http",
+    "Job",
+    "Lines",
+    "LinesJob",
+    "Plain",
+    "Screen",
+    "ScreenJob",
+    "ServedScreen",
+]
 
 KEYS = {"auto": "\r", "queue": "\t", "steer": "\x1b\r"}
+COMMANDS = {"auto": "{}", "queue": "/queue add {}", "steer": "/steer {}"}
 
 
 class Face(Protocol):
@@ -46,10 +62,10 @@ class Face(Protocol):
         ...
 
 
-class Lines:
-    """`chat --json`."""
+class _Heard:
+    """What all have in common that are told events."""
 
-    def __init__(self, chat: Chat) -> None:
+    def __init__(self, chat: Heard) -> None:
         self.chat = chat
         chat.wait("session_started")
 
@@ -72,6 +88,12 @@ class Lines:
         """Wait for the end of each turn that has begun."""
         self.chat.wait_quiet()
 
+
+class Lines(_Heard):
+    """`chat --json`."""
+
+    chat: Chat
+
     def kill(self) -> None:
         """End it by SIGKILL."""
         self.chat.kill()
@@ -79,6 +101,106 @@ class Lines:
     def leaves(self) -> int:
         """End the input."""
         return self.chat.close()
+
+
+class Attached(_Heard):
+    """`attach --json`, beside the chat that has the session."""
+
+    def __init__(self, owner: Chat, chat: Chat) -> None:
+        super().__init__(chat)
+        self._owner, self._own = owner, chat
+
+    def kill(self) -> None:
+        """End the chat that has the session by SIGKILL."""
+        self._owner.kill()
+        self._own.ended()
+
+    def leaves(self) -> int:
+        """End both inputs."""
+        return self._own.close() or self._owner.close()
+
+
+class Http(_Heard):
+    """A device that is paired with `steersman serve`."""
+
+    def __init__(self, web: Served, chat: Followed) -> None:
+        super().__init__(chat)
+        self._web = web
+
+    def kill(self) -> None:
+        """End the server by SIGKILL."""
+        self._web.kill()
+
+    def leaves(self) -> int:
+        """End the server: nobody leaves a session that is asked over HTTP."""
+        self._web.close()
+        return 0
+
+
+class Plain:
+    """`chat --plain` with pipes: answers on one, everything else on the other."""
+
+    def __init__(self, program: Process) -> None:
+        self._program = program
+        self._change = threading.Condition()
+        self._unread = dict.fromkeys((program.stdout, program.stderr), b"")
+        for stream in self._unread:
+            threading.Thread(target=self._read, args=(stream,), daemon=True).start()
+
+    def _read(self, stream: Any) -> None:
+        with suppress(ValueError):  # it was closed
+            while piece := stream.read1(1 << 16):
+                with self._change:
+                    self._unread[stream] += piece
+                    self._change.notify_all()
+
+    def types(self, text: str, by: str = "auto") -> None:
+        """Write a line."""
+        assert self._program.stdin is not None
+        self._program.stdin.write((COMMANDS[by].format(text) + "\n").encode())
+        self._program.stdin.flush()
+
+    def shows(self, *texts: str, **events: dict[str, Any]) -> None:
+        """Wait for the texts, each on either pipe, below what was waited for there."""
+        for text in texts:
+            self._find(text)
+
+    def _find(self, *texts: str) -> str:
+        """Wait for one of the texts on either pipe; what is before it there is read."""
+
+        def found() -> tuple[Any, str] | None:
+            places = ((stream, text) for text in texts for stream in self._unread)
+            return next((one for one in places if one[1].encode() in self._unread[one[0]]), None)
+
+        with self._change:
+            self._change.wait_for(found, seconds(30))
+            place = found()
+            assert place, f"none of {texts} was said: {self._unread}"
+            stream, text = place
+            self._unread[stream] = self._unread[stream].partition(text.encode())[2]
+            return text
+
+    def counts(self, done: int, total: int) -> None:
+        """Wait for the line."""
+        self._find(f"file {done}/{total}")
+
+    def rests(self) -> None:
+        """Ask until nothing runs: a pipe is not told when a turn ends."""
+        while True:
+            self.types("/inspect")
+            if self._find("actor session  busy", "actor session  idle").endswith("idle"):
+                return
+
+    def kill(self) -> None:
+        """End it by SIGKILL."""
+        self._program.kill()
+        self._program.wait()
+
+    def leaves(self) -> int:
+        """End the input."""
+        assert self._program.stdin is not None
+        self._program.stdin.close()
+        return self._program.wait(seconds(30))
 
 
 class Screen:
@@ -113,6 +235,26 @@ class Screen:
         """Press Ctrl-D."""
         self.terminal.presses("\x04")
         return self.terminal.ended()
+
+
+class ServedScreen(Screen):
+    """The chat in a terminal whose session is in `steersman serve`."""
+
+    def __init__(self, web: Served, terminal: Terminal) -> None:
+        super().__init__(terminal)
+        self._web = web
+
+    def kill(self) -> None:
+        """End the server by SIGKILL."""
+        self._web.kill()
+        self.shows("has ended without closing it.")
+        assert self.terminal.ended() == 1
+
+    def leaves(self) -> int:
+        """Press Ctrl-D, and end the server."""
+        code = super().leaves()
+        self._web.close()
+        return code
 
 
 class Job(Protocol):

@@ -14,8 +14,6 @@ from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
-from support.driver import Gate
-
 from .stage import Stage
 from .terminal import Reel
 from .test_another_terminal import another_terminal
@@ -34,37 +32,17 @@ __all__ = ["STORIES", "record"]
 SIZE = (100, 28)
 
 
-def _pull_the_plug(stage: Stage) -> None:
-    with closing(Gate(stage.place.folder)) as gate:
-        the_plug_is_pulled(stage, gate)
-
-
-def _help(stage: Stage) -> None:
-    with closing(Gate(stage.place.folder)) as gate:
-        the_helper_at_work(stage, gate)
-
-
-def _from_elsewhere(stage: Stage) -> None:
-    with closing(Gate(stage.place.folder)) as gate:
-        another_terminal(stage, gate)
-
-
-def _job_in_a_file(stage: Stage) -> None:
-    with closing(Gate(stage.place.folder)) as gate:
-        a_job_in_a_file(stage, gate)
-
-
 STORIES: dict[str, tuple[str, Callable[[Stage], None]]] = {
     "1": ("a-long-job", a_long_job),
     "2": ("a-change-of-direction", a_change_of_direction),
     "3": ("several-things", several_things),
-    "4": ("the-plug-is-pulled", _pull_the_plug),
+    "4": ("the-plug-is-pulled", the_plug_is_pulled),
     "5": ("words", some_words),
-    "6": ("the-helper-at-work", _help),
+    "6": ("the-helper-at-work", the_helper_at_work),
     "7": ("until-it-is-done", until_it_is_done),
     "8": ("beside-the-main-road", beside_the_main_road),
-    "9": ("another-terminal", _from_elsewhere),
-    "11": ("a-job-in-a-file", _job_in_a_file),
+    "9": ("another-terminal", another_terminal),
+    "11": ("a-job-in-a-file", a_job_in_a_file),
 }
 
 

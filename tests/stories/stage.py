@@ -5,11 +5,23 @@ import sqlite3
 from pathlib import Path
 from typing import Any
 
-from support.driver import COMMAND, Chat, Place
+from support.driver import COMMAND, Chat, Gate, Place
 from support.model_server import ModelServer, Recorded
+from support.served import Followed, Served
 
 from .agent import MARK, Agent, Message
-from .faces import Face, Job, Lines, LinesJob, Screen, ScreenJob
+from .faces import (
+    Attached,
+    Face,
+    Http,
+    Job,
+    Lines,
+    LinesJob,
+    Plain,
+    Screen,
+    ScreenJob,
+    ServedScreen,
+)
 from .terminal import Reel, Terminal
 
 __all__ = ["Stage"]
@@ -20,8 +32,12 @@ export const schema{n:02} = yup.object({{ name: yup.string().required() }});
 """
 
 
+USER = "user"
+"""Who speaks, by whatever name an interface has for them: the name that one without names says."""
+
+
 class Stage:
-    """`kind` is `json` or `screen`; what is opened with a reel is recorded."""
+    """`kind` is the interface: one of `faces`. What is opened with a reel is recorded."""
 
     def __init__(self, root: Path, kind: str, reel: Reel | None = None) -> None:
         self.place = Place(root)
@@ -29,9 +45,13 @@ class Stage:
         self.server = ModelServer(self.agent)
         self.kind = kind
         self._reel = reel
+        self._token = ""
+        self._gates: list[Gate] = []
         self.terminals: list[Terminal] = []
-        self.place.configure(self.server.base_url)
-        if kind == "screen":
+        mode = 'permission_mode = "all"' if kind == "http" else ""  # instead of --yes
+        self.place.configure(self.server.base_url, top=mode)
+        self.place.environ["LOGNAME"] = USER
+        if kind in ("plain", "screen", "served"):
             self.place.environ |= {"LANG": "C.UTF-8", "PYTHONIOENCODING": "utf-8"}
 
     def files(self, count: int = 50) -> list[Path]:
@@ -41,11 +61,44 @@ class Stage:
             path.write_text(FILE.format(n=n), "utf-8")
         return made
 
+    @property
+    def gate(self) -> Gate:
+        """Where commands of the story stop."""
+        if not self._gates:
+            self._gates.append(Gate(self.place.folder))
+        return self._gates[0]
+
     def opens(self, *arguments: str) -> Face:
         """Open a chat that may use its tools without asking."""
-        if self.kind == "json":
-            return Lines(self.place.chat("--yes", *arguments))
-        return Screen(self._terminal("chat", "--yes", *arguments))
+        match self.kind:
+            case "json":
+                return Lines(self.place.chat("--yes", *arguments))
+            case "attached":
+                owner = self.place.chat("--yes", *arguments)
+                chat = Chat(self.place, (*COMMAND, "attach", owner.session, "--json"))
+                self.place.chats.append(chat)
+                return Attached(owner, chat)
+            case "http":
+                return self._asks(self._serves(), "--continue" in arguments)
+            case "plain":
+                return Plain(self.place.start("chat", "--plain", "--yes", *arguments, text=False))
+            case "served":
+                web = self._serves()
+                return ServedScreen(web, self._terminal("chat", "--yes", *arguments))
+            case _:
+                return Screen(self._terminal("chat", "--yes", *arguments))
+
+    def _serves(self) -> Served:
+        web = Served(self.place)
+        self._token = web.token = self._token or web.pair(USER)
+        return web
+
+    def _asks(self, web: Served, is_resumed: bool) -> Http:
+        """Take up the last session, or begin one, and follow what comes from here on."""
+        if not is_resumed:
+            return Http(web, Followed(web, web.begin()))
+        taken = web.ask("POST", "sessions", {"resume": "last"}).data
+        return Http(web, Followed(web, taken["id"]))
 
     def begins(self, *arguments: str) -> Job:
         """Run a workflow."""
@@ -78,8 +131,13 @@ class Stage:
         for terminal in self.terminals:
             terminal.abandon()
         self.place.close()
+        for program in self.place.programs:
+            with program:
+                pass  # its pipes are closed
         self.server.close()
         self.agent.close()
+        for gate in self._gates:
+            gate.close()
         said = [chat.diagnostics for chat in self.place.chats]
         said += ["\n".join(one.rows) for one in self.terminals]
         assert "Traceback" not in "\n".join(said), said

@@ -1,10 +1,6 @@
 """Story 9: another terminal."""
 
 import json
-from collections.abc import Generator
-
-import pytest
-from support.driver import Gate
 
 from .agent import call, says, uses
 from .stage import Stage
@@ -13,23 +9,15 @@ WISH = "run the slow tests"
 TASK = "run the slow half of the tests"
 
 
-@pytest.fixture
-def gate(stage: Stage) -> Generator[Gate]:
-    """Where the helper's command stops."""
-    here = Gate(stage.place.folder)
-    yield here
-    here.close()
-
-
-def another_terminal(stage: Stage, gate: Gate) -> None:
+def another_terminal(stage: Stage) -> None:
     """From another terminal: the tree, a message more, a stop, and the story of the message."""
     agent = stage.agent
-    (stage.place.folder / "slow.sh").write_text(gate.command, "utf-8")
+    (stage.place.folder / "slow.sh").write_text(stage.gate.command, "utf-8")
     agent.when(WISH, uses(call("delegate", task=TASK, name="kid")), says("All tests pass."))
     agent.when(TASK, uses(call("shell", command="sh slow.sh")), says("They pass."))
     chat = stage.opens()
     chat.types(WISH)
-    gate.wait()
+    stage.gate.wait()
     chat.types("and the linter", by="queue")
     chat.shows('📥 Queued #2: "and the linter"', accepted={"number": 2})
 
@@ -51,12 +39,13 @@ def another_terminal(stage: Stage, gate: Gate) -> None:
     assert "It waits because the queue is held" in why
     assert "/queue resume" in why
     chat.rests()
+    assert stage.runs("stop", "last").startswith("Nothing to stop")
     assert chat.leaves() == 0
 
 
-def test_another_terminal(stage: Stage, gate: Gate) -> None:
+def test_another_terminal(stage: Stage) -> None:
     """What another terminal shows and says is what the session does; nothing is left running."""
-    another_terminal(stage, gate)
+    another_terminal(stage)
     assert stage.place.left() == []
     story = json.loads(stage.runs("why", "last", "3", "--json"))
     assert (story["message"]["text"], story["message"]["user"]) == ("also the tests", "ann")

@@ -1,10 +1,8 @@
 """Story 6: the helper at work."""
 
-from collections.abc import Generator
 from typing import Any
 
-import pytest
-from support.driver import Gate, wait_gone
+from support.driver import wait_gone
 
 from .agent import call, says, uses
 from .stage import Stage
@@ -15,18 +13,10 @@ HINT = "prefer the streaming parser"
 HALF = "The DOM parser takes 41 s."
 
 
-@pytest.fixture
-def gate(stage: Stage) -> Generator[Gate]:
-    """Where the helper's commands stop."""
-    here = Gate(stage.place.folder)
-    yield here
-    here.close()
-
-
-def the_helper_at_work(stage: Stage, gate: Gate) -> None:
+def the_helper_at_work(stage: Stage) -> None:
     """Talk reaches the helper or waits for it; a stop ends both; one alone is ended by its name."""
     agent = stage.agent
-    (stage.place.folder / "bench.sh").write_text(f"sleep 600 & {gate.command}", "utf-8")
+    (stage.place.folder / "bench.sh").write_text(f"sleep 600 & {stage.gate.command}", "utf-8")
     bench = call("shell", command="sh bench.sh")
     agent.when(WISH, uses(call("delegate", task=TASK, name="kid")), says("The import is faster."))
     agent.when(TASK, uses(bench, saying=HALF), says("Measured."))
@@ -35,7 +25,7 @@ def the_helper_at_work(stage: Stage, gate: Gate) -> None:
     chat = stage.opens()
 
     chat.types(WISH)
-    first = gate.wait()
+    first = stage.gate.wait()
     chat.types("/busy interrupt")
     chat.shows("A message during a turn now follows `interrupt`.")
     chat.types("how is it going?")
@@ -48,9 +38,9 @@ def the_helper_at_work(stage: Stage, gate: Gate) -> None:
     chat.types(HINT)
     chat.shows("Steering kid with #3", accepted={"as": "steer", "children": ["kid"]})
     assert wait_gone([first], 0.0) == [first]
-    gate.open()
+    stage.gate.open()
     chat.shows("[Steered]", steered={"child": "kid"})
-    second = gate.wait()
+    second = stage.gate.wait()
     chat.types("/agents")
     chat.shows("kid [WORKING]")
     chat.types("/stop")
@@ -61,7 +51,7 @@ def the_helper_at_work(stage: Stage, gate: Gate) -> None:
     assert stage.place.left() == []
 
     chat.types(WISH)
-    third = gate.wait()
+    third = stage.gate.wait()
     chat.types("/agents stop kid")
     chat.shows("Stopping `kid`; its partial result goes to its parent.")
     chat.shows("The import is faster.")
@@ -70,9 +60,9 @@ def the_helper_at_work(stage: Stage, gate: Gate) -> None:
     assert chat.leaves() == 0
 
 
-def test_the_helper_at_work(stage: Stage, gate: Gate) -> None:
+def test_the_helper_at_work(stage: Stage) -> None:
     """The hint is in the helper's next request; what it had when it was ended is its result."""
-    the_helper_at_work(stage, gate)
+    the_helper_at_work(stage)
     assert not stage.place.processes()
     (hinted,) = stage.requests(HINT)
     assert first_words(hinted.body) == TASK

@@ -1,10 +1,8 @@
 """Story 11: a job in a file."""
 
 from collections import Counter
-from collections.abc import Generator
 
 import pytest
-from support.driver import Gate
 
 from .stage import Stage
 
@@ -35,26 +33,18 @@ sed -i s/yup/zod/g "$1"
 DONE = HALT - 1
 
 
-@pytest.fixture
-def gate(stage: Stage) -> Generator[Gate]:
-    """Where the command of one item stops."""
-    here = Gate(stage.place.folder)
-    yield here
-    here.close()
-
-
-def a_job_in_a_file(stage: Stage, gate: Gate) -> None:
+def a_job_in_a_file(stage: Stage) -> None:
     """Checked, run, stopped with Ctrl-C at item 22 of 50, gone on with there, and taken back."""
     files = stage.files(COUNT)
     before = [one.read_bytes() for one in files]
     stage.place.folder.joinpath("codemod.toml").write_text(FILE, "utf-8")
     stage.place.folder.joinpath("rewrite.sh").write_text(
-        REWRITE.format(command=gate.command), "utf-8"
+        REWRITE.format(command=stage.gate.command), "utf-8"
     )
     assert stage.runs("workflow", "check", "codemod.toml") == "ok: 2 steps\n"
 
     job = stage.begins("codemod.toml")
-    gate.wait()
+    stage.gate.wait()
     job.counts("rewrite", DONE, COUNT)
     job.presses_control_c()
     job.shows("Stopping; Ctrl-C again ends it at once.", notice={"text": "Stopping after rewrite"})
@@ -64,9 +54,9 @@ def a_job_in_a_file(stage: Stage, gate: Gate) -> None:
     assert times_rewritten(stage) == dict.fromkeys([one.name for one in files[:DONE]], 1)
 
     again = stage.begins("--resume", "last")
-    gate.wait()
+    stage.gate.wait()
     again.counts("rewrite", DONE, COUNT)
-    gate.open()
+    stage.gate.open()
     again.shows(
         f"rewrite done ({COUNT} of {COUNT})",
         f"{COUNT} files use zod now",
@@ -87,7 +77,10 @@ def times_rewritten(stage: Stage) -> dict[str, int]:
     return dict(Counter(text.split()))
 
 
-def test_a_job_in_a_file(stage: Stage, gate: Gate) -> None:
+@pytest.mark.parametrize(
+    "stage", ["json", pytest.param("screen", marks=pytest.mark.nightly)], indirect=True
+)
+def test_a_job_in_a_file(stage: Stage) -> None:
     """Every file is rewritten once, over a stop, and comes back; nothing is left running."""
-    a_job_in_a_file(stage, gate)
+    a_job_in_a_file(stage)
     assert stage.place.left() == []

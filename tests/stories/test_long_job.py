@@ -50,9 +50,9 @@ def a_long_job(stage: Stage) -> None:
     assert stage.times_done() == [1] * 45 + [0] * 5
     assert [one.prompt for one in stage.requests()][-1] == WISH
 
-    agent.door("forty-five").open()
     chat.types("/queue resume")
     chat.shows("Restored 2 items. Processing #1 from checkpoint (file 45/50)...")
+    agent.door("forty-five").open()
     chat.shows("All 50 files use zod now.")
     chat.shows("z.string().optional()")
     chat.rests()

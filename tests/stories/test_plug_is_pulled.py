@@ -1,9 +1,6 @@
 """Story 4: the plug is pulled."""
 
-from collections.abc import Generator
-
-import pytest
-from support.driver import Gate, wait_gone
+from support.driver import wait_gone
 
 from .agent import Rewriting, call, says, user_texts, uses
 from .stage import Stage
@@ -18,18 +15,10 @@ SAVED = (
 )
 
 
-@pytest.fixture
-def gate(stage: Stage) -> Generator[Gate]:
-    """Where the command stops that runs when the plug is pulled."""
-    here = Gate(stage.place.folder)
-    yield here
-    here.close()
-
-
-def the_plug_is_pulled(stage: Stage, gate: Gate) -> None:
+def the_plug_is_pulled(stage: Stage) -> None:
     """At file 23 of 50, a command running and two wishes waiting, the process gets kill -9."""
     agent = stage.agent
-    (stage.place.folder / "check.sh").write_text(gate.command, "utf-8")
+    (stage.place.folder / "check.sh").write_text(stage.gate.command, "utf-8")
     agent.when(WISH, Rewriting(stage.files(), looks={23: "sh check.sh"}))
     agent.when("docs", uses(call("write", path="DOCS.md", content="zod\n")), says("Docs done."))
     agent.when("linter", says("Nothing to complain about."))
@@ -39,7 +28,7 @@ def the_plug_is_pulled(stage: Stage, gate: Gate) -> None:
     chat.shows("Auto-queue is on")
     chat.types(WISH)
     chat.counts(23, 50)
-    command = gate.wait()
+    command = stage.gate.wait()
     chat.types(SECOND)
     chat.shows('📥 Queued #2: "update the docs"', accepted={"as": "queue", "number": 2})
     chat.types(THIRD)
@@ -57,7 +46,7 @@ def the_plug_is_pulled(stage: Stage, gate: Gate) -> None:
         *SAVED,
         "Use `/queue restore` to list, `/queue resume` to continue, or `/queue discard` to delete",
         "Outcome unknown, not run again: shell sh check.sh",
-        saved_queues={},
+        saved_queues={"saved": lambda saved: saved[0]["unknown"][0]["tool"] == "shell"},
     )
     chat.types("/queue restore")
     chat.shows(*SAVED)
@@ -70,18 +59,17 @@ def the_plug_is_pulled(stage: Stage, gate: Gate) -> None:
     chat.shows("Nothing to complain about.")
     chat.rests()
     assert chat.leaves() == 0
+    for terminal in stage.terminals[1:]:
+        assert "\n".join(terminal.rows).count("Found saved queue") == 1
 
 
-def test_the_plug_is_pulled(stage: Stage, gate: Gate) -> None:
+def test_the_plug_is_pulled(stage: Stage) -> None:
     """No process is left; nothing runs without a command; the run continues at 23 and repeats no file."""
-    the_plug_is_pulled(stage, gate)
+    the_plug_is_pulled(stage)
     assert stage.times_done() == [1] * 50
     said = user_texts(stage.server.requests[-1].body["messages"])
+    assert said[1].startswith("[You were interrupted at file 23/50.")
     assert [one.rpartition("\n")[2] for one in said] == [WISH, WISH, SECOND, THIRD]
     assert len(stage.requests("linter")) == 1
     assert (stage.place.folder / "DOCS.md").read_text("utf-8") == "zod\n"
     stage.check_append_only()
-    if stage.kind == "screen":
-        rows = "\n".join(stage.terminals[1].rows)
-        assert rows.count("Found saved queue") == 1
-        assert rows.count("Saved items:") == 1

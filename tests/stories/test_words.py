@@ -33,22 +33,19 @@ READINGS = (
 )
 
 
-def scenes(kind: str) -> list[tuple[Reading, bool]]:
-    """Say which message comes with another one waiting: each with and without, by turns on a screen."""
-    if kind == "json":
-        return [(one, has_next) for one in READINGS for has_next in (False, True)]
-    return [(one, bool(at % 2)) for at, one in enumerate(READINGS)]
+SCENES = [(reading, bool(at % 2)) for at, reading in enumerate(READINGS)]
+"""Messages, and whether another one waits already."""
 
 
 def words(stage: Stage) -> None:
-    """Each message into a lone turn, and with another one waiting; each reading is taken back."""
+    """Each message into a turn, alone or with another one waiting; each reading is taken back."""
     agent = stage.agent
     agent.when("whole project", Text("Looking around.", door=agent.door("looking")))
     agent.when(MORE, Text("It is 2 from now on.", door=agent.door("changing")))
     chat = stage.opens()
     chat.types("/queue on")
     chat.shows("Auto-queue is on")
-    for reading, has_next in scenes(stage.kind):
+    for reading, has_next in SCENES:
         chat.types(WISH)
         chat.shows("Looking around.")
         if has_next:
@@ -73,7 +70,7 @@ def some_words(stage: Stage) -> None:
     chat.shows("Looking around.")
     for number, text in enumerate(("stopwatch timer", "undo.py has a bug"), 2):
         chat.types(text)
-        chat.shows(f'📥 Queued #{number}: "{text}"')
+        chat.shows(f'📥 Queued #{number}: "{text}"', accepted={"number": number})
     _it_stops(chat, Reading("just stop", "stop"), 4)
     assert chat.leaves() == 0
 
@@ -120,11 +117,11 @@ def test_words(stage: Stage) -> None:
     """What stops says by which word; only what says more reaches the model, and only once each."""
     words(stage)
     asked = [user_texts(one.body["messages"])[-1] for one in stage.server.requests]
-    told = [(WISH, one.text) if one.runs else (WISH,) for one, _ in scenes(stage.kind)]
+    told = [(WISH, one.text) if one.runs else (WISH,) for one, _ in SCENES]
     assert asked == [text for texts in told for text in texts]
 
 
-def test_a_stopped_turn_goes_on(stage: Stage) -> None:
+def a_stopped_turn_goes_on(stage: Stage) -> None:
     """What was stopped by a word that was taken back is resumed first, then the message runs."""
     agent = stage.agent
     agent.when(MORE, says("It is 2 from now on."))

@@ -36,6 +36,7 @@ __all__ = [
     "Chat",
     "Event",
     "Gate",
+    "Heard",
     "Place",
     "Process",
     "Ran",
@@ -210,10 +211,8 @@ model = "main"
     def start(self, *arguments: str, **options: Any) -> Process:
         """Start any command with pipes; who asks for it waits for its end."""
         pipe = subprocess.PIPE
-        given = {"stdin": pipe, "stdout": pipe, "stderr": pipe} | options
-        program = Process(
-            (*self.command, *arguments), cwd=self.folder, env=self.environ, text=True, **given
-        )
+        given = {"stdin": pipe, "stdout": pipe, "stderr": pipe, "text": True} | options
+        program = Process((*self.command, *arguments), cwd=self.folder, env=self.environ, **given)
         self.programs.append(program)
         return program
 
@@ -349,67 +348,32 @@ def _ends_in(pid: int, limit: float) -> bool:
         os.close(watched)
 
 
-class Chat:
-    """A running `chat --json`. `events` is all that it said; waiting moves a mark through them."""
+class Heard:
+    """What one client of a session was told. `events` is all of it; waiting moves a mark through them."""
 
-    def __init__(
-        self,
-        place: Place,
-        command: Sequence[str],
-        environ: dict[str, str] | None = None,
-        preexec_fn: Callable[[], None] | None = None,
-    ) -> None:
-        self.place = place
+    diagnostics = ""
+
+    def __init__(self) -> None:
         self.events: list[Event] = []
         self.times: list[float] = []
         self._mark = self._words = 0
         self._results: list[Event] = []
         self._change = threading.Condition()
         self._is_over = False
-        self._complaints: list[str] = []
-        self.process = Process(
-            command,
-            cwd=place.folder,
-            env=place.environ | (environ or {}),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            preexec_fn=preexec_fn,
-        )
-        place.programs.append(self.process)
-        self._threads = [
-            threading.Thread(target=work, daemon=True) for work in (self._read, self._overhear)
-        ]
-        for thread in self._threads:
-            thread.start()
 
-    def _read(self) -> None:
-        assert self.process.stdout is not None
-        for line in self.process.stdout:
-            with self._change:
-                self.times.append(time.monotonic())
-                self.events.append(_parse(line))
-                self._change.notify_all()
+    def hear(self, event: Event | None) -> None:
+        """Take in an event, or the end of all."""
         with self._change:
-            self._is_over = True
+            if event is None:
+                self._is_over = True
+            else:
+                self.times.append(time.monotonic())
+                self.events.append(event)
             self._change.notify_all()
 
-    def _overhear(self) -> None:
-        assert self.process.stderr is not None
-        for line in self.process.stderr:
-            self._complaints.append(line.decode(errors="replace"))
-
-    # Talking --------------------------------------------------------------------------------------
-
     def send(self, *lines: str | bytes | Event) -> None:
-        """Send lines, together."""
-        data = b""
-        for line in lines:
-            text = json.dumps(line) if isinstance(line, dict) else line
-            data += (text.encode() if isinstance(text, str) else text) + b"\n"
-        assert self.process.stdin is not None
-        self.process.stdin.write(data)
-        self.process.stdin.flush()
+        """Say something, as lines of `chat --json`."""
+        raise NotImplementedError
 
     def wait(self, kind: str, timeout: float = WAIT, **fields: Any) -> Event:
         """Wait for the next event of a kind whose fields are these, from the mark on."""
@@ -484,12 +448,17 @@ class Chat:
                 self._words = last
 
     def wait_quiet(self, timeout: float = WAIT) -> None:
-        """Wait until every turn that has started has ended."""
-        with self._change:
-            turns = {"turn_started": 1, "turn_ended": -1}
-            is_quiet = self._change.wait_for(
-                lambda: not sum(turns.get(one["type"], 0) for one in self.events), seconds(timeout)
+        """Wait until every turn that has started has ended; a crash ended what ran."""
+
+        def is_quiet_now() -> bool:
+            since = max(
+                (at for at, one in enumerate(self.events) if one["type"] == "recovered"), default=0
             )
+            kinds = [one["type"] for one in self.events[since:]]
+            return kinds.count("turn_started") == kinds.count("turn_ended")
+
+        with self._change:
+            is_quiet = self._change.wait_for(is_quiet_now, seconds(timeout))
             assert is_quiet, f"a turn does not end.\n{self.story()}"
 
     def ended_without(self, kind: str) -> bool:
@@ -572,15 +541,66 @@ class Chat:
         return f"events:\n{said}\nstandard error:\n{self.diagnostics}"
 
     @property
-    def diagnostics(self) -> str:
-        """What it wrote to standard error."""
-        return "".join(self._complaints)
-
-    @property
     def session(self) -> str:
         """The id of the session that it began or took up."""
         started = self.seen("session_started")
         return str((started[0] if started else self.wait("session_started"))["session"])
+
+
+class Chat(Heard):
+    """A running `chat --json`."""
+
+    def __init__(
+        self,
+        place: Place,
+        command: Sequence[str],
+        environ: dict[str, str] | None = None,
+        preexec_fn: Callable[[], None] | None = None,
+    ) -> None:
+        super().__init__()
+        self.place = place
+        self._complaints: list[str] = []
+        self.process = Process(
+            command,
+            cwd=place.folder,
+            env=place.environ | (environ or {}),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            preexec_fn=preexec_fn,
+        )
+        place.programs.append(self.process)
+        self._threads = [
+            threading.Thread(target=work, daemon=True) for work in (self._read, self._overhear)
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def _read(self) -> None:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            self.hear(_parse(line))
+        self.hear(None)
+
+    def _overhear(self) -> None:
+        assert self.process.stderr is not None
+        for line in self.process.stderr:
+            self._complaints.append(line.decode(errors="replace"))
+
+    def send(self, *lines: str | bytes | Event) -> None:
+        """Send lines, together."""
+        data = b""
+        for line in lines:
+            text = json.dumps(line) if isinstance(line, dict) else line
+            data += (text.encode() if isinstance(text, str) else text) + b"\n"
+        assert self.process.stdin is not None
+        self.process.stdin.write(data)
+        self.process.stdin.flush()
+
+    @property
+    def diagnostics(self) -> str:
+        """What it wrote to standard error."""
+        return "".join(self._complaints)
 
     # Ending ---------------------------------------------------------------------------------------
 

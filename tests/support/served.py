@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
 from typing import Any, NamedTuple
 
-from support.driver import Place
+from support.driver import Event, Heard, Place
 from support.event_kinds import check_events
 from support.patience import seconds
 
@@ -142,6 +142,40 @@ class Served:
             return self.program.communicate(timeout=seconds(60))[1]
         finally:
             self.program.kill()
+
+
+class Followed(Heard):
+    """A session's stream as a client hears it; what it sends are requests, one for each line."""
+
+    def __init__(self, web: Served, session: str) -> None:
+        super().__init__()
+        self._web, self._name = web, session
+        self._follow()
+
+    def _follow(self) -> None:
+        threading.Thread(target=self._read, args=(self._name,), daemon=True).start()
+
+    def _read(self, session: str) -> None:
+        last = ""
+        with suppress(OSError, http.client.HTTPException):
+            for _, event in self._web.events(session):
+                if event["type"] == "answer" and last != "text":  # it was not followed then
+                    self.hear({**event, "type": "text", "delta": event["text"]})
+                last = event["type"]
+                self.hear(event)
+        if session == self._name:
+            self.hear(None)
+
+    def send(self, *lines: str | bytes | Event) -> None:
+        """Say something; a command that takes up another session leads to that."""
+        for line in lines:
+            said = line if isinstance(line, dict) else {"text": line}
+            answer = self._web.ask("POST", f"sessions/{self._name}/messages", said)
+            assert answer.status in (200, 202, 409), answer
+            if (answer.data.get("data") or {}).get("left") == self._name:
+                self._name = answer.data["session"]
+                self.hear(answer.data)
+                self._follow()
 
 
 class Follower(threading.Thread):
