@@ -1,6 +1,7 @@
 """The program is killed in the middle of its work: what is lost (nothing), what is left (nothing)."""
 
 import json
+import sqlite3
 
 import pytest
 from support.driver import COMMAND, Chat, Event, Gate, Place, wait_gone
@@ -121,11 +122,16 @@ def test_what_was_accepted_is_there_and_waits(place: Place, serve, gate: Gate) -
 
 def test_what_has_streamed_outlives_a_kill(place: Place, serve) -> None:
     """What came of an answer until about a second before a kill is there, for people and the model."""
-    words = " ".join(f"word{number}" for number in range(600))
+    words = " ".join(f"word{number}" for number in range(3000))
     server = serve(Text(words, pause=0.02), Text("Here I am again."))
     chat = place.chat()
     chat.send("tell me all")
-    chat.wait_text("word100")
+    chat.wait_text("word1 ")
+    home = sqlite3.connect(place.home / "state" / "journal.db")
+    grown = "SELECT count(*) FROM entries WHERE data LIKE '%answer_grew%'"
+    while not home.execute(grown).fetchone()[0]:  # once a second
+        chat.wait("text")
+    home.close()
     chat.process.kill()
     again = place.chat("--continue")
     again.ask("/history")
@@ -133,7 +139,7 @@ def test_what_has_streamed_outlives_a_kill(place: Place, serve) -> None:
     again.wait_text("Here I am again.")
     messages = server.requests[-1].body["messages"]
     (said,) = [one["content"] for one in messages if one["role"] == "assistant"]
-    assert said.startswith("word0 word1 word2 ")
+    assert said.startswith("word0 word1")
     assert said.endswith("[Interrupted before an answer was given.]")
     assert words.startswith(said.partition("\n")[0].strip())
 
