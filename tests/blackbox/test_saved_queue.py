@@ -193,7 +193,7 @@ def test_several_saved_queues_are_chosen_by_session(place: Place, serve) -> None
     for verb in ("restore", "resume", "resume 1", "discard", "list"):
         asked = chat.ask(f"/queue {verb}")
         assert (asked["ok"], asked["text"].splitlines()[:2]) == (False, lines)
-    assert chat.ask(f"/queue discard {second[:4]}")["data"] == {"session": second, "withdrawn": [1]}
+    assert chat.ask(f"/queue discard {second}")["data"] == {"session": second, "withdrawn": [1]}
     restored = chat.ask("/queue restore")["data"]  # the only one now
     assert [item["text"] for item in restored["items"]] == ["one", "two"]
     assert chat.ask("/queue resume 1")["text"] == "Restored 2 items. Processing #1..."
