@@ -273,7 +273,7 @@ def faults_of(
 
 def _labels(store: SqliteStore, session: str) -> list[str]:
     entries = (decode_entry(stored.data) for stored in store.entries(session))
-    queued = [entry.text for entry in entries if isinstance(entry, e.Queued)]
+    queued = [entry.said.text for entry in entries if isinstance(entry, e.Queued)]
     return [found[0] for text in queued if (found := LABEL.search(text))]
 
 
