@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any
 import pykka
 from pykka import ActorRef, ActorRegistry, ThreadingFuture
 
-from ..machines.internal_messages import Down, Kill, Mailed, mailed
+from ..machines import protocol as m
+from ..machines.protocol import mailed
 from ..machines.value import Value
 from .mailbox import Mailbox, tell
 
@@ -146,7 +147,7 @@ class Actor(pykka.Actor):
 
     def _handle_receive(self, message: Any) -> Any:
         match message:
-            case Kill(incarnation=incarnation):
+            case m.Kill(incarnation=incarnation):
                 if incarnation == self.birth.incarnation:
                     self._end(is_failure=True)
             case _:
@@ -194,7 +195,7 @@ class Actor(pykka.Actor):
             self.mailbox.is_suspended = True
         else:
             self.system.retire(self)
-        down = Down(
+        down = m.Down(
             name=self.name,
             urn=self.actor_urn,
             reason=reason,
@@ -212,7 +213,7 @@ def posted_of(actor: Actor) -> int:
 def _opened(envelope: Envelope[Any]) -> tuple[Any, int]:
     """Return the message in an envelope, and its id if it came from the session's mailbox, else 0."""
     message = envelope.message
-    return (message.message, message.posted) if isinstance(message, Mailed) else (message, 0)
+    return (message.message, message.posted) if isinstance(message, m.Mailed) else (message, 0)
 
 
 def _answer(envelope: Envelope[Any], response: Any) -> None:

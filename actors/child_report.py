@@ -12,9 +12,8 @@ from functools import partial
 from ..journal import entries as e
 from ..journal.child_record import ChildRecord
 from ..journal.record import SessionRecord
-from ..machines.delegation_messages import ChildReport
+from ..machines import protocol as m
 from ..machines.result_routing import Return
-from ..machines.transient_events import Fact, MessageKnown, MessageRejected, StoreLost
 from .environment import Publication
 
 MARKS = ("[Interrupted", "[No answer", "[The program")
@@ -27,7 +26,7 @@ PARTIAL_LIMIT = 8_000
 class ChildReporter:
     """Reports to the child supervisor what a parent has to know."""
 
-    def __init__(self, name: str, report: Callable[[ChildReport], None]) -> None:
+    def __init__(self, name: str, report: Callable[[m.ChildReport], None]) -> None:
         self._name = name
         self._report = report
         self._record: SessionRecord | None = None
@@ -40,19 +39,19 @@ class ChildReporter:
         reports = _reports(self._name, entry, record)
         return partial(self._report_all, reports) if reports else None
 
-    def _report_all(self, reports: list[ChildReport]) -> None:
+    def _report_all(self, reports: list[m.ChildReport]) -> None:
         for report in reports:
             self._report(report)
 
-    def observe_fact(self, fact: Fact) -> None:
+    def observe_fact(self, fact: m.Fact) -> None:
         """Report a steer that missed or is in already, and a journal that is lost."""
-        if isinstance(fact, MessageRejected) and fact.said.client_id:
-            self._report(ChildReport(name=self._name, kind="missed", key=fact.said.client_id))
-        elif isinstance(fact, MessageKnown) and fact.client_id and self._record is not None:
+        if isinstance(fact, m.MessageRejected) and fact.said.client_id:
+            self._report(m.ChildReport(name=self._name, kind="missed", key=fact.said.client_id))
+        elif isinstance(fact, m.MessageKnown) and fact.client_id and self._record is not None:
             known = self._record.queue.items.get(fact.id)
             if known is not None and known.turn:
                 self._report(
-                    ChildReport(
+                    m.ChildReport(
                         name=self._name,
                         kind="steered",
                         key=fact.client_id,
@@ -60,14 +59,14 @@ class ChildReporter:
                         step=known.step,
                     )
                 )
-        elif isinstance(fact, StoreLost):
+        elif isinstance(fact, m.StoreLost):
             self._report(
-                ChildReport(name=self._name, kind="ended", status="failed", reason=fact.text)
+                m.ChildReport(name=self._name, kind="ended", status="failed", reason=fact.text)
             )
-            self._report(ChildReport(name=self._name, kind="closed"))
+            self._report(m.ChildReport(name=self._name, kind="closed"))
 
 
-def last_report(name: str, record: SessionRecord) -> ChildReport | None:
+def last_report(name: str, record: SessionRecord) -> m.ChildReport | None:
     """Say what a session that was opened before ended with; none if it has something to do."""
     turn = record.turns.get(record.turn)
     if turn is None or record.queue.order or turn.state not in ("completed", "failed"):
@@ -80,7 +79,7 @@ def last_report(name: str, record: SessionRecord) -> ChildReport | None:
     return _over(name, turn.state, turn.reason, record)
 
 
-def _over(name: str, status: str, reason: str, record: SessionRecord) -> ChildReport:
+def _over(name: str, status: str, reason: str, record: SessionRecord) -> m.ChildReport:
     """Report that a session is through with its turns: as failed if it has missed its goal."""
     goal = record.goals.goal
     if goal is not None and goal.state != "achieved":
@@ -88,7 +87,7 @@ def _over(name: str, status: str, reason: str, record: SessionRecord) -> ChildRe
     return _ended(name, status, reason, record)
 
 
-def _reports(name: str, entry: e.Entry, record: SessionRecord) -> list[ChildReport]:
+def _reports(name: str, entry: e.Entry, record: SessionRecord) -> list[m.ChildReport]:
     match entry:
         case e.TurnStarted():
             item = record.queue.items[entry.item]
@@ -96,7 +95,7 @@ def _reports(name: str, entry: e.Entry, record: SessionRecord) -> list[ChildRepo
                 return []
             # a steer that found nothing running has become a turn
             return [
-                ChildReport(name=name, kind="steered", key=item.said.client_id, turn=entry.turn)
+                m.ChildReport(name=name, kind="steered", key=item.said.client_id, turn=entry.turn)
             ]
         case e.TurnEnded() if _is_done(record):
             return [_over(name, entry.status, entry.reason, record)]
@@ -112,19 +111,19 @@ def _reports(name: str, entry: e.Entry, record: SessionRecord) -> list[ChildRepo
             last = last_report(name, record)
             return [last] if last is not None else []
         case e.SessionSuspended() | e.SessionFinalized():
-            return [ChildReport(name=name, kind="closed")]
+            return [m.ChildReport(name=name, kind="closed")]
         case e.Steered():
             return [_steered(name, item, record) for item in entry.items]
         case e.SteerArrived() if entry.turn:
             return [_steered(name, entry.item, record)]
         case e.Withdrawn():
             key = record.queue.items[entry.item].said.client_id
-            return [ChildReport(name=name, kind="missed", key=key)] if key else []
+            return [m.ChildReport(name=name, kind="missed", key=key)] if key else []
         case _:
             return []
 
 
-def _goal_ended(name: str, record: SessionRecord) -> list[ChildReport]:
+def _goal_ended(name: str, record: SessionRecord) -> list[m.ChildReport]:
     """Report a goal that ended or paused between two turns; a stop is reported when all is dead."""
     goal = record.goals.goal
     if goal is None or goal.reason in ("interrupt", "user"):
@@ -150,15 +149,15 @@ def _is_coming(record: SessionRecord, child: ChildRecord) -> bool:
     return record.run is None and child.goes in COMES and not child.is_returned
 
 
-def _steered(name: str, item: str, record: SessionRecord) -> ChildReport:
+def _steered(name: str, item: str, record: SessionRecord) -> m.ChildReport:
     found = record.queue.items[item]
     key = found.said.client_id
-    return ChildReport(name=name, kind="steered", key=key, turn=found.turn, step=found.step)
+    return m.ChildReport(name=name, kind="steered", key=key, turn=found.turn, step=found.step)
 
 
-def _ended(name: str, status: str, reason: str, record: SessionRecord) -> ChildReport:
+def _ended(name: str, status: str, reason: str, record: SessionRecord) -> m.ChildReport:
     text = _last_word(record) if status == "completed" else _so_far(record)
-    return ChildReport(
+    return m.ChildReport(
         name=name,
         kind="ended",
         status=status,
@@ -175,8 +174,8 @@ def _stopped(
     killed: tuple[int, ...] = (),
     survivors: tuple[int, ...] = (),
     order: int = 0,
-) -> ChildReport:
-    return ChildReport(
+) -> m.ChildReport:
+    return m.ChildReport(
         name=name,
         kind="stopped",
         text=_so_far(record),

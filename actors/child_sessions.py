@@ -14,11 +14,10 @@ from pykka import ActorRef
 
 from ..journal.recovery import load_record
 from ..journal.store import Lease, SessionRow
-from ..machines.delegation_messages import ChildOpened, ChildReport, OpenChild
+from ..machines import protocol as m
 from ..machines.delivery import Relation
 from ..machines.errors import UnknownSession
-from ..machines.internal_messages import OpenSession
-from ..machines.workflow_messages import WORKFLOW
+from ..machines.steps import WORKFLOW
 from ..ports.instructions import instructions_of
 from ..ports.tools.permission import Permissions, Rule
 from ..ports.workspace import ChildWorkspace
@@ -48,7 +47,7 @@ class ChildSessions:
         self._parent = parent
         self._listeners: dict[str, ActorRef[Any]] = {}
 
-    def open(self, order: OpenChild, supervisor: ActorRef[Any]) -> ChildOpened:
+    def open(self, order: m.OpenChild, supervisor: ActorRef[Any]) -> m.ChildOpened:
         """Open a child's session, new or known. Raises `SteersmanError`."""
         runtime = self._runtime
         parent = runtime.sessions[self._parent]
@@ -62,12 +61,12 @@ class ChildSessions:
         record = live.record
         folder = parent.record.folder
         opened = profile.opening(order.session, folder, parent.id, order.seed)
-        return ChildOpened(
+        return m.ChildOpened(
             number=order.number,
             name=order.name,
             session=order.session,
             start=runtime.starter(live),
-            entry=None if record.seq else OpenSession(entry=opened),
+            entry=None if record.seq else m.OpenSession(entry=opened),
             has_task="task" in record.queue.clients or bool(record.goals.goals),
             is_over=record.state == "finalized",
             last=last_report(order.name, record) if record.seq else None,
@@ -79,11 +78,11 @@ class ChildSessions:
         if live is not None:
             await let_go(self._runtime, live)
 
-    def _claim(self, order: OpenChild, parent: LiveSession, profile: AgentProfile) -> LiveSession:
+    def _claim(self, order: m.OpenChild, parent: LiveSession, profile: AgentProfile) -> LiveSession:
         runtime = self._runtime
         folder = Path(parent.record.folder)
 
-        def report(said: ChildReport) -> None:
+        def report(said: m.ChildReport) -> None:
             tell(self._listeners[order.session], said)  # maybe a later incarnation
 
         def observers(session: str) -> tuple[Observer, ...]:
@@ -102,7 +101,7 @@ class ChildSessions:
         _inherit(live, parent, order)
         return live
 
-    def _lease(self, order: OpenChild, folder: Path) -> Lease:
+    def _lease(self, order: m.OpenChild, folder: Path) -> Lease:
         """Claim the child's session, which is made if there is none."""
         runtime = self._runtime
         try:
@@ -130,7 +129,7 @@ class ChildSessions:
         if above is not None:
             live.executor.resources.workspace = ChildWorkspace(above, live.id, turn)
 
-    def _profile(self, order: OpenChild, parent: LiveSession) -> AgentProfile:
+    def _profile(self, order: m.OpenChild, parent: LiveSession) -> AgentProfile:
         """Say what the child is: an agent of its own, or its parent with tools that only read."""
         if order.relation == Relation.SIDE_TALK:
             rules = [*(Rule(name, "*", "allow") for name in LOOKS), Rule("*", "*", "deny")]
@@ -149,7 +148,7 @@ class ChildSessions:
         return profile
 
 
-def _inherit(live: LiveSession, parent: LiveSession, order: OpenChild) -> None:
+def _inherit(live: LiveSession, parent: LiveSession, order: m.OpenChild) -> None:
     """Give a child its parent's settings: routes, limits, allowances, whether a person is asked."""
     own, above = live.environment, parent.environment
     delegation = own.delegation if live.profile.workflow is not None else above.delegation

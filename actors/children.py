@@ -14,32 +14,8 @@ from pykka import ActorRef
 
 from ..journal import entries as e
 from ..journal.child_record import ChildRecord, at_work
-from ..machines.delegation_messages import (
-    ChildLost,
-    ChildOpened,
-    ChildReport,
-    CloseChild,
-    Delegate,
-    Dismiss,
-    EndChild,
-    OpenChild,
-    PassSteer,
-    Recall,
-    ResumeChildren,
-    SetTimer,
-    StopChild,
-)
-from ..machines.internal_messages import (
-    ChildrenClosed,
-    CloseChildren,
-    Down,
-    StoreBroke,
-    TimerFired,
-    Wake,
-)
+from ..machines import protocol as m
 from ..machines.lifecycles import SUBAGENT
-from ..machines.messages import Answer, Finalize, Interrupt, Suspend
-from ..machines.said import Said, StopOrder
 from .actor import Forward
 from .decisions import children
 from .decisions.decision import Decision, answer, refused_with
@@ -68,7 +44,7 @@ class ChildSlot(Struct, kw_only=True):
 
     number: int
     ref: ActorRef[Any] | None = None
-    steers: tuple[PassSteer, ...] = ()
+    steers: tuple[m.PassSteer, ...] = ()
     told: int = 0
     is_closing: bool = False
 
@@ -80,14 +56,14 @@ class ChildSlot(Struct, kw_only=True):
         """Tell it of the newest stop that reached it."""
         self.told = child.cancelled
         self.tell(
-            Interrupt(order=StopOrder(cause=children.cause_below(child), epoch=child.cancelled))
+            m.Interrupt(order=m.StopOrder(cause=children.cause_below(child), epoch=child.cancelled))
         )
 
     def take_up(self, child: ChildRecord) -> None:
         """Say again to a child that was started again what may have been lost with it."""
         self.is_closing = False
         if child.state in SUBAGENT.final:
-            self.is_closing = self.tell(Finalize(cause=child.state))
+            self.is_closing = self.tell(m.Finalize(cause=child.state))
         elif child.state == "stopping":
             self.stop(child)
         elif child.is_at_work:
@@ -101,7 +77,7 @@ class SteerRelay:
     def __init__(self, ledger: LedgerHandle, slots: dict[str, ChildSlot]) -> None:
         self._ledger, self._slots = ledger, slots
 
-    def pass_steer(self, message: PassSteer) -> None:
+    def pass_steer(self, message: m.PassSteer) -> None:
         """Hand a steer on to the children it is for, and wait a while for each to take it in."""
         for name in message.names:
             child, slot = self._ledger.record.children.get(name), self._slots.get(name)
@@ -117,7 +93,7 @@ class SteerRelay:
         late = self._ledger.environment.delegation.steer_deadline
         if late:
             self._ledger.decide(
-                Decision(effects=(SetTimer(name=f"steer {message.item}", seconds=late),))
+                Decision(effects=(m.SetTimer(name=f"steer {message.item}", seconds=late),))
             )
 
     def hand_on(self, child: str, slot: ChildSlot) -> None:
@@ -126,11 +102,11 @@ class SteerRelay:
             slot.tell(self._said(steer))
         for item in self._ledger.record.queue.handed_on(child):
             if all(steer.item != item.id for steer in slot.steers):
-                steer = PassSteer(item=item.id, names=(child,), said=item.said)
+                steer = m.PassSteer(item=item.id, names=(child,), said=item.said)
                 slot.steers = (*slot.steers, steer)
                 slot.tell(self._said(steer))
 
-    def arrived(self, report: ChildReport, slot: ChildSlot) -> None:
+    def arrived(self, report: m.ChildReport, slot: ChildSlot) -> None:
         """Note whether a steer that was handed on arrived."""
         turn = report.turn if report.kind == "steered" else ""
         for steer in slot.steers:
@@ -145,9 +121,9 @@ class SteerRelay:
         """Take a steer back from children that have not taken it in yet."""
         for slot in self._slots.values():
             if any(steer.item == item for steer in slot.steers):
-                slot.tell(Recall(key=self._key(item)))
+                slot.tell(m.Recall(key=self._key(item)))
 
-    def pass_answer(self, message: Answer) -> Any:
+    def pass_answer(self, message: m.Answer) -> Any:
         """Pass an answer on to the child that asked."""
         start = f"q-{self._ledger.environment.path}"
         for name in sorted(self._slots, key=len, reverse=True):
@@ -156,7 +132,7 @@ class SteerRelay:
                 return Forward(ref=ref)
         return refused_with(f"no question `{message.question}` is open")
 
-    def _said(self, steer: PassSteer) -> Any:
+    def _said(self, steer: m.PassSteer) -> Any:
         return children.say_to_child(steer.said, self._key(steer.item), steer.beneath)
 
     def _key(self, item: str) -> str:
@@ -188,42 +164,49 @@ class ChildSupervisor(Supervisor):
     def on_receive(self, message: Any) -> Any:
         """Decide; then stop, admit and close children as the record says."""
         match message:
-            case Wake():
+            case m.Wake():
                 self.ledger.awake()
                 for name in children.stranded(self.ledger.record):
                     self._give_back(name)
                 reply = None
-            case EndChild():
+            case m.EndChild():
                 reply = self._end_one(message)
-            case Answer():
+            case m.Answer():
                 reply = self.relay.pass_answer(message)
-            case ChildOpened() | ChildLost() | ChildReport() | TimerFired() | StoreBroke() | Down():
+            case (
+                m.ChildOpened()
+                | m.ChildLost()
+                | m.ChildReport()
+                | m.TimerFired()
+                | m.StoreBroke()
+                | m.Down()
+            ):
                 self._learn(message)
                 reply = None
             case _:
                 reply = self._obey(message)
         # what is due is in the record: of many results that wait, the last one is enough to look at it
-        if not isinstance(message, ChildReport) or self.mailbox.empty():
+        if not isinstance(message, m.ChildReport) or self.mailbox.empty():
             self._attend()
         return reply
 
     def _obey(self, message: Any) -> Any:
         record, environment = self.ledger.record, self.ledger.environment
         match message:
-            case Delegate():
+            case m.Delegate():
                 if not turn_may_act(record, environment.ancestors, message.turn):
                     self.ledger.decide(children.answered(message, "killed", children.NOT_STARTED))
                     return
                 self._begin(children.delegate(record, message, self.slots, environment))
-            case ResumeChildren():
+            case m.ResumeChildren():
                 self._resume(message)
-            case Dismiss():
+            case m.Dismiss():
                 self._dismiss(message)
-            case StopChild():
+            case m.StopChild():
                 self.ledger.decide(children.stop_call(record, message))
-            case PassSteer():
+            case m.PassSteer():
                 self.relay.pass_steer(message)
-            case CloseChildren():
+            case m.CloseChildren():
                 pass  # it is seen to with whatever else is due
             case _:
                 return super().on_receive(message)
@@ -232,18 +215,18 @@ class ChildSupervisor(Supervisor):
     def _learn(self, message: Any) -> None:
         """Take note of what happened elsewhere."""
         match message:
-            case ChildOpened():
+            case m.ChildOpened():
                 self._opened(message)
-            case ChildLost():
+            case m.ChildLost():
                 self._lost(message)
-            case ChildReport():
+            case m.ChildReport():
                 self._reported(message)
-            case TimerFired(name=name):
+            case m.TimerFired(name=name):
                 self._time_is_up(name)
-            case StoreBroke():  # no child works for a session that cannot journal its result
+            case m.StoreBroke():  # no child works for a session that cannot journal its result
                 for slot in self.slots.values():
-                    order = StopOrder(cause="parent", epoch=self.ledger.record.epoch + 1)
-                    slot.tell(Interrupt(order=order))
+                    order = m.StopOrder(cause="parent", epoch=self.ledger.record.epoch + 1)
+                    slot.tell(m.Interrupt(order=order))
             case _:
                 self._down(message)
 
@@ -286,27 +269,27 @@ class ChildSupervisor(Supervisor):
             is_free = child.state == "stopping" or not child.is_at_work
             if slot is not None and not slot.is_closing and slot.ref is not None and is_free:
                 slot.is_closing = slot.tell(
-                    Finalize(cause=cause) if is_final else Suspend(cause=cause)
+                    m.Finalize(cause=cause) if is_final else m.Suspend(cause=cause)
                 )
         if not self.slots:
-            self.ledger.tell("session", ChildrenClosed())
+            self.ledger.tell("session", m.ChildrenClosed())
 
     # Beginning ------------------------------------------------------------------------------------
 
     def _begin(self, decision: Decision) -> bool:
         """Begin to open the session of a child, or none; whether every machine accepted it."""
         for effect in decision.effects:
-            if isinstance(effect, OpenChild):
+            if isinstance(effect, m.OpenChild):
                 self.slots[effect.name] = ChildSlot(number=effect.number)
         return self.ledger.accepts(decision)
 
-    def _opened(self, message: ChildOpened) -> None:
+    def _opened(self, message: m.ChildOpened) -> None:
         child, slot = self.ledger.record.children.get(message.name), self.slots.get(message.name)
         if slot is not None and slot.number != message.number:
             return  # of an order that a later one has replaced
         if child is None or slot is None or child.state != "working" or message.is_over:
             # it has stopped meanwhile, or is over
-            self.ledger.decide(Decision(effects=(CloseChild(session=message.session),)))
+            self.ledger.decide(Decision(effects=(m.CloseChild(session=message.session),)))
             self.slots.pop(message.name, None)
             if child is not None:
                 self._stopped(child, message.last)
@@ -327,10 +310,10 @@ class ChildSupervisor(Supervisor):
         limit = self.ledger.environment.delegation.timeout
         if limit:
             self.ledger.decide(
-                Decision(effects=(SetTimer(name=f"limit {child.name}", seconds=limit),))
+                Decision(effects=(m.SetTimer(name=f"limit {child.name}", seconds=limit),))
             )
 
-    def _lost(self, message: ChildLost) -> None:
+    def _lost(self, message: m.ChildLost) -> None:
         """A child's session could not be opened."""
         slot = self.slots.get(message.name)
         if slot is None or slot.number != message.number:
@@ -342,7 +325,7 @@ class ChildSupervisor(Supervisor):
         elif child.state not in SUBAGENT.final:
             self._finish(child, "failed", reason=message.reason)
 
-    def _resume(self, message: ResumeChildren) -> None:
+    def _resume(self, message: m.ResumeChildren) -> None:
         for child in children.resumable(self.ledger.record, message):
             slot = self.slots.get(child.name)
             is_new = slot is None or slot.is_closing
@@ -374,14 +357,14 @@ class ChildSupervisor(Supervisor):
         else:
             self._gone(child.name)
 
-    def _stopped(self, child: ChildRecord, report: ChildReport | None = None) -> None:
+    def _stopped(self, child: ChildRecord, report: m.ChildReport | None = None) -> None:
         """Nothing of a child is at work any more; without a report, since its session is not open."""
         decision = children.stopped(self.ledger.record, child, report, self.ledger.environment)
         if decision and self.ledger.accepts(decision):
             self._gone(child.name, report)
 
     def _finish(
-        self, child: ChildRecord, status: str, report: ChildReport | None = None, reason: str = ""
+        self, child: ChildRecord, status: str, report: m.ChildReport | None = None, reason: str = ""
     ) -> None:
         """A child is over; its session ends permanently, too."""
         record, environment = self.ledger.record, self.ledger.environment
@@ -389,22 +372,22 @@ class ChildSupervisor(Supervisor):
         if self.ledger.accepts(decision):
             self._gone(child.name, report)
 
-    def _gone(self, name: str, report: ChildReport | None = None) -> None:
+    def _gone(self, name: str, report: m.ChildReport | None = None) -> None:
         """Give back what a child had; close the session of one that is over."""
         self._give_back(name, report)
         child, slot = self.ledger.record.children[name], self.slots.get(name)
         if child.state not in SUBAGENT.final:
             return
         if slot is None:
-            self.ledger.decide(Decision(effects=(CloseChild(session=child.session),)))
+            self.ledger.decide(Decision(effects=(m.CloseChild(session=child.session),)))
         elif not slot.is_closing and slot.ref is not None:
-            slot.is_closing = slot.tell(Finalize(cause=child.state))
+            slot.is_closing = slot.tell(m.Finalize(cause=child.state))
 
-    def _give_back(self, name: str, report: ChildReport | None = None) -> None:
+    def _give_back(self, name: str, report: m.ChildReport | None = None) -> None:
         record, environment = self.ledger.record, self.ledger.environment
         self.ledger.decide(children.give_back(record, name, environment, report))
 
-    def _end_one(self, message: EndChild, cause: str = "user") -> Any:
+    def _end_one(self, message: m.EndChild, cause: str = "user") -> Any:
         """End one child, at once or after it has summed up what it has."""
         head, _, rest = message.child.partition("/")
         slot = self.slots.get(head)
@@ -424,20 +407,20 @@ class ChildSupervisor(Supervisor):
             return refused_with(f"`{child.name}` is {child.state}: stop it instead")
         slot.tell(
             children.say_to_child(
-                Said(text=WRAP_UP, user=message.user or "user"), f"wrap {child.name}"
+                m.Said(text=WRAP_UP, user=message.user or "user"), f"wrap {child.name}"
             )
         )
         seconds = self.ledger.environment.delegation.wrap_up
         self.ledger.decide(
-            Decision(effects=(SetTimer(name=f"wrap {child.name}", seconds=seconds),))
+            Decision(effects=(m.SetTimer(name=f"wrap {child.name}", seconds=seconds),))
         )
         return answer(name=child.name, state=child.state, seconds=seconds)
 
-    def _dismiss(self, message: Dismiss) -> None:
+    def _dismiss(self, message: m.Dismiss) -> None:
         """Do for the agent itself what a person can do; it can name only its own children."""
         wanted, gently = str(message.arguments["name"]), bool(message.arguments.get("wrap_up"))
         done = self._end_one(
-            EndChild(child=wanted, is_gentle=gently, user=self.ledger.environment.agent), "parent"
+            m.EndChild(child=wanted, is_gentle=gently, user=self.ledger.environment.agent), "parent"
         )
         if isinstance(done, Forward):  # a child of a child: it gets the message, and reports itself
             tell(done.ref, done.message)
@@ -452,7 +435,7 @@ class ChildSupervisor(Supervisor):
 
     # Reports --------------------------------------------------------------------------------------
 
-    def _reported(self, report: ChildReport) -> None:
+    def _reported(self, report: m.ChildReport) -> None:
         child, slot = self.ledger.record.children.get(report.name), self.slots.get(report.name)
         if child is None or slot is None:
             return
@@ -474,10 +457,10 @@ class ChildSupervisor(Supervisor):
         found = self.children.pop(child.name, None)
         if found is not None:
             self._retire(found)
-        self.ledger.decide(Decision(effects=(CloseChild(session=child.session),)))
+        self.ledger.decide(Decision(effects=(m.CloseChild(session=child.session),)))
         self._stopped(child)
 
-    def _down(self, down: Down) -> None:
+    def _down(self, down: m.Down) -> None:
         """A child's actor failed: it begins again from its journal, unless it fails too often."""
         slot = self.slots.get(down.name)
         try:
@@ -493,9 +476,9 @@ class ChildSupervisor(Supervisor):
             if child.is_at_work:
                 self._finish(child, "failed", reason=str(error))
             else:
-                self.ledger.decide(Decision(effects=(CloseChild(session=child.session),)))
+                self.ledger.decide(Decision(effects=(m.CloseChild(session=child.session),)))
 
-    def child_ended(self, child: Child, down: Down) -> None:
+    def child_ended(self, child: Child, down: m.Down) -> None:
         """A child that was started again has found that its session is over."""
         known = self.ledger.record.children.get(down.name)
         if known is not None and down.name in self.slots:

@@ -14,8 +14,8 @@ from msgspec import Struct, field
 from ..journal.record import SessionRecord
 from ..journal.recovery import snapshot
 from ..journal.store import Commit, Lease, SessionRow, StoredEntry
+from ..machines import protocol as m
 from ..machines.errors import SteersmanError, StoreError
-from ..machines.internal_messages import Committed, StoreBroke
 
 SNAPSHOT_EVERY = 100
 SHARE = 4
@@ -79,7 +79,7 @@ class Commits:
     def fence(self, reason: str, hint: str) -> None:
         """Submit nothing more, and send every session the news: another process may own it by now."""
         self._is_fenced = True
-        broke = StoreBroke(reason=reason, hint=hint, is_lease_lost=True)
+        broke = m.StoreBroke(reason=reason, hint=hint, is_lease_lost=True)
         for owned in list(self._owned.values()):
             owned.tell(broke)
 
@@ -147,16 +147,16 @@ class Commits:
         if self._owned.get(owned.lease.session) is not owned:
             return
         if result is True:
-            owned.tell(Committed(seq=seq))
+            owned.tell(m.Committed(seq=seq))
         elif result is False:
             reason = "another process has taken over this session"
             owned.tell(
-                StoreBroke(
+                m.StoreBroke(
                     reason=reason, hint="`steersman sessions list` shows it", is_lease_lost=True
                 )
             )
         else:
-            broke = StoreBroke(reason=result.message, hint=result.hint)
+            broke = m.StoreBroke(reason=result.message, hint=result.hint)
             is_general = isinstance(result, StoreError)
             for other in list(self._owned.values()) if is_general else [owned]:
                 other.tell(broke)

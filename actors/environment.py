@@ -12,10 +12,10 @@ from msgspec.structs import replace
 from ..journal.entries import Entry
 from ..journal.record import SessionRecord
 from ..journal.store import StoredEntry
+from ..machines import protocol as m
 from ..machines.conversation import ToolRequest, ToolSchema
 from ..machines.delivery import DEFAULT_DELIVERIES
 from ..machines.disposition import DEFAULT_DISPOSITIONS
-from ..machines.effects import PortEffect
 from ..machines.policy import (
     Account,
     CompactionPolicy,
@@ -29,7 +29,6 @@ from ..machines.progress import ProgressPolicy
 from ..machines.result_routing import DEFAULT_RETURNS
 from ..machines.routes import Routes
 from ..machines.routing import Table
-from ..machines.transient_events import Fact
 from ..machines.value import Value
 from ..ports.tools.permission import Permissions, Rule
 from ..workflows.flow.spec import WorkflowSpec
@@ -50,7 +49,7 @@ class Journal(Protocol):
 class Perform(Protocol):
     """Hands an effect to the ports; results come to `reply_to` as messages."""
 
-    def __call__(self, effect: PortEffect, reply_to: Any) -> None:
+    def __call__(self, effect: m.PortEffect, reply_to: Any) -> None:
         """Begin; never blocks."""
         ...
 
@@ -73,7 +72,7 @@ class Observer(Protocol):
         """Take an entry that was folded, with the record as it is then; return what to publish of it."""
         ...
 
-    def observe_fact(self, fact: Fact) -> None:
+    def observe_fact(self, fact: m.Fact) -> None:
         """Publish a fact that is not journalled."""
         ...
 

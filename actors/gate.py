@@ -11,34 +11,8 @@ from typing import TYPE_CHECKING, assert_never
 
 from ..journal.child_record import ChildRecord
 from ..journal.record import SessionRecord
-from ..machines.delegation_messages import (
-    CloseChild,
-    Delegate,
-    Dismiss,
-    OpenChild,
-    PassSteer,
-    SetTimer,
-    StopChild,
-)
+from ..machines import protocol as m
 from ..machines.delivery import Relation
-from ..machines.effects import (
-    CallModel,
-    CancelModel,
-    Effect,
-    RestoreFiles,
-    RunTool,
-    StopTool,
-)
-from ..machines.goal_messages import (
-    AskJudge,
-    AwaitCondition,
-    CountChanges,
-    GoalTimer,
-    RunGate,
-    StopJudging,
-)
-from ..machines.port_results import AnswerAgent
-from ..machines.workflow_messages import LookAfter, LookBefore
 
 if TYPE_CHECKING:
     from .ledger import Ledger
@@ -103,36 +77,36 @@ ROOT = Ancestors()
 """The ancestors of a session that is no child."""
 
 
-def admits(record: SessionRecord, ancestors: Ancestors, effect: Effect) -> bool:
+def admits(record: SessionRecord, ancestors: Ancestors, effect: m.Effect) -> bool:
     """Whether an effect may begin now. One that only stops or closes always may."""
     match effect:
-        case CallModel():
+        case m.CallModel():
             return turn_may_act(record, ancestors, effect.turn) and _is_awaited(record, effect)
-        case RunTool() | AnswerAgent() | Delegate() | Dismiss() | LookBefore():
+        case m.RunTool() | m.AnswerAgent() | m.Delegate() | m.Dismiss() | m.LookBefore():
             return turn_may_act(record, ancestors, effect.turn)
-        case RunGate() | AskJudge() | CountChanges():
+        case m.RunGate() | m.AskJudge() | m.CountChanges():
             goal = record.goals.goal
             is_judged = goal is not None and goal.judging == effect.turn
             return is_judged and goal_may_act(record, ancestors, effect.goal)
-        case AwaitCondition():
+        case m.AwaitCondition():
             goal = record.goals.goal
             is_waiting = goal is not None and goal.state == "waiting"
             return is_waiting and goal_may_act(record, ancestors, effect.goal)
-        case RestoreFiles():
+        case m.RestoreFiles():
             revert = record.reverts.get(effect.id)
             return revert is not None and revert.is_open
-        case GoalTimer():
+        case m.GoalTimer():
             return goal_may_act(record, ancestors, effect.goal)
         case (
-            CancelModel()
-            | StopTool()
-            | StopChild()
-            | StopJudging()
-            | OpenChild()
-            | CloseChild()
-            | PassSteer()
-            | SetTimer()
-            | LookAfter()
+            m.CancelModel()
+            | m.StopTool()
+            | m.StopChild()
+            | m.StopJudging()
+            | m.OpenChild()
+            | m.CloseChild()
+            | m.PassSteer()
+            | m.SetTimer()
+            | m.LookAfter()
         ):
             return True
         case _:
@@ -156,7 +130,7 @@ def goal_may_act(record: SessionRecord, ancestors: Ancestors, name: str) -> bool
     return goal.epoch >= record.cancelled.get(Relation.GOAL, 0) and ancestors.may_start()
 
 
-def _is_awaited(record: SessionRecord, effect: CallModel) -> bool:
+def _is_awaited(record: SessionRecord, effect: m.CallModel) -> bool:
     """Whether the turn still waits for this answer: it may have been cut off before it was asked."""
     turn = record.turns[effect.turn]
     awaited = "compacting" if effect.is_summary else "calling"

@@ -15,20 +15,7 @@ from pykka import ActorRef
 from ..journal import entries as e
 from ..journal.goal_record import GoalRecord
 from ..journal.record import SessionRecord
-from ..machines.goal_messages import (
-    AwaitCondition,
-    ChangesCounted,
-    ConditionMet,
-    GateEnded,
-    GoalTimer,
-    JudgeAnswered,
-    Judged,
-    JudgeDead,
-    StopJudging,
-)
-from ..machines.internal_messages import Down, GoalMessage, TimerFired, Wake
-from ..machines.messages import Interrupt
-from ..machines.said import Said, StopOrder
+from ..machines import protocol as m
 from ..machines.verdict import Verdict
 from .decisions import goals, queueing
 from .decisions.decision import Decision
@@ -132,19 +119,19 @@ class Goal(Supervisor):
 
     def _take(self, message: Any) -> Any:
         match message:
-            case Wake():
+            case m.Wake():
                 self.ledger.awake()
-            case Judged():
+            case m.Judged():
                 self._judged(message)
-            case GateEnded() | JudgeAnswered() | ChangesCounted():
+            case m.GateEnded() | m.JudgeAnswered() | m.ChangesCounted():
                 if self._judge is not None:
                     tell(self._judge.ref, message)
-            case JudgeDead():
+            case m.JudgeDead():
                 if self._judge is None:
                     self.ledger.decide(goals.judging_stopped(self.ledger.record, message))
-            case ConditionMet() | TimerFired():
+            case m.ConditionMet() | m.TimerFired():
                 self._time_has_come(message)
-            case Down():
+            case m.Down():
                 self.handle_down(message)
             case _:
                 return super().on_receive(message)
@@ -199,7 +186,7 @@ class Goal(Supervisor):
         is_in_turn = running is not None and running.id == goal.turn
         decision = Decision(entries=(paused,))
         if is_in_turn:
-            order = Interrupt(order=StopOrder(cause="budget"), turn=goal.turn)
+            order = m.Interrupt(order=m.StopOrder(cause="budget"), turn=goal.turn)
             decision = replace(decision, orders=(("session", order),))
         self.ledger.decide(decision)
 
@@ -209,9 +196,9 @@ class Goal(Supervisor):
         judge = self._judge
         if judge is not None:
             mark_stopping(judge)
-            tell(judge.ref, StopJudging(goal=self.ledger.record.goals.current))
+            tell(judge.ref, m.StopJudging(goal=self.ledger.record.goals.current))
         if judge is not None or is_waiting or goals.is_judging(self.ledger.record):
-            stop = StopJudging(goal=self.ledger.record.goals.current)
+            stop = m.StopJudging(goal=self.ledger.record.goals.current)
             self.ledger.decide(Decision(urgent=(stop,)))
 
     # Boundaries -----------------------------------------------------------------------------------
@@ -278,15 +265,15 @@ class Goal(Supervisor):
 
         self.start_child(ChildSpec(name="judge", start=start, restart="temporary"))
 
-    def child_ended(self, child: Child, down: Down) -> None:
+    def child_ended(self, child: Child, down: m.Down) -> None:
         """A judge whose actor failed is one that is unusable."""
         goal = self._goal
         if goal is not None and goal.judging and down.reason:
             fault = f"a fault in the program: {down.reason}"
-            self.ledger.decide(Decision(urgent=(StopJudging(goal=goal.id),)))
-            self._judged(Judged(turn=goal.judging, verdict=Verdict(kind="continue"), fault=fault))
+            self.ledger.decide(Decision(urgent=(m.StopJudging(goal=goal.id),)))
+            self._judged(m.Judged(turn=goal.judging, verdict=Verdict(kind="continue"), fault=fault))
 
-    def _judged(self, message: Judged) -> None:
+    def _judged(self, message: m.Judged) -> None:
         goal = self._goal
         if goal is None or goal.judging != message.turn or self.ledger.record.running is not None:
             return
@@ -302,7 +289,7 @@ class Goal(Supervisor):
             case "wait":
                 assert verdict.condition is not None
                 limit, name = self.ledger.environment.goals.max_wait, self.awaited.begin("wait")
-                wait = AwaitCondition(
+                wait = m.AwaitCondition(
                     goal=goal.id,
                     name=name,
                     condition=verdict.condition,
@@ -316,7 +303,7 @@ class Goal(Supervisor):
             case _:
                 self.ledger.decide(Decision(entries=(entry,)))
 
-    def _not_yet(self, goal: GoalRecord, message: Judged) -> None:
+    def _not_yet(self, goal: GoalRecord, message: m.Judged) -> None:
         most = self.ledger.environment.goals.max_judge_failures
         unstarted = next((gate for gate in message.gates if gate.status == "failed"), None)
         if unstarted is not None:
@@ -348,24 +335,24 @@ class Goal(Supervisor):
 
     def _continue(self, goal: GoalRecord) -> None:
         said = goals.continuation(goal)
-        message = GoalMessage(
-            goal=goal.id, said=Said(text=said, user=goal.user), after=goal.boundary
+        message = m.GoalMessage(
+            goal=goal.id, said=m.Said(text=said, user=goal.user), after=goal.boundary
         )
         carry_out(self.ledger, Decision(orders=(("queue", message),)))
 
     def _set_timer(self, goal: GoalRecord, what: str, seconds: float) -> None:
         self.ledger.decide(
             Decision(
-                effects=(GoalTimer(goal=goal.id, name=self.awaited.begin(what), seconds=seconds),)
+                effects=(m.GoalTimer(goal=goal.id, name=self.awaited.begin(what), seconds=seconds),)
             )
         )
 
-    def _time_has_come(self, message: ConditionMet | TimerFired) -> None:
+    def _time_has_come(self, message: m.ConditionMet | m.TimerFired) -> None:
         goal = self._goal
         if goal is None or message.name != self.awaited.name:
             return
         kind = self.awaited.end()
-        if kind == "wait" and goal.state == "waiting" and isinstance(message, ConditionMet):
+        if kind == "wait" and goal.state == "waiting" and isinstance(message, m.ConditionMet):
             why = "it did not happen in time" if message.is_late else "it has happened"
             self.ledger.decide(Decision(entries=(e.GoalWoken(goal=goal.id, why=why),)))
         elif kind == "pause" and goal.state == "active" and goals.is_at_rest(self.ledger.record):

@@ -14,17 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec.structs import replace
 from pykka import ActorRef
 
-from ..machines.goal_messages import (
-    AskJudge,
-    ChangesCounted,
-    CountChanges,
-    GateEnded,
-    GateResult,
-    JudgeAnswered,
-    Judged,
-    RunGate,
-    StopJudging,
-)
+from ..machines import protocol as m
 from ..machines.lifecycles import JUDGE
 from ..machines.machine import Refusal, perform, step
 from ..machines.value import Value
@@ -53,7 +43,7 @@ class JudgeRequest(Value):
     turn: str
     text: str
     gates: tuple[tuple[str, ...], ...] = ()
-    known: tuple[GateResult, ...] = ()
+    known: tuple[m.GateResult, ...] = ()
     earlier: tuple[str, ...] = ()
     may_have_changed: bool = False
     is_fresh: bool = False
@@ -71,7 +61,7 @@ class Judge(Actor):
         self.ledger, self.goal = LedgerHandle(ledger, self, "goal"), goal
         self.state: str = JUDGE.initial
         self.at = judging
-        self.found = Judged(
+        self.found = m.Judged(
             turn=judging.turn, verdict=Verdict(kind="continue"), gates=judging.known
         )
 
@@ -88,17 +78,17 @@ class Judge(Actor):
     def on_receive(self, message: Any) -> Any:
         """Take in a result; one that comes too late is dropped."""
         match message:
-            case GateEnded(turn=turn) if self._awaits("gating", turn):
+            case m.GateEnded(turn=turn) if self._awaits("gating", turn):
                 self._gate_ended(message.result)
-            case JudgeAnswered(turn=turn) if self._awaits("asking", turn):
+            case m.JudgeAnswered(turn=turn) if self._awaits("asking", turn):
                 self._answered(message)
-            case ChangesCounted(turn=turn) if self._awaits("comparing", turn):
+            case m.ChangesCounted(turn=turn) if self._awaits("comparing", turn):
                 is_unchanged = message.is_sure and not message.files
                 self.found = replace(self.found, is_unchanged=is_unchanged)
                 self._fire("compared")
-            case GateEnded() | JudgeAnswered() | ChangesCounted():
+            case m.GateEnded() | m.JudgeAnswered() | m.ChangesCounted():
                 pass
-            case StopJudging():
+            case m.StopJudging():
                 if self.state not in JUDGE.final:
                     self._fire("stop")
                     self.stop()
@@ -118,7 +108,7 @@ class Judge(Actor):
         self.state = moved.state
         perform(JUDGE, moved.effects, EFFECTS)(self)
 
-    def _do(self, effect: RunGate | AskJudge | CountChanges) -> None:
+    def _do(self, effect: m.RunGate | m.AskJudge | m.CountChanges) -> None:
         self.ledger.decide(Decision(effects=(effect,)))
 
     # Gates ----------------------------------------------------------------------------------------
@@ -129,21 +119,21 @@ class Judge(Actor):
         if number < len(self.at.gates):
             gate, timeout = self.at.gates[number], self.at.timeouts[0]
             self._do(
-                RunGate(
+                m.RunGate(
                     goal=self.at.goal, turn=self.at.turn, number=number, argv=gate, timeout=timeout
                 )
             )
         else:
             self._gates_done()
 
-    def _gate_ended(self, result: GateResult) -> None:
+    def _gate_ended(self, result: m.GateResult) -> None:
         self.found = replace(self.found, gates=(*self.found.gates, result))
         if result.passed:
             self._fire("gate_passed")
         else:
             self._gate_failed(result)
 
-    def _gate_failed(self, result: GateResult) -> None:
+    def _gate_failed(self, result: m.GateResult) -> None:
         verdict = Verdict(kind="continue", reason=_failure(result))
         self._conclude("gate_failed", replace(self.found, by="gate", verdict=verdict))
 
@@ -163,7 +153,7 @@ class Judge(Actor):
         gates = self.found.gates
         timeout = at.timeouts[1]
         self._do(
-            AskJudge(
+            m.AskJudge(
                 goal=at.goal,
                 turn=at.turn,
                 text=at.text,
@@ -174,7 +164,7 @@ class Judge(Actor):
             )
         )
 
-    def _answered(self, message: JudgeAnswered) -> None:
+    def _answered(self, message: m.JudgeAnswered) -> None:
         said = Unusable(why=message.fault) if message.fault else read_verdict(message.text)
         found = replace(self.found, usage=message.usage)
         if isinstance(said, Unusable):
@@ -193,7 +183,7 @@ class Judge(Actor):
         """Whether no tool ran that can change files."""
         return not (self.at.is_fresh or self.at.may_have_changed)
 
-    def _conclude(self, event: str, found: Judged) -> None:
+    def _conclude(self, event: str, found: m.Judged) -> None:
         """Give the verdict; where the agent is to go on, find out more first."""
         is_to_go_on = found.verdict.kind == "continue"
         must_count = is_to_go_on and self.at.may_have_changed and not self.at.is_fresh
@@ -202,7 +192,7 @@ class Judge(Actor):
 
     def compare(self) -> None:
         """Count the files that the turn has changed."""
-        self._do(CountChanges(goal=self.at.goal, turn=self.at.turn))
+        self._do(m.CountChanges(goal=self.at.goal, turn=self.at.turn))
 
     def tell_goal(self) -> None:
         """Report what was found, and end."""
@@ -210,7 +200,7 @@ class Judge(Actor):
         self.stop()
 
 
-def _failure(result: GateResult) -> str:
+def _failure(result: m.GateResult) -> str:
     """Say how a gate failed."""
     match result.status:
         case "exited":

@@ -10,8 +10,8 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 from ..journal.store import Lease
+from ..machines import protocol as m
 from ..machines.errors import StoreError, UnknownSession
-from ..machines.internal_messages import Retire
 from .offline import OfflineSession
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def _part_with(runtime: Runtime, live: LiveSession) -> None:
 def _retire(runtime: Runtime, live: LiveSession) -> None:
     """Let the actors of a session that is not owned any more go; a child's go with its parent's."""
     if not live.parent and live.ref is not None:
-        runtime.root.tell(Retire(name=live.id, urn=live.ref.actor_urn))
+        runtime.root.tell(m.Retire(name=live.id, urn=live.ref.actor_urn))
 
 
 def abandon(runtime: Runtime, reason: str, hint: str) -> list[Lease]:

@@ -23,13 +23,9 @@ from ..journal.codec import encode_entry
 from ..journal.record import SessionRecord, apply
 from ..journal.store import StoredEntry
 from ..journal.turn_record import CALL_ENDS
-from ..machines.delegation_messages import Delegate, Dismiss, PassSteer, StopChild
-from ..machines.effects import Effect
+from ..machines import protocol as m
 from ..machines.errors import StoreDamaged
-from ..machines.internal_messages import StoreBroke, Wake
 from ..machines.machine import Refusal
-from ..machines.said import ItemKind, Said
-from ..machines.transient_events import Fact, MessageRejected, StoreLost
 from ..machines.value import Value
 from .actor import Actor, posted_of
 from .decisions.decision import Decision, Role, refused_with
@@ -52,8 +48,8 @@ class OutboxItem(Value):
     seq: int
     entry: e.Entry | None = None
     publications: tuple[Publication, ...] = ()
-    facts: tuple[Fact, ...] = ()
-    effects: tuple[Effect, ...] = ()
+    facts: tuple[m.Fact, ...] = ()
+    effects: tuple[m.Effect, ...] = ()
     reply_to: ActorRef[Any] | None = None
 
 
@@ -79,19 +75,19 @@ class Outbox:
         given, self._held = self._held[:ready], self._held[ready:]
         yield from given
 
-    def lost(self) -> Iterator[Fact]:
+    def lost(self) -> Iterator[m.Fact]:
         """Forget everything, as it will never be durable; give each message in it back to its sender."""
         held, self._held = self._held, []
         for item in held:
             if (said := _message_in(item.entry)) is not None:
-                yield MessageRejected(reason="store_failed", said=said)
-            yield from (fact for fact in item.facts if isinstance(fact, MessageRejected))
+                yield m.MessageRejected(reason="store_failed", said=said)
+            yield from (fact for fact in item.facts if isinstance(fact, m.MessageRejected))
 
 
-def _message_in(entry: e.Entry | None) -> Said | None:
+def _message_in(entry: e.Entry | None) -> m.Said | None:
     """Return what a person said, if an entry holds that, and no other one does."""
     match entry:
-        case e.Queued(item_kind=ItemKind.MESSAGE) | e.Offered(is_answered=False):
+        case e.Queued(item_kind=m.ItemKind.MESSAGE) | e.Offered(is_answered=False):
             return entry.said
         case e.InterruptRequested() | e.InterruptPlanned() if not entry.order.is_replaced:
             return entry.order.said if entry.order.said.text else None
@@ -231,7 +227,7 @@ class Ledger:
         ref = self.member(role)
         if ref is not None and role not in self._woken:
             self._woken.add(role)
-            tell(ref, Wake())
+            tell(ref, m.Wake())
 
     def awake(self, role: Role) -> None:
         """Note that an actor looks at the record now."""
@@ -323,32 +319,32 @@ class Ledger:
         for publish in waiting:
             publish()
 
-    def _perform(self, effect: Effect, reply_to: ActorRef[Any] | None) -> None:
+    def _perform(self, effect: m.Effect, reply_to: ActorRef[Any] | None) -> None:
         if not admits(self.record, self.environment.ancestors, effect):
             return
         match effect:
-            case Delegate() | Dismiss() | StopChild() | PassSteer():
+            case m.Delegate() | m.Dismiss() | m.StopChild() | m.PassSteer():
                 tell(self.member("children"), effect)
             case _:
                 self.environment.perform(effect, reply_to)
 
-    def publish(self, fact: Fact) -> None:
+    def publish(self, fact: m.Fact) -> None:
         """Publish a fact that is not journalled, after all that became durable before it."""
         if self._unpublished:
             self._unpublished.append(partial(self._observe, fact))
         else:
             self._observe(fact)
 
-    def _observe(self, fact: Fact) -> None:
+    def _observe(self, fact: m.Fact) -> None:
         for observer in self.environment.observers:
             observer.observe_fact(fact)
 
-    def break_off(self, message: StoreBroke) -> None:
+    def break_off(self, message: m.StoreBroke) -> None:
         """Fail loudly: nothing that is not durable is published, and nothing more is accepted."""
         self.broken, self.is_lost = message.reason, message.is_lease_lost
         lost = list(self._outbox.lost())
         code = "lease_lost" if message.is_lease_lost else "store_failed"
-        self.publish(StoreLost(code=code, text=message.reason, hint=message.hint))
+        self.publish(m.StoreLost(code=code, text=message.reason, hint=message.hint))
         for fact in lost:
             self.publish(fact)
 
@@ -429,6 +425,6 @@ class LedgerHandle:
         """Tell another actor of the session, if it is there."""
         tell(self._ledger.member(role), message)
 
-    def publish(self, fact: Fact) -> None:
+    def publish(self, fact: m.Fact) -> None:
         """Publish a fact that is not journalled."""
         self._ledger.publish(fact)

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from pykka import ActorDeadError, ActorRef
 from pykka.messages import _ActorStop  # pyright: ignore[reportPrivateUsage]
 
+from ..machines import protocol as m
 from ..machines.errors import AdmissionRefused
-from ..machines.messages import Lane
 
 if TYPE_CHECKING:
     from pykka._envelope import Envelope
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 BOUND = 1_000
 """Messages from outside that a lane holds at most."""
 
-LANES = len(Lane)
+LANES = len(m.Lane)
 NO_LANES: tuple[deque[Envelope[Any]] | None, ...] = (None,) * LANES
 
 
-def lane_of(message: object) -> Lane:
+def lane_of(message: object) -> m.Lane:
     """Return a message's lane; what names none, and pykka's own messages, travel in DATA."""
-    return getattr(message, "lane", Lane.DATA)
+    return getattr(message, "lane", m.Lane.DATA)
 
 
 def tell(ref: ActorRef[Any] | None, message: object) -> bool:

@@ -11,15 +11,8 @@ from typing import TYPE_CHECKING, Any
 from ..journal import entries as e
 from ..journal.queue_record import ItemRecord
 from ..journal.recovery import closing_messages
+from ..machines import protocol as m
 from ..machines.disposition import Intent, Situation
-from ..machines.internal_messages import Committed, Describe, Inspect, NoteEntry, StoreBroke, Wake
-from ..machines.messages import (
-    QueueChange,
-    RevertOutcome,
-    UserMessage,
-)
-from ..machines.port_results import RestoreCounted, RestoreEnded
-from ..machines.transient_events import ANOTHER_CHAT, FINALIZED, NOT_OPEN
 from .actor import Actor
 from .decisions import queueing, reverting, routing
 from .decisions.decision import Decision, answer, refusal
@@ -48,27 +41,27 @@ class OfflineSession(Actor):
     def on_receive(self, message: Any) -> Any:
         """Change the queue, or say that the session is not open."""
         match message:
-            case Wake():
+            case m.Wake():
                 self.ledger.awake()
-            case Committed(seq=seq):
+            case m.Committed(seq=seq):
                 self.ledger.whole.committed(seq)
-            case StoreBroke():
+            case m.StoreBroke():
                 self.ledger.whole.break_off(message)
-            case RestoreCounted() | RestoreEnded():
+            case m.RestoreCounted() | m.RestoreEnded():
                 self.ledger.decide(
                     reverting.restored(self.ledger.record, message, self.ledger.environment)
                 )
                 self.waiters.answer(self.ledger.record)
-            case NoteEntry(entry=entry):
+            case m.NoteEntry(entry=entry):
                 self.ledger.decide(Decision(entries=(entry,)))
-            case Describe():
+            case m.Describe():
                 return describe_session(self.ledger.record, self.ledger.environment)
-            case Inspect(is_of_queue=False):
+            case m.Inspect(is_of_queue=False):
                 return inspect_session(self, self.ledger.record, {})
             case _ if self.ledger.broken:
                 return self._turn_away(message, self.ledger.broken)
             case _ if self.ledger.record.state in ("finalizing", "finalized"):
-                return self._turn_away(message, "session_finalized", FINALIZED, ANOTHER_CHAT)
+                return self._turn_away(message, "session_finalized", m.FINALIZED, m.ANOTHER_CHAT)
             case _:
                 return self._obey(message)
         return None
@@ -78,13 +71,13 @@ class OfflineSession(Actor):
         record, environment = self.ledger.record, self.ledger.environment
         handler = handler_of(message)
         match message:
-            case UserMessage():
+            case m.UserMessage():
                 return self._keep(message)
-            case QueueChange() if message.op != "steer":
+            case m.QueueChange() if message.op != "steer":
                 return self._change(message)
-            case Inspect():
+            case m.Inspect():
                 return {"state": record.queue.state, "waiting": record.queue.waiting_count}
-            case RevertOutcome(id=name):
+            case m.RevertOutcome(id=name):
                 return self.waiters.outcome(self, record, name)
             case _ if handler is not None and handler.offline is not None:
                 return self.ledger.decide(handler.offline(record, message, environment))
@@ -93,19 +86,19 @@ class OfflineSession(Actor):
 
     @property
     def _not_open(self) -> str:
-        return NOT_OPEN.format(self.ledger.record.id)
+        return m.NOT_OPEN.format(self.ledger.record.id)
 
     def _turn_away(self, message: Any, reason: str, why: str = "", hint: str = "") -> Any:
-        if isinstance(message, UserMessage):
+        if isinstance(message, m.UserMessage):
             return self.ledger.decide(routing.rejection(reason, message.said, hint))
         return refusal(why or reason).reply
 
-    def _keep(self, message: UserMessage) -> Any:
+    def _keep(self, message: m.UserMessage) -> Any:
         before = known(self.ledger.record, message.said.client_id)
         if before is not None:
             return self.ledger.decide(Decision(facts=(before,), reply=answer()))
         environment = self.ledger.environment
-        waiting = UserMessage(
+        waiting = m.UserMessage(
             type=message.type,
             said=message.said,
             intent=Intent.EXPLICIT_QUEUE,
@@ -123,7 +116,7 @@ class OfflineSession(Actor):
         self.ledger.settle(queueing.due)
         return reply
 
-    def _change(self, message: QueueChange) -> Any:
+    def _change(self, message: m.QueueChange) -> Any:
         """Change the queue; to take back what ran when its owner died is to end that, first."""
         cut_off = self._cut_off()
         if cut_off is not None and self._is_taken_back(cut_off, message):
@@ -137,7 +130,7 @@ class OfflineSession(Actor):
                 return answer(withdrawn=[cut_off.number], text=cut_off.text)
         return self._take_in(queueing.change(self.ledger.record, message))
 
-    def _is_taken_back(self, item: ItemRecord, message: QueueChange) -> bool:
+    def _is_taken_back(self, item: ItemRecord, message: m.QueueChange) -> bool:
         last = self.ledger.record.queue.live()[-1].number
         is_meant = (message.number or last) == item.number
         return message.op == "clear" or (message.op == "withdraw" and is_meant)

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..machines.delegation_messages import AnswerOffer, Offer
-from ..machines.internal_messages import Enqueue, HandBack, Inspect, TakeSteers, Wake
+from ..machines import protocol as m
 from .actor import Actor
 from .decisions import queueing
 from .decisions.decision import Decision
@@ -30,15 +29,15 @@ class Queue(Actor):
         """Do what became due in the meantime; a turn that waits for an answer asks again."""
         self.ledger.enlist()
         self.ledger.settle(queueing.due)
-        self.ledger.tell("turn", Wake())
+        self.ledger.tell("turn", m.Wake())
 
     def on_receive(self, message: Any) -> Any:
         """Decide; then start the next turn, if one may begin, and whatever else is due."""
         match message:
-            case Wake():
+            case m.Wake():
                 self.ledger.awake()
                 reply = None
-            case Inspect():
+            case m.Inspect():
                 queue = self.ledger.record.queue
                 reply = {"state": queue.state, "waiting": queue.waiting_count}
             case _:
@@ -52,15 +51,15 @@ class Queue(Actor):
     def _decision(self, message: Any) -> Decision | None:
         record, environment = self.ledger.record, self.ledger.environment
         match message:
-            case Enqueue():
+            case m.Enqueue():
                 return queueing.enqueue(record, message, environment)
-            case Offer():
+            case m.Offer():
                 return queueing.offer(record, message)
-            case AnswerOffer():
+            case m.AnswerOffer():
                 return queueing.offer_answer(record, message)
-            case TakeSteers():
+            case m.TakeSteers():
                 return queueing.take_steers(record, message)
-            case HandBack():
+            case m.HandBack():
                 return queueing.give_back(record, message)
             case _:
                 return None

@@ -29,15 +29,9 @@ from ..journal.record import SessionRecord
 from ..journal.recovery import load_record
 from ..journal.store import Lease, SessionRow, Store
 from ..journal.writer import Result, Writer
+from ..machines import protocol as m
 from ..machines.errors import StoreBusy, UnknownSession, UsageError
-from ..machines.internal_messages import (
-    Describe,
-    Inspect,
-    OpenSession,
-    RecoverRecord,
-    mailed,
-)
-from ..machines.messages import Finalize, Suspend
+from ..machines.protocol import mailed
 from ..machines.routes import Routes
 from ..ports.placement import Placement
 from ..ports.process.host import ProcessHost
@@ -274,7 +268,7 @@ class Runtime:
                 self.reload(live)
             live.ref = live.kind.start(self.system, live.ledger)
             if opened is not None and not live.record.seq:
-                live.ref.tell(OpenSession(entry=opened))
+                live.ref.tell(m.OpenSession(entry=opened))
             is_first = False
             return live.ref
 
@@ -321,7 +315,7 @@ class Runtime:
             return
         self.settle()
         self.writer.resume()
-        self.ask(session, RecoverRecord())
+        self.ask(session, m.RecoverRecord())
 
     def _ref(self, session: str) -> ActorRef[Any]:
         live = self.sessions.get(session)
@@ -344,7 +338,7 @@ class Runtime:
 
     def describe(self, session: str) -> SessionDescription:
         """Ask a live session for what a client may know of it beside its record."""
-        found: SessionDescription = self.ask(session, Describe())
+        found: SessionDescription = self.ask(session, m.Describe())
         return found
 
     def queue_of(self, session: str) -> QueueRecord | None:
@@ -406,16 +400,16 @@ class Runtime:
 
     def inspect(self, session: str, *, is_last: bool = False) -> dict[str, Any]:
         """Return a live session's state as plain data; `is_last`: after all messages to it."""
-        data: dict[str, Any] = self.ask(session, Inspect(is_last=is_last))
+        data: dict[str, Any] = self.ask(session, m.Inspect(is_last=is_last))
         return data
 
     def leave(self, session: str, cause: str = "exit", timeout: float = PATIENCE) -> None:
         """Suspend a session: stop what runs, keep everything, give the lease back."""
-        end_session(self, session, Suspend(cause=cause), ("suspended", "finalized"), timeout)
+        end_session(self, session, m.Suspend(cause=cause), ("suspended", "finalized"), timeout)
 
     def finalize(self, session: str, cause: str = "user", timeout: float = PATIENCE) -> None:
         """End a session permanently."""
-        end_session(self, session, Finalize(cause=cause), ("finalized",), timeout)
+        end_session(self, session, m.Finalize(cause=cause), ("finalized",), timeout)
 
     def settle(self) -> None:
         """Block until everything decided so far is durable; not for the loop's own thread."""

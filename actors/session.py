@@ -15,38 +15,10 @@ from msgspec.structs import replace
 from pykka import ActorRef
 
 from ..journal import entries as e
-from ..machines.delegation_messages import EndChild, ResumeChildren, SideTalk, StopChild
+from ..machines import protocol as m
 from ..machines.delivery import Relation
-from ..machines.goal_messages import ChangeGoal, SetGoal
-from ..machines.internal_messages import (
-    ChildrenClosed,
-    CloseChildren,
-    Committed,
-    Describe,
-    Down,
-    Inspect,
-    Mailed,
-    NoteEntry,
-    OpenSession,
-    RecoverRecord,
-    StoreBroke,
-    Wake,
-    mailed,
-)
-from ..machines.messages import (
-    Answer,
-    Finalize,
-    Lane,
-    Message,
-    ResumeQueue,
-    RevertOutcome,
-    TakeBack,
-    UserMessage,
-)
 from ..machines.people import FromPerson
-from ..machines.port_results import RestoreCounted, RestoreEnded
-from ..machines.said import StopOrder
-from ..machines.transient_events import NOT_OPEN
+from ..machines.protocol import mailed
 from .actor import Forward, posted_of
 from .children import ChildSupervisor
 from .decisions import (
@@ -113,31 +85,31 @@ class Session(Supervisor):
 
     def _take(self, message: Any) -> Any:
         match message:
-            case Wake():
+            case m.Wake():
                 self.ledger.awake()
-            case Committed(seq=seq):
+            case m.Committed(seq=seq):
                 self.ledger.whole.committed(seq)
-            case OpenSession(entry=entry):
+            case m.OpenSession(entry=entry):
                 self.ledger.decide(Decision(entries=(entry,)))
-            case NoteEntry(entry=entry):
+            case m.NoteEntry(entry=entry):
                 if self.ledger.record.state != "finalized":
                     self.ledger.decide(Decision(entries=(entry,)))
-            case StoreBroke():
+            case m.StoreBroke():
                 self._break(message)
-            case Down():
+            case m.Down():
                 self.handle_down(message)
-            case ChildrenClosed():
+            case m.ChildrenClosed():
                 self._close()
-            case RestoreCounted() | RestoreEnded():
+            case m.RestoreCounted() | m.RestoreEnded():
                 self.ledger.decide(
                     reverting.restored(self.ledger.record, message, self.ledger.environment)
                 )
                 self.waiters.answer(self.ledger.record)
-            case Describe():
+            case m.Describe():
                 return describe_session(self.ledger.record, self.ledger.environment)
-            case Inspect(is_of_queue=False):
+            case m.Inspect(is_of_queue=False):
                 return inspect_session(self, self.ledger.record, self.children)
-            case RecoverRecord():
+            case m.RecoverRecord():
                 if self.ledger.broken:
                     self._end(is_failure=True, wants_restart=True)
             case _ if self.ledger.broken:
@@ -153,21 +125,21 @@ class Session(Supervisor):
     def _is_gone(self, message: Any) -> bool:
         """Whether the session is left: the only message that it still takes is `Finalize`."""
         is_left = self.ledger.record.state in ("leaving", "suspended")
-        return is_left and not isinstance(message, Finalize)
+        return is_left and not isinstance(message, m.Finalize)
 
     def _turn_away(self, message: Any, reason: str, *, is_left: bool = False) -> Any:
         if isinstance(message, FromPerson):
             message = message.message
-        if isinstance(message, UserMessage):
+        if isinstance(message, m.UserMessage):
             return self.ledger.decide(routing.rejection(reason, message.said))
-        return refusal(NOT_OPEN.format(self.ledger.record.id) if is_left else reason).reply
+        return refusal(m.NOT_OPEN.format(self.ledger.record.id) if is_left else reason).reply
 
     # Messages of people and other programs --------------------------------------------------------
 
     def _obey_person(self, asked: FromPerson) -> Any:
         """Carry out the message of a person with limited rights, as far as the rights allow."""
         message = asked.message
-        if isinstance(message, UserMessage):
+        if isinstance(message, m.UserMessage):
             return self._route(message, asked.may)
         why = obstacle(self.ledger.record, asked)
         if not why:
@@ -177,7 +149,7 @@ class Session(Supervisor):
                 if isinstance(done, Forward)
                 else done
             )
-        if isinstance(message, SideTalk):
+        if isinstance(message, m.SideTalk):
             turned_away = routing.rejection("not_allowed", message.said, why)
             return self.ledger.decide(turned_away)
         return refusal(why).reply
@@ -191,34 +163,34 @@ class Session(Supervisor):
             environment.account.shares = 1 + self.ledger.record.grants
             return reply
         match message:
-            case UserMessage():
+            case m.UserMessage():
                 return self._route(message)
-            case SetGoal() | ChangeGoal():
+            case m.SetGoal() | m.ChangeGoal():
                 return self._pursue(message)
-            case ResumeQueue():
+            case m.ResumeQueue():
                 return self._resume(message)
-            case TakeBack():
+            case m.TakeBack():
                 record, environment = self.ledger.record, self.ledger.environment
                 return self._take_in(routing.take_back(record, self.system.now(), environment))
-            case RevertOutcome(id=name):
+            case m.RevertOutcome(id=name):
                 return self.waiters.outcome(self, self.ledger.record, name)
-            case Inspect():
-                return Forward(ref=self._member("queue"), message=Inspect())
-            case EndChild():
+            case m.Inspect():
+                return Forward(ref=self._member("queue"), message=m.Inspect())
+            case m.EndChild():
                 return Forward(ref=self._member("children"))
-            case Answer():
+            case m.Answer():
                 return self._pass_answer(message)
             case _:
                 return super().on_receive(message)
 
-    def _route(self, message: UserMessage, may: tuple[str, ...] | None = None) -> Any:
+    def _route(self, message: m.UserMessage, may: tuple[str, ...] | None = None) -> Any:
         decision = routing.route(self.ledger.record, message, self.ledger.environment, may)
         runs = any(
             isinstance(entry, e.Queued) and entry.routed.said_as == "turn"
             for entry in decision.entries
         )
-        if runs and message.type != "normal" and self.mailbox.depth()[Lane.DATA]:
-            later: Message = replace(message, type="normal")  # behind what came before it
+        if runs and message.type != "normal" and self.mailbox.depth()[m.Lane.DATA]:
+            later: m.Message = replace(message, type="normal")  # behind what came before it
             if may is not None:
                 later = FromPerson(message=later, user=message.said.user, may=may)
             tell(self.actor_ref, mailed(later, posted_of(self)))
@@ -234,7 +206,7 @@ class Session(Supervisor):
         self.ledger.settle(queueing.due)
         return reply
 
-    def _pursue(self, message: SetGoal | ChangeGoal) -> Any:
+    def _pursue(self, message: m.SetGoal | m.ChangeGoal) -> Any:
         """Carry out an order about a goal, and queue the message that the goal begins with.
 
         Both are one step, so no later message runs first. The goal's actor, which is started when
@@ -249,7 +221,7 @@ class Session(Supervisor):
             self._start("goal", self.goal_type)
         return reply
 
-    def _resume(self, message: ResumeQueue) -> Any:
+    def _resume(self, message: m.ResumeQueue) -> Any:
         """Run what was interrupted; children go on, too, for which no turn waits."""
         obstacle = running.obstacle(self.ledger.record, self.ledger.environment)
         if obstacle:
@@ -264,12 +236,12 @@ class Session(Supervisor):
         if names:
             tell(
                 self._member("children"),
-                ResumeChildren(earlier=(), turn="", epoch=self.ledger.record.epoch),
+                m.ResumeChildren(earlier=(), turn="", epoch=self.ledger.record.epoch),
             )
         resumed = queueing.resume(self.ledger.record, replace(message, children=names))
         return self._take_in(resumed)
 
-    def _pass_answer(self, message: Answer) -> Any:
+    def _pass_answer(self, message: m.Answer) -> Any:
         """Pass an answer on to the turn or child that asked."""
         record, turn = self.ledger.record, self.ledger.member("turn")
         is_of_run = record.run is not None and message.question in record.run.questions
@@ -288,7 +260,7 @@ class Session(Supervisor):
             self._start_turn(turn.id, turn.resumes)
         is_ending = record.state in ("leaving", "finalizing") and not self.ledger.broken
         if is_ending and stopping.is_settled(record):
-            self.ledger.tell("children", CloseChildren())
+            self.ledger.tell("children", m.CloseChildren())
 
     def _has_no_actor(self, turn: str) -> bool:
         """Whether a turn was begun for which no actor was started yet."""
@@ -326,7 +298,7 @@ class Session(Supervisor):
             earlier = resumed_turns(self.ledger.record, resumes)
             tell(
                 self._member("children"),
-                ResumeChildren(earlier=earlier, turn=turn, epoch=self.ledger.record.epoch),
+                m.ResumeChildren(earlier=earlier, turn=turn, epoch=self.ledger.record.epoch),
             )
 
         def start() -> ActorRef[Any]:
@@ -340,7 +312,7 @@ class Session(Supervisor):
 
     # Failures -------------------------------------------------------------------------------------
 
-    def child_ended(self, child: Child, down: Down) -> None:
+    def child_ended(self, child: Child, down: m.Down) -> None:
         """Journal the end of a turn whose actor failed; the session goes on."""
         turn, actor = self.ledger.record.unfinished, child.mailbox.owner
         if turn is None or self.ledger.broken or getattr(actor, "id", turn.id) != turn.id:
@@ -360,7 +332,7 @@ class Session(Supervisor):
             "children"
         )  # a result that the turn had not taken in is lost with it
         if stop is not None and stop.order.epoch:
-            order = StopOrder(cause=stop.order.cause, epoch=stop.order.epoch)
+            order = m.StopOrder(cause=stop.order.cause, epoch=stop.order.epoch)
             self.ledger.decide(stopping.stop(self.ledger.record, order, self.ledger.environment))
 
     def on_failure(
@@ -371,24 +343,24 @@ class Session(Supervisor):
     ) -> None:
         """Give back the message that cannot be taken; what the turn started ends with its actors."""
         letter = self.envelope.message if self.envelope else None
-        letter = letter.message if isinstance(letter, Mailed) else letter
-        if isinstance(letter, UserMessage):
+        letter = letter.message if isinstance(letter, m.Mailed) else letter
+        if isinstance(letter, m.UserMessage):
             self.ledger.decide(routing.rejection("fault", letter.said))
 
     def stop_children(self) -> None:
         """End all child actors, and whatever the turn started in the world."""
         for effect in recovering.stopping_effects(self.ledger.record):
-            if not isinstance(effect, StopChild):
+            if not isinstance(effect, m.StopChild):
                 self.ledger.environment.perform(effect, None)
         super().stop_children()
 
-    def _break(self, message: StoreBroke) -> None:
+    def _break(self, message: m.StoreBroke) -> None:
         """The journal cannot be written: nothing more is accepted, and what runs is stopped."""
         if self.ledger.broken:
             return
         self.ledger.whole.break_off(message)
         for effect in recovering.stopping_effects(self.ledger.record):
-            if not isinstance(effect, StopChild):
+            if not isinstance(effect, m.StopChild):
                 self.ledger.environment.perform(effect, self.ledger.member("turn"))
         self.ledger.tell("children", message)
 

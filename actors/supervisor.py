@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from msgspec import Struct
 from pykka import ActorRef
 
-from ..machines.internal_messages import Down, Kill, Retire
+from ..machines import protocol as m
 from ..machines.lifecycles import CHILD
 from ..machines.machine import Refusal, step
 from ..machines.value import Value
@@ -81,7 +81,7 @@ class Supervisor(Actor):
         self.children[spec.name] = Child(spec=spec, ref=ref)
         return ref
 
-    def handle_down(self, down: Down) -> None:
+    def handle_down(self, down: m.Down) -> None:
         """Decide about a child that ended. Raises `GaveUp` when it failed too often."""
         child = self.children.get(down.name)
         if child is None or child.ref.actor_urn != down.urn:
@@ -99,7 +99,7 @@ class Supervisor(Actor):
             _stop_siblings(self, child)
         _restart_when_all_are_down(self)
 
-    def child_ended(self, child: Child, down: Down) -> None:
+    def child_ended(self, child: Child, down: m.Down) -> None:
         """React to a child that ended without being asked to; nothing by default."""
 
     def stop_children(self) -> None:
@@ -140,7 +140,7 @@ def _move(child: Child, event: str, facts: set[str]) -> bool:
     return True
 
 
-def _count(supervisor: Supervisor, failed: Child, down: Down) -> None:
+def _count(supervisor: Supervisor, failed: Child, down: m.Down) -> None:
     """Note a failure. Raises `GaveUp` when there were too many."""
     now = supervisor.system.now()
     failed.failures = (*failed.failures, now)
@@ -165,7 +165,7 @@ def _stop_siblings(supervisor: Supervisor, failed: Child) -> None:
         if child.state == "running":
             _move(child, "stop", set())
             if child.ref.is_alive():
-                child.ref.tell(Kill(incarnation=child.restarts))
+                child.ref.tell(m.Kill(incarnation=child.restarts))
 
 
 def _restart_when_all_are_down(supervisor: Supervisor) -> None:
@@ -199,7 +199,7 @@ class Root(Supervisor):
         match message:
             case ChildSpec():
                 return self.start_child(message)
-            case Retire(name=name, urn=urn):
+            case m.Retire(name=name, urn=urn):
                 child = self.children.get(name)
                 if child is not None and child.ref.actor_urn == urn:
                     self._retire(self.children.pop(name))

@@ -6,7 +6,7 @@ import threading
 
 from ..journal import entries as e
 from ..journal.record import SessionRecord
-from ..machines.transient_events import Fact, StoreLost
+from ..machines import protocol as m
 from .environment import Publication
 
 
@@ -23,9 +23,9 @@ class Termination:
         is_last = isinstance(entry, e.SessionSuspended | e.SessionFinalized)
         return self._happened.set if is_last else self._happened.clear
 
-    def observe_fact(self, fact: Fact) -> None:
+    def observe_fact(self, fact: m.Fact) -> None:
         """Note that the journal cannot be written: then there is no last entry."""
-        if isinstance(fact, StoreLost):
+        if isinstance(fact, m.StoreLost):
             self._happened.set()
 
     def wait(self, seconds: float) -> bool:

@@ -13,37 +13,12 @@ from typing import TYPE_CHECKING, Any, Final, assert_never
 from ..journal.entries import Entry, QuestionAnswered
 from ..journal.record import SessionRecord
 from ..journal.turn_record import CALL_ENDS, GOES_ON, TurnRecord
+from ..machines import protocol as m
 from ..machines.conversation import Usage
 from ..machines.delivery import ENDS, Relation, deliver
-from ..machines.internal_messages import SteerWaits, TakeSteers, Wake
 from ..machines.lifecycles import TURN
 from ..machines.machine import Refusal, perform, step
-from ..machines.messages import CHOICES, Answer, Interrupt
 from ..machines.policy import ANSWER
-from ..machines.port_results import (
-    AGENT_TOOL,
-    AgentBound,
-    AgentCalled,
-    AgentCallEnded,
-    AgentSaid,
-    ModelAnswered,
-    ModelFailed,
-    ModelNoticed,
-    ModelText,
-    ModelThought,
-    Summarised,
-    ToolFinished,
-    ToolPrinted,
-    ToolProgressed,
-)
-from ..machines.said import StopOrder
-from ..machines.transient_events import (
-    Notice,
-    OutputShown,
-    TextStreamed,
-    ThoughtStreamed,
-    WindowFilled,
-)
 from .actor import Actor
 from .decisions import calls, compacting, progress, stopping, turning
 from .decisions.decision import NOTHING, Decision, answer, refused_with
@@ -120,35 +95,43 @@ class Turn(Actor):
         """Take in a result, an answer or news; then do what is due."""
         reply = self._take(message)
         # what is due is in the record: of many results that wait, the last one is enough to look at it
-        if not isinstance(message, ToolFinished) or self.mailbox.empty():
+        if not isinstance(message, m.ToolFinished) or self.mailbox.empty():
             self._attend()
         return reply
 
     def _take(self, message: Any) -> Any:
         match message:
-            case Wake():
+            case m.Wake():
                 self.ledger.awake()
                 self.asked = 0
-            case ModelText() | ModelThought() | ToolPrinted() | ModelNoticed() | AgentSaid():
+            case (
+                m.ModelText()
+                | m.ModelThought()
+                | m.ToolPrinted()
+                | m.ModelNoticed()
+                | m.AgentSaid()
+            ):
                 self._stream(message)
-            case ModelAnswered():
+            case m.ModelAnswered():
                 self._answered(message)
-            case ModelFailed():
+            case m.ModelFailed():
                 self._model_failed(message)
-            case Summarised():
+            case m.Summarised():
                 self._summarised(message)
-            case ToolFinished():
+            case m.ToolFinished():
                 self._tool_finished(message)
-            case ToolProgressed():
+            case m.ToolProgressed():
                 if message.call in _begun(self._turn) and self._turn.state == "acting":
                     self.ledger.decide(turning.progressed(self.id, message))
-            case AgentBound() | AgentCalled() | AgentCallEnded():
+            case m.AgentBound() | m.AgentCalled() | m.AgentCallEnded():
                 self._agent_told(message)
-            case Answer():
+            case m.Answer():
                 return self._question_answered(message)
-            case SteerWaits():
-                if AGENT_TOOL in running_calls(self.ledger.record):
-                    self.ledger.publish(Notice(text=f"{self.ledger.environment.agent} {PATIENCE}"))
+            case m.SteerWaits():
+                if m.AGENT_TOOL in running_calls(self.ledger.record):
+                    self.ledger.publish(
+                        m.Notice(text=f"{self.ledger.environment.agent} {PATIENCE}")
+                    )
             case _:
                 return super().on_receive(message)
         return None
@@ -203,7 +186,7 @@ class Turn(Actor):
         if waiting_steers(record):
             if self.asked <= turn.step:
                 self.asked = turn.step + 1
-                self.ledger.tell("queue", TakeSteers(turn=self.id, step=self.asked))
+                self.ledger.tell("queue", m.TakeSteers(turn=self.id, step=self.asked))
             return
         if not turn.is_closing and self._stalls():
             return
@@ -279,31 +262,31 @@ class Turn(Actor):
     # Answers of the model -------------------------------------------------------------------------
 
     def _stream(
-        self, message: ModelText | ModelThought | ToolPrinted | AgentSaid | ModelNoticed
+        self, message: m.ModelText | m.ModelThought | m.ToolPrinted | m.AgentSaid | m.ModelNoticed
     ) -> None:
         """Pass on what streams; what comes from a call that has ended is dropped."""
         turn = self._turn
         match message:
-            case ModelText() | ModelThought():
+            case m.ModelText() | m.ModelThought():
                 if turn.state != "calling" or message.step != turn.step:
                     return
-                if isinstance(message, ModelThought):
-                    self.ledger.publish(ThoughtStreamed(turn=self.id, delta=message.delta))
+                if isinstance(message, m.ModelThought):
+                    self.ledger.publish(m.ThoughtStreamed(turn=self.id, delta=message.delta))
                     return
                 self.partial.append(message.delta)
-                self.ledger.publish(TextStreamed(turn=self.id, delta=message.delta))
+                self.ledger.publish(m.TextStreamed(turn=self.id, delta=message.delta))
                 if message.is_due:
                     self.ledger.decide(turning.answer_grew(turn, "".join(self.partial)))
-            case ToolPrinted():
+            case m.ToolPrinted():
                 if message.call in _begun(self._turn):
                     self.ledger.publish(
-                        OutputShown(turn=self.id, call=message.call, text=message.text)
+                        m.OutputShown(turn=self.id, call=message.call, text=message.text)
                     )
-            case AgentSaid():
+            case m.AgentSaid():
                 if message.call in _begun(self._turn):
-                    self.ledger.publish(TextStreamed(turn=self.id, delta=message.text))
-            case ModelNoticed():
-                self.ledger.publish(Notice(text=message.text, seconds=message.seconds))
+                    self.ledger.publish(m.TextStreamed(turn=self.id, delta=message.text))
+            case m.ModelNoticed():
+                self.ledger.publish(m.Notice(text=message.text, seconds=message.seconds))
             case _:
                 assert_never(message)
 
@@ -319,7 +302,7 @@ class Turn(Actor):
             self.partial.clear()
             self._fire("cut", decision=turning.cut_for_steer(self._turn, text))
 
-    def _answered(self, message: ModelAnswered) -> None:
+    def _answered(self, message: m.ModelAnswered) -> None:
         turn = self._turn
         if turn.state != "calling" or message.step != turn.step:
             self.ledger.decide(turning.late(self.id, "model", message.usage))
@@ -330,11 +313,11 @@ class Turn(Actor):
         used, size = message.usage, self.ledger.environment.compaction.window
         if size and used.input:
             tokens = used.input + used.output
-            self.ledger.publish(WindowFilled(turn=self.id, tokens=tokens, size=size))
+            self.ledger.publish(m.WindowFilled(turn=self.id, tokens=tokens, size=size))
         facts = frozenset({"has_calls"} if message.tool_calls else ())
         self._fire("answer", facts, turning.answered(turn, message))
 
-    def _model_failed(self, message: ModelFailed) -> None:
+    def _model_failed(self, message: m.ModelFailed) -> None:
         turn, environment = self._turn, self.ledger.environment
         if turn.state != "calling" or message.step != turn.step:
             return
@@ -359,7 +342,7 @@ class Turn(Actor):
                 self._compact("compact", wanted)
             case "nothing_new" | "done":
                 if wanted == "nothing_new":
-                    self.ledger.publish(Notice(text=f"Not summed up: {compacting.NOTHING_NEW}."))
+                    self.ledger.publish(m.Notice(text=f"Not summed up: {compacting.NOTHING_NEW}."))
                 self._fire("finish", ending=Ending())
             case "gives_up":
                 self._fire("fail", ending=compacting.gives_up(self.ledger.record, policy))
@@ -383,9 +366,11 @@ class Turn(Actor):
             self._fire("compacted", decision=folded)
         else:
             reason = "what is older takes little room"
-            self._replace(Summarised(turn=self.id, epoch=turn.epoch, step=turn.step, reason=reason))
+            self._replace(
+                m.Summarised(turn=self.id, epoch=turn.epoch, step=turn.step, reason=reason)
+            )
 
-    def _summarised(self, message: Summarised) -> None:
+    def _summarised(self, message: m.Summarised) -> None:
         turn = self._turn
         if turn.state != "compacting" or message.step != turn.step:
             self.ledger.decide(turning.late(self.id, "summary", message.usage))
@@ -393,7 +378,7 @@ class Turn(Actor):
         self.budget.settle(message.usage)
         self._replace(message)
 
-    def _replace(self, message: Summarised) -> None:
+    def _replace(self, message: m.Summarised) -> None:
         policy = self.ledger.environment.compaction
         found = compacting.compacted(self.ledger.record, message, policy)
         if isinstance(found, Ending):
@@ -422,35 +407,35 @@ class Turn(Actor):
         if environment.delegation.depth or row.action not in ENDS:
             self._fire("fail", decision=Decision(entries=entries), ending=ending)
         else:
-            order = Interrupt(order=StopOrder(cause=ending.cause), turn=self.id)
+            order = m.Interrupt(order=m.StopOrder(cause=ending.cause), turn=self.id)
             self.ledger.decide(Decision(entries=entries, orders=(("session", order),)))
 
     # Tools ----------------------------------------------------------------------------------------
 
-    def _tool_finished(self, message: ToolFinished) -> None:
+    def _tool_finished(self, message: m.ToolFinished) -> None:
         call = self._turn.calls.get(message.call)
         if call is None or call.state not in ("running", "stopping"):
             self.ledger.decide(turning.late(self.id, f"tool {message.call}"))
         else:
             self.ledger.decide(turning.tool_ended(self.ledger.record, message))
 
-    def _agent_told(self, message: AgentBound | AgentCalled | AgentCallEnded) -> None:
+    def _agent_told(self, message: m.AgentBound | m.AgentCalled | m.AgentCallEnded) -> None:
         """Take in what an agent says; what comes after its call's end is of no interest."""
         call = self._turn.calls.get(message.call)
         if call is None or call.state in CALL_ENDS:
             return
-        if not isinstance(message, AgentCalled):
+        if not isinstance(message, m.AgentCalled):
             self.ledger.decide(calls.agent_told(self._turn, message))
         elif self._turn.state == "acting":
             environment = self.ledger.environment
             self.ledger.decide(calls.agent_called(self._turn, message, environment))
 
-    def _question_answered(self, message: Answer) -> Any:
+    def _question_answered(self, message: m.Answer) -> Any:
         environment = self.ledger.environment
         turn, is_busy = self._turn, self.ledger.record.state == "busy"
         if is_busy and turn.state == "paused" and message.question == turn.question:
             choice = message.choice.strip().lower()
-            if choice not in CHOICES:
+            if choice not in m.CHOICES:
                 return refused_with(calls.no_answer(message))
             said = QuestionAnswered(turn=self.id, question=message.question, choice=choice)
             if choice in GOES_ON:

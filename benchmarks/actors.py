@@ -22,11 +22,10 @@ from steersman.actors.session import Session
 from steersman.actors.system import ActorSystem
 from steersman.journal.record import SessionRecord
 from steersman.journal.store import StoredEntry
+from steersman.machines import protocol as m
 from steersman.machines.lifecycles import TURN
 from steersman.machines.machine import step
-from steersman.machines.messages import Interrupt
 from steersman.machines.policy import Policy
-from steersman.machines.said import StopOrder
 from steersman.simulator.session import SimulatedToolPolicy
 
 ACTORS = 20_000
@@ -54,7 +53,7 @@ class Busy(Actor):
 
     def on_receive(self, message: Any) -> Any:
         """Work, or note the time."""
-        if isinstance(message, Interrupt):
+        if isinstance(message, m.Interrupt):
             self.at = time.perf_counter()
             self.seen.set()
         else:
@@ -136,7 +135,7 @@ def interrupts(system: ActorSystem) -> None:
         for number in range(WAITING):
             ref.tell(number)
         begin = time.perf_counter()
-        ref.tell(Interrupt(order=StopOrder(cause="stop")))
+        ref.tell(m.Interrupt(order=m.StopOrder(cause="stop")))
         seen.wait(10)
         actor: Any = ref._actor_weakref()
         delays.append((actor.at - begin) * 1e3)

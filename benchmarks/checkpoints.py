@@ -22,7 +22,7 @@ from pathlib import Path
 from table import head, row
 
 from steersman.journal.workspace.workspace import Workspace
-from steersman.machines.effects import RestoreFiles
+from steersman.machines import protocol as m
 from steersman.ports.workspace import Checkpoints
 
 CHANGED = 45
@@ -84,7 +84,7 @@ def ours(state: Path, folder: Path) -> dict[str, float]:
         found["same"].append(timed(lambda s=space: s.begin("t1", "c2", "shell", None)))
         change(folder)
         found["changed"].append(timed(lambda s=space: s.end("c2")))
-        order = RestoreFiles(id=f"r{number}", scope="turn")
+        order = m.RestoreFiles(id=f"r{number}", scope="turn")
         found["restore"].append(timed(lambda s=space, o=order: s.revert(o)))
     return {name: statistics.median(times) for name, times in found.items()}
 

@@ -28,8 +28,8 @@ from steersman.journal import entries as e
 from steersman.journal.codec import encode_entry
 from steersman.journal.sqlite import SqliteStore
 from steersman.journal.store import SessionRow, StoredEntry
+from steersman.machines import protocol as m
 from steersman.machines.conversation import ChatMessage
-from steersman.machines.said import Routed, Said
 
 COMMAND = (sys.executable, "-m", "steersman")
 LIMIT = 20_000
@@ -60,7 +60,7 @@ def turns(count: int, letters: int = 0) -> Generator[e.Entry]:
         turn, item = f"t{number}", f"m{number}"
         said = (ChatMessage(role="user", text=f"wish {number} ".ljust(letters, "x")),)
         answer = (ChatMessage(role="assistant", text=f"answer {number} ".ljust(letters, "y")),)
-        yield e.Queued(item=item, number=1, said=Said(text=f"wish {number}"))
+        yield e.Queued(item=item, number=1, said=m.Said(text=f"wish {number}"))
         yield e.TurnStarted(turn=turn, item=item, number=1, epoch=number, messages=said)
         yield e.ModelCalled(turn=turn, step=1)
         yield e.Answered(turn=turn, step=1, messages=answer)
@@ -74,8 +74,8 @@ def waiting(count: int) -> Generator[e.Entry]:
         yield e.Queued(
             item=f"m{number}",
             number=number,
-            said=Said(text=f"wish {number}"),
-            routed=Routed(said_as="queue"),
+            said=m.Said(text=f"wish {number}"),
+            routed=m.Routed(said_as="queue"),
         )
 
 

@@ -30,12 +30,11 @@ from steersman.actors.agent_profile import AgentProfile
 from steersman.actors.live_session import LiveSession
 from steersman.actors.runtime import Runtime
 from steersman.journal.sqlite import SqliteStore
+from steersman.machines import protocol as m
 from steersman.machines.conversation import ToolRequest, Usage
 from steersman.machines.delivery import Cause
 from steersman.machines.disposition import Intent
-from steersman.machines.messages import Interrupt, UserMessage
 from steersman.machines.policy import DelegationPolicy
-from steersman.machines.said import Said, StopOrder
 from steersman.ports.models.model import ModelAnswer
 from steersman.ports.tools.permission import Permissions
 from steersman.workflows.home_place import Storage
@@ -138,7 +137,7 @@ class Home:
     def say(self, live: LiveSession, text: str) -> None:
         """Say something to it."""
         self.runtime.tell(
-            live.id, UserMessage(type="normal", said=Said(text=text), intent=Intent.CONVERSE)
+            live.id, m.UserMessage(type="normal", said=m.Said(text=text), intent=Intent.CONVERSE)
         )
 
 
@@ -185,7 +184,7 @@ def children(home: Home) -> tuple[float, float, float]:
 
     seconds, held = measured(begin)
     started = time.monotonic()
-    home.runtime.ask(live.id, Interrupt(order=StopOrder(cause=Cause.STOP)), WAIT)
+    home.runtime.ask(live.id, m.Interrupt(order=m.StopOrder(cause=Cause.STOP)), WAIT)
     assert observer.stopped.wait(WAIT)
     return seconds, held, time.monotonic() - started
 
@@ -203,7 +202,7 @@ def plain(home: Home) -> tuple[float, float, float]:
     seconds, held = measured(begin)
     started = time.monotonic()
     for live, _ in opened:
-        home.runtime.tell(live.id, Interrupt(order=StopOrder(cause=Cause.STOP)))
+        home.runtime.tell(live.id, m.Interrupt(order=m.StopOrder(cause=Cause.STOP)))
     assert all(observer.stopped.wait(WAIT) for _, observer in opened)
     return seconds, held, time.monotonic() - started
 
@@ -246,7 +245,7 @@ def stopped(count: int, command: str) -> tuple[float, float]:
             pids = {pid for one in list(sessions.values()) for pid in one.executor.pids.values()}
         time.sleep(1.0)  # the commands of the last ones have begun then, too
         used, began = time.process_time(), time.monotonic()
-        home.runtime.ask(live.id, Interrupt(order=StopOrder(cause=Cause.STOP)), WAIT)
+        home.runtime.ask(live.id, m.Interrupt(order=m.StopOrder(cause=Cause.STOP)), WAIT)
         assert observer.stopped.wait(WAIT)
         found = time.monotonic() - began, time.process_time() - used
         assert not [pid for pid in pids if Path(f"/proc/{pid}").exists()]

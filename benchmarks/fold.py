@@ -16,9 +16,8 @@ from table import head, row
 from steersman.journal import entries as e
 from steersman.journal.codec import decode_entry, encode_entry
 from steersman.journal.record import SessionRecord, apply
+from steersman.machines import protocol as m
 from steersman.machines.conversation import ChatMessage, ToolRequest, Usage
-from steersman.machines.port_results import CallEnd
-from steersman.machines.said import Routed, Said
 
 ROUNDS = 9
 FEW_ITEMS, MANY_ITEMS = 100, 10_000
@@ -33,7 +32,7 @@ def run_of(items: int) -> Iterator[e.Entry]:
     yield e.SessionOpened(
         session="s1", folder="/", agent="assistant", model="main", system="", workflow=copy
     )
-    yield e.Queued(item="m1", number=1, said=Said(text="run sizes"))
+    yield e.Queued(item="m1", number=1, said=m.Said(text="run sizes"))
     yield e.TurnStarted(turn="t1", item="m1", number=1, epoch=1)
     yield e.StepStarted(
         turn="t1", step="work", items=tuple(f"file {index}" for index in range(items))
@@ -63,7 +62,7 @@ def turn_of(turn: str, number: int) -> Iterator[e.Entry]:
         for place in range(3)
     )
     usage = Usage(input=1000, output=100)
-    yield e.Queued(item=item, number=1, said=Said(text="do it"))
+    yield e.Queued(item=item, number=1, said=m.Said(text="do it"))
     yield e.TurnStarted(
         turn=turn,
         item=item,
@@ -86,14 +85,14 @@ def turn_of(turn: str, number: int) -> Iterator[e.Entry]:
     yield e.Queued(
         item=steer,
         number=2,
-        said=Said(text="and the tests"),
-        routed=Routed(said_as="steer"),
+        said=m.Said(text="and the tests"),
+        routed=m.Routed(said_as="steer"),
         for_turn=turn,
     )
     for call in calls:
         said = (ChatMessage(role="tool", text="x" * 100, call=call.call),)
         yield e.ToolEnded(
-            turn=turn, call=call.call, tool=call.tool, end=CallEnd(status="ok"), messages=said
+            turn=turn, call=call.call, tool=call.tool, end=m.CallEnd(status="ok"), messages=said
         )
     yield e.Steered(
         items=(steer,),

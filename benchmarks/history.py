@@ -34,9 +34,8 @@ from steersman.journal import entries as e
 from steersman.journal.codec import encode_entry
 from steersman.journal.sqlite import SqliteStore
 from steersman.journal.store import SessionRow, StoredEntry
+from steersman.machines import protocol as m
 from steersman.machines.conversation import ChatMessage, ToolRequest, Usage
-from steersman.machines.port_results import CallEnd
-from steersman.machines.said import Routed, Said
 
 SIZES, FULL = (100, 10_000, 100_000), 1_000_000
 ROUNDS, TURNS, WARM = 3, 40, 10
@@ -68,7 +67,7 @@ def turn_of(number: int, is_summed: bool, dropped: int) -> Made:
     answer = f"File {number} holds a list of names, one a line, in no order that I could see."
     made: list[e.Entry] = [
         e.Queued(
-            item=item, number=1, said=Said(text=text), routed=Routed(rule="run"), is_next=True
+            item=item, number=1, said=m.Said(text=text), routed=m.Routed(rule="run"), is_next=True
         ),
         e.TurnStarted(turn=turn, item=item, number=1, epoch=number, messages=asked),
     ]
@@ -87,7 +86,7 @@ def turn_of(number: int, is_summed: bool, dropped: int) -> Made:
             e.Answered(turn=turn, step=1, usage=usage, messages=asks),
             e.ToolIntended(turn=turn, step=1, call=call, tool="read", arguments=wanted),
             e.ToolEnded(
-                turn=turn, call=call, tool="read", end=CallEnd(status="ok"), messages=found
+                turn=turn, call=call, tool="read", end=m.CallEnd(status="ok"), messages=found
             ),
         ]
     step = 2 if number % 4 == 0 else 1

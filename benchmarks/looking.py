@@ -20,8 +20,8 @@ from steersman.journal import entries as e
 from steersman.journal.codec import encode_entry
 from steersman.journal.sqlite import SqliteStore
 from steersman.journal.store import SessionRow, StoredEntry
+from steersman.machines import protocol as m
 from steersman.machines.conversation import ChatMessage
-from steersman.machines.said import Said
 
 TURNS, SESSIONS, RUNS = 20_000, 10_000, 7
 COMMAND = (sys.executable, "-m", "steersman")
@@ -53,7 +53,7 @@ def fill(store: SqliteStore) -> None:
             said = (ChatMessage(role="user", text=f"wish {number}"),)
             answer = (ChatMessage(role="assistant", text=f"answer {number}"),)
             made = (
-                e.Queued(item=item, number=1, said=Said(text=f"wish {number}")),
+                e.Queued(item=item, number=1, said=m.Said(text=f"wish {number}")),
                 e.TurnStarted(turn=turn, item=item, number=1, epoch=number, messages=said),
                 e.ModelCalled(turn=turn, step=1),
                 e.Answered(turn=turn, step=1, messages=answer),

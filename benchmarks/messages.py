@@ -19,14 +19,15 @@ from simulation.single import has, run, say
 
 from steersman.actors.actor import Actor
 from steersman.journal import entries as e
-from steersman.machines import port_results
+from steersman.machines import protocol as m
 from steersman.machines.disposition import Intent
-from steersman.machines.messages import Interrupt, UserMessage
-from steersman.machines.said import Said, StopOrder
 from steersman.simulator.program import SimulatedProgram
 
-FROM_PORTS = tuple(vars(port_results).values())
-"""Among these are the types of what ports say."""
+FROM_PORTS = (
+    *(m.ModelText, m.ModelThought, m.ModelNoticed, m.ModelAnswered, m.ModelFailed, m.Summarised),
+    *(m.ToolPrinted, m.ToolProgressed, m.ToolFinished, m.RestoreCounted, m.RestoreEnded),
+)
+"""What ports say."""
 
 
 class Counting:
@@ -83,8 +84,8 @@ def named_steer() -> None:
     with scene() as made:
         with_child(made)
         with Counting() as counting:
-            steer = UserMessage(
-                type="steer", said=Said(text="use tabs"), intent=Intent.EXPLICIT_STEER, to="kid"
+            steer = m.UserMessage(
+                type="steer", said=m.Said(text="use tabs"), intent=Intent.EXPLICIT_STEER, to="kid"
             )
             made.say(steer)
             run(made)
@@ -98,7 +99,7 @@ def stop() -> None:
     with scene() as made:
         with_child(made)
         with Counting() as counting:
-            made.say(Interrupt(order=StopOrder(cause="stop")))
+            made.say(m.Interrupt(order=m.StopOrder(cause="stop")))
             run(made)
         counting.show("a stop of a turn and its child, until both are dead", 13)
 

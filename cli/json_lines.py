@@ -9,8 +9,8 @@ from typing import Any, cast
 from ..gateway.commands.registry import call
 from ..gateway.events.contract import Event
 from ..gateway.interface import ChatHost, ChatSession
+from ..machines import protocol as m
 from ..machines.json_shape import parse_json
-from ..machines.messages import Answer
 from .chat_options import ChatOptions
 from .following import IdleWaiter
 from .output import document
@@ -93,7 +93,7 @@ class Lines:
             text = f"`{choice}` is no choice"
             self._error("bad_line", text, "choices: allow, always, deny")
             return
-        answer = self.conversation.ask(Answer(question=question, choice=choice, reason=reason))
+        answer = self.conversation.ask(m.Answer(question=question, choice=choice, reason=reason))
         if not answer.get("ok"):
             self._error("no_question", str(answer.get("reason")), "it was not answered")
 

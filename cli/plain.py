@@ -27,7 +27,7 @@ from ..gateway.interface import ChatHost, ChatSession
 from ..gateway.saved_queues import announce, announce_saved
 from ..gateway.terminal import audited, clean
 from ..machines.errors import UsageError
-from ..machines.port_results import exit_words
+from ..machines.protocol import exit_words
 from .chat_options import ChatOptions
 from .following import LIMITED, HeldNotice, IdleWaiter, ends_answer
 from .goal import GoalLines

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ..journal.workspace.restore_plan import FORCIBLE
-from ..machines.said import Routed, Said
+from ..machines import protocol as m
 from .events.contract import (
     AcceptedEvent,
     ChildStartedEvent,
@@ -60,8 +60,8 @@ def accepted(
     at: Stamp,
     *,
     id: str,
-    said: Said,
-    routed: Routed,
+    said: m.Said,
+    routed: m.Routed,
     number: int | None = None,
     position: int | None = None,
     children: Iterable[str] = (),

@@ -20,10 +20,10 @@ from ..journal.entries import QuestionAsked, ToolIntended
 from ..journal.goal_record import GoalsRecord
 from ..journal.queue_record import QueueRecord
 from ..journal.turn_record import CONTINUE
+from ..machines import protocol as m
 from ..machines.classification import Classification, Keywords, classify
 from ..machines.disposition import Intent
 from ..machines.errors import SteersmanError
-from ..machines.messages import Answer
 from ..ports.templates import Template
 from .client import TYPES
 from .commands.command import CommandCall, Reply
@@ -294,7 +294,7 @@ class AttachedSession:
         """Keep only this waiting message from starting while it is edited here; none: let go."""
         self._requests.put("edit", {"number": number})
 
-    def ask(self, message: Answer) -> dict[str, Any]:
+    def ask(self, message: m.Answer) -> dict[str, Any]:
         """Send on the one message that faces ask themselves."""
         return {"ok": self.answer(message.question, message.choice, message.reason)}
 

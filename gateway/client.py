@@ -28,11 +28,10 @@ from ..journal.record import SessionRecord
 from ..journal.recovery import newest_first, whole_conversation
 from ..journal.store import Store
 from ..journal.workspace.workspace import FileChange
+from ..machines import protocol as m
 from ..machines.classification import Classification, Keywords, classify
 from ..machines.conversation import Attachment, ChatMessage, Picture
-from ..machines.delegation_messages import SideTalk
 from ..machines.disposition import Intent
-from ..machines.effects import RestoreFiles
 from ..machines.errors import (
     AdmissionRefused,
     SteersmanError,
@@ -41,13 +40,8 @@ from ..machines.errors import (
     UnknownSession,
     UsageError,
 )
-from ..machines.internal_messages import Inspect
-from ..machines.messages import Answer, Interrupt, Message, QueueChange, UserMessage
 from ..machines.people import FromPerson
-from ..machines.port_results import RestoreCounted, RestoreEnded
 from ..machines.routes import Routes
-from ..machines.said import Said, StopOrder
-from ..machines.transient_events import ANOTHER_CHAT
 from ..machines.value import Value
 from ..ports.attachment import Ask, attach, no_other, with_pictures
 from ..ports.models.choice import Choice
@@ -132,7 +126,7 @@ class SessionClient:
         """The rights of who speaks now; none for a person who may do everything."""
         return _SPEAKER.get().may
 
-    def _signed(self, message: Message) -> Message:
+    def _signed(self, message: m.Message) -> m.Message:
         """Add the rights of who speaks to a message, if they may not do everything."""
         speaker = _SPEAKER.get()
         if speaker.may is None:
@@ -174,9 +168,9 @@ class SessionClient:
         """
         found = found or classify(text, self.services.words, explicit)
         kind: Any = TYPES.get(found.intent, "normal")
-        message = UserMessage(
+        message = m.UserMessage(
             type=kind,
-            said=Said(
+            said=m.Said(
                 text=text,
                 user=user or self.speaker,
                 client_id=client_id,
@@ -193,10 +187,10 @@ class SessionClient:
 
     def side_talk(self, text: str, client_id: str = "", user: str = "") -> None:
         """Ask something beside the work. Events tell what becomes of it."""
-        said = Said(text=text, user=user or self.speaker, client_id=client_id)
-        self.post(SideTalk(said=said), text, client_id)
+        said = m.Said(text=text, user=user or self.speaker, client_id=client_id)
+        self.post(m.SideTalk(said=said), text, client_id)
 
-    def post(self, message: Message, text: str, client_id: str = "") -> None:
+    def post(self, message: m.Message, text: str, client_id: str = "") -> None:
         """Send what carries a person's `text`; a refusal is an event with that text.
 
         A session whose journal could not be written goes on with it, once there is room again.
@@ -207,7 +201,7 @@ class SessionClient:
         except AdmissionRefused as refusal:
             self.reject("mailbox_full", text, client_id, refusal.hint)
         except UnknownSession:  # another process ended it
-            self.reject("session_finalized", text, client_id, ANOTHER_CHAT)
+            self.reject("session_finalized", text, client_id, m.ANOTHER_CHAT)
         except StoreError as fault:
             self.reject("store_failed", text, client_id, fault.hint)
 
@@ -215,7 +209,7 @@ class SessionClient:
         """Give a text back to its sender."""
         self.publisher.rejected(reason, text, client_id, hint)
 
-    def ask(self, message: Message, timeout: float = PATIENCE) -> dict[str, Any]:
+    def ask(self, message: m.Message, timeout: float = PATIENCE) -> dict[str, Any]:
         """Send a message and return the session's reply; `timeout` in seconds. Raises `StoreError`."""
         self._runtime.recover(self.session)
         reply: dict[str, Any] | None = self._runtime.ask(
@@ -225,30 +219,30 @@ class SessionClient:
 
     def begin_edit(self, number: int, editor: str) -> None:
         """Keep a waiting message from starting while a person edits it in the client `editor`."""
-        self._tell_edit(QueueChange(op="begin_edit", number=number, editor=editor))
+        self._tell_edit(m.QueueChange(op="begin_edit", number=number, editor=editor))
 
     def end_edit(self, editor: str) -> None:
         """Let the messages go that were edited in a client, where its person left that or it is gone."""
-        self._tell_edit(QueueChange(op="end_edit", editor=editor))
+        self._tell_edit(m.QueueChange(op="end_edit", editor=editor))
 
-    def _tell_edit(self, change: QueueChange) -> None:
+    def _tell_edit(self, change: m.QueueChange) -> None:
         with suppress(AdmissionRefused, UnknownSession):  # a message that is sent says why
             self._runtime.tell(self.session, self._signed(change))
 
     def interrupt(self, turn: str = "") -> dict[str, Any]:
         """Stop the running turn, or only the one that is named, and all that it started."""
-        return self.ask(Interrupt(order=self._stop(), turn=turn))
+        return self.ask(m.Interrupt(order=self._stop(), turn=turn))
 
     def begin_interrupt(self) -> None:
         """Do that without waiting for the reply; safe in a signal's handler."""
-        self._runtime.tell(self.session, Interrupt(order=self._stop()))
+        self._runtime.tell(self.session, m.Interrupt(order=self._stop()))
 
-    def _stop(self) -> StopOrder:
-        return StopOrder(cause="stop", utterance=self._runtime.next_utterance())
+    def _stop(self) -> m.StopOrder:
+        return m.StopOrder(cause="stop", utterance=self._runtime.next_utterance())
 
     def answer(self, question: str, choice: str, reason: str = "") -> bool:
         """Answer a question: `choice` is allow, always or deny. False when it is not open."""
-        return bool(self.ask(Answer(question=question, choice=choice, reason=reason)).get("ok"))
+        return bool(self.ask(m.Answer(question=question, choice=choice, reason=reason)).get("ok"))
 
     def attached(self, text: str, pictures: Sequence[Picture] = ()) -> tuple[Attachment, ...]:
         """Return what comes with a text: what it names, and pictures."""
@@ -330,7 +324,7 @@ class SessionClient:
 
     def item_of(self, client_id: str) -> ItemRecord | None:
         """Return what a message with this key became; none if it was refused."""
-        self._runtime.ask(self.session, Inspect(is_last=True, is_of_queue=True))
+        self._runtime.ask(self.session, m.Inspect(is_last=True, is_of_queue=True))
         queue = self.record().queue
         return queue.items.get(queue.clients.get(client_id, ""))
 
@@ -430,8 +424,8 @@ class SessionClient:
 
     def restore_files(
         self,
-        order: RestoreFiles,
-        hear: Callable[[RestoreCounted | RestoreEnded], None],
+        order: m.RestoreFiles,
+        hear: Callable[[m.RestoreCounted | m.RestoreEnded], None],
         seconds: float,
     ) -> None:
         """Restore files without the session's journal; `hear` is called with what comes of it."""

@@ -10,13 +10,13 @@ from collections.abc import Container, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ..actors.runtime import Runtime
+from ..machines import protocol as m
 from ..machines.classification import Classification, addressee, classify
 from ..machines.conversation import Picture
 from ..machines.disposition import Intent
 from ..machines.errors import UnknownSession, UsageError
 from ..machines.pattern import lazy_pattern
 from ..machines.people import Deed, objection
-from ..machines.said import Routed, Said
 from ..ports.templates import Template
 from .acknowledgement import accepted
 from .client import TYPES, Services, SessionClient
@@ -111,8 +111,8 @@ class Conversation(SessionClient):
         taken = accepted(
             self.publisher.stamp(),
             id=receipt,
-            said=Said(text="", client_id=client_id),
-            routed=Routed(said_as="command", matched=f"/{name}", rule="command"),
+            said=m.Said(text="", client_id=client_id),
+            routed=m.Routed(said_as="command", matched=f"/{name}", rule="command"),
             has_words=False,
         )
         self.publisher.publish(taken)

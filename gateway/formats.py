@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from ..machines.pattern import lazy_pattern
-from ..machines.port_results import exit_words
+from ..machines.protocol import exit_words
 from .terminal import clean
 
 if TYPE_CHECKING:

@@ -34,9 +34,8 @@ from ..journal.entries import HookRan
 from ..journal.record import SessionRecord, apply
 from ..journal.recovery import load_record
 from ..journal.store import Commit, SessionRow, StoredEntry
+from ..machines import protocol as m
 from ..machines.errors import AdmissionRefused, StoreDamaged, StoreError, UnknownSession
-from ..machines.internal_messages import NoteEntry
-from ..machines.transient_events import Fact
 from ..ports.hooks import UNUSABLE, HookCall, HookResult, HookSpec, installed_hooks, run_hook
 from ..ports.process.host import ProcessHost
 from ..workflows.paths import make_private, write_private
@@ -155,7 +154,7 @@ class SubagentObserver:
         call = hook_call(entry, seq, time, record)
         return partial(self._hooks.receive, self._session, call, is_restart=False)
 
-    def observe_fact(self, fact: Fact) -> None:
+    def observe_fact(self, fact: m.Fact) -> None:
         """Ignore a transient event."""
 
 
@@ -179,7 +178,7 @@ class HookObserver:
         is_restart = isinstance(entry, _RESTARTS)
         return partial(self._hooks.receive, self._session, call, is_restart=is_restart)
 
-    def observe_fact(self, fact: Fact) -> None:
+    def observe_fact(self, fact: m.Fact) -> None:
         """Ignore a transient event: hooks receive only what is journalled."""
 
 
@@ -310,7 +309,7 @@ class HookRunner:
             self._left.append((session, ran))
             return
         try:
-            self._runtime.tell(session, NoteEntry(entry=ran))
+            self._runtime.tell(session, m.NoteEntry(entry=ran))
         except (UnknownSession, AdmissionRefused):
             self._left.append((session, ran))
 

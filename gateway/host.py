@@ -19,10 +19,9 @@ from ..actors.runtime import PATIENCE, Runtime
 from ..journal.memory import MemoryStore
 from ..journal.record import SessionRecord
 from ..journal.store import Lease, Store
+from ..machines import protocol as m
 from ..machines.errors import ConfigError, PlugInError, UnknownSession
-from ..machines.messages import PolicyChange
 from ..machines.permission_mode import mode_named
-from ..machines.port_results import AGENT_TOOL
 from ..ports.hooks import HookSpec
 from ..ports.instructions import CHANGED
 from ..ports.models.choice import Choice
@@ -277,7 +276,7 @@ class Host:
 
     def _skills(self, profile: AgentProfile, folder: Path) -> str:
         """Return the part of the system prompt about skills; empty for a model that cannot use them."""
-        is_able = "read" in profile.tools and AGENT_TOOL not in profile.tools
+        is_able = "read" in profile.tools and m.AGENT_TOOL not in profile.tools
         if not is_able or (self.choice and is_small(self.choice.config.provider)):
             return ""
         return skills_text(skills_in(self._markdown(folder)), folder)
@@ -320,7 +319,7 @@ class Host:
         conversation = self._talk(session, Path(record.folder))
         asked = self.launch.model
         if asked and asked != record.chosen_model and record.run is None:
-            conversation.ask(PolicyChange(model=asked))
+            conversation.ask(m.PolicyChange(model=asked))
         return conversation
 
     def _child_profile(self, agent: str, parent: SessionRecord) -> AgentProfile:
@@ -333,7 +332,7 @@ class Host:
     def _with_plug_ins(self, profile: AgentProfile) -> tuple[AgentProfile, list[str]]:
         """Import the tools of an agent that are plug-ins; return those that cannot be used, too."""
         toolbox = self.runtime.shared.toolbox
-        there = (*toolbox.names, AGENT_TOOL, *(tool.schema.name for tool in profile.own_tools))
+        there = (*toolbox.names, m.AGENT_TOOL, *(tool.schema.name for tool in profile.own_tools))
         tools: list[Tool] = []
         faults: dict[str, str] = {}
         for name in profile.tools:
@@ -354,7 +353,7 @@ class Host:
     def _talk(self, session: str, folder: Path) -> Conversation:
         conversation = self._conversation(session, folder)
         if self.launch.mode:
-            conversation.ask(PolicyChange(mode=mode_named(self.launch.mode)))
+            conversation.ask(m.PolicyChange(mode=mode_named(self.launch.mode)))
         if self.is_kept:
             self._budget.keep()
             self._mail.read(session)

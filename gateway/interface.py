@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
+from ..machines import protocol as m
 from ..machines.classification import Classification
-from ..machines.messages import Answer
 from ..ports.models.choice import Choice
 from ..ports.templates import Template
 from ..ports.tools.mcp_offer import McpOffer
@@ -52,7 +52,7 @@ class ChatSession(Protocol):
         """Answer a question: `choice` is allow, always or deny. False when it is not open."""
         ...
 
-    def ask(self, message: Answer) -> dict[str, Any]:
+    def ask(self, message: m.Answer) -> dict[str, Any]:
         """Send an answer and return what the session replies."""
         ...
 

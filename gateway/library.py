@@ -26,9 +26,9 @@ from msgspec.structs import replace
 
 from ..journal.recovery import load_record
 from ..journal.store import Store
+from ..machines import protocol as m
 from ..machines.conversation import Picture
 from ..machines.errors import SteersmanError, UsageError
-from ..machines.messages import Answer
 from ..machines.people import DEFAULT_RIGHTS, Person
 from ..ports.models.model import Model
 from ..ports.picture import PICTURES, picture
@@ -486,7 +486,7 @@ class SessionHandle:
         """
         _one_of(choice, Choice, "choice")
         self._link.check_open()
-        message = Answer(question=question, choice=choice, reason=reason)
+        message = m.Answer(question=question, choice=choice, reason=reason)
 
         def ask() -> dict[str, Any]:
             with self._speaking(user):

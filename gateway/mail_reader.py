@@ -19,8 +19,8 @@ from weakref import WeakValueDictionary
 
 from ..actors.runtime import POSTED
 from ..journal.store import Lease, Posted
+from ..machines import protocol as m
 from ..machines.errors import StoreError, UnknownSession
-from ..machines.messages import Lane
 from .control import FAULTS, Requests, error_of
 from .remote import NO_ANSWER
 
@@ -200,7 +200,7 @@ class MailReader:
     def _is_urgent(self, posted: Posted) -> bool:
         """Whether a message stops something, by its lane or by the words of its session."""
         found = self._host.conversations.get(posted.session)
-        if posted.lane <= Lane.CONTROL or found is None:
+        if posted.lane <= m.Lane.CONTROL or found is None:
             return True
         text = str(_object(posted.message.get("params")).get("text") or "")
         return posted.message.get("method") in ("say", "send") and found.is_urgent(text)

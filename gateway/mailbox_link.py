@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from ..journal.lock import Owner
 from ..journal.store import SessionRow, Store
-from ..machines.messages import Lane
+from ..machines import protocol as m
 from ..workflows.paths import Paths
 from .event_feed import Pages
 from .home import open_store
@@ -89,14 +89,14 @@ class MailboxLink:
         return data
 
 
-def _lane(method: str, params: Mapping[str, Any]) -> Lane:
+def _lane(method: str, params: Mapping[str, Any]) -> m.Lane:
     """Return the lane of a request: talk, and what keeps the order of talk, waits its turn."""
     from .commands.registry import NAMES
 
     match method:
         case "say":
-            return Lane.CONTROL if params.get("as") == "interrupt" else Lane.DATA
+            return m.Lane.CONTROL if params.get("as") == "interrupt" else m.Lane.DATA
         case "command":
-            return Lane.CONTROL if NAMES[str(params["name"])].is_urgent else Lane.DATA
+            return m.Lane.CONTROL if NAMES[str(params["name"])].is_urgent else m.Lane.DATA
         case _:
-            return Lane.CONTROL
+            return m.Lane.CONTROL

@@ -15,7 +15,7 @@ from ..journal import entries as e
 from ..journal.record import SessionRecord
 from ..journal.store import SessionRow
 from ..journal.writer import CommitTally
-from ..machines.transient_events import Fact
+from ..machines import protocol as m
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -49,7 +49,7 @@ class Metrics:
                     pass
         return None
 
-    def observe_fact(self, fact: Fact) -> None:
+    def observe_fact(self, fact: m.Fact) -> None:
         """Count nothing."""
 
     def text(self, rows: Iterable[SessionRow], owned: set[str], tally: CommitTally) -> str:

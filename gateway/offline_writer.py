@@ -26,8 +26,8 @@ from ..journal.queue_record import ItemRecord, QueueRecord
 from ..journal.record import SessionRecord, apply
 from ..journal.recovery import load_record, snapshot
 from ..journal.store import Commit, Lease, Store, StoredEntry
+from ..machines import protocol as m
 from ..machines.errors import ConfigError, LeaseLost, StoreBusy
-from ..machines.transient_events import Fact
 from ..workflows.paths import Paths, make_private, write_private
 from .redaction import Redactor
 from .telemetry.spans import TurnContexts
@@ -222,7 +222,7 @@ class LogObserver:
         self._contexts.take(self._session, entry, is_child=bool(record.parent))
         return None
 
-    def observe_fact(self, fact: Fact) -> None:
+    def observe_fact(self, fact: m.Fact) -> None:
         """Ignore a transient event."""
 
 

@@ -19,9 +19,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from ..journal.lock import Owner, host_name
 from ..journal.store import SessionRow, Store
+from ..machines import protocol as m
 from ..machines.errors import StoreBusy
-from ..machines.messages import Lane
-from ..machines.said import Routed, Said
 from ..ports.process.ancestry import is_stopped
 from ..workflows.home_folder import home_folder
 from ..workflows.paths import Paths
@@ -74,7 +73,7 @@ class OneShotClient:
         `is_plain`: a slash at its beginning has no meaning. A message that stays in the mailbox is
         accepted as `posted`, and `waits_because` says why.
         """
-        lane = Lane.CONTROL if explicit == "interrupt" else Lane.DATA
+        lane = m.Lane.CONTROL if explicit == "interrupt" else m.Lane.DATA
         try:
             receipt: ReceiptEvent = self._do(
                 "say", {"text": text, "as": explicit, "plain": is_plain}, lane
@@ -83,8 +82,8 @@ class OneShotClient:
             self.waits_because = f"{waiting.message}. {waiting.hint}"
             at = Stamp(seq=None, time=iso(time.time()), session=self._session)
             key = self._key
-            said = Said(text=text, client_id=key, user=self._user)
-            return accepted(at, id=key, said=said, routed=Routed(said_as="posted"))
+            said = m.Said(text=text, client_id=key, user=self._user)
+            return accepted(at, id=key, said=said, routed=m.Routed(said_as="posted"))
         return receipt
 
     def run(self, call: CommandCall) -> ReceiptEvent:
@@ -93,15 +92,15 @@ class OneShotClient:
         Raises `Unanswered` if it stays in the mailbox.
         """
         params = {"name": call.command.name, "arguments": dict(call.arguments)}
-        lane = Lane.CONTROL if call.command.is_urgent else Lane.DATA
+        lane = m.Lane.CONTROL if call.command.is_urgent else m.Lane.DATA
         receipt: ReceiptEvent = self._do("command", params, lane)
         return receipt
 
-    def request(self, method: str, lane: Lane = Lane.CONTROL, **params: Any) -> Any:
+    def request(self, method: str, lane: m.Lane = m.Lane.CONTROL, **params: Any) -> Any:
         """Carry out another method of the control socket; return its result. Raises as `run`."""
         return self._do(method, params, lane)
 
-    def _do(self, method: str, params: dict[str, Any], lane: Lane) -> Any:
+    def _do(self, method: str, params: dict[str, Any], lane: m.Lane) -> Any:
         """Post a request, and return the answer to it."""
         request = {"method": method, "params": params, "user": self._user}
         with closing(open_store(self._paths)) as store:  # the other one may only read

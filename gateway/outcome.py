@@ -15,9 +15,9 @@ from ..journal import entries as e
 from ..journal.codec import decode_entry
 from ..journal.record import SessionRecord, apply
 from ..journal.store import Store
+from ..machines import protocol as m
 from ..machines.conversation import Usage
 from ..machines.errors import SteersmanError, StoreError, UnknownSession
-from ..machines.transient_events import Fact, StoreLost
 
 Status = Literal["done", "steered", "withdrawn", "interrupted", "failed"]
 
@@ -85,9 +85,9 @@ class Outcomes:
         """Look, when the entry is durable, whether a message that is waited for has become something."""
         return partial(self._learn, entry, record)
 
-    def observe_fact(self, fact: Fact) -> None:
+    def observe_fact(self, fact: m.Fact) -> None:
         """Tell everybody when the journal cannot be written."""
-        if isinstance(fact, StoreLost):
+        if isinstance(fact, m.StoreLost):
             self._fault = StoreError(fact.text, fact.hint)
             self._wake(tuple(self._waiting))
 

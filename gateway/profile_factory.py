@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from ..actors.agent_profile import AgentProfile
 from ..journal.record import SessionRecord
+from ..machines import protocol as m
 from ..machines.errors import UsageError
 from ..machines.policy import (
     CompactionPolicy,
@@ -25,7 +26,6 @@ from ..machines.policy import (
     ResultLimits,
     RoutesChoice,
 )
-from ..machines.port_results import AGENT_TOOL
 from ..machines.value import Value
 from ..ports import attachment
 from ..ports.agents.external import DRIVEN, AgentSpec
@@ -113,7 +113,7 @@ def attachable(choice: Choice | None, largest: int) -> int:
 
 
 def _works_here(tools: tuple[str, ...]) -> bool:
-    return bool(tools) and AGENT_TOOL not in tools
+    return bool(tools) and m.AGENT_TOOL not in tools
 
 
 def _is_small(choice: Choice | None) -> bool:
@@ -188,10 +188,10 @@ def as_external(profile: AgentProfile) -> AgentProfile:
     return replace(
         profile,
         system="",
-        tools=(AGENT_TOOL,),
+        tools=(m.AGENT_TOOL,),
         max_steps=UNBOUNDED,
         permissions=Permissions(
-            (Rule(AGENT_TOOL, "*", "allow"), *permissions.rules), permissions.default_yes
+            (Rule(m.AGENT_TOOL, "*", "allow"), *permissions.rules), permissions.default_yes
         ),
         policy=replace(profile.policy, steer_while_streaming="cut"),
         compaction=replace(profile.compaction, is_auto=False),
@@ -318,7 +318,7 @@ class ProfileFactory:
         profile = self._profile(record.agent, record.routes, self._launch.model, chosen)
         if record.imported_from:
             return profile
-        there = (*self._tools, AGENT_TOOL, *(tool.schema.name for tool in profile.own_tools))
+        there = (*self._tools, m.AGENT_TOOL, *(tool.schema.name for tool in profile.own_tools))
         known = tuple(name for name in record.tools if name in there or name in TOOLS)
         missing = [
             name for name in record.tools if name not in known and not name.startswith(REMOTE)

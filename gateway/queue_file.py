@@ -23,9 +23,8 @@ from typing import Any
 import tomli_w
 
 from ..journal.queue_record import ItemRecord, QueueRecord
+from ..machines import protocol as m
 from ..machines.errors import ConfigError
-from ..machines.messages import ImportedItem
-from ..machines.said import Said
 from ..workflows.document import is_list, is_table
 from ..workflows.durability import replace_file
 from ..workflows.foreign_file import decoded, parse_toml, read_foreign
@@ -61,7 +60,7 @@ def _toml(data: dict[str, Any]) -> str:
     return tomli_w.dumps(data, multiline_strings=False)
 
 
-def parse(text: str, file: str) -> list[ImportedItem]:
+def parse(text: str, file: str) -> list[m.ImportedItem]:
     """Return the waiting messages of a queue file, in order.
 
     Raises `ConfigError` with the place for a damaged file, and for a file that is no queue file.
@@ -86,7 +85,7 @@ def parse(text: str, file: str) -> list[ImportedItem]:
     return [item for status, item in found if status in WAITING]
 
 
-def read_file(path: Path) -> list[ImportedItem]:
+def read_file(path: Path) -> list[m.ImportedItem]:
     """Read a queue file; a symbolic link is not followed. Raises `ConfigError`."""
     try:
         data = read_foreign(path, LIMIT, follows_links=False)
@@ -126,7 +125,7 @@ def _unusable(what: str, path: Path) -> ConfigError:
     return ConfigError(what, "name another file; nothing was changed", file=str(path))
 
 
-def _item(item: Any, number: int, file: str) -> tuple[str, ImportedItem]:
+def _item(item: Any, number: int, file: str) -> tuple[str, m.ImportedItem]:
     where = f"item {number}"
     if not is_table(item):
         raise _foreign(f"{where} is not a table", file)
@@ -136,8 +135,8 @@ def _item(item: Any, number: int, file: str) -> tuple[str, ImportedItem]:
     status, user = status or "pending", user or ""
     if not isinstance(status, str) or not isinstance(user, str):
         raise _foreign(f"{where}: `status` and `user` must be texts", file)
-    return status, ImportedItem(
-        said=Said(text=content, user=user), is_steer=item.get("type") == "steer"
+    return status, m.ImportedItem(
+        said=m.Said(text=content, user=user), is_steer=item.get("type") == "steer"
     )
 
 

@@ -12,10 +12,10 @@ from msgspec.structs import replace
 from ..actors.agent_profile import AgentProfile
 from ..journal.entries import WorkflowCopy
 from ..journal.record import SessionRecord
+from ..machines import protocol as m
 from ..machines.errors import SteersmanError, UsageError
-from ..machines.messages import Message, ResumeQueue
+from ..machines.steps import WORKFLOW, given_in
 from ..machines.value import Value
-from ..machines.workflow_messages import WORKFLOW, Reopen, TryAgain, given_in
 from ..workflows.config import Config, load
 from ..workflows.document import parse_document
 from ..workflows.flow.spec import WorkflowAction, WorkflowSpec
@@ -122,9 +122,9 @@ def go_on(client: SessionClient, again: Works = (), done: Works = ()) -> None:
         start_run(client, record.run.workflow.name)
 
 
-def _try_again(ask: Callable[[Message], dict[str, Any]]) -> None:
+def _try_again(ask: Callable[[m.Message], dict[str, Any]]) -> None:
     """Continue a run that failed. Raises `SteersmanError` if it cannot continue."""
-    answer = ask(TryAgain())
+    answer = ask(m.TryAgain())
     if not answer.get("ok"):
         raise SteersmanError(
             f"the run cannot continue: {answer.get('reason')}",
@@ -139,23 +139,23 @@ def was_taken_back(record: SessionRecord) -> bool:
     return bool(whole) and whole[-1].scope == "turn" and bool(whole[-1].restored)
 
 
-def _resume(ask: Callable[[Message], dict[str, Any]], again: Works, done: Works) -> None:
+def _resume(ask: Callable[[m.Message], dict[str, Any]], again: Works, done: Works) -> None:
     """Continue an interrupted run. Raises `SteersmanError`."""
     _decide(ask, again, done)
-    answer = _ask(ask, ResumeQueue())
+    answer = _ask(ask, m.ResumeQueue())
     if not answer.get("restored"):
         raise SteersmanError("the run cannot continue: nothing of it was interrupted")
 
 
-def _decide(ask: Callable[[Message], dict[str, Any]], again: Works, done: Works) -> None:
+def _decide(ask: Callable[[m.Message], dict[str, Any]], again: Works, done: Works) -> None:
     """Say what becomes of work of unknown outcome. Raises `SteersmanError`."""
     if again:
-        _ask(ask, Reopen(work=again))
+        _ask(ask, m.Reopen(work=again))
     if done:
-        _ask(ask, Reopen(work=done, is_done=True))
+        _ask(ask, m.Reopen(work=done, is_done=True))
 
 
-def _ask(ask: Callable[[Message], dict[str, Any]], message: Message) -> dict[str, Any]:
+def _ask(ask: Callable[[m.Message], dict[str, Any]], message: m.Message) -> dict[str, Any]:
     answer = ask(message)
     if not answer.get("ok"):
         raise SteersmanError(f"the run cannot continue: {answer.get('reason')}")

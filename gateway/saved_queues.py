@@ -21,8 +21,8 @@ from ..journal.queue_record import ItemRecord, QueueRecord
 from ..journal.record import SessionRecord
 from ..journal.recovery import is_cut_off, last_sign, load_record
 from ..journal.store import SessionRow, Store
+from ..machines import protocol as m
 from ..machines.errors import ConfigError, StoreBusy, StoreDamaged
-from ..machines.messages import QueueChange
 from ..machines.policy import Policy
 from ..machines.value import Value
 from .events.contract import (
@@ -123,7 +123,7 @@ class SavedQueues:
         with self.tended(session) as ask:
             row = self.store.load(session).row
             found = self.of(row)
-            ask(QueueChange(op="clear"))
+            ask(m.QueueChange(op="clear"))
         return found
 
     def expire(self, now: float, hours: float) -> Iterator[str]:

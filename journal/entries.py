@@ -15,11 +15,9 @@ from typing import Any, Literal
 
 from msgspec import field
 
+from ..machines import protocol as m
 from ..machines.conversation import ChatMessage, Usage
-from ..machines.goal_messages import GateResult
 from ..machines.policy import RoutesChoice
-from ..machines.port_results import CallEnd
-from ..machines.said import ItemKind, Routed, Said, StopOrder
 from ..machines.value import Value
 
 
@@ -229,7 +227,7 @@ class _Cancel(SessionEntry):
 
     receipt: str
     turn: str
-    order: StopOrder
+    order: m.StopOrder
     reaches: tuple[str, ...] = ()
     patient: tuple[str, ...] = ()
     spares: tuple[str, ...] = ()
@@ -260,7 +258,7 @@ class InterruptRequested(_Cancel):
 class StopNoted(SessionEntry):
     """A stop found nothing running: work that was ordered before it and has not begun does not begin."""
 
-    order: StopOrder
+    order: m.StopOrder
     reaches: tuple[str, ...] = ()
 
     @property
@@ -283,9 +281,9 @@ class Queued(QueueEntry):
 
     item: str
     number: int
-    said: Said
-    routed: Routed = Routed()
-    item_kind: ItemKind = ItemKind.MESSAGE
+    said: m.Said
+    routed: m.Routed = m.Routed()
+    item_kind: m.ItemKind = m.ItemKind.MESSAGE
     is_next: bool = False
     for_turn: str = ""
     position: int = 1
@@ -321,7 +319,7 @@ class Deferred(QueueEntry):
     turn: str
     step: int
     why: str
-    said: Said
+    said: m.Said
     position: int = 1
     past_hold: bool = False
 
@@ -349,7 +347,7 @@ class Edited(QueueEntry):
     """A person replaced the words of a queued message; an edit of it is over."""
 
     item: str
-    said: Said
+    said: m.Said
 
 
 class Moved(QueueEntry):
@@ -390,7 +388,7 @@ class Offered(QueueEntry):
 
     item: str
     number: int
-    said: Said
+    said: m.Said
     child: str
     is_answered: bool = True
 
@@ -542,7 +540,7 @@ class ToolEnded(TurnEntry):
 
     call: str
     tool: str
-    end: CallEnd
+    end: m.CallEnd
     messages: tuple[ChatMessage, ...] = ()
 
 
@@ -816,7 +814,7 @@ class GoalJudged(GoalEntry):
     answer: str = ""
     is_idle: bool = False
     is_unchanged: bool = False
-    gates: tuple[GateResult, ...] = ()
+    gates: tuple[m.GateResult, ...] = ()
     usage: Usage = field(default_factory=Usage)
 
 

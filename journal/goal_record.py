@@ -12,7 +12,7 @@ from typing import Any, assert_never
 from msgspec import field
 from msgspec.structs import replace
 
-from ..machines.goal_messages import GateResult
+from ..machines import protocol as m
 from ..machines.lifecycles import GOAL, PURSUED
 from ..machines.value import Value
 from . import entries as e
@@ -85,7 +85,7 @@ class GoalRecord(Value):
     judge_failures: int = 0
     answers: tuple[str, ...] = ()
     verdicts: tuple[VerdictRecord, ...] = field(default_factory=tuple[VerdictRecord, ...])
-    gate_results: tuple[GateResult, ...] = ()
+    gate_results: tuple[m.GateResult, ...] = ()
     base_turns: int = 0
     base_tokens: int = 0
     base_seconds: float = 0.0

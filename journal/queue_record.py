@@ -10,8 +10,9 @@ from typing import Any, assert_never
 from msgspec import field
 from msgspec.structs import replace
 
+from ..machines import protocol as m
 from ..machines.lifecycles import ITEM, QUEUE
-from ..machines.said import PURPOSEFUL, SPOKEN, ItemKind, Routed, Said, shown
+from ..machines.protocol import shown
 from ..machines.value import Value
 from . import entries as e
 from .fold import EntryKinds, moved, remembered
@@ -29,10 +30,10 @@ class ItemRecord(Value):
 
     id: str
     number: int
-    said: Said
+    said: m.Said
     """Without what is attached once the conversation has it."""
-    routed: Routed = Routed()
-    kind: ItemKind = ItemKind.MESSAGE
+    routed: m.Routed = m.Routed()
+    kind: m.ItemKind = m.ItemKind.MESSAGE
     state: str = "pending"
     is_next: bool = False
     """It runs before everything that waits, also while the queue is held."""
@@ -91,7 +92,7 @@ class ItemRecord(Value):
     def only_waits(self) -> bool:
         """Whether it waits for a turn of its own, and there is nothing special about it."""
         more = self.is_next or self.is_steer or self.past_hold or self.editor
-        return self.state == "pending" and self.kind in SPOKEN and not more
+        return self.state == "pending" and self.kind in m.SPOKEN and not more
 
 
 class QueueRecord(Value, dict=True):
@@ -396,8 +397,8 @@ def apply_to_queue(queue: QueueRecord, entry: e.Entry, time: float) -> QueueReco
 def facts(item: ItemRecord) -> frozenset[str]:
     """Return what the guards of the machine ask about an item."""
     there = {
-        "spoken": item.kind in SPOKEN,
-        "of_goal": item.kind is ItemKind.GOAL,
+        "spoken": item.kind in m.SPOKEN,
+        "of_goal": item.kind is m.ItemKind.GOAL,
         "edited": bool(item.editor),
         "waits_for_boundary": item.is_steer,
         "handed_on": bool(item.for_children),
@@ -411,7 +412,7 @@ def _move(item: ItemRecord, event: str, **changes: Any) -> ItemRecord:
     return replace(item, state=moved(ITEM, item.state, event, facts(item), strict=True), **changes)
 
 
-def _without_files(said: Said) -> Said:
+def _without_files(said: m.Said) -> m.Said:
     return replace(said, attached=()) if said.attached else said
 
 
@@ -464,7 +465,7 @@ def _start_item(queue: QueueRecord, entry: e.TurnStarted) -> QueueRecord:
         said=_without_files(item.said),
         past_hold=queue.state == "held",
     )
-    news = queue.news if item.kind in PURPOSEFUL else ""
+    news = queue.news if item.kind in m.PURPOSEFUL else ""
     steers = queue.steers_for(entry.resumes) if entry.resumes else ()
     return queue.having(
         begun, *(replace(steer, for_turn=entry.turn) for steer in steers), news=news
@@ -624,8 +625,8 @@ def _offer_item(queue: QueueRecord, entry: e.Offered, time: float) -> QueueRecor
         id=entry.item,
         number=entry.number,
         said=entry.said,
-        routed=Routed(said_as="result" if entry.is_answered else "side_talk"),
-        kind=ItemKind.RESULT if entry.is_answered else ItemKind.TALK,
+        routed=m.Routed(said_as="result" if entry.is_answered else "side_talk"),
+        kind=m.ItemKind.RESULT if entry.is_answered else m.ItemKind.TALK,
         child=entry.child,
         answer=entry.said.text if entry.is_answered else "",
         created=time,
@@ -666,7 +667,7 @@ def _defer_item(queue: QueueRecord, entry: e.Deferred, time: float) -> QueueReco
         id=entry.new_item,
         number=entry.number,
         said=entry.said,
-        routed=Routed(said_as="queue"),
+        routed=m.Routed(said_as="queue"),
         why=entry.why,
         created=time,
         taken=time,

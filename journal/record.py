@@ -13,13 +13,13 @@ from typing import Any, TypeVar, assert_never
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from ..machines import protocol as m
 from ..machines.context import Fill
 from ..machines.conversation import ChatMessage, Usage
 from ..machines.delivery import Cause, Relation
 from ..machines.errors import StoreDamaged
 from ..machines.lifecycles import INTERRUPT, SESSION, TURN
 from ..machines.policy import RoutesChoice
-from ..machines.said import ItemKind, StopOrder
 from ..machines.value import Value
 from . import entries as e
 from .child_record import ChildRecord, apply_to_children
@@ -53,7 +53,7 @@ class CancelRecord(Value):
 
     id: str
     turn: str
-    order: StopOrder
+    order: m.StopOrder
     state: str = "stopping"
     taken: float = 0.0
     told: tuple[str, ...] = field(default_factory=tuple[str, ...])
@@ -341,7 +341,7 @@ def _apply_to_session(record: SessionRecord, entry: e.Entry, time: float) -> Non
         case e.TurnEntry():
             _apply_turn(record, entry, time)
         case e.Queued():
-            if entry.item_kind in (ItemKind.MESSAGE, ItemKind.GOAL):
+            if entry.item_kind in (m.ItemKind.MESSAGE, m.ItemKind.GOAL):
                 record.title = record.title or title_of(entry.said.text)
         case e.GoalSet():
             record.title = record.title or title_of(entry.text)

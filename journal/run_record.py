@@ -14,8 +14,8 @@ from msgspec import field
 from msgspec.structs import replace
 
 from ..machines.lifecycles import RUN
+from ..machines.steps import STEP, WORK
 from ..machines.value import Value
-from ..machines.workflow_messages import STEP, WORK
 from . import entries as e
 from .fold import EntryKinds, moved
 from .log import IndexMap

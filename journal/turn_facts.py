@@ -7,9 +7,10 @@ from collections.abc import Iterable, Mapping
 
 from msgspec import field
 
+from ..machines import protocol as m
 from ..machines.conversation import ChatMessage
 from ..machines.pattern import lazy_pattern
-from ..machines.port_results import ChangedFile, exit_words
+from ..machines.protocol import exit_words
 from ..machines.value import Value
 from . import entries as e
 
@@ -24,7 +25,7 @@ class TurnFacts(Value):
     `is_told`: the model was told what its answer contradicts.
     """
 
-    files: Mapping[str, ChangedFile] = field(default_factory=dict[str, ChangedFile])
+    files: Mapping[str, m.ChangedFile] = field(default_factory=dict[str, m.ChangedFile])
     command: str = ""
     exit_code: int | None = None
     is_blind: bool = False
@@ -48,10 +49,10 @@ class TurnFacts(Value):
         )
 
 
-def _summed(before: ChangedFile | None, file: ChangedFile) -> ChangedFile:
+def _summed(before: m.ChangedFile | None, file: m.ChangedFile) -> m.ChangedFile:
     if before is None:
         return file
-    return ChangedFile(
+    return m.ChangedFile(
         path=file.path,
         added=before.added + file.added,
         removed=before.removed + file.removed,
@@ -72,7 +73,7 @@ def written(facts: TurnFacts) -> str:
     return " ".join(parts)
 
 
-def _file(file: ChangedFile) -> str:
+def _file(file: m.ChangedFile) -> str:
     if file.is_new:
         return f"{file.path} (new)"
     signs = [f"{sign}{n}" for sign, n in (("+", file.added), ("-", file.removed)) if n]

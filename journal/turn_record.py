@@ -8,9 +8,9 @@ from typing import Any, assert_never
 from msgspec import field
 from msgspec.structs import replace
 
+from ..machines import protocol as m
 from ..machines.conversation import Usage
 from ..machines.lifecycles import CALL, TURN
-from ..machines.port_results import CallEnd
 from ..machines.progress import CallOutcome, TurnProgress, after_step, outcome
 from ..machines.value import Value
 from . import entries as e
@@ -46,7 +46,7 @@ class CallRecord(Value):
     within: str = ""
     question: str = ""
     path: str = ""
-    end: CallEnd | None = None
+    end: m.CallEnd | None = None
     since: float = 0.0
     outcome: CallOutcome | None = None
 

@@ -18,7 +18,7 @@ from .lifecycles import (
     TURN,
 )
 from .machine import Machine
-from .workflow_messages import STEP, WORK
+from .steps import STEP, WORK
 
 OF_A_SESSION = (SESSION, QUEUE, ITEM, TURN, CALL, INTERRUPT, GOAL, JUDGE)
 

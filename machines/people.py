@@ -12,8 +12,8 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from . import protocol as m
 from .disposition import NOT_YOURS_ACK, Action, DispositionRow, Intent
-from .messages import Lane, Message
 from .routing import Row, Table, when
 from .value import Value
 
@@ -107,15 +107,15 @@ PEOPLE: Final = Table(
 # fmt: on
 
 
-class FromPerson(Message):
+class FromPerson(m.Message):
     """A message of a person with limited rights: `may` are these rights."""
 
-    message: Message
+    message: m.Message
     user: str
     may: tuple[str, ...]
 
     @property
-    def lane(self) -> Lane:  # type: ignore[override]
+    def lane(self) -> m.Lane:  # type: ignore[override]
         """That of the message."""
         return self.message.lane
 

@@ -15,9 +15,9 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
+from ..machines import protocol as m
 from ..machines.conversation import ChatMessage, Usage
 from ..machines.errors import ModelError, ToolError
-from ..machines.goal_messages import AskJudge, GateResult, JudgeAnswered
 from ..machines.value import Value
 from ..machines.verdict import VERDICT_SCHEMA, Condition
 from .models.model import AnswerListener, Model, ModelRequest
@@ -123,7 +123,7 @@ async def run_gate(
     timeout: float,
     processes: Processes,
     on_start: Callable[[Process], None],
-) -> tuple[GateResult, ProcessResult | None]:
+) -> tuple[m.GateResult, ProcessResult | None]:
     """Run a gate to its end, or to its time limit in seconds; `on_start` receives the process.
 
     A gate is a supervised process without a shell; no process that it started is left when it has ended.
@@ -137,13 +137,13 @@ async def run_gate(
         on_start(process)
         result = await process.wait()
     except ToolError as error:
-        return GateResult(
+        return m.GateResult(
             command=command, passed=False, status="failed", output=error.message
         ), None
     text = (result.head + result.tail).decode(errors="replace")
     passed = result.status == "exited" and result.exit_code == 0
     output = result.reason if result.status == "failed" else text
-    return GateResult(
+    return m.GateResult(
         command=command,
         passed=passed,
         status=result.status,
@@ -162,7 +162,7 @@ class JudgeSeat(Value):
     system: str = INSTRUCTIONS
 
 
-async def ask_judge(seat: JudgeSeat, order: AskJudge) -> JudgeAnswered:
+async def ask_judge(seat: JudgeSeat, order: m.AskJudge) -> m.JudgeAnswered:
     """Ask the judge within the order's time limit; a failure is in the answer's `fault`."""
     request = ModelRequest(
         system=seat.system,
@@ -177,10 +177,10 @@ async def ask_judge(seat: JudgeSeat, order: AskJudge) -> JudgeAnswered:
         fault = f"it did not answer in {order.timeout:g} seconds"
     except ModelError as error:
         fault = error.message
-    return JudgeAnswered(turn=order.turn, fault=fault)
+    return m.JudgeAnswered(turn=order.turn, fault=fault)
 
 
-async def _ask(model: Model, request: ModelRequest, turn: str) -> JudgeAnswered:
+async def _ask(model: Model, request: ModelRequest, turn: str) -> m.JudgeAnswered:
     try:
         answer = await model.answer(request, AnswerListener())
     except ModelError as error:
@@ -188,10 +188,10 @@ async def _ask(model: Model, request: ModelRequest, turn: str) -> JudgeAnswered:
             raise
         plain = replace(request, response_schema=None)  # some servers refuse a schema
         answer = await model.answer(plain, AnswerListener())
-    return JudgeAnswered(turn=turn, text=answer.text, usage=answer.usage or Usage())
+    return m.JudgeAnswered(turn=turn, text=answer.text, usage=answer.usage or Usage())
 
 
-def brief(order: AskJudge) -> str:
+def brief(order: m.AskJudge) -> str:
     """Write the prompt, with as many of the last turn's messages as fit, the newest first."""
     head = [
         ("The goal", order.text[: LIMIT // 4]),
@@ -203,7 +203,7 @@ def brief(order: AskJudge) -> str:
     return "\n\n".join(f"## {title}\n{text}" for title, text in parts if text)
 
 
-def _gates(results: Iterable[GateResult]) -> str:
+def _gates(results: Iterable[m.GateResult]) -> str:
     return "\n".join(
         f"`{result.command}` {'succeeded' if result.passed else 'failed'}" for result in results
     )

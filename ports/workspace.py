@@ -17,9 +17,8 @@ from typing import Any, Protocol, TypeVar
 from ..journal.workspace.heartbeat import BEAT
 from ..journal.workspace.restore import RestoreFailed
 from ..journal.workspace.workspace import FileChange, Workspace
-from ..machines.effects import RestoreFiles
+from ..machines import protocol as m
 from ..machines.errors import ToolError
-from ..machines.port_results import RestoreEnded, ToolResult
 from ..workflows.tools import kind_of
 from .tools.place import find_place
 from .tools.tool import ToolRun
@@ -38,11 +37,11 @@ class WorkspacePort(Protocol):
         """Scan, soon, for the changes of a call."""
         ...
 
-    async def count(self, order: RestoreFiles) -> int:
+    async def count(self, order: m.RestoreFiles) -> int:
         """Return how many files an order is about, once no call runs any more."""
         ...
 
-    async def revert(self, order: RestoreFiles) -> RestoreEnded:
+    async def revert(self, order: m.RestoreFiles) -> m.RestoreEnded:
         """Restore files. Raises `RestoreFailed`; then nothing has changed."""
         ...
 
@@ -105,12 +104,12 @@ class Checkpoints:
         if not self._calls:
             self._is_still.set()
 
-    async def count(self, order: RestoreFiles) -> int:
+    async def count(self, order: m.RestoreFiles) -> int:
         """Return how many files an order is about."""
         await self._stillness(order)
         return await self._run(lambda: self._workspace.count(order))
 
-    async def revert(self, order: RestoreFiles) -> RestoreEnded:
+    async def revert(self, order: m.RestoreFiles) -> m.RestoreEnded:
         """Restore files. Raises `RestoreFailed`."""
         await self._stillness(order)
         return await self._run(lambda: self._workspace.revert(order))
@@ -135,7 +134,7 @@ class Checkpoints:
         if worker is not None:
             await asyncio.to_thread(worker.shutdown)
 
-    async def _stillness(self, order: RestoreFiles) -> None:
+    async def _stillness(self, order: m.RestoreFiles) -> None:
         """Wait for the end of all calls; a child whose actor failed may have left one."""
         if not order.is_dry_run:
             await self._is_still.wait()
@@ -177,11 +176,11 @@ class ChildWorkspace:
         """Make a call's id unique: each session counts its calls from one."""
         return f"{self._session}:{call}"
 
-    async def count(self, order: RestoreFiles) -> int:
+    async def count(self, order: m.RestoreFiles) -> int:
         """Return 0: all files belong to the parent."""
         return 0
 
-    async def revert(self, order: RestoreFiles) -> RestoreEnded:
+    async def revert(self, order: m.RestoreFiles) -> m.RestoreEnded:
         """Refuse, since the files that a child alone changed are not known. Raises `RestoreFailed`."""
         raise RestoreFailed("a subagent's changes belong to its parent's turn: revert there")
 
@@ -220,7 +219,7 @@ class WatchedRun:
         """Process id of the run's command."""
         return self._inner.pid if self._inner is not None else 0
 
-    async def wait(self) -> ToolResult:
+    async def wait(self) -> m.ToolResult:
         """Return the result of the run."""
         return await asyncio.shield(self._task)
 
@@ -236,12 +235,12 @@ class WatchedRun:
         about: tuple[str, str, str, str | None],
         start: Callable[[], ToolRun],
         on_notice: Callable[[str], None],
-    ) -> ToolResult:
+    ) -> m.ToolResult:
         try:
             for text in await workspace.begin(*about):
                 on_notice(text)
             if self._is_stopped:
-                return ToolResult(status="killed", text="Stopped before it started.")
+                return m.ToolResult(status="killed", text="Stopped before it started.")
             self._inner = start()
             return await self._inner.wait()
         finally:

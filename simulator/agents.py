@@ -16,10 +16,9 @@ from pykka import ActorRef
 
 from ..actors.tool_policy import SessionChoices, SessionToolPolicy
 from ..journal.record import SessionRecord
+from ..machines import protocol as m
 from ..machines.conversation import ToolRequest, ToolSchema
-from ..machines.effects import CallModel, RunTool
 from ..machines.errors import ToolError
-from ..machines.port_results import ToolResult, ToolStatus
 from ..machines.value import Value
 from ..ports.tools.function import FunctionTool
 from ..ports.tools.permission import Permissions, Rule
@@ -105,10 +104,10 @@ class AgentPorts(SimulatedPorts):
         super().__init__(**given)
         self._agent, self._own, self._calls = agent, tools, calls
         self._samples = Samples(self.dice, agent.messages)
-        self._results: dict[str, ToolResult] = {}
+        self._results: dict[str, m.ToolResult] = {}
         calls.lose()
 
-    def request(self, at: CallModel, number: int) -> ToolRequest:
+    def request(self, at: m.CallModel, number: int) -> ToolRequest:
         """Call a tool of the agent: once more what was cut off, one of its calls, or any."""
         name = f"{at.turn}.s{at.step}.c{number + 1}"
         tool, arguments = self._call_of()
@@ -127,7 +126,7 @@ class AgentPorts(SimulatedPorts):
         arguments = self._samples.fitting(tool.schema.parameters)
         return tool.schema.name, arguments
 
-    def _run(self, effect: RunTool, reply_to: ActorRef[Any] | None) -> None:
+    def _run(self, effect: m.RunTool, reply_to: ActorRef[Any] | None) -> None:
         """Let a function have its effect now; its result comes later, unless the program dies."""
         self._calls.begun[effect.call] = effect.tool, effect.arguments
         if effect.tool in self._agent.run:
@@ -135,7 +134,7 @@ class AgentPorts(SimulatedPorts):
             self._results[effect.call] = called(tool, effect)
         super()._run(effect, reply_to)
 
-    def result(self, at: RunTool, status: ToolStatus) -> ToolResult:
+    def result(self, at: m.RunTool, status: m.ToolStatus) -> m.ToolResult:
         """Return what a function returned, or make a result up."""
         self._calls.begun.pop(at.call, None)
         made = super().result(at, status)
@@ -143,7 +142,7 @@ class AgentPorts(SimulatedPorts):
         return made if own is None or status == "killed" else own
 
 
-def called(tool: FunctionTool[..., Any], effect: RunTool) -> ToolResult:
+def called(tool: FunctionTool[..., Any], effect: m.RunTool) -> m.ToolResult:
     """Call a tool's function here and now; what it raises is its result."""
     from .play import attempt
 
@@ -154,9 +153,9 @@ def called(tool: FunctionTool[..., Any], effect: RunTool) -> ToolResult:
     text, error = attempt(lambda: tool.called_apart(effect.arguments, about, lambda _: None, fail))
     if error is not None:
         kind = "" if isinstance(error, ToolError) else f"{type(error).__name__}: "
-        return ToolResult(status="failed", text=f"{kind}{error}")
+        return m.ToolResult(status="failed", text=f"{kind}{error}")
     data = str(text).encode()
-    return ToolResult(status="ok", text=readable(data), bytes=len(data))
+    return m.ToolResult(status="ok", text=readable(data), bytes=len(data))
 
 
 class AgentScenario(Scenario):

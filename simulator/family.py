@@ -12,23 +12,11 @@ from typing import Any
 from ..journal import entries as e
 from ..journal.child_record import ChildRecord, apply_to_children, at_work, names_for
 from ..journal.record import SessionRecord, apply
-from ..machines.delegation_messages import CloseChild, SideTalk
+from ..machines import protocol as m
 from ..machines.delivery import DEFAULT_DELIVERIES, Relation, deliver
 from ..machines.delivery import ENDS as ENDING
-from ..machines.effects import CallModel, RunTool
-from ..machines.goal_messages import (
-    AskJudge,
-    AwaitCondition,
-    CountChanges,
-    GoalTimer,
-    RunGate,
-)
 from ..machines.lifecycles import SUBAGENT
-from ..machines.messages import QueueChange, ResumeQueue, TakeBack, UserMessage
-from ..machines.port_results import AnswerAgent
 from ..machines.routing import Table
-from ..machines.transient_events import StoreLost
-from ..machines.workflow_messages import LookBefore, TryAgain
 from .happening import (
     Appended,
     Chronicle,
@@ -50,7 +38,7 @@ LIMITS = {"budget", "no_progress", "timeout"}
 LEAVING = {"exit", "suspend", "signal"}
 ENDS = {"user", "finalize", "completed", "failed", "cancelled", "disconnected"}
 CAUSES = STOPS | LIMITS | LEAVING | ENDS
-PEOPLE = UserMessage | ResumeQueue | TakeBack | SideTalk | TryAgain
+PEOPLE = m.UserMessage | m.ResumeQueue | m.TakeBack | m.SideTalk | m.TryAgain
 
 
 def is_reached(deliveries: Table[Any], cause: str, relation: str) -> bool:
@@ -64,15 +52,15 @@ Stop = (
 """The entries that stop a recipient; they name the relations that they reach."""
 
 Begins = (
-    CallModel
-    | RunTool
-    | AnswerAgent
-    | LookBefore
-    | RunGate
-    | AskJudge
-    | CountChanges
-    | AwaitCondition
-    | GoalTimer
+    m.CallModel
+    | m.RunTool
+    | m.AnswerAgent
+    | m.LookBefore
+    | m.RunGate
+    | m.AskJudge
+    | m.CountChanges
+    | m.AwaitCondition
+    | m.GoalTimer
 )
 """The effects that begin something on behalf of a session."""
 
@@ -226,9 +214,9 @@ class Family:
                 self._entry(session, home, entry)
             case Told(seq=seq) if seq == home.left:
                 self._left(session, home)
-            case Passed(fact=StoreLost()):
+            case Passed(fact=m.StoreLost()):
                 home.is_broken = True
-            case Performed(effect=CloseChild(session=below)):
+            case Performed(effect=m.CloseChild(session=below)):
                 self.closing.add(below)
             case Performed(effect=effect) if session != ROOT and isinstance(effect, Begins):
                 self._begin(session, happening)
@@ -362,7 +350,7 @@ class Family:
 
 def is_word(message: Any) -> bool:
     """Whether it is something that a person says which may let children run."""
-    is_change = isinstance(message, QueueChange) and message.op in ("release", "steer", "keep")
+    is_change = isinstance(message, m.QueueChange) and message.op in ("release", "steer", "keep")
     return is_change or isinstance(message, PEOPLE)
 
 

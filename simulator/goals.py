@@ -6,19 +6,9 @@ from msgspec.structs import replace
 
 from ..journal import entries as e
 from ..journal.record import SessionRecord, apply
+from ..machines import protocol as m
 from ..machines.disposition import Intent
-from ..machines.effects import CallModel
-from ..machines.goal_messages import AskJudge, AwaitCondition, ChangeGoal, RunGate, SetGoal
-from ..machines.messages import (
-    Finalize,
-    Interrupt,
-    QueueChange,
-    ResumeQueue,
-    Suspend,
-    UserMessage,
-)
 from ..machines.policy import GoalPolicy, Policy
-from ..machines.said import Said, StopOrder
 from .choices import Seed, chooser_of, dice_of
 from .happening import (
     Appended,
@@ -166,14 +156,14 @@ class GoalScenario:
     def _thing(self) -> Any:
         dice = self.dice.random()
         if self.said == 1 or dice < 0.25:
-            return SetGoal(
+            return m.SetGoal(
                 text=f"goal {self.said}",
                 max_turns=self.dice.choice((None, 1, 3)) if self.said > 1 else None,
                 is_next=self.said > 1 and self.dice.random() < 0.5,
             )
         if dice < 0.5:
             op: Any = self.dice.choice(("pause", "resume", "resume", "clear"))
-            return ChangeGoal(op=op)
+            return m.ChangeGoal(op=op)
         if dice < 0.75:
             intent = self.dice.choice(
                 (
@@ -187,18 +177,18 @@ class GoalScenario:
             kind: Any = "interrupt" if intent.startswith("interrupt") else "normal"
             text = f"words {self.said}"
             then = text if intent == Intent.INTERRUPT_MORE else ""
-            return UserMessage(
+            return m.UserMessage(
                 type=kind,
-                said=Said(text=text, user="ann", client_id=f"c{self.said}"),
+                said=m.Said(text=text, user="ann", client_id=f"c{self.said}"),
                 intent=intent,
                 then=then,
             )
         if dice < 0.85:
-            return Interrupt(order=StopOrder(cause="stop"))
+            return m.Interrupt(order=m.StopOrder(cause="stop"))
         if dice < 0.95:
             ops: Any = self.dice.choice(("hold", "release", "clear", "withdraw"))
-            return self.dice.choice((QueueChange(op=ops), ResumeQueue()))
-        return Suspend() if dice < 0.99 else Finalize(cause="user")
+            return self.dice.choice((m.QueueChange(op=ops), m.ResumeQueue()))
+        return m.Suspend() if dice < 0.99 else m.Finalize(cause="user")
 
 
 # The promises -------------------------------------------------------------------------------------
@@ -280,7 +270,7 @@ def nothing_goes_on_after_a_stop(history: list[Happening]) -> None:
                 stopped.add(goal)
             case Appended(seq=_, entry=e.GoalResumed(goal=goal) | e.GoalBegun(goal=goal)):
                 stopped.discard(goal)
-            case Performed(effect=AskJudge(goal=goal) | RunGate(goal=goal)):
+            case Performed(effect=m.AskJudge(goal=goal) | m.RunGate(goal=goal)):
                 assert goal not in stopped, f"{one} after its pause"
             case Appended(seq=_, entry=e.TurnStarted(item=item, resumes="")):
                 assert tagged.get(item, "") not in stopped, f"{one} after its pause"
@@ -306,7 +296,7 @@ def nothing_is_begun_for_a_stopped_goal(history: list[Happening]) -> None:
                 assert not owner or not is_stopped or owner != goal, f"{one} though it was stopped"
             case Appended(seq=_, entry=e.TurnStarted(item=item, resumes="")) if tagged.get(item):
                 assert not is_stopped or tagged[item] != goal, f"{one} though it was stopped"
-            case Performed(effect=AskJudge() | RunGate() | AwaitCondition() as effect):
+            case Performed(effect=m.AskJudge() | m.RunGate() | m.AwaitCondition() as effect):
                 assert not is_stopped or effect.goal != goal, f"{one} though it was stopped"
             case _:
                 pass
@@ -319,13 +309,13 @@ def a_stop_stops_what_was_set_before_it(history: list[Happening], record: Sessio
     talk = {entry.said.client_id for entry in entries if isinstance(entry, e.Queued)}
     for one in history:
         match one:
-            case Uttered(message=UserMessage(said=Said(client_id=key))) if key in talk:
+            case Uttered(message=m.UserMessage(said=m.Said(client_id=key))) if key in talk:
                 pass  # at rest every word is a message
-            case Uttered(message=SetGoal(text=text)):
+            case Uttered(message=m.SetGoal(text=text)):
                 set_since.add(text)
-            case Uttered(message=ChangeGoal(op="resume")):
+            case Uttered(message=m.ChangeGoal(op="resume")):
                 is_resumed = True
-            case Uttered(message=Interrupt() | UserMessage(intent=Intent.INTERRUPT_BARE)):
+            case Uttered(message=m.Interrupt() | m.UserMessage(intent=Intent.INTERRUPT_BARE)):
                 set_since, is_resumed = set[str](), False
             case _:
                 pass
@@ -344,14 +334,14 @@ def nothing_is_judged_before_a_word(history: list[Happening]) -> None:
             case Failed(kept=kept):
                 may_run = any(isinstance(message, WORDS) for message in kept)
             case Uttered(
-                message=UserMessage()
-                | ResumeQueue()
-                | QueueChange(op="release")
-                | SetGoal()
-                | ChangeGoal(op="resume")
+                message=m.UserMessage()
+                | m.ResumeQueue()
+                | m.QueueChange(op="release")
+                | m.SetGoal()
+                | m.ChangeGoal(op="resume")
             ):
                 may_run = True
-            case Performed(effect=AskJudge() | RunGate() | CallModel()):
+            case Performed(effect=m.AskJudge() | m.RunGate() | m.CallModel()):
                 assert may_run, f"{one} after a restart"
             case _:
                 pass

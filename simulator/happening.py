@@ -10,8 +10,7 @@ from typing import Any
 from msgspec import Struct, field
 
 from ..journal import entries as e
-from ..machines.effects import Effect
-from ..machines.transient_events import Fact
+from ..machines import protocol as m
 from ..machines.value import Value
 
 
@@ -47,7 +46,7 @@ class Told(Value):
 class Passed(Value):
     """A listener got a transient event."""
 
-    fact: Fact
+    fact: m.Fact
 
 
 class Performed(Value):
@@ -57,14 +56,14 @@ class Performed(Value):
     only stops something and need not wait.
     """
 
-    effect: Effect
+    effect: m.Effect
     decided: int | None = 0
 
 
 class Sent(Value):
     """An effect that is a message to the child supervisor was sent, or dropped by the gate."""
 
-    effect: Effect
+    effect: m.Effect
     decided: int | None = 0
 
 

@@ -5,58 +5,30 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..actors.actor import Actor
-from ..machines.delegation_messages import (
-    ChildOpened,
-    ChildReport,
-    Delegate,
-    EndChild,
-    PassSteer,
-    StopChild,
-)
-from ..machines.goal_messages import ConditionMet, GateEnded, JudgeAnswered
-from ..machines.internal_messages import (
-    Committed,
-    Down,
-    Enqueue,
-    Kill,
-    RecoverRecord,
-    StoreBroke,
-    Wake,
-)
-from ..machines.messages import (
-    Compact,
-    Finalize,
-    Interrupt,
-    Lane,
-    Revert,
-    Suspend,
-    UserMessage,
-)
-from ..machines.port_results import (
-    ModelAnswered,
-    ModelFailed,
-    ModelNoticed,
-    ModelText,
-    RestoreEnded,
-    Summarised,
-    ToolFinished,
-)
+from ..machines import protocol as m
 
-LANES: dict[type[Any], Lane] = {
-    **dict.fromkeys((RecoverRecord, Committed, StoreBroke, Down, Kill, Wake, Enqueue), Lane.SYSTEM),
-    **dict.fromkeys((Delegate, StopChild, PassSteer, ChildOpened, ChildReport), Lane.SYSTEM),
-    **dict.fromkeys((Interrupt, Finalize, Suspend, Revert, EndChild), Lane.CONTROL),
-    **dict.fromkeys((ModelText, ModelNoticed, ModelAnswered, ModelFailed, Summarised), Lane.DATA),
-    **dict.fromkeys((ToolFinished, RestoreEnded, Compact), Lane.DATA),
-    **dict.fromkeys((GateEnded, JudgeAnswered, ConditionMet), Lane.DATA),
+LANES: dict[type[Any], m.Lane] = {
+    **dict.fromkeys(
+        (m.RecoverRecord, m.Committed, m.StoreBroke, m.Down, m.Kill, m.Wake, m.Enqueue),
+        m.Lane.SYSTEM,
+    ),
+    **dict.fromkeys(
+        (m.Delegate, m.StopChild, m.PassSteer, m.ChildOpened, m.ChildReport), m.Lane.SYSTEM
+    ),
+    **dict.fromkeys((m.Interrupt, m.Finalize, m.Suspend, m.Revert, m.EndChild), m.Lane.CONTROL),
+    **dict.fromkeys(
+        (m.ModelText, m.ModelNoticed, m.ModelAnswered, m.ModelFailed, m.Summarised), m.Lane.DATA
+    ),
+    **dict.fromkeys((m.ToolFinished, m.RestoreEnded, m.Compact), m.Lane.DATA),
+    **dict.fromkeys((m.GateEnded, m.JudgeAnswered, m.ConditionMet), m.Lane.DATA),
 }
 """The lane that a message needs; of a message that is not here nothing is promised."""
 
 
-def lane_that_it_needs(message: Any) -> Lane | None:
+def lane_that_it_needs(message: Any) -> m.Lane | None:
     """Return the lane in which a message must travel, if it matters."""
-    if isinstance(message, UserMessage):
-        return Lane.DATA if message.type == "normal" else Lane.CONTROL
+    if isinstance(message, m.UserMessage):
+        return m.Lane.DATA if message.type == "normal" else m.Lane.CONTROL
     return LANES.get(type(message))  # pyright: ignore[reportUnknownArgumentType]
 
 

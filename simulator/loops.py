@@ -13,9 +13,8 @@ from zlib import crc32
 
 from ..journal import entries as e
 from ..journal.turn_record import GOES_ON
+from ..machines import protocol as m
 from ..machines.conversation import ToolRequest
-from ..machines.effects import CallModel, RunTool
-from ..machines.port_results import CallEnd, ToolResult, ToolStatus
 from ..machines.progress import LONGEST, ProgressPolicy
 from .choices import Choices, Seed
 from .goals import GoalScenario
@@ -43,7 +42,7 @@ class LoopingPorts(SimulatedPorts):
     def _kind(self, turn: str) -> int:
         return min(crc32(f"{self._salt} {turn}".encode()) % 14, _FREE)
 
-    def wishes(self, at: CallModel) -> tuple[ToolRequest, ...]:
+    def wishes(self, at: m.CallModel) -> tuple[ToolRequest, ...]:
         """Make the one call that is due in the circle."""
         kind = self._kind(at.turn)
         if kind == _FREE:
@@ -52,14 +51,14 @@ class LoopingPorts(SimulatedPorts):
         path = f"{at.step}" if kind == _FAILURES else f"{at.step % kind} of {kind}"
         return (ToolRequest(call=name, tool="read", arguments={"path": path}),)
 
-    def result(self, at: RunTool, status: ToolStatus) -> ToolResult:
+    def result(self, at: m.RunTool, status: m.ToolStatus) -> m.ToolResult:
         """Return the same each time."""
         kind = self._kind(at.turn)
         if kind == _FREE or status != "ok":
             return super().result(at, status)
         if kind == _FAILURES:
-            return ToolResult(status="failed", text=f"no such file: `{at.arguments['path']}`")
-        return ToolResult(status="ok", text="output", exit_code=0, bytes=6)
+            return m.ToolResult(status="failed", text=f"no such file: `{at.arguments['path']}`")
+        return m.ToolResult(status="ok", text="output", exit_code=0, bytes=6)
 
 
 class LoopScenario:
@@ -124,7 +123,7 @@ def repetitions(journal: list[e.Entry]) -> Iterator[tuple[str, float, e.TurnEntr
                 open_calls[turn] = {}
             case e.ToolEnded() | e.ToolRefused():
                 said = entry.messages[0].text if entry.messages else ""
-                end = entry.end if isinstance(entry, e.ToolEnded) else CallEnd(status="failed")
+                end = entry.end if isinstance(entry, e.ToolEnded) else m.CallEnd(status="failed")
                 status = entry.status if isinstance(entry, e.ToolRefused) else end.status
                 has_run = end.exit_code is not None
                 tool = called[entry.call][0]

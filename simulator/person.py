@@ -7,21 +7,8 @@ from msgspec.structs import replace
 from pykka.messages import ProxyCall
 
 from ..journal.child_record import at_work
-from ..machines.delegation_messages import EndChild, SideTalk
+from ..machines import protocol as m
 from ..machines.disposition import Intent
-from ..machines.messages import (
-    Answer,
-    Finalize,
-    Interrupt,
-    PolicyChange,
-    QueueChange,
-    ResumeQueue,
-    Revert,
-    Suspend,
-    TakeBack,
-    UserMessage,
-)
-from ..machines.said import Said, StopOrder
 from .program import SimulatedProgram
 from .schedule import Dice
 
@@ -53,7 +40,7 @@ class SimulatedPerson:
         self.texts: tuple[str, ...] = ()
         self._dice = dice
         self._patience = dice.choice((3.0, 10.0, 40.0))  # seconds
-        self._said: list[UserMessage] = []
+        self._said: list[m.UserMessage] = []
         self._asked = 0
         self._is_numbering = dice.random() < 0.5  # as one program does that says everything
         self._number = 0
@@ -76,12 +63,12 @@ class SimulatedPerson:
 
         Now and then it arrives late: another surface was quicker.
         """
-        if not self._is_numbering or not isinstance(message, UserMessage | Interrupt):
+        if not self._is_numbering or not isinstance(message, m.UserMessage | m.Interrupt):
             return message
         self._number += 1
         late = self._dice.randrange(0, 3) if self._dice.random() < 0.2 else 0
         number = max(1, self._number - late)
-        if isinstance(message, Interrupt):
+        if isinstance(message, m.Interrupt):
             return replace(message, order=replace(message.order, utterance=number))
         return replace(message, utterance=number)
 
@@ -98,40 +85,40 @@ class SimulatedPerson:
         if dice < 0.75:
             return self._change()
         if dice < 0.82:
-            return ResumeQueue(number=self._dice.choice((None, None, 1, 2)))
+            return m.ResumeQueue(number=self._dice.choice((None, None, 1, 2)))
         if dice < 0.94:
             return self.answer()
         if dice < 0.97:
             scope: Any = self._dice.choice(("turn", "last", "undo"))
-            return Revert(scope=scope, is_dry_run=self._dice.random() < 0.3)
+            return m.Revert(scope=scope, is_dry_run=self._dice.random() < 0.3)
         if dice < 0.985:
-            return Suspend(cause=self._dice.choice(("exit", "signal")))
+            return m.Suspend(cause=self._dice.choice(("exit", "signal")))
         return self._farewell()
 
     def _stop(self) -> Any:
         if self._dice.random() < 0.25:
-            return EndChild(
+            return m.EndChild(
                 child=self._child() or "nobody", is_gentle=self._dice.random() < 0.5, user="ann"
             )
         turn = self._dice.choice(("", "", "t1", "t2", "t99"))
-        return Interrupt(order=self._order(self._dice.choice(("", "k1"))), turn=turn)
+        return m.Interrupt(order=self._order(self._dice.choice(("", "k1"))), turn=turn)
 
-    def _order(self, key: str = "") -> StopOrder:
-        return StopOrder(cause="stop", said=Said(text="", client_id=key))
+    def _order(self, key: str = "") -> m.StopOrder:
+        return m.StopOrder(cause="stop", said=m.Said(text="", client_id=key))
 
     def _beside(self) -> Any:
         """Ask something beside the work, or decide about an answer."""
         if self._dice.random() < 0.5 and self.program.world.has_room():
             self._asked += 1
-            return SideTalk(
-                said=Said(text=f"question {self._asked}", user="ann", client_id=f"s{self._asked}")
+            return m.SideTalk(
+                said=m.Said(text=f"question {self._asked}", user="ann", client_id=f"s{self._asked}")
             )
         return self._offer()
 
     def _offer(self) -> Any:
         op: Any = self._dice.choice(("steer", "keep"))
         offered = [one.number for one in self.program.record.queue.live() if one.state == "offered"]
-        return QueueChange(op=op, number=offered[0] if offered else None)
+        return m.QueueChange(op=op, number=offered[0] if offered else None)
 
     def _child(self) -> str:
         """Name a child at work, if there is one."""
@@ -144,19 +131,19 @@ class SimulatedPerson:
         ops = ("hold", "release", "edit", "move", "steer", "steer", "", "undo", "withdraw", "clear")
         op: Any = dice.choice(ops[:-2] if self.only_talks else ops)
         if op == "undo" and not self.only_talks:
-            return TakeBack()
+            return m.TakeBack()
         if op in ("", "undo"):
             mode: Any = dice.choice(("", "interrupt", "steer", "queue"))
-            return PolicyChange(busy_mode=mode, is_auto_queue=dice.choice((None, True, False)))
+            return m.PolicyChange(busy_mode=mode, is_auto_queue=dice.choice((None, True, False)))
         queue = self.program.record.queue
         live = [one.number for one in (*queue.live(), *queue.superseded())]
         number, place = dice.choice((1, 2, 3, *live, *live)), dice.choice((1, 2, 9))
         to = dice.choice(("", "", "parent", self._child() or "all"))
         is_last = op == "withdraw" and dice.random() < 0.5
-        return QueueChange(
+        return m.QueueChange(
             op=op,
             number=None if is_last else number,
-            said=Said(text="said anew"),
+            said=m.Said(text="said anew"),
             position=place,
             to=to,
         )
@@ -168,21 +155,21 @@ class SimulatedPerson:
         number = self._dice.choice((1, *pending))
         op: Any = self._dice.choice(("begin_edit", "begin_edit", "edit", "end_edit"))
         if op == "end_edit" and self._dice.random() < 0.5:
-            return QueueChange(op=op, editor=editor)
-        return QueueChange(op=op, number=number, said=Said(text="said anew"), editor=editor)
+            return m.QueueChange(op=op, editor=editor)
+        return m.QueueChange(op=op, number=number, said=m.Said(text="said anew"), editor=editor)
 
     def _farewell(self) -> Any:
         if self._dice.random() < 0.7:
-            return Finalize(cause=self._dice.choice(("user", "new")))
-        return Interrupt(order=self._order())
+            return m.Finalize(cause=self._dice.choice(("user", "new")))
+        return m.Interrupt(order=self._order())
 
-    def answer(self) -> Answer:
+    def answer(self) -> m.Answer:
         """Answer a question, if one is open."""
         questions = list(open_questions(self.program))
         question = self._dice.choice(questions) if questions else "q-none"
-        return Answer(question=question, choice=self._dice.choice(("allow", "always", "deny")))
+        return m.Answer(question=question, choice=self._dice.choice(("allow", "always", "deny")))
 
-    def _message(self) -> UserMessage:
+    def _message(self) -> m.UserMessage:
         if self._said and self._dice.random() < 0.1:
             return self._dice.choice(self._said)  # sent again, with the key it had
         intents = tuple(Intent)[: -1 if self._dice.random() < 0.5 else None]
@@ -195,12 +182,12 @@ class SimulatedPerson:
         if intent == Intent.EXPLICIT_STEER and self._dice.random() < 0.5:
             to = self._dice.choice(("parent", "all", "nobody", self._child()))
         text = self.texts[(number - 1) % len(self.texts)] if self.texts else f"words {number}"
-        message = UserMessage(
+        message = m.UserMessage(
             type=kind,
             intent=intent,
             then="" if intent in BARE or self._dice.random() < 0.2 else text,
             queue_position=self._dice.choice((None, None, None, 1)),
-            said=Said(text=text, user=self._dice.choice(("ann", "bob")), client_id=f"c{number}"),
+            said=m.Said(text=text, user=self._dice.choice(("ann", "bob")), client_id=f"c{number}"),
             revert=self._dice.choice(("turn", "last")) if intent is Intent.REVERT else "",
             to=to,
         )

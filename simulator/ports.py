@@ -14,47 +14,9 @@ from pykka import ActorRef
 
 from ..actors.decisions.queries import DELEGATE
 from ..actors.mailbox import reply
+from ..machines import protocol as m
 from ..machines.conversation import ToolRequest, Usage
-from ..machines.delegation_messages import ChildOpened, CloseChild, OpenChild, SetTimer
-from ..machines.effects import (
-    CallModel,
-    CancelModel,
-    PortEffect,
-    RestoreFiles,
-    RunTool,
-    StopTool,
-)
-from ..machines.goal_messages import (
-    AskJudge,
-    AwaitCondition,
-    ChangesCounted,
-    ConditionMet,
-    CountChanges,
-    GateEnded,
-    GateResult,
-    GoalEffect,
-    GoalTimer,
-    JudgeAnswered,
-    JudgeDead,
-    RunGate,
-    StopJudging,
-)
-from ..machines.internal_messages import TimerFired
-from ..machines.port_results import (
-    AnswerAgent,
-    ModelAnswered,
-    ModelFailed,
-    ModelNoticed,
-    ModelText,
-    RestoreCounted,
-    RestoreEnded,
-    Summarised,
-    ToolFinished,
-    ToolResult,
-    ToolStatus,
-)
 from ..machines.value import Value
-from ..machines.workflow_messages import LookAfter, LookBefore, Looked
 from .schedule import Dice, Timeline
 
 # Gates, judges and conditions: they roll dice, and some are late, or of no use --------------------
@@ -87,37 +49,39 @@ class SimulatedJudging:
     """One session's; `begun` are the judge's calls and gates that have not ended or been stopped."""
 
     def __init__(self, timeline: Timeline, dice: Dice, verdicts: Verdicts) -> None:
-        self.begun: dict[object, GoalEffect] = {}
+        self.begun: dict[object, m.GoalEffect] = {}
         self.is_closed = False
         self._timeline, self._dice, self._verdicts = timeline, dice, verdicts
 
-    def __call__(self, effect: GoalEffect, reply_to: ActorRef[Any] | None) -> None:
+    def __call__(self, effect: m.GoalEffect, reply_to: ActorRef[Any] | None) -> None:
         """Begin an effect."""
         match effect:
-            case RunGate():
+            case m.RunGate():
                 self._begin(effect, lambda: reply(reply_to, self._gate(effect)))
-            case AskJudge():
+            case m.AskJudge():
                 self._begin(effect, lambda: reply(reply_to, self._verdict(effect)))
-            case CountChanges():
+            case m.CountChanges():
                 files = int(self._dice.random() < self._verdicts.changes)
-                counted = ChangesCounted(
+                counted = m.ChangesCounted(
                     turn=effect.turn, files=files, is_sure=self._dice.random() < 0.8
                 )
                 self._begin(effect, lambda: reply(reply_to, counted))
-            case AwaitCondition():
+            case m.AwaitCondition():
                 seconds = min(effect.limit, effect.condition.seconds * self._dice.random() * 2)
-                met = ConditionMet(name=effect.name, is_late=self._dice.random() < 0.2)
+                met = m.ConditionMet(name=effect.name, is_late=self._dice.random() < 0.2)
                 self._later(seconds, lambda: reply(reply_to, met))
-            case GoalTimer():
-                self._later(effect.seconds, lambda: reply(reply_to, TimerFired(name=effect.name)))
-            case StopJudging():
-                killed = (4712,) if any(isinstance(o, RunGate) for o in self.begun.values()) else ()
+            case m.GoalTimer():
+                self._later(effect.seconds, lambda: reply(reply_to, m.TimerFired(name=effect.name)))
+            case m.StopJudging():
+                killed = (
+                    (4712,) if any(isinstance(o, m.RunGate) for o in self.begun.values()) else ()
+                )
                 self.begun.clear()
-                self._later(self._delay(), lambda: reply(reply_to, JudgeDead(killed=killed)))
+                self._later(self._delay(), lambda: reply(reply_to, m.JudgeDead(killed=killed)))
             case _:  # an effect that is none of the ports'
                 assert_never(effect)
 
-    def _begin(self, effect: GoalEffect, end: Callable[[], None]) -> None:
+    def _begin(self, effect: m.GoalEffect, end: Callable[[], None]) -> None:
         """Begin it; one that was stopped gives its result even so, now and then."""
         key = object()
         self.begun[key] = effect
@@ -129,22 +93,22 @@ class SimulatedJudging:
 
         self._later(self._delay(), over)
 
-    def _gate(self, effect: RunGate) -> GateEnded:
+    def _gate(self, effect: m.RunGate) -> m.GateEnded:
         failed = self._dice.random() < self._verdicts.gate_fails
-        result = GateResult(
+        result = m.GateResult(
             command=effect.argv[0],
             passed=not failed,
             status="exited",
             exit_code=int(failed),
             output="output",
         )
-        return GateEnded(turn=effect.turn, number=effect.number, result=result)
+        return m.GateEnded(turn=effect.turn, number=effect.number, result=result)
 
-    def _verdict(self, effect: AskJudge) -> JudgeAnswered:
+    def _verdict(self, effect: m.AskJudge) -> m.JudgeAnswered:
         usage = Usage(input=len(effect.said), output=1)
         if self._dice.random() < self._verdicts.fails:
-            return JudgeAnswered(turn=effect.turn, fault="it is down", usage=usage)
-        return JudgeAnswered(
+            return m.JudgeAnswered(turn=effect.turn, fault="it is down", usage=usage)
+        return m.JudgeAnswered(
             turn=effect.turn, text=SAYS[self._dice.choice(self._verdicts.says)], usage=usage
         )
 
@@ -171,7 +135,7 @@ class Chances(Value):
 class SimulatedChildren(Protocol):
     """Opens and closes the sessions of one session's children."""
 
-    def open_child(self, order: OpenChild, supervisor: ActorRef[Any]) -> ChildOpened:
+    def open_child(self, order: m.OpenChild, supervisor: ActorRef[Any]) -> m.ChildOpened:
         """Open a child's session, new or known."""
         ...
 
@@ -197,7 +161,7 @@ class SimulatedPorts:
         timeline: Timeline,
         dice: Dice,
         chances: Chances,
-        performed: Callable[[PortEffect], None],
+        performed: Callable[[m.PortEffect], None],
         child_opener: SimulatedChildren,
         has_room: Callable[[], bool],
     ) -> None:
@@ -210,36 +174,36 @@ class SimulatedPorts:
         self._timeline, self._chances = timeline, chances
         self._performed = performed
 
-    def __call__(self, effect: PortEffect, reply_to: ActorRef[Any] | None) -> None:
+    def __call__(self, effect: m.PortEffect, reply_to: ActorRef[Any] | None) -> None:
         """Begin an effect."""
         self._performed(effect)
         match effect:
-            case CallModel(is_summary=True):
+            case m.CallModel(is_summary=True):
                 self._summarise(effect, reply_to)
-            case CallModel():
+            case m.CallModel():
                 self._call(effect, reply_to)
-            case CancelModel(turn=turn):
+            case m.CancelModel(turn=turn):
                 self._cancel(turn)
-            case RunTool():
+            case m.RunTool():
                 self._run(effect, reply_to)
-            case StopTool():
+            case m.StopTool():
                 self._stop(effect, reply_to)
-            case AnswerAgent():
+            case m.AnswerAgent():
                 pass  # no agent here is another program
-            case RestoreFiles():
+            case m.RestoreFiles():
                 self._restore(effect, reply_to)
-            case OpenChild():
+            case m.OpenChild():
                 if reply_to is not None:
                     self._at_door(effect.session, lambda: self._open(effect, reply_to))
-            case CloseChild(session=session):
+            case m.CloseChild(session=session):
                 self._at_door(session, lambda: self._child_opener.close_child(session))
-            case SetTimer():
-                fired = TimerFired(name=effect.name, epoch=effect.epoch)
+            case m.SetTimer():
+                fired = m.TimerFired(name=effect.name, epoch=effect.epoch)
                 self._later(effect.seconds, lambda: reply(reply_to, fired))
-            case LookBefore():
-                looked = Looked(turn=effect.turn, step=effect.step)
+            case m.LookBefore():
+                looked = m.Looked(turn=effect.turn, step=effect.step)
                 self._later(self._delay() / 4, lambda: reply(reply_to, looked))
-            case LookAfter():
+            case m.LookAfter():
                 pass
             case _:
                 self.judging(effect, reply_to)
@@ -263,12 +227,12 @@ class SimulatedPorts:
         self._doors[session] = due
         self._later(due - now, event)
 
-    def _open(self, effect: OpenChild, supervisor: ActorRef[Any]) -> None:
+    def _open(self, effect: m.OpenChild, supervisor: ActorRef[Any]) -> None:
         reply(supervisor, self._child_opener.open_child(effect, supervisor))
 
     # The model ------------------------------------------------------------------------------------
 
-    def _call(self, effect: CallModel, reply_to: ActorRef[Any] | None) -> None:
+    def _call(self, effect: m.CallModel, reply_to: ActorRef[Any] | None) -> None:
         call = ModelCall(effect=effect, reply_to=reply_to)
         self.models[effect.turn] = call
         delay = 0.0
@@ -282,7 +246,7 @@ class SimulatedPorts:
         if call.is_open:
             reply(
                 call.reply_to,
-                ModelText(
+                m.ModelText(
                     turn=at.turn,
                     epoch=at.epoch,
                     step=at.step,
@@ -291,24 +255,26 @@ class SimulatedPorts:
                 ),
             )
             if number == 0:
-                reply(call.reply_to, ModelNoticed(turn=at.turn, epoch=at.epoch, text="slow today"))
+                reply(
+                    call.reply_to, m.ModelNoticed(turn=at.turn, epoch=at.epoch, text="slow today")
+                )
 
     def _answer(self, call: ModelCall) -> None:
         if not call.is_open and self.dice.random() >= self._chances.answers_after_cancel:
             return
         at = call.effect
-        assert isinstance(at, CallModel)
+        assert isinstance(at, m.CallModel)
         if self.models.get(at.turn) is call:
             del self.models[at.turn]
         if self.dice.random() < self._chances.model_fails:
-            failed = ModelFailed(
+            failed = m.ModelFailed(
                 turn=at.turn, epoch=at.epoch, step=at.step, reason="it is down", hint="try again"
             )
             reply(call.reply_to, failed)
             return
         calls = self.wishes(at)
         usage = Usage(input=len(at.messages), output=1)
-        answered = ModelAnswered(
+        answered = m.ModelAnswered(
             turn=at.turn,
             epoch=at.epoch,
             step=at.step,
@@ -318,31 +284,31 @@ class SimulatedPorts:
         )
         reply(call.reply_to, answered)
 
-    def wishes(self, at: CallModel) -> tuple[ToolRequest, ...]:
+    def wishes(self, at: m.CallModel) -> tuple[ToolRequest, ...]:
         """Return the tool calls of an answer."""
         if self.dice.random() >= self._chances.calls:
             return ()
         return tuple(self.request(at, number) for number in range(self.dice.randrange(1, 4)))
 
-    def text(self, at: CallModel) -> str:
+    def text(self, at: m.CallModel) -> str:
         """Return the text of an answer."""
         is_repeated = self._chances.repeats and self.dice.random() < self._chances.repeats
         return "the same again" if is_repeated else f"answer {at.turn}.{at.step}"
 
-    def _summarise(self, effect: CallModel, reply_to: ActorRef[Any] | None) -> None:
+    def _summarise(self, effect: m.CallModel, reply_to: ActorRef[Any] | None) -> None:
         """Sum up, or fail to; a cancel comes too late as often as it does for an answer."""
         call = ModelCall(effect=effect, reply_to=reply_to)
         self.models[effect.turn] = call
         self._later(self._delay(), lambda: self._sum_up(call, effect))
 
-    def _sum_up(self, call: ModelCall, effect: CallModel) -> None:
+    def _sum_up(self, call: ModelCall, effect: m.CallModel) -> None:
         if not call.is_open and self.dice.random() >= self._chances.answers_after_cancel:
             return
         self.models.pop(effect.turn, None)
         fails = self.dice.random() < self._chances.model_fails
         usage = Usage(input=len(effect.messages), output=1)
         text, reason = ("", "it is down") if fails else ("much happened", "")
-        done = Summarised(
+        done = m.Summarised(
             turn=effect.turn,
             epoch=effect.epoch,
             step=effect.step,
@@ -352,7 +318,7 @@ class SimulatedPorts:
         )
         reply(call.reply_to, done)
 
-    def request(self, at: CallModel, number: int) -> ToolRequest:
+    def request(self, at: m.CallModel, number: int) -> ToolRequest:
         """Return the tool call of this number, from 0, of an answer."""
         is_bad = self.dice.random() < self._chances.bad_arguments
         name = f"{at.turn}.s{at.step}.c{number + 1}"
@@ -379,28 +345,28 @@ class SimulatedPorts:
 
     # Tools ----------------------------------------------------------------------------------------
 
-    def _run(self, effect: RunTool, reply_to: ActorRef[Any] | None) -> None:
+    def _run(self, effect: m.RunTool, reply_to: ActorRef[Any] | None) -> None:
         call = ToolCall(effect=effect, reply_to=reply_to)
         self.tools[effect.call] = call
         self._later(2 * self._delay(), lambda: self._end(call, "ok"))
 
-    def _stop(self, effect: StopTool, reply_to: ActorRef[Any] | None) -> None:
+    def _stop(self, effect: m.StopTool, reply_to: ActorRef[Any] | None) -> None:
         call = self.tools.get(effect.call)
         if call is None:
-            missing = ToolResult(status="killed", text="[stopped before it started]")
+            missing = m.ToolResult(status="killed", text="[stopped before it started]")
             reply(reply_to, _finished(effect, missing))
         else:  # it may take its time, or end before that
             self._later(self._delay(), lambda: self._end(call, "killed"))
 
-    def _end(self, call: ToolCall, status: ToolStatus) -> None:
+    def _end(self, call: ToolCall, status: m.ToolStatus) -> None:
         if self.tools.pop(call.effect.call, None) is not None:
             reply(call.reply_to, _finished(call.effect, self.result(call.effect, status)))
 
-    def pids(self, status: ToolStatus) -> tuple[int, ...]:
+    def pids(self, status: m.ToolStatus) -> tuple[int, ...]:
         """Name the process of a call that was killed: each has one of its own, in the whole program."""
         return (next(self._timeline.pids),) if status == "killed" else ()
 
-    def result(self, at: RunTool, status: ToolStatus) -> ToolResult:
+    def result(self, at: m.RunTool, status: m.ToolStatus) -> m.ToolResult:
         """Return the result of a call that ended, or was killed."""
         if status == "ok" and self.dice.random() < 0.2:
             status = self.dice.choice(("failed", "timed_out"))
@@ -408,7 +374,7 @@ class SimulatedPorts:
         if self.dice.random() < 0.3:
             progress = (self.dice.randrange(0, 9), 9, "file", "")
         killed = self.pids(status)
-        return ToolResult(
+        return m.ToolResult(
             status=status,
             text="output",
             exit_code=0,
@@ -419,7 +385,7 @@ class SimulatedPorts:
 
     # Files ----------------------------------------------------------------------------------------
 
-    def _restore(self, effect: RestoreFiles, reply_to: ActorRef[Any] | None) -> None:
+    def _restore(self, effect: m.RestoreFiles, reply_to: ActorRef[Any] | None) -> None:
         """Give back as many files as there are dice for, or none."""
         if self.tools and not effect.is_dry_run:  # of a turn whose actor failed
             self._timeline.after(1.0, lambda: self._restore(effect, reply_to))
@@ -427,9 +393,9 @@ class SimulatedPorts:
         begin = self._delay() / 4
         is_full = self.dice.random() < 0.2
         if not is_full or self.dice.random() < 0.5:  # else it fails before it has counted
-            counted = RestoreCounted(id=effect.id, files=2)
+            counted = m.RestoreCounted(id=effect.id, files=2)
             self._timeline.after(begin, lambda: reply(reply_to, counted))
-        ended = RestoreEnded(
+        ended = m.RestoreEnded(
             id=effect.id, fault="the disk is full" if is_full else "", restored=("a", "b")
         )
         self._timeline.after(begin + self._delay() / 4, lambda: reply(reply_to, ended))
@@ -438,14 +404,14 @@ class SimulatedPorts:
         return self.dice.random() * self._chances.longest
 
 
-def _finished(effect: RunTool | StopTool, result: ToolResult) -> ToolFinished:
-    return ToolFinished(turn=effect.turn, epoch=effect.epoch, call=effect.call, result=result)
+def _finished(effect: m.RunTool | m.StopTool, result: m.ToolResult) -> m.ToolFinished:
+    return m.ToolFinished(turn=effect.turn, epoch=effect.epoch, call=effect.call, result=result)
 
 
 class ModelCall(Struct, kw_only=True, eq=False):
     """A model call that was begun; closed by a cancel."""
 
-    effect: CallModel
+    effect: m.CallModel
     reply_to: ActorRef[Any] | None
     is_open: bool = True
 
@@ -453,5 +419,5 @@ class ModelCall(Struct, kw_only=True, eq=False):
 class ToolCall(Struct, kw_only=True, eq=False):
     """A tool call that runs."""
 
-    effect: RunTool
+    effect: m.RunTool
     reply_to: ActorRef[Any] | None

@@ -22,7 +22,7 @@ from ..journal.memory import MemoryStore
 from ..journal.memory_home import SimulatedCrash
 from ..journal.record import SessionRecord
 from ..journal.store import SessionRow
-from ..machines.workflow_messages import WORKFLOW
+from ..machines.steps import WORKFLOW
 from .choices import Choices
 from .happening import Chronicle, Happening, Uttered
 from .ports import SimulatedPorts

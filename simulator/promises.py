@@ -22,21 +22,9 @@ from ..journal.log import Log
 from ..journal.queue_record import QueueRecord
 from ..journal.record import SessionRecord, apply, grown, messages_of
 from ..journal.recovery import fold, load_record
+from ..machines import protocol as m
 from ..machines.conversation import ChatMessage
-from ..machines.effects import CallModel, CancelModel, RestoreFiles, RunTool, StopTool
-from ..machines.goal_messages import ChangeGoal, SetGoal, StopJudging
 from ..machines.lifecycles import ITEM, TURN
-from ..machines.messages import (
-    Compact,
-    Finalize,
-    QueueChange,
-    ResumeQueue,
-    TakeBack,
-    UserMessage,
-)
-from ..machines.said import Said
-from ..machines.transient_events import MessageKnown, MessageRejected, StoreLost
-from ..machines.workflow_messages import TryAgain
 from .happening import (
     Appended,
     Crashed,
@@ -57,7 +45,14 @@ from .schedule import waiting_in
 
 ENDED = TURN.final
 WORDS = (
-    UserMessage | ResumeQueue | QueueChange | TakeBack | Compact | SetGoal | ChangeGoal | TryAgain
+    m.UserMessage
+    | m.ResumeQueue
+    | m.QueueChange
+    | m.TakeBack
+    | m.Compact
+    | m.SetGoal
+    | m.ChangeGoal
+    | m.TryAgain
 )
 """What people say that may let something run."""
 Cancel = e.InterruptPlanned | e.InterruptRequested
@@ -90,7 +85,7 @@ def check_state(program: SimulatedProgram, is_poisoned: bool = False) -> None:
 
 def _is_told_to_end(actor: Actor) -> bool:
     waiting = [one.message for one in waiting_in(actor.mailbox)]
-    return any(isinstance(message, _ActorStop | StopJudging) for message in waiting)
+    return any(isinstance(message, _ActorStop | m.StopJudging) for message in waiting)
 
 
 def check_letters(program: SimulatedProgram, is_poisoned: bool) -> None:
@@ -177,7 +172,7 @@ def known_is_said_of_durable_items(history: History) -> None:
                 durable = max(durable, seq)
             case Appended(seq=seq, entry=e.Queued(item=item)):
                 places[item] = seq
-            case Passed(fact=MessageKnown(id=item)) if item in places:
+            case Passed(fact=m.MessageKnown(id=item)) if item in places:
                 assert places[item] <= durable, f"{item} is said to be known, and is not durable"
             case _:
                 pass
@@ -216,11 +211,11 @@ def calls_are_performed_once(history: History) -> None:
                 asked[call] = seq
             case Appended(seq=seq, entry=e.CompactionBegun(turn=turn)):
                 asked["summary", turn] = seq
-            case Performed(effect=CallModel(turn=turn, is_summary=True)):
+            case Performed(effect=m.CallModel(turn=turn, is_summary=True)):
                 _require_durable(("summary", turn), asked, durable, done)
-            case Performed(effect=CallModel(turn=turn, step=step)):
+            case Performed(effect=m.CallModel(turn=turn, step=step)):
                 _require_durable((turn, step), asked, durable, done)
-            case Performed(effect=RunTool(call=call)):
+            case Performed(effect=m.RunTool(call=call)):
                 _require_durable(call, asked, durable, done)
             case _:
                 pass
@@ -248,13 +243,13 @@ def every_message_is_answered(history: History) -> None:
             ):
                 answered.add(_key(entry))
             case Passed(
-                fact=MessageRejected(said=Said(client_id=key)) | MessageKnown(client_id=key)
+                fact=m.MessageRejected(said=m.Said(client_id=key)) | m.MessageKnown(client_id=key)
             ):
                 answered.add(key)
             case _:
                 pass
     for one in history:
-        if isinstance(one, Uttered) and isinstance(one.message, UserMessage):
+        if isinstance(one, Uttered) and isinstance(one.message, m.UserMessage):
             assert one.message.said.client_id in answered, f"{one.message} was never answered"
 
 
@@ -361,7 +356,7 @@ def _is_cut_off(history: History) -> bool:
     has_gone_on = False
     for one in reversed(history):
         match one:
-            case Crashed() | Passed(fact=StoreLost()):
+            case Crashed() | Passed(fact=m.StoreLost()):
                 return True
             case Appended():
                 has_gone_on = True
@@ -390,7 +385,7 @@ def first_in_first_out(history: History) -> None:
         one.message.said.client_id
         for one in history
         if isinstance(one, Uttered)
-        and isinstance(one.message, UserMessage)
+        and isinstance(one.message, m.UserMessage)
         and one.message.type == "normal"
     ]
     journal = durable_entries(history)
@@ -575,7 +570,7 @@ def only_people_withdraw(history: History) -> None:
                 of_goals.add(item)
             case Appended(seq=_, entry=e.Withdrawn(item=item)) if item in of_goals:
                 pass
-            case Uttered(message=QueueChange(op="withdraw" | "clear")):
+            case Uttered(message=m.QueueChange(op="withdraw" | "clear")):
                 may_withdraw = True
             case Appended(seq=_, entry=e.Withdrawn()):
                 assert may_withdraw, f"{one} without a request for it"
@@ -615,7 +610,7 @@ def no_step_after_an_interrupt(history: History) -> None:
                 ended.add(turn)
             case Appended(seq=_, entry=e.ModelCalled(turn=turn) | e.ToolIntended(turn=turn)):
                 assert turn not in ended, f"{turn} goes on after its interrupt: {one}"
-            case Performed(effect=CallModel(turn=turn) | RunTool(turn=turn)):
+            case Performed(effect=m.CallModel(turn=turn) | m.RunTool(turn=turn)):
                 assert turn not in ended, f"{turn} acts after its interrupt: {one}"
             case _:
                 pass
@@ -631,13 +626,13 @@ def a_cancelled_turn_leaves_nothing_running(history: History) -> None:
                 work[step, index] = call
             case Appended(seq=_, entry=e.ItemEnded(step=step, index=index)):
                 tools.pop(work.get((step, index), ""), None)
-            case Performed(effect=CallModel(turn=turn)):
+            case Performed(effect=m.CallModel(turn=turn)):
                 models.add(turn)
-            case Performed(effect=RunTool(turn=turn, call=call)):
+            case Performed(effect=m.RunTool(turn=turn, call=call)):
                 tools[call] = turn
-            case Performed(effect=CancelModel(turn=turn)):
+            case Performed(effect=m.CancelModel(turn=turn)):
                 models.discard(turn)
-            case Performed(effect=StopTool(call=call)):
+            case Performed(effect=m.StopTool(call=call)):
                 told.add(call)
             case Appended(
                 seq=_,
@@ -763,7 +758,7 @@ def model_sees_the_conversation(history: History) -> None:
     """What a model call is given is the journalled conversation: nothing rewritten, nothing left out."""
     for at, one in enumerate(history):
         match one:
-            case Performed(effect=CallModel(is_summary=False, messages=messages)):
+            case Performed(effect=m.CallModel(is_summary=False, messages=messages)):
                 said: Log[ChatMessage] = Log()
                 for entry in durable_entries(history[:at]):
                     said = grown(said, entry, messages_of(entry))
@@ -786,16 +781,16 @@ def nothing_runs_before_a_person_says_so(history: History) -> None:
             case Failed(kept=kept):
                 may_run = any(isinstance(message, WORDS) for message in kept)
             case Uttered(
-                message=UserMessage()
-                | ResumeQueue()
-                | QueueChange(op="release" | "keep" | "steer")
-                | TakeBack()
-                | Compact()
+                message=m.UserMessage()
+                | m.ResumeQueue()
+                | m.QueueChange(op="release" | "keep" | "steer")
+                | m.TakeBack()
+                | m.Compact()
             ):
                 may_run = True
-            case Uttered(message=SetGoal() | ChangeGoal(op="resume") | TryAgain()):
+            case Uttered(message=m.SetGoal() | m.ChangeGoal(op="resume") | m.TryAgain()):
                 may_run = True
-            case Performed(effect=CallModel() | RunTool()):
+            case Performed(effect=m.CallModel() | m.RunTool()):
                 assert may_run, f"{one} after a restart"
             case Appended(seq=_, entry=e.TurnStarted()):
                 assert may_run, f"{one} after a restart"
@@ -819,16 +814,16 @@ def nothing_runs_while_files_are_given_back(history: History) -> None:
             case Started() | Crashed() | Failed():
                 tools.clear()
                 restoring = ""
-            case Performed(effect=RunTool(call=call)):
+            case Performed(effect=m.RunTool(call=call)):
                 assert not restoring, f"{call} runs while {restoring} gives files back"
                 tools.add(call)
-            case Performed(effect=CallModel(turn=turn)):
+            case Performed(effect=m.CallModel(turn=turn)):
                 assert not restoring, f"{turn} goes on while {restoring} gives files back"
             case Appended(seq=_, entry=e.ToolEnded(call=call)):
                 tools.discard(call)
             case Appended(seq=_, entry=e.TurnEnded()):
                 tools.clear()  # of a turn whose actor failed; the ports wait for them
-            case Performed(effect=RestoreFiles(id=name, is_dry_run=False)):
+            case Performed(effect=m.RestoreFiles(id=name, is_dry_run=False)):
                 assert not tools, f"{name} gives files back while {tools} run"
                 restoring = name
             case Appended(seq=_, entry=e.Reverted() | e.RevertRefused()):
@@ -914,7 +909,7 @@ def _require_orders_obeyed(program: SimulatedProgram) -> None:
     """A session that got an end has ended, unless it died first."""
     last_start = max(at for at, one in enumerate(program.history) if isinstance(one, Started))
     for one in program.history[last_start:]:
-        if isinstance(one, Uttered) and isinstance(one.message, Finalize):
+        if isinstance(one, Uttered) and isinstance(one.message, m.Finalize):
             assert program.record.state == "finalized"
 
 

@@ -6,10 +6,8 @@ from msgspec.structs import replace
 
 from ..actors.mailbox import tell
 from ..journal import entries as e
-from ..machines.internal_messages import RecoverRecord
-from ..machines.messages import Answer, Interrupt, ResumeQueue
+from ..machines import protocol as m
 from ..machines.policy import CompactionPolicy, DelegationPolicy, Limits, Policy
-from ..machines.said import StopOrder
 from .choices import Seed, chooser_of, dice_of
 from .family import (
     check_families,
@@ -139,8 +137,8 @@ class Scenario:
         program = self.program
         if "full" in program.writer.failures.values() and self.dice.random() < 0.5:
             program.writer.failures.clear()
-            tell(program.root.ref, RecoverRecord())
-            program.say(ResumeQueue())
+            tell(program.root.ref, m.RecoverRecord())
+            program.say(m.ResumeQueue())
             return True
         if program.writer.failures:
             program.crash()
@@ -148,7 +146,7 @@ class Scenario:
             return True
         questions = list(open_questions(program))
         for question in questions:
-            program.say(Answer(question=question, choice=self.dice.choice(("allow", "deny"))))
+            program.say(m.Answer(question=question, choice=self.dice.choice(("allow", "deny"))))
         return bool(questions)
 
     def _disturb(self, step: int) -> None:
@@ -187,7 +185,7 @@ class Scenario:
             is_spawn = isinstance(entry, e.ChildStarted)
             is_spawn = is_spawn or (isinstance(entry, e.ToolIntended) and entry.tool == "delegate")
             if is_spawn and self.dice.random() < self.stops_spawns:
-                self.program.utter(Interrupt(order=StopOrder(cause="stop")))
+                self.program.utter(m.Interrupt(order=m.StopOrder(cause="stop")))
 
     def _restart_if_dead(self) -> None:
         program = self.program

@@ -28,21 +28,10 @@ from ..journal.memory import MemoryStore
 from ..journal.record import SessionRecord
 from ..journal.recovery import load_record
 from ..journal.store import SessionRow
+from ..machines import protocol as m
 from ..machines.conversation import ToolRequest, ToolSchema
-from ..machines.delegation_messages import (
-    ChildOpened,
-    ChildReport,
-    Delegate,
-    Dismiss,
-    OpenChild,
-    PassSteer,
-    StopChild,
-)
 from ..machines.delivery import Relation
-from ..machines.effects import CancelModel, Effect, StopTool
 from ..machines.errors import UnknownSession
-from ..machines.goal_messages import StopJudging
-from ..machines.internal_messages import OpenSession
 from ..machines.machine import Refusal
 from ..machines.policy import (
     Account,
@@ -52,9 +41,8 @@ from ..machines.policy import (
     Limits,
     Policy,
 )
-from ..machines.transient_events import Fact
+from ..machines.steps import WORKFLOW
 from ..machines.value import Value
-from ..machines.workflow_messages import WORKFLOW, LookAfter
 from ..ports.tools.permission import Permissions, Rule
 from ..workflows.flow.spec import WorkflowSpec
 from .happening import (
@@ -136,7 +124,7 @@ class SimulatedToolPolicy(Struct, kw_only=True):
 # A ledger that notes, of each effect, which entries must be durable before it may begin -----------
 
 
-URGENT = (CancelModel, StopTool, StopChild, StopJudging, LookAfter)
+URGENT = (m.CancelModel, m.StopTool, m.StopChild, m.StopJudging, m.LookAfter)
 """Effects that only stop something, and wait for no commit."""
 
 
@@ -153,7 +141,7 @@ class WatchedLedger(Ledger):
     ) -> None:
         super().__init__(record, environment, now)
         self._count = count
-        self._decided: dict[int, tuple[Effect, int]] = {}
+        self._decided: dict[int, tuple[m.Effect, int]] = {}
         self._note = note
 
     def decide(self, role: Role, decision: Decision, posted: int = 0) -> Refusal | None:
@@ -164,15 +152,15 @@ class WatchedLedger(Ledger):
             self._decided[id(effect)] = effect, last
         return super().decide(role, decision, posted)
 
-    def decided(self, effect: Effect) -> int | None:
+    def decided(self, effect: m.Effect) -> int | None:
         """Return the newest entry of the decision that asks for an effect."""
         if isinstance(effect, URGENT):
             return 0
         known = self._decided.get(id(effect))
         return known[1] if known is not None else None
 
-    def _perform(self, effect: Effect, reply_to: ActorRef[Any] | None) -> None:
-        if isinstance(effect, Delegate | Dismiss | StopChild | PassSteer):
+    def _perform(self, effect: m.Effect, reply_to: ActorRef[Any] | None) -> None:
+        if isinstance(effect, m.Delegate | m.Dismiss | m.StopChild | m.PassSteer):
             self._note(Sent(effect=effect, decided=self.decided(effect)))
         super()._perform(effect, reply_to)
 
@@ -377,7 +365,7 @@ class SimulatedSession:
         kind = self._world.plan.session_type
         self.ref = kind.start(self._world.system, self.ledger)
         if opened is not None and not self.record.seq:
-            self.ref.tell(OpenSession(entry=opened))
+            self.ref.tell(m.OpenSession(entry=opened))
         return self.ref
 
     def reload(self) -> None:
@@ -396,7 +384,7 @@ class SimulatedSession:
 
     # Its children ---------------------------------------------------------------------------------
 
-    def open_child(self, order: OpenChild, supervisor: ActorRef[Any]) -> ChildOpened:
+    def open_child(self, order: m.OpenChild, supervisor: ActorRef[Any]) -> m.ChildOpened:
         """Open a child's session, new or known."""
         world = self._world
         child = world.open.get(order.session)
@@ -407,11 +395,11 @@ class SimulatedSession:
             child.ref = None
         child._listener = supervisor
         record = child.record
-        entry = None if record.seq else OpenSession(entry=self._opening(order, child.run))
+        entry = None if record.seq else m.OpenSession(entry=self._opening(order, child.run))
         last = last_report(order.name, record) if record.seq else None
         has_task = "task" in record.queue.clients or bool(record.goals.goals)
         is_over = record.state == "finalized"
-        return ChildOpened(
+        return m.ChildOpened(
             number=order.number,
             name=order.name,
             session=order.session,
@@ -422,7 +410,7 @@ class SimulatedSession:
             last=last,
         )
 
-    def _claim(self, order: OpenChild) -> SimulatedSession:
+    def _claim(self, order: m.OpenChild) -> SimulatedSession:
         world, above = self._world, self.environment
         try:
             world.store.load(order.session)
@@ -444,14 +432,14 @@ class SimulatedSession:
             here.tool_policy.may_delegate = not is_deepest
         return child
 
-    def _included(self, order: OpenChild) -> SimulatedRun | None:
+    def _included(self, order: m.OpenChild) -> SimulatedRun | None:
         """Return the workflow that a child runs; none for an agent's session."""
         above, find = self.environment.workflow, self._world.plan.included
         if above is None or find is None or not order.agent.startswith(WORKFLOW):
             return None
         return find(order.agent.removeprefix(WORKFLOW), above, order.task)
 
-    def _opening(self, order: OpenChild, run: SimulatedRun | None) -> e.SessionOpened:
+    def _opening(self, order: m.OpenChild, run: SimulatedRun | None) -> e.SessionOpened:
         return e.SessionOpened(
             session=order.session,
             folder=FOLDER,
@@ -489,7 +477,7 @@ class SimulatedSession:
     def _performed(self, effect: Any) -> None:
         self._note(Performed(effect=effect, decided=self.ledger.decided(effect)))
 
-    def _report(self, report: ChildReport) -> None:
+    def _report(self, report: m.ChildReport) -> None:
         if self._listener is not None:
             tell(self._listener, report)
 
@@ -500,6 +488,6 @@ class SimulatedSession:
         self._note(Appended(seq=seq, entry=entry, idle=self._world.timeline.idle))
         return partial(self._note, Told(seq=seq))
 
-    def observe_fact(self, fact: Fact) -> None:
+    def observe_fact(self, fact: m.Fact) -> None:
         """Note a passing fact."""
         self._note(Passed(fact=fact))

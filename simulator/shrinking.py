@@ -15,7 +15,7 @@ from typing import Any
 from msgspec.structs import fields
 
 from ..journal import entries as e
-from ..machines.messages import Message, UserMessage
+from ..machines import protocol as m
 from ..machines.value import Value
 from .choices import NEVER, SAID, Choices, Place, read_choices, write_choices
 from .happening import Appended, Chronicle, Crashed, Happening, Poisoned, Uttered
@@ -218,7 +218,7 @@ def messages_of(chronicle: Chronicle) -> Iterator[str]:
 
 def _said(session: str, happening: Happening) -> str:
     match happening:
-        case Uttered(message=UserMessage() as message):
+        case Uttered(message=m.UserMessage() as message):
             return f"{message.said.user or 'a person'}: {message.type} {message.said.text!r}"
         case Uttered(message=message):
             return f"a person: {_brief(message)}"
@@ -230,7 +230,7 @@ def _said(session: str, happening: Happening) -> str:
             return ""
 
 
-def _brief(message: Message) -> str:
+def _brief(message: m.Message) -> str:
     """Write a message with those of its fields that are not as usual."""
     said = (
         f"{field.name}={getattr(message, field.name)!r}"

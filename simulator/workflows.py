@@ -17,25 +17,13 @@ from pykka import ActorRef
 from ..actors.mailbox import reply
 from ..actors.runs.work import COMMAND
 from ..journal import entries as e
+from ..machines import protocol as m
 from ..machines.delivery import Relation
 from ..machines.disposition import Intent
-from ..machines.effects import CallModel, RunTool
 from ..machines.lifecycles import RUN
-from ..machines.messages import (
-    Answer,
-    ImportedItem,
-    Interrupt,
-    QueueChange,
-    QueueImport,
-    ResumeQueue,
-    Suspend,
-    UserMessage,
-)
 from ..machines.policy import DelegationPolicy, GoalPolicy, Limits, Policy
-from ..machines.port_results import ToolFinished, ToolResult, ToolStatus
-from ..machines.said import Said, StopOrder
+from ..machines.steps import UNDECIDED, WORKFLOW, given_in
 from ..machines.value import Value
-from ..machines.workflow_messages import UNDECIDED, WORKFLOW, Reopen, TryAgain, given_in
 from ..workflows.flow.graph import waits_for
 from ..workflows.flow.spec import (
     AgentAction,
@@ -71,11 +59,11 @@ COMMANDS = (Kind.RUN, Kind.SHELL, Kind.CALL)
 Included = Callable[[str, WorkflowSpec], WorkflowSpec]
 """Finds the workflow that a step of another names."""
 _CHANGES = (
-    QueueChange(op="hold"),
-    QueueChange(op="release"),
-    QueueChange(op="withdraw"),
-    QueueChange(op="clear"),
-    QueueImport(items=(ImportedItem(said=Said(text="saved words"), is_interrupted=True),)),
+    m.QueueChange(op="hold"),
+    m.QueueChange(op="release"),
+    m.QueueChange(op="withdraw"),
+    m.QueueChange(op="clear"),
+    m.QueueImport(items=(m.ImportedItem(said=m.Said(text="saved words"), is_interrupted=True),)),
 )
 """What a person may do to the queue of a run: to the run itself, and to what is said to it."""
 _QUOTED = re.compile(r"'([^'\n]{1,40})'|\"([^\"\n]{1,40})\"")
@@ -158,7 +146,7 @@ class WorkflowPorts(SimulatedPorts):
         self._session, self._luck = session, luck
         self._samples = Samples(self.dice, words)
 
-    def text(self, at: CallModel) -> str:
+    def text(self, at: m.CallModel) -> str:
         """Return what the agent of a step says: a verdict, or an output of the declared form."""
         step = self._own_step()
         if step is None or self.dice.random() < self._luck.rambles:
@@ -167,22 +155,22 @@ class WorkflowPorts(SimulatedPorts):
             return self.dice.choice((SAYS["done"], SAYS["continue"], SAYS["impossible"]))
         return self._output(step.output)
 
-    def result(self, at: RunTool, status: ToolStatus) -> ToolResult:
+    def result(self, at: m.RunTool, status: m.ToolStatus) -> m.ToolResult:
         """Return how a command or function of a step ended."""
         if at.tool != COMMAND:
             return super().result(at, status)
         if status == "unknown":
-            return ToolResult(status=status, text="its worker was lost")
+            return m.ToolResult(status=status, text="its worker was lost")
         if status in ("killed", "timed_out"):
             killed = self.pids(status)
-            return ToolResult(status=status, text="part of it", exit_code=-15, killed=killed)
+            return m.ToolResult(status=status, text="part of it", exit_code=-15, killed=killed)
         step, dice = self._step_of(at.call), self.dice.random()
         if step is None or dice < self._luck.fails / 5:
-            return ToolResult(status="failed", text="[it could not be started]", exit_code=None)
+            return m.ToolResult(status="failed", text="[it could not be started]", exit_code=None)
         if dice < self._luck.fails:
             codes = [code for code in (1, 2, 127, -9) if code not in step.exit_codes]
             text = self._samples.text()
-            return ToolResult(
+            return m.ToolResult(
                 status="failed",
                 text=text,
                 errors="it went wrong",
@@ -191,9 +179,9 @@ class WorkflowPorts(SimulatedPorts):
         code = 0 if step.kind is Kind.CALL else self.dice.choice(step.exit_codes)
         rambles = self.dice.random() < self._luck.rambles
         text = self._samples.text() if rambles else self._output(step.output)
-        return ToolResult(status="ok", text=text, exit_code=code, bytes=len(text))
+        return m.ToolResult(status="ok", text=text, exit_code=code, bytes=len(text))
 
-    def _run(self, effect: RunTool, reply_to: ActorRef[Any] | None) -> None:
+    def _run(self, effect: m.RunTool, reply_to: ActorRef[Any] | None) -> None:
         """Let a command run for a while, or until its time is up."""
         super()._run(effect, reply_to)
         limit = effect.arguments.get("timeout", 0.0) if effect.tool == COMMAND else 0.0
@@ -203,18 +191,18 @@ class WorkflowPorts(SimulatedPorts):
         if "remote" in effect.arguments and self.dice.random() < self._luck.loses:
             self._later(self._delay(), lambda: self._lose(effect, reply_to))
 
-    def _lose(self, effect: RunTool, reply_to: ActorRef[Any] | None) -> None:
+    def _lose(self, effect: m.RunTool, reply_to: ActorRef[Any] | None) -> None:
         """Lose the worker of a command; what it had done may be reported late, without a waiter."""
         call = self.tools.get(effect.call)
         if call is None:
             return
         self._end(call, "unknown")
         if self.dice.random() < 0.3:
-            late = ToolFinished(
+            late = m.ToolFinished(
                 turn=effect.turn,
                 epoch=effect.epoch,
                 call=effect.call,
-                result=ToolResult(status="ok", text="late", exit_code=0),
+                result=m.ToolResult(status="ok", text="late", exit_code=0),
             )
             self._later(self._delay(), lambda: reply(reply_to, late))
 
@@ -274,9 +262,9 @@ class Operator:
         if dice < 0.4 and (questions := list(self.questions())):
             return self.answer(self._dice.choice(questions))
         if dice < 0.6:
-            return Interrupt(
-                order=StopOrder(
-                    cause="stop", said=Said(text="", client_id=self._dice.choice(("", "k1")))
+            return m.Interrupt(
+                order=m.StopOrder(
+                    cause="stop", said=m.Said(text="", client_id=self._dice.choice(("", "k1")))
                 )
             )
         if dice < 0.75:
@@ -284,15 +272,15 @@ class Operator:
         if dice < 0.85:
             return self._dice.choice(_CHANGES)
         if dice < 0.97:
-            return ResumeQueue()
-        return Suspend(cause=self._dice.choice(("exit", "signal")))
+            return m.ResumeQueue()
+        return m.Suspend(cause=self._dice.choice(("exit", "signal")))
 
-    def _steer(self) -> UserMessage:
+    def _steer(self) -> m.UserMessage:
         self._said += 1
         text = f"words {self._said}"
-        return UserMessage(
+        return m.UserMessage(
             type="steer",
-            said=Said(text=text, user="ann", client_id=f"c{self._said}"),
+            said=m.Said(text=text, user="ann", client_id=f"c{self._said}"),
             intent=Intent.EXPLICIT_STEER,
         )
 
@@ -304,12 +292,12 @@ class Operator:
                 yield from record.run.questions
         yield from open_questions(self._program)
 
-    def answer(self, question: str) -> Answer:
+    def answer(self, question: str) -> m.Answer:
         """Answer a question with one of its options, with anything, or not at all."""
         choices = [option for entry in self._asked(question) for option in entry.options]
         choice = self._dice.choice((*choices, *choices, "allow", "deny", "anything"))
         reason = "no time" if choice == "deny" and self._dice.random() < 0.5 else ""
-        return Answer(question=question, choice=choice, reason=reason)
+        return m.Answer(question=question, choice=choice, reason=reason)
 
     def _asked(self, question: str) -> list[e.StepAsked]:
         found = [one.entry for _, one in self._program.chronicle.all if isinstance(one, Appended)]
@@ -449,18 +437,18 @@ class WorkflowScenario:
                 return False
         if run is not None and (unknown := tuple(run.unknown())):
             if self.dice.random() < 0.3:
-                program.say(ResumeQueue())  # refused, unless all of it may be repeated
-            program.say(Reopen(work=unknown, is_done=self.dice.random() < 0.3))
+                program.say(m.ResumeQueue())  # refused, unless all of it may be repeated
+            program.say(m.Reopen(work=unknown, is_done=self.dice.random() < 0.3))
         if run is not None and run.state == "failed":
-            program.say(TryAgain())
+            program.say(m.TryAgain())
             return True
         if record.queue.items:
-            program.say(ResumeQueue())
+            program.say(m.ResumeQueue())
         else:
             text = f"run {self.workflow.spec.name}"
             intent = Intent.EXPLICIT_QUEUE
             program.say(
-                UserMessage(type="normal", said=Said(text=text, client_id="run"), intent=intent)
+                m.UserMessage(type="normal", said=m.Said(text=text, client_id="run"), intent=intent)
             )
         return True
 

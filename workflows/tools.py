@@ -16,7 +16,7 @@ import re
 from collections.abc import Collection
 from typing import Literal
 
-from ..machines.port_results import AGENT_TOOL
+from ..machines import protocol as m
 from .plugins import PREFIX, EntryPoints
 from .registry import Part, Registry
 
@@ -76,7 +76,7 @@ REMOTE = "mcp__"
 """Begins the names of tools that a server offers, which are known while it runs."""
 OUTSIDE = "outside"
 """What a call of `shell` is in rules that asks to leave the sandbox, by an argument of this name."""
-RESERVED = (AGENT_TOOL, "command", OUTSIDE)
+RESERVED = (m.AGENT_TOOL, "command", OUTSIDE)
 """Tools that no model has: the turn of an external agent, the command of a workflow's step."""
 
 

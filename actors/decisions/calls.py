@@ -13,11 +13,8 @@ from ...journal import entries as e
 from ...journal.entries import AgentSessionKnown, AllowanceGiven, CallReported
 from ...journal.record import SessionRecord
 from ...journal.turn_record import CALL_ENDS, CallRecord, TurnRecord
+from ...machines import protocol as m
 from ...machines.conversation import ToolRequest
-from ...machines.delegation_messages import Delegate, Dismiss
-from ...machines.effects import RunTool
-from ...machines.messages import CHOICES, Answer
-from ...machines.port_results import AgentBound, AgentCalled, AgentCallEnded, AnswerAgent, CallEnd
 from .decision import NOTHING, Decision, answer, refusal
 from .intake import HAND_BACK, handing_back
 from .queries import DELEGATE, DISMISS, request_of
@@ -87,16 +84,18 @@ def _intend(
     return Decision(entries=(intended,), effects=(_start(record, request, path),))
 
 
-def _start(record: SessionRecord, request: ToolRequest, path: str) -> RunTool | Delegate | Dismiss:
+def _start(
+    record: SessionRecord, request: ToolRequest, path: str
+) -> m.RunTool | m.Delegate | m.Dismiss:
     turn, call, arguments = record.turns[record.turn], request.call, request.arguments
     if request.tool == DELEGATE:
         above = turn.ancestors
-        return Delegate(
+        return m.Delegate(
             turn=turn.id, epoch=record.epoch, call=call, arguments=arguments, ancestors=above
         )
     if request.tool == DISMISS:
-        return Dismiss(turn=turn.id, epoch=turn.epoch, call=call, arguments=arguments)
-    return RunTool(
+        return m.Dismiss(turn=turn.id, epoch=turn.epoch, call=call, arguments=arguments)
+    return m.RunTool(
         turn=turn.id,
         epoch=turn.epoch,
         call=call,
@@ -146,12 +145,12 @@ def _denial(permit: Permit) -> str:
 # Answers ------------------------------------------------------------------------------------------
 
 
-def no_answer(message: Answer) -> str:
+def no_answer(message: m.Answer) -> str:
     """Say that a choice is none, and which there are."""
-    return f"`{message.choice}` is no answer; there are: {', '.join(CHOICES)}"
+    return f"`{message.choice}` is no answer; there are: {', '.join(m.CHOICES)}"
 
 
-def answered(record: SessionRecord, message: Answer, environment: Environment) -> Decision:
+def answered(record: SessionRecord, message: m.Answer, environment: Environment) -> Decision:
     """Carry out a person's answer to a question."""
     turn = record.running
     calls = turn.calls.values() if turn is not None else ()
@@ -166,7 +165,7 @@ def answered(record: SessionRecord, message: Answer, environment: Environment) -
     ):
         return refusal("the turn is being stopped")
     call, choice = found[0], message.choice.strip().lower()
-    if choice not in CHOICES:
+    if choice not in m.CHOICES:
         return refusal(no_answer(message))
     given = _always(choice, message.reason, call, environment)
     if isinstance(given, str):
@@ -199,25 +198,25 @@ def _always(
 # Agents that are other programs -------------------------------------------------------------------
 
 
-def agent_told(turn: TurnRecord, message: AgentBound | AgentCallEnded) -> Decision:
+def agent_told(turn: TurnRecord, message: m.AgentBound | m.AgentCallEnded) -> Decision:
     """Take in what an agent says of itself, or of the end of a call of its own."""
     match message:
-        case AgentBound(session=session):
+        case m.AgentBound(session=session):
             return Decision(entries=(AgentSessionKnown(session=session),))
-        case AgentCallEnded(inner=inner, status=status):
+        case m.AgentCallEnded(inner=inner, status=status):
             call = turn.calls.get(inner)
             if call is None or call.state in CALL_ENDS:
                 return NOTHING
             return Decision(
                 entries=(
                     e.ToolEnded(
-                        turn=turn.id, call=inner, tool=call.tool, end=CallEnd(status=status)
+                        turn=turn.id, call=inner, tool=call.tool, end=m.CallEnd(status=status)
                     ),
                 )
             )
 
 
-def agent_called(turn: TurnRecord, message: AgentCalled, environment: Environment) -> Decision:
+def agent_called(turn: TurnRecord, message: m.AgentCalled, environment: Environment) -> Decision:
     """Take in that an agent makes a call of its own, or wants to and waits for an answer."""
     request = message.request
     call, tool = request.call, request.tool
@@ -235,19 +234,19 @@ def agent_called(turn: TurnRecord, message: AgentCalled, environment: Environmen
     permit = environment.tool_policy.permit(request)
     match permit.do:
         case "allow":
-            word = AnswerAgent(turn=turn.id, epoch=turn.epoch, inner=call, is_allowed=True)
+            word = m.AnswerAgent(turn=turn.id, epoch=turn.epoch, inner=call, is_allowed=True)
             return Decision(entries=(told, begun), effects=(word,))
         case "ask" if environment.policy.can_ask:
             return Decision(entries=(told, _asked(turn, request, permit, environment)))
         case _:
             why = _denial(permit)
             no = e.ToolRefused(turn=turn.id, call=call, tool=tool, status="denied", reason=why)
-            word = AnswerAgent(turn=turn.id, epoch=turn.epoch, inner=call, is_allowed=False)
+            word = m.AnswerAgent(turn=turn.id, epoch=turn.epoch, inner=call, is_allowed=False)
             return Decision(entries=(told, no), effects=(word,))
 
 
 def _answer_agent(turn: TurnRecord, call: CallRecord, is_allowed: bool) -> Decision:
-    word = AnswerAgent(turn=turn.id, epoch=turn.epoch, inner=call.id, is_allowed=is_allowed)
+    word = m.AnswerAgent(turn=turn.id, epoch=turn.epoch, inner=call.id, is_allowed=is_allowed)
     if is_allowed:
         begun: e.Entry = _intended(turn, request_of(call), is_idempotent=False)
     else:

@@ -10,22 +10,10 @@ from msgspec.structs import replace
 from ...journal import entries as e
 from ...journal.child_record import ChildRecord, at_work
 from ...journal.record import SessionRecord
-from ...machines.delegation_messages import (
-    ChildReport,
-    CloseChild,
-    Delegate,
-    Dismiss,
-    OpenChild,
-    ResumeChildren,
-    StopChild,
-)
+from ...machines import protocol as m
 from ...machines.delivery import ENDS, Cause, Delivery, Relation, deliver
 from ...machines.disposition import Intent
-from ...machines.goal_messages import ChangeGoal, SetGoal
 from ...machines.lifecycles import SUBAGENT
-from ...machines.messages import ResumeQueue, UserMessage
-from ...machines.port_results import ToolFinished, ToolResult, ToolStatus
-from ...machines.said import Said
 from .decision import NOTHING, Decision
 from .results import returned, seed, way_home
 from .wording import TASK
@@ -44,7 +32,7 @@ CLOSES = ("leaving", "finalizing")
 
 
 def delegate(
-    record: SessionRecord, order: Delegate, taken: Iterable[str], environment: Environment
+    record: SessionRecord, order: m.Delegate, taken: Iterable[str], environment: Environment
 ) -> Decision:
     """Start the child that a tool call asks for, or let it wait for room, or say why not.
 
@@ -80,10 +68,12 @@ def delegate(
     return begun + answered(order, "ok", said)
 
 
-def answered(order: Delegate | Dismiss | StopChild, status: ToolStatus, text: str) -> Decision:
+def answered(
+    order: m.Delegate | m.Dismiss | m.StopChild, status: m.ToolStatus, text: str
+) -> Decision:
     """Answer a tool call."""
-    result = ToolResult(status=status, text=text)
-    finished = ToolFinished(turn=order.turn, epoch=order.epoch, call=order.call, result=result)
+    result = m.ToolResult(status=status, text=text)
+    finished = m.ToolFinished(turn=order.turn, epoch=order.epoch, call=order.call, result=result)
     return Decision(orders=(("turn", finished),))
 
 
@@ -108,11 +98,11 @@ def unopened(record: SessionRecord, opened: Container[str]) -> list[ChildRecord]
     return [child for child in there if child.state == "working" and child.name not in opened]
 
 
-def opening(record: SessionRecord, child: e.ChildStarted | ChildRecord) -> OpenChild:
+def opening(record: SessionRecord, child: e.ChildStarted | ChildRecord) -> m.OpenChild:
     """Return the effect that opens a child's session; a side talk has seen what was said so far."""
     name = child.child if isinstance(child, e.ChildStarted) else child.name
     is_talk = child.relation == Relation.SIDE_TALK
-    return OpenChild(
+    return m.OpenChild(
         number=record.seq,
         name=name,
         session=child.session,
@@ -169,7 +159,7 @@ def admit(record: SessionRecord, environment: Environment) -> ChildRecord | None
     return waiting[0] if waiting and not _is_full(record, environment) else None
 
 
-def resumable(record: SessionRecord, order: ResumeChildren) -> list[ChildRecord]:
+def resumable(record: SessionRecord, order: m.ResumeChildren) -> list[ChildRecord]:
     """Return the interrupted children that go on with a turn, or those for which no turn waits.
 
     None if a stop has reached such children since that was decided, and none that a run has given up.
@@ -200,17 +190,17 @@ def given_up(record: SessionRecord) -> list[ChildRecord]:
     return [child for child in interrupted if child.name not in awaited]
 
 
-def first_message(child: ChildRecord) -> SetGoal | UserMessage:
+def first_message(child: ChildRecord) -> m.SetGoal | m.UserMessage:
     """Give a child its task, or the goal that begins with it; either may come twice."""
     if not child.goal:
-        return UserMessage(
+        return m.UserMessage(
             type="normal",
-            said=Said(text=child.task, user=child.user, client_id=TASK),
+            said=m.Said(text=child.task, user=child.user, client_id=TASK),
             intent=Intent.CONVERSE,
         )
     gates = tuple(tuple(gate) for gate in child.goal.get("gates", ()))
     turns = child.goal.get("max_turns") or None
-    return SetGoal(
+    return m.SetGoal(
         text=child.goal["text"],
         gates=gates,
         max_turns=turns,
@@ -220,17 +210,17 @@ def first_message(child: ChildRecord) -> SetGoal | UserMessage:
     )
 
 
-def go_on(child: ChildRecord) -> tuple[ChangeGoal | ResumeQueue, ...]:
+def go_on(child: ChildRecord) -> tuple[m.ChangeGoal | m.ResumeQueue, ...]:
     """Continue a child: its turn, or its goal, which begins another, and what waits beside that."""
     if child.goal:
-        return ChangeGoal(op="resume"), ResumeQueue(is_beside_goal=True)
-    return (ResumeQueue(),)
+        return m.ChangeGoal(op="resume"), m.ResumeQueue(is_beside_goal=True)
+    return (m.ResumeQueue(),)
 
 
-def say_to_child(said: Said, key: str, to: str = "") -> UserMessage:
+def say_to_child(said: m.Said, key: str, to: str = "") -> m.UserMessage:
     """Return a message for a child's running turn; with the same key it enters only once."""
     said = replace(said, client_id=key)
-    return UserMessage(type="steer", said=said, intent=Intent.EXPLICIT_STEER, to=to)
+    return m.UserMessage(type="steer", said=said, intent=Intent.EXPLICIT_STEER, to=to)
 
 
 # Stopping -----------------------------------------------------------------------------------------
@@ -302,21 +292,24 @@ def is_timed_out(child: ChildRecord, environment: Environment) -> bool:
     return child.is_at_work and row.action in ENDS
 
 
-def stop_call(record: SessionRecord, order: StopChild) -> Decision:
+def stop_call(record: SessionRecord, order: m.StopChild) -> Decision:
     """Answer a stopped call whose child has not begun, and never will."""
     if any(child.call == order.call for child in record.children.values()):
         return NOTHING  # the result is the child's, when it has stopped
     return answered(order, "killed", NOT_STARTED)
 
 
-def is_stale(child: ChildRecord, report: ChildReport) -> bool:
+def is_stale(child: ChildRecord, report: m.ChildReport) -> bool:
     """Whether a child reports a stop that came before its newest order: it says nothing of that."""
     is_awaited = child.state == "stopping" and child.is_kept
     return report.order < child.cancelled if is_awaited else 0 < report.order < child.epoch
 
 
 def stopped(
-    record: SessionRecord, child: ChildRecord, report: ChildReport | None, environment: Environment
+    record: SessionRecord,
+    child: ChildRecord,
+    report: m.ChildReport | None,
+    environment: Environment,
 ) -> Decision:
     """Nothing of a child is at work any more: it is for its parent to resume, or has ended.
 
@@ -327,7 +320,7 @@ def stopped(
         return NOTHING
     if child.state != "stopping" or not child.is_kept:
         return ended(record, child, "cancelled", environment, report)
-    told = report or ChildReport(name=child.name, kind="stopped")
+    told = report or m.ChildReport(name=child.name, kind="stopped")
     entry = e.ChildInterrupted(
         child=child.name,
         why=child.cause,
@@ -345,11 +338,11 @@ def ended(
     child: ChildRecord,
     status: str,
     environment: Environment,
-    report: ChildReport | None = None,
+    report: m.ChildReport | None = None,
     reason: str = "",
 ) -> Decision:
     """A child is over; what was on its way to it goes back to its parent."""
-    told = report or ChildReport(name=child.name, kind="ended")
+    told = report or m.ChildReport(name=child.name, kind="ended")
     waiting = record.queue.handed_on(child.name)
     entry = e.ChildEnded(
         child=child.name,
@@ -373,7 +366,7 @@ def lose(record: SessionRecord) -> Decision:
         e.ChildInterrupted(child=child.name, why=LOST, text=child.text)
         for child in at_work(record.children)
     ]
-    closing = tuple(CloseChild(session=child.session) for child in record.children.values())
+    closing = tuple(m.CloseChild(session=child.session) for child in record.children.values())
     return Decision(entries=tuple(busy), effects=closing)
 
 
@@ -381,7 +374,7 @@ def give_back(
     record: SessionRecord,
     name: str,
     environment: Environment,
-    report: ChildReport | None = None,
+    report: m.ChildReport | None = None,
 ) -> Decision:
     """Send a child's result where it goes, with the processes that its report names."""
     child = record.children[name]
@@ -393,7 +386,7 @@ def give_back(
 def let_go(record: SessionRecord) -> Decision:
     """Close the sessions of children that are over: the process that was to do it may have died."""
     over = [child for child in record.children.values() if child.state in SUBAGENT.final]
-    return Decision(effects=tuple(CloseChild(session=child.session) for child in over))
+    return Decision(effects=tuple(m.CloseChild(session=child.session) for child in over))
 
 
 def stranded(record: SessionRecord) -> list[str]:

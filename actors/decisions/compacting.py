@@ -13,14 +13,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ...journal.entries import Compacted, CompactionBegun
 from ...journal.record import SessionRecord
+from ...machines import protocol as m
 from ...machines.context import filled, older, pruned, tokens_of
 from ...machines.conversation import ChatMessage
-from ...machines.effects import CallModel
-from ...machines.internal_messages import Enqueue
-from ...machines.messages import Compact
 from ...machines.policy import CompactionPolicy
-from ...machines.port_results import ModelFailed, Summarised
-from ...machines.said import ItemKind, Said
 from ...machines.value import Value
 from . import queueing
 from .decision import NOTHING, Decision, answer
@@ -58,7 +54,7 @@ Room = Literal["", "asked", "full", "nothing_new", "done", "gives_up"]
 def is_asked_for(record: SessionRecord) -> bool:
     """Whether the newest turn is there to sum up the conversation."""
     item = record.queue.items.get(record.turns[record.turn].item)
-    return item is not None and item.kind is ItemKind.SUMMARY
+    return item is not None and item.kind is m.ItemKind.SUMMARY
 
 
 def filled_tokens(record: SessionRecord, policy: CompactionPolicy) -> int:
@@ -85,7 +81,7 @@ def room(record: SessionRecord, policy: CompactionPolicy) -> Room:
     return "full"
 
 
-def overflows(record: SessionRecord, message: ModelFailed, policy: CompactionPolicy) -> bool:
+def overflows(record: SessionRecord, message: m.ModelFailed, policy: CompactionPolicy) -> bool:
     """Whether to make room because the server found the conversation too long; once for each call."""
     turn = record.turns[record.turn]
     return message.is_too_long and policy.is_auto and turn.compacted_at != turn.step - 1
@@ -128,7 +124,7 @@ def folded(record: SessionRecord, why: str, policy: CompactionPolicy) -> Decisio
         record,
         len(changed),
         tuple(changed),
-        Summarised(turn=record.turn, epoch=record.epoch, step=record.turns[record.turn].step),
+        m.Summarised(turn=record.turn, epoch=record.epoch, step=record.turns[record.turn].step),
         policy,
         how="pruned",
         left_out=count,
@@ -154,7 +150,7 @@ def begin(
         return Decision(entries=(begun,))
     question = _question(record, cut, why == "refused", policy)
     most = policy.window // 5 or None
-    call = CallModel(
+    call = m.CallModel(
         turn=turn.id,
         epoch=turn.epoch,
         step=turn.step,
@@ -176,13 +172,13 @@ def _question(
         changed, _ = pruned(said, max(0, excess), spare=0)
         said[: len(changed)] = changed
     item = record.queue.items.get(record.turns[record.turn].item)
-    wish = item.said.text if item is not None and item.kind is ItemKind.SUMMARY else ""
+    wish = item.said.text if item is not None and item.kind is m.ItemKind.SUMMARY else ""
     ask = f"{ASK}\nWhat matters most: {wish}" if wish else ASK
     return (*said, ChatMessage(role="user", text=ask))
 
 
 def compacted(
-    record: SessionRecord, message: Summarised, policy: CompactionPolicy
+    record: SessionRecord, message: m.Summarised, policy: CompactionPolicy
 ) -> Decision | Ending:
     """Put the summary in place of what it sums up; without one, leave out old results, or end."""
     if not message.text:
@@ -213,7 +209,7 @@ def _excess(conversation: Sequence[ChatMessage], policy: CompactionPolicy) -> in
 
 
 def _prune(
-    record: SessionRecord, reason: str, message: Summarised, policy: CompactionPolicy
+    record: SessionRecord, reason: str, message: m.Summarised, policy: CompactionPolicy
 ) -> Decision | Ending:
     """Leave out the oldest results of tools; where that is not enough, say so and end."""
     before = filled_tokens(record, policy)
@@ -242,7 +238,7 @@ def _replace(
     record: SessionRecord,
     dropped: int,
     said: tuple[ChatMessage, ...],
-    message: Summarised,
+    message: m.Summarised,
     policy: CompactionPolicy,
     **more: Any,
 ) -> Decision:
@@ -272,17 +268,17 @@ def gives_up(record: SessionRecord, policy: CompactionPolicy) -> Ending:
     return Ending(status="failed", reason=reason, hint=hint)
 
 
-def asked(record: SessionRecord, message: Compact, environment: Environment) -> Decision:
+def asked(record: SessionRecord, message: m.Compact, environment: Environment) -> Decision:
     """Have the conversation summed up by a turn of its own, before anything else runs."""
     if len(record.conversation) < 2:
         return rejected("there is nothing to summarise yet")
     is_free = record.state == "idle"
     if is_free and not has_news(record.conversation):
         return rejected(NOTHING_NEW)
-    order = Enqueue(
-        said=Said(text=message.wish.strip(), user=message.user),
+    order = m.Enqueue(
+        said=m.Said(text=message.wish.strip(), user=message.user),
         is_next=True,
-        kind=ItemKind.SUMMARY,
+        kind=m.ItemKind.SUMMARY,
     )
     queued = queueing.enqueue(record, order, environment)
     return queued + Decision(reply=answer(runs=is_free))

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from ...journal.entries import Entry
-from ...machines.effects import Effect
-from ...machines.transient_events import Fact
+from ...machines import protocol as m
 from ...machines.value import Value
 
 Role = Literal["session", "queue", "turn", "children", "goal"]
@@ -25,9 +24,9 @@ class Decision(Value):
     """
 
     entries: tuple[Entry, ...] = ()
-    effects: tuple[Effect, ...] = ()
-    urgent: tuple[Effect, ...] = ()
-    facts: tuple[Fact, ...] = ()
+    effects: tuple[m.Effect, ...] = ()
+    urgent: tuple[m.Effect, ...] = ()
+    facts: tuple[m.Fact, ...] = ()
     orders: tuple[Order, ...] = ()
     reply: Any = None
 

@@ -10,13 +10,10 @@ from typing import TYPE_CHECKING, Any
 from ...journal import entries as e
 from ...journal.goal_record import GoalRecord
 from ...journal.record import SessionRecord
+from ...machines import protocol as m
 from ...machines.delivery import Cause, Delivery, Relation, deliver
-from ...machines.goal_messages import ChangeGoal, Judged, JudgeDead, SetGoal
-from ...machines.internal_messages import GoalMessage
 from ...machines.lifecycles import REASONS
 from ...machines.policy import GoalPolicy
-from ...machines.said import PURPOSEFUL, Said
-from ...machines.transient_events import FINALIZED, NOT_OPEN
 from ...machines.value import Value
 from .decision import Decision, answer, refusal
 from .queries import DELEGATE, is_reverting, last_word, workers
@@ -34,25 +31,25 @@ HAVE_RUN = ("running", "stopping", "done", "failed", "timed_out", "killed", "unk
 # Orders of people ---------------------------------------------------------------------------------
 
 
-def obstacle(record: SessionRecord, wish: SetGoal | ChangeGoal) -> Decision | None:
+def obstacle(record: SessionRecord, wish: m.SetGoal | m.ChangeGoal) -> Decision | None:
     """Say why a wish cannot be carried out now, whatever it says: the rules in the middle of a turn."""
     if record.state in ("finalizing", "finalized"):
-        return refusal(FINALIZED)
-    is_start = isinstance(wish, ChangeGoal) and wish.op == "resume"
-    is_start = is_start or (isinstance(wish, SetGoal) and not wish.is_next)
+        return refusal(m.FINALIZED)
+    is_start = isinstance(wish, m.ChangeGoal) and wish.op == "resume"
+    is_start = is_start or (isinstance(wish, m.SetGoal) and not wish.is_next)
     if is_start and record.running is not None:
         return refusal("a turn runs: `/stop` ends it", is_busy=True)
     return None
 
 
-def order(record: SessionRecord, wish: SetGoal | ChangeGoal, policy: GoalPolicy) -> Decision:
+def order(record: SessionRecord, wish: m.SetGoal | m.ChangeGoal, policy: GoalPolicy) -> Decision:
     """Carry out an order about goals."""
-    if isinstance(wish, SetGoal):
+    if isinstance(wish, m.SetGoal):
         return _set(record, wish, policy)
     return _change(record, wish)
 
 
-def _set(record: SessionRecord, wish: SetGoal, policy: GoalPolicy) -> Decision:
+def _set(record: SessionRecord, wish: m.SetGoal, policy: GoalPolicy) -> Decision:
     """Set a goal, in place of the one that is there, or line it up behind that."""
     goals = record.goals
     fault = _fault(wish)
@@ -77,12 +74,12 @@ def _set(record: SessionRecord, wish: SetGoal, policy: GoalPolicy) -> Decision:
     if wish.fault:
         paused = e.GoalPaused(goal=entry.goal, reason="gate_unusable", detail=wish.fault)
         return Decision(entries=(*cleared, entry, paused), reply=reply)
-    said = Said(text=wish.prompt or wish.text, user=wish.user)
-    first = GoalMessage(goal=entry.goal, said=said, is_first=True)
+    said = m.Said(text=wish.prompt or wish.text, user=wish.user)
+    first = m.GoalMessage(goal=entry.goal, said=said, is_first=True)
     return Decision(entries=(*cleared, entry), orders=(("queue", first),), reply=reply)
 
 
-def _fault(wish: SetGoal) -> str:
+def _fault(wish: m.SetGoal) -> str:
     if not wish.text.strip():
         return "a goal needs a text"
     if wish.max_turns is not None and wish.max_turns < 1:
@@ -98,7 +95,9 @@ def _fault(wish: SetGoal) -> str:
     return ""
 
 
-def _entry(record: SessionRecord, wish: SetGoal, policy: GoalPolicy, *, is_next: bool) -> e.GoalSet:
+def _entry(
+    record: SessionRecord, wish: m.SetGoal, policy: GoalPolicy, *, is_next: bool
+) -> e.GoalSet:
     minutes = policy.max_minutes if wish.max_minutes is None else wish.max_minutes
     return e.GoalSet(
         goal=f"g{record.goals.made + 1}",
@@ -114,7 +113,7 @@ def _entry(record: SessionRecord, wish: SetGoal, policy: GoalPolicy, *, is_next:
     )
 
 
-def _change(record: SessionRecord, wish: ChangeGoal) -> Decision:
+def _change(record: SessionRecord, wish: m.ChangeGoal) -> Decision:
     """Pause the goal, let it go on, or drop it."""
     goals = record.goals
     goal = goals.goal
@@ -142,7 +141,7 @@ def _change(record: SessionRecord, wish: ChangeGoal) -> Decision:
             return Decision(entries=cleared, reply=answer(goal=goal.id, left=len(goals.line)))
 
 
-def _of_line(record: SessionRecord, wish: ChangeGoal) -> Decision:
+def _of_line(record: SessionRecord, wish: m.ChangeGoal) -> Decision:
     """The last goal is over, and was not achieved: others wait for a word."""
     goals = record.goals
     after = goals.goals[goals.line[0]]
@@ -156,8 +155,8 @@ def next_goal(record: SessionRecord, epoch: int) -> Decision:
     """Begin the first of the goals in line."""
     after = record.goals.goals[record.goals.line[0]]
     begun = e.GoalBegun(goal=after.id, epoch=epoch, boundary=rest_turn(record))
-    said = Said(text=after.text, user=after.user)
-    first = GoalMessage(goal=after.id, said=said, is_first=True)
+    said = m.Said(text=after.text, user=after.user)
+    first = m.GoalMessage(goal=after.id, said=said, is_first=True)
     return Decision(entries=(begun,), orders=(("queue", first),))
 
 
@@ -172,8 +171,8 @@ def _resume(record: SessionRecord, goal: GoalRecord) -> Decision:
         epoch=record.epoch,
         boundary=rest_turn(record),
     )
-    said = Said(text=continuation(goal), user=goal.user)
-    first = GoalMessage(goal=goal.id, said=said)
+    said = m.Said(text=continuation(goal), user=goal.user)
+    first = m.GoalMessage(goal=goal.id, said=said)
     return Decision(entries=(resumed,), orders=(("queue", first),), reply=answer(goal=goal.id))
 
 
@@ -204,7 +203,7 @@ def rest_turn(record: SessionRecord) -> str:
     turns = [
         turn
         for turn in record.turns.values()
-        if turn.item not in items or items[turn.item].kind not in PURPOSEFUL
+        if turn.item not in items or items[turn.item].kind not in m.PURPOSEFUL
     ]
     return turns[-1].id if turns else ""
 
@@ -258,7 +257,7 @@ def digest(text: str) -> str:
     return hashlib.sha256(plain.encode("utf-8", "replace")).hexdigest()[:32]
 
 
-def judging_stopped(record: SessionRecord, message: JudgeDead) -> Decision:
+def judging_stopped(record: SessionRecord, message: m.JudgeDead) -> Decision:
     """Nothing of gate and judge is left: what waits for that may go on."""
     why = "a stop or a message came first"
     dead: dict[str, Any] = {"killed": message.killed, "survivors": message.survivors}
@@ -271,7 +270,7 @@ def judging_stopped(record: SessionRecord, message: JudgeDead) -> Decision:
     )
 
 
-def judged(goal: GoalRecord, message: Judged, at: GoalBoundary) -> e.GoalJudged:
+def judged(goal: GoalRecord, message: m.Judged, at: GoalBoundary) -> e.GoalJudged:
     """Tell what the judge said of what was reached at a boundary."""
     verdict = message.verdict
     return e.GoalJudged(
@@ -378,16 +377,16 @@ def earlier_verdicts(goal: GoalRecord) -> tuple[str, ...]:
 
 
 def offline(
-    record: SessionRecord, wish: SetGoal | ChangeGoal, environment: Environment
+    record: SessionRecord, wish: m.SetGoal | m.ChangeGoal, environment: Environment
 ) -> Decision:
     """Note an order about a goal of a session that no process has open; it begins later."""
-    if isinstance(wish, ChangeGoal) and wish.op == "resume" and record.goals.is_pursued:
-        return refusal(NOT_OPEN.format(record.id))
+    if isinstance(wish, m.ChangeGoal) and wish.op == "resume" and record.goals.is_pursued:
+        return refusal(m.NOT_OPEN.format(record.id))
     found = order(record, wish, environment.goals)
-    starts = [message for _, message in found.orders if isinstance(message, GoalMessage)]
+    starts = [message for _, message in found.orders if isinstance(message, m.GoalMessage)]
     is_set = any(isinstance(entry, e.GoalSet) for entry in found.entries)
     if starts and not is_set:
-        return refusal(NOT_OPEN.format(record.id))
+        return refusal(m.NOT_OPEN.format(record.id))
     paused: tuple[Any, ...] = ()
     if starts:
         paused = (

@@ -10,30 +10,9 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from ...journal import entries as e
-from ...machines.delegation_messages import EndChild, Recall, SideTalk
-from ...machines.goal_messages import ChangeGoal, SetGoal
-from ...machines.messages import (
-    Allow,
-    Answer,
-    Compact,
-    Finalize,
-    GrantLimits,
-    Interrupt,
-    Message,
-    PolicyChange,
-    QueueChange,
-    QueueImport,
-    Rename,
-    ResumeQueue,
-    Revert,
-    RevertOutcome,
-    Suspend,
-    TakeBack,
-    UserMessage,
-)
+from ...machines import protocol as m
 from ...machines.people import Deed, FromPerson, objection
 from ...machines.value import Value
-from ...machines.workflow_messages import Reopen, TryAgain
 from . import compacting, goals, queueing, reverting, routing, running, stopping
 from .decision import Decision, answer
 from .queries import owner_of_turn
@@ -69,7 +48,7 @@ def obstacle(record: SessionRecord, asked: FromPerson) -> str:
     return objection(asked.may, deed, asked.user, owner)
 
 
-def handler_of(message: Message) -> Handler | None:
+def handler_of(message: m.Message) -> Handler | None:
     """Return the row of a message; none for one that no person and no other program sends."""
     return HANDLERS.get(type(message))
 
@@ -100,7 +79,7 @@ def _pursuing(record: SessionRecord, asked: FromPerson) -> Concern:
 def _changing(record: SessionRecord, asked: FromPerson) -> Concern:
     """Return what a change of the queue does: everyone who may speak may change their own message."""
     change = asked.message
-    assert isinstance(change, QueueChange)
+    assert isinstance(change, m.QueueChange)
     live = record.queue.live()
     found = [item for item in live if item.number == change.number] if change.number else live[-1:]
     is_own = [item.said.user for item in found] == [asked.user]
@@ -137,7 +116,7 @@ def _choice(deed: Deed, entry_of: Callable[[Any], e.Entry]) -> Handler:
     return Handler(deed=deed, decide=noting, offline=noting)
 
 
-def _policy(change: PolicyChange) -> e.Entry:
+def _policy(change: m.PolicyChange) -> e.Entry:
     return e.PolicyChanged(
         busy_mode=change.busy_mode,
         is_auto_queue=change.is_auto_queue,
@@ -147,43 +126,43 @@ def _policy(change: PolicyChange) -> e.Entry:
     )
 
 
-def _allowance(allow: Allow) -> e.Entry:
+def _allowance(allow: m.Allow) -> e.Entry:
     kind = e.AllowanceGiven if allow.is_given else e.AllowanceForgotten
     return kind(tool=allow.tool, pattern=allow.pattern)
 
 
-def _change(record: SessionRecord, change: QueueChange, environment: Environment) -> Decision:
+def _change(record: SessionRecord, change: m.QueueChange, environment: Environment) -> Decision:
     if change.op == "steer":
         return routing.steer_waiting(record, change, environment)
     return queueing.change(record, change)
 
 
-HANDLERS: Final[Mapping[type[Message], Handler]] = {
-    UserMessage: Handler(deed=Deed.SPEAK),
-    SideTalk: Handler(deed=Deed.SPEAK, decide=routing.side_talk, offline=routing.talk_offline),
-    Interrupt: Handler(
+HANDLERS: Final[Mapping[type[m.Message], Handler]] = {
+    m.UserMessage: Handler(deed=Deed.SPEAK),
+    m.SideTalk: Handler(deed=Deed.SPEAK, decide=routing.side_talk, offline=routing.talk_offline),
+    m.Interrupt: Handler(
         deed=_about_turn, decide=stopping.interrupt, offline=stopping.interrupt_offline
     ),
-    QueueChange: Handler(deed=_changing, decide=_change),
-    QueueImport: Handler(deed=Deed.APPROVE, decide=queueing.take_in, offline=queueing.take_in),
-    ResumeQueue: Handler(deed=_resuming),
-    TakeBack: Handler(deed=Deed.STOP),
-    Recall: Handler(deed=Deed.APPROVE, decide=queueing.recall),
-    Compact: Handler(deed=Deed.STEER, decide=compacting.asked),
-    Revert: Handler(deed=Deed.STOP, decide=reverting.revert, offline=reverting.offline),
-    RevertOutcome: Handler(deed=Deed.SPEAK),
-    SetGoal: Handler(deed=_pursuing, offline=goals.offline),
-    ChangeGoal: Handler(deed=Deed.STEER, offline=goals.offline),
-    EndChild: Handler(deed=Deed.STOP),
-    Answer: Handler(deed=Deed.APPROVE),
-    Rename: _choice(Deed.STEER, lambda asked: e.SessionRenamed(name=asked.name)),
-    PolicyChange: _choice(Deed.APPROVE, _policy),
-    Allow: _choice(Deed.APPROVE, _allowance),
-    GrantLimits: Handler(
+    m.QueueChange: Handler(deed=_changing, decide=_change),
+    m.QueueImport: Handler(deed=Deed.APPROVE, decide=queueing.take_in, offline=queueing.take_in),
+    m.ResumeQueue: Handler(deed=_resuming),
+    m.TakeBack: Handler(deed=Deed.STOP),
+    m.Recall: Handler(deed=Deed.APPROVE, decide=queueing.recall),
+    m.Compact: Handler(deed=Deed.STEER, decide=compacting.asked),
+    m.Revert: Handler(deed=Deed.STOP, decide=reverting.revert, offline=reverting.offline),
+    m.RevertOutcome: Handler(deed=Deed.SPEAK),
+    m.SetGoal: Handler(deed=_pursuing, offline=goals.offline),
+    m.ChangeGoal: Handler(deed=Deed.STEER, offline=goals.offline),
+    m.EndChild: Handler(deed=Deed.STOP),
+    m.Answer: Handler(deed=Deed.APPROVE),
+    m.Rename: _choice(Deed.STEER, lambda asked: e.SessionRenamed(name=asked.name)),
+    m.PolicyChange: _choice(Deed.APPROVE, _policy),
+    m.Allow: _choice(Deed.APPROVE, _allowance),
+    m.GrantLimits: Handler(
         deed=Deed.APPROVE, decide=_noting(lambda asked: e.LimitsGranted(user=asked.user))
     ),
-    Reopen: Handler(deed=Deed.APPROVE, decide=running.reopen),
-    TryAgain: Handler(deed=Deed.APPROVE, decide=running.try_again),
-    Suspend: Handler(deed=Deed.APPROVE, decide=stopping.suspend),
-    Finalize: Handler(deed=Deed.APPROVE, decide=stopping.finalize),
+    m.Reopen: Handler(deed=Deed.APPROVE, decide=running.reopen),
+    m.TryAgain: Handler(deed=Deed.APPROVE, decide=running.try_again),
+    m.Suspend: Handler(deed=Deed.APPROVE, decide=stopping.suspend),
+    m.Finalize: Handler(deed=Deed.APPROVE, decide=stopping.finalize),
 }

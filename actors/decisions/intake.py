@@ -12,8 +12,8 @@ from msgspec.structs import replace
 
 from ...journal import entries as e
 from ...journal.queue_record import ItemRecord, QueueRecord
+from ...machines import protocol as m
 from ...machines.conversation import ToolRequest
-from ...machines.internal_messages import HandBack
 from ...machines.pattern import lazy_pattern
 from .decision import Decision, answer
 from .wording import words
@@ -29,14 +29,14 @@ def taken_in(steers: Sequence[ItemRecord]) -> str:
     return "\n\n".join(words(steer, is_named=True) for steer in steers)
 
 
-def handing_back(turn: str, epoch: int, step: int, request: ToolRequest) -> HandBack:
+def handing_back(turn: str, epoch: int, step: int, request: ToolRequest) -> m.HandBack:
     """Ask the queue to carry out a call of `defer`."""
     given = request.arguments
     words, why = given.get("message") or "", given.get("why") or ""
-    return HandBack(turn=turn, epoch=epoch, step=step, call=request.call, words=words, why=why)
+    return m.HandBack(turn=turn, epoch=epoch, step=step, call=request.call, words=words, why=why)
 
 
-def hand_back(record: QueueRecord, message: HandBack) -> Decision:
+def hand_back(record: QueueRecord, message: m.HandBack) -> Decision:
     """Find the message that is meant; the reply's `text` is what the model reads."""
     mine = [
         item
@@ -74,7 +74,7 @@ def _comparable(text: str) -> str:
     return " ".join(text.casefold().split()).rstrip(".…")
 
 
-def _deferred(record: QueueRecord, item: ItemRecord, message: HandBack) -> Decision:
+def _deferred(record: QueueRecord, item: ItemRecord, message: m.HandBack) -> Decision:
     """Make it the first of what waits, behind those that were handed back before it."""
     ahead = 0
     for waiting in record.waiting():

@@ -10,13 +10,11 @@ from msgspec.structs import replace
 from ...journal.child_record import ChildRecord, at_work, names_for
 from ...journal.queue_record import ItemRecord
 from ...journal.record import SessionRecord
+from ...machines import protocol as m
 from ...machines.conversation import ToolRequest
 from ...machines.delivery import Relation
 from ...machines.disposition import Situation
 from ...machines.policy import Policy
-from ...machines.port_results import AGENT_TOOL
-from ...machines.said import Routed
-from ...machines.transient_events import MessageKnown
 
 DELEGATE = "delegate"
 """The tool that is no process but a child session."""
@@ -70,7 +68,7 @@ def has_agent(record: SessionRecord) -> bool:
     """Whether an agent that is another program works in the turn."""
     turn = record.running
     calls = turn.calls.values() if turn is not None else ()
-    return any(call.tool == AGENT_TOOL and call.state == "running" for call in calls)
+    return any(call.tool == m.AGENT_TOOL and call.state == "running" for call in calls)
 
 
 def running_calls(record: SessionRecord) -> list[str]:
@@ -114,19 +112,19 @@ def policy_of(record: SessionRecord, configured: Policy) -> Policy:
     return replace(configured, **chosen) if chosen else configured
 
 
-def known(record: SessionRecord, client_id: str) -> MessageKnown | None:
+def known(record: SessionRecord, client_id: str) -> m.MessageKnown | None:
     """Return what a message with this key got when it came before."""
     name = record.queue.clients.get(client_id) if client_id else None
     if name is not None:
         item = record.queue.items.get(name)
         said_as, number = (item.routed.said_as, item.number) if item else ("turn", None)
-        routed = Routed(said_as=said_as)
-        return MessageKnown(id=name, number=number, client_id=client_id, routed=routed)
+        routed = m.Routed(said_as=said_as)
+        return m.MessageKnown(id=name, number=number, client_id=client_id, routed=routed)
     receipt = record.cancels.get(client_id) if client_id else None
     if not receipt:
         return None
-    routed = Routed(said_as="interrupt")
-    return MessageKnown(id=receipt, number=None, client_id=client_id, routed=routed)
+    routed = m.Routed(said_as="interrupt")
+    return m.MessageKnown(id=receipt, number=None, client_id=client_id, routed=routed)
 
 
 def workers(record: SessionRecord) -> list[ChildRecord]:

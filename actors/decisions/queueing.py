@@ -9,37 +9,11 @@ from msgspec.structs import replace
 from ...journal import entries as e
 from ...journal.queue_record import ItemRecord
 from ...journal.record import SessionRecord
+from ...machines import protocol as m
 from ...machines.conversation import ChatMessage
-from ...machines.delegation_messages import (
-    AnswerOffer,
-    EndChild,
-    Offer,
-    PassSteer,
-    Recall,
-    SideTalk,
-)
 from ...machines.delivery import Relation
 from ...machines.disposition import LATE_ACK
-from ...machines.internal_messages import (
-    Enqueue,
-    GoalMessage,
-    HandBack,
-    SteerWaits,
-    TakeSteers,
-    Wake,
-)
 from ...machines.lifecycles import RUN
-from ...machines.messages import QueueChange, QueueImport, ResumeQueue
-from ...machines.port_results import ToolFinished, ToolResult, ToolStatus
-from ...machines.said import PURPOSEFUL, ItemKind, Routed
-from ...machines.transient_events import (
-    ANOTHER_CHAT,
-    ANOTHER_RUN,
-    FINALIZED,
-    FULL_QUEUE,
-    MessageKnown,
-    MessageRejected,
-)
 from .decision import NOTHING, Decision, answer, refusal
 from .intake import hand_back, taken_in
 from .queries import is_reverting, known, waiting_steers
@@ -65,25 +39,25 @@ if TYPE_CHECKING:
 # Messages that enter ------------------------------------------------------------------------------
 
 
-def enqueue(record: SessionRecord, order: Enqueue, environment: Environment) -> Decision:
+def enqueue(record: SessionRecord, order: m.Enqueue, environment: Environment) -> Decision:
     """Take a message in, as it was routed; as a message of its own if the turn it is for has ended."""
     before = _known(record, order.said.client_id)
     if before is not None:
         return before
     if record.queue.state == "closed":
-        return _refused(order, "session_finalized", ANOTHER_CHAT)
+        return _refused(order, "session_finalized", m.ANOTHER_CHAT)
     if _is_over(record) and not order.child:
-        return _refused(order, "run_succeeded", ANOTHER_RUN.format(record.id))
+        return _refused(order, "run_succeeded", m.ANOTHER_RUN.format(record.id))
     if _is_returned(record, order.child):
         return NOTHING
     if order.for_turn and not _is_running(record, order.for_turn):
         if order.child and not environment.delegation.depth:
-            return offer(record, Offer(said=order.said, child=order.child))
+            return offer(record, m.Offer(said=order.said, child=order.child))
         late = replace(order.routed, said_as="turn", ack=LATE_ACK)
         order = replace(order, routed=late, for_turn="", is_next=True)
     is_full = record.queue.pending_count >= environment.policy.max_queue_size
     if is_full and not (order.is_next or order.child):
-        return _refused(order, "queue_full", FULL_QUEUE.format(environment.policy.max_queue_size))
+        return _refused(order, "queue_full", m.FULL_QUEUE.format(environment.policy.max_queue_size))
     return _taken(record, order)
 
 
@@ -98,7 +72,7 @@ def _is_returned(record: SessionRecord, name: str) -> bool:
     return child is not None and child.is_returned
 
 
-def _taken(record: SessionRecord, order: Enqueue) -> Decision:
+def _taken(record: SessionRecord, order: m.Enqueue) -> Decision:
     queue = record.queue
     waiting = queue.waiting_count
     place = waiting + 1 if order.position is None else min(order.position, waiting + 1)
@@ -116,7 +90,7 @@ def _taken(record: SessionRecord, order: Enqueue) -> Decision:
         child=order.child,
         past_hold=queue.runs_past_hold() and not order.is_overtaken,
     )
-    passed = PassSteer(item=name, names=to, said=order.said, beneath=order.beneath)
+    passed = m.PassSteer(item=name, names=to, said=order.said, beneath=order.beneath)
     child = record.children.get(order.child)
     was_stopped = child is not None and child.is_kept and not order.for_turn
     held = (e.QueueHeld(why="interrupt", is_all=True),) if was_stopped else ()
@@ -126,18 +100,18 @@ def _taken(record: SessionRecord, order: Enqueue) -> Decision:
             *held,
         ),  # who was stopped together with a child does not go on by its result
         effects=(passed,) if to else (),
-        orders=(("turn", SteerWaits(item=name)),) if order.for_turn else (),
+        orders=(("turn", m.SteerWaits(item=name)),) if order.for_turn else (),
     )
 
 
 def _known(record: SessionRecord, client_id: str) -> Decision | None:
     """Say what a message got that came a second time before the first was decided."""
     before = known(record, client_id)
-    return Decision(facts=(before,)) if isinstance(before, MessageKnown) else None
+    return Decision(facts=(before,)) if isinstance(before, m.MessageKnown) else None
 
 
-def _refused(order: Enqueue, reason: str, hint: str = "") -> Decision:
-    return Decision(facts=(MessageRejected(reason=reason, said=order.said, hint=hint),))
+def _refused(order: m.Enqueue, reason: str, hint: str = "") -> Decision:
+    return Decision(facts=(m.MessageRejected(reason=reason, said=order.said, hint=hint),))
 
 
 def _is_running(record: SessionRecord, turn: str) -> bool:
@@ -145,7 +119,7 @@ def _is_running(record: SessionRecord, turn: str) -> bool:
     return running is not None and running.id == turn and record.state == "busy"
 
 
-def enqueue_goal(record: SessionRecord, order: GoalMessage, environment: Environment) -> Decision:
+def enqueue_goal(record: SessionRecord, order: m.GoalMessage, environment: Environment) -> Decision:
     """Queue the message that continues a goal, unless a message of a person waits.
 
     Its first also waits behind or past those of others. An interrupted turn of the goal goes on by it.
@@ -167,8 +141,8 @@ def enqueue_goal(record: SessionRecord, order: GoalMessage, environment: Environ
         item=f"m{queue.made + 1}",
         number=queue.number + 1 if len(queue.order) > len(gone) else 1,
         said=order.said,
-        routed=Routed(said_as="goal", rule="goal"),
-        item_kind=ItemKind.GOAL,
+        routed=m.Routed(said_as="goal", rule="goal"),
+        item_kind=m.ItemKind.GOAL,
         position=queue.waiting_count + 1,
         goal=order.goal,
         past_hold=queue.state == "held",
@@ -179,13 +153,13 @@ def enqueue_goal(record: SessionRecord, order: GoalMessage, environment: Environ
 def _is_purposeful(record: SessionRecord, name: str) -> bool:
     """Whether a turn's message says nothing to the model."""
     item = record.queue.items.get(name)
-    return item is not None and item.kind in PURPOSEFUL
+    return item is not None and item.kind in m.PURPOSEFUL
 
 
 # Offers -------------------------------------------------------------------------------------------
 
 
-def offer(record: SessionRecord, order: Offer) -> Decision:
+def offer(record: SessionRecord, order: m.Offer) -> Decision:
     """Give a result a place where it waits for a person's word."""
     if _is_returned(record, order.child) or record.queue.state == "closed":
         return NOTHING
@@ -200,7 +174,7 @@ def offer(record: SessionRecord, order: Offer) -> Decision:
     return Decision(entries=(offered,))
 
 
-def question(record: SessionRecord, asked: SideTalk) -> e.Offered:
+def question(record: SessionRecord, asked: m.SideTalk) -> e.Offered:
     """Give the question of a side talk its place; the answer waits there for a person's word."""
     queue = record.queue
     return e.Offered(
@@ -212,7 +186,7 @@ def question(record: SessionRecord, asked: SideTalk) -> e.Offered:
     )
 
 
-def offer_answer(record: SessionRecord, order: AnswerOffer) -> Decision:
+def offer_answer(record: SessionRecord, order: m.AnswerOffer) -> Decision:
     """Note an answer, and do with it what a person wanted done when it comes."""
     item = record.queue.items.get(order.item)
     if item is None or item.state != "offered" or item.answer:
@@ -220,7 +194,9 @@ def offer_answer(record: SessionRecord, order: AnswerOffer) -> Decision:
     answered = e.OfferAnswered(item=item.id, text=order.text)
     if item.wants == "steer" and record.running is not None and record.state == "busy":
         addressed = e.SteerAddressed(item=item.id, turn=record.turn)
-        return Decision(entries=(answered, addressed), orders=(("turn", SteerWaits(item=item.id)),))
+        return Decision(
+            entries=(answered, addressed), orders=(("turn", m.SteerWaits(item=item.id)),)
+        )
     if item.wants == "keep":
         kept = e.Kept(item=item.id, past_hold=record.queue.runs_past_hold())
         return Decision(entries=(answered, kept))
@@ -230,10 +206,10 @@ def offer_answer(record: SessionRecord, order: AnswerOffer) -> Decision:
 # Steers -------------------------------------------------------------------------------------------
 
 
-def take_steers(record: SessionRecord, order: TakeSteers) -> Decision:
+def take_steers(record: SessionRecord, order: m.TakeSteers) -> Decision:
     """Hand over what waits for a boundary of the turn; it looks at the record when it is woken."""
     turn = record.running
-    woken = Decision(orders=(("turn", Wake()),))
+    woken = Decision(orders=(("turn", m.Wake()),))
     if turn is None or turn.id != order.turn or turn.state != "boundary":
         return woken
     steers = record.queue.steers(turn.id) if record.run is not None else waiting_steers(record)
@@ -247,18 +223,18 @@ def take_steers(record: SessionRecord, order: TakeSteers) -> Decision:
     )
 
 
-def give_back(record: SessionRecord, order: HandBack) -> Decision:
+def give_back(record: SessionRecord, order: m.HandBack) -> Decision:
     """Let a steer that the model can't work in wait again, and answer its tool call."""
     if not _is_running(record, order.turn):
         return NOTHING  # the turn is being stopped, and its calls with it
     found = hand_back(record.queue, order)
-    status: ToolStatus = "ok" if found.reply["ok"] else "failed"
-    result = ToolResult(status=status, text=found.reply["text"])
-    finished = ToolFinished(turn=order.turn, epoch=order.epoch, call=order.call, result=result)
+    status: m.ToolStatus = "ok" if found.reply["ok"] else "failed"
+    result = m.ToolResult(status=status, text=found.reply["text"])
+    finished = m.ToolFinished(turn=order.turn, epoch=order.epoch, call=order.call, result=result)
     return Decision(entries=found.entries, orders=(("turn", finished),))
 
 
-def recall(record: SessionRecord, message: Recall, environment: Environment) -> Decision:
+def recall(record: SessionRecord, message: m.Recall, environment: Environment) -> Decision:
     """Take back the steer with this key, if it still waits."""
     item = record.queue.items.get(record.queue.clients.get(message.key, ""))
     if item is None or item.state != "pending" or objection(item, "withdraw"):
@@ -269,11 +245,11 @@ def recall(record: SessionRecord, message: Recall, environment: Environment) -> 
 # Changes that people ask for ----------------------------------------------------------------------
 
 
-def change(record: SessionRecord, message: QueueChange) -> Decision:
+def change(record: SessionRecord, message: m.QueueChange) -> Decision:
     """Carry out a change of the queue that a person asked for."""
     queue = record.queue
     if queue.state == "closed":
-        return refusal(FINALIZED)
+        return refusal(m.FINALIZED)
     match message.op:
         case "hold":
             held = hold(queue, "interrupt", is_all=True)
@@ -298,12 +274,14 @@ def change(record: SessionRecord, message: QueueChange) -> Decision:
             return keep(queue, message)
 
 
-def _steer(record: SessionRecord, message: QueueChange) -> Decision:
+def _steer(record: SessionRecord, message: m.QueueChange) -> Decision:
     decision = steer(record.queue, message)
     waits = [
         entry for entry in decision.entries if isinstance(entry, e.SteerAddressed) and entry.turn
     ]
-    return replace(decision, orders=tuple(("turn", SteerWaits(item=entry.item)) for entry in waits))
+    return replace(
+        decision, orders=tuple(("turn", m.SteerWaits(item=entry.item)) for entry in waits)
+    )
 
 
 def _clear(record: SessionRecord) -> Decision:
@@ -334,15 +312,15 @@ def _without_talks(record: SessionRecord, found: Decision) -> Decision:
         for child in record.children.values()
         if child.is_at_work and child.relation == Relation.SIDE_TALK and child.item in gone
     ]
-    return replace(found, orders=tuple(("children", EndChild(child=name)) for name in talks))
+    return replace(found, orders=tuple(("children", m.EndChild(child=name)) for name in talks))
 
 
-def take_in(record: SessionRecord, message: QueueImport, environment: Environment) -> Decision:
+def take_in(record: SessionRecord, message: m.QueueImport, environment: Environment) -> Decision:
     """Take in what was saved elsewhere."""
     if record.queue.state == "closed":
-        return refusal(FINALIZED)
+        return refusal(m.FINALIZED)
     if _is_over(record):
-        return refusal(f"the run has succeeded; {ANOTHER_RUN.format(record.id)}")
+        return refusal(f"the run has succeeded; {m.ANOTHER_RUN.format(record.id)}")
     limit = environment.policy.max_queue_size
     return import_items(record.queue, message, limit)
 
@@ -352,14 +330,14 @@ def take_back(record: SessionRecord, now: float) -> Decision:
     return taken_back(record.queue, now)
 
 
-def resume(record: SessionRecord, message: ResumeQueue) -> Decision:
+def resume(record: SessionRecord, message: m.ResumeQueue) -> Decision:
     """Run what was interrupted, from its checkpoint, then what waits.
 
     Without a number, and where nothing is interrupted or held, that is what a message replaced last.
     """
     queue = record.queue
     if queue.state == "closed":
-        return refusal(FINALIZED)
+        return refusal(m.FINALIZED)
     there = [item for item in queue.live() if item.state in ("pending", "interrupted")]
     free = [item for item in there if not item.editor] or there
     first = chosen([*there, *queue.superseded()] if message.number else free, message.number)
@@ -495,7 +473,7 @@ def _next_turn(record: SessionRecord, environment: Environment) -> tuple[e.Entry
         epoch=record.epoch + 1,
         resumes=resumes,
         messages=()
-        if item.kind in PURPOSEFUL
+        if item.kind in m.PURPOSEFUL
         else (ChatMessage(role="user", text=said, pictures=pictures_of((item, *steers))),),
         ancestors=environment.ancestors.mandate(),
         storage=environment.storage if record.storages[-1:] != (environment.storage,) else "",
@@ -531,5 +509,5 @@ def _next_of_run(record: SessionRecord) -> ItemRecord | None:
 def _is_of_run(record: SessionRecord, item: ItemRecord) -> bool:
     """Whether an item is the run of its session; no other item of that session begins a turn."""
     run = record.run
-    is_run = run is not None and (run.item in ("", item.id) or item.kind is ItemKind.RETRY)
+    is_run = run is not None and (run.item in ("", item.id) or item.kind is m.ItemKind.RETRY)
     return is_run and run is not None and run.state not in RUN.final

@@ -12,11 +12,9 @@ from msgspec.structs import replace
 
 from ...journal import entries as e
 from ...journal.queue_record import ItemRecord, QueueRecord, facts
-from ...machines.delegation_messages import PassSteer
+from ...machines import protocol as m
 from ...machines.lifecycles import ITEM
 from ...machines.machine import Refusal, step
-from ...machines.messages import QueueChange, QueueImport
-from ...machines.said import ItemKind, Routed
 from .decision import Decision, answer, refusal
 from .wording import spoken
 
@@ -41,7 +39,7 @@ def objection(item: ItemRecord, event: str) -> str:
     return f"#{item.number} {doing(item)}" if isinstance(moved, Refusal) or moved.ignored else ""
 
 
-def edit(record: QueueRecord, message: QueueChange) -> Decision:
+def edit(record: QueueRecord, message: m.QueueChange) -> Decision:
     """Replace the text of a waiting message."""
     item = _find(record, message.number)
     if item is None:
@@ -55,7 +53,7 @@ def edit(record: QueueRecord, message: QueueChange) -> Decision:
     return Decision(reply=_yes(item, text=new.text), entries=(e.Edited(item=item.id, said=said),))
 
 
-def begin_edit(record: QueueRecord, message: QueueChange) -> Decision:
+def begin_edit(record: QueueRecord, message: m.QueueChange) -> Decision:
     """Keep a waiting message from starting while a person edits it in one client."""
     item = _find(record, message.number)
     if item is None:
@@ -67,7 +65,7 @@ def begin_edit(record: QueueRecord, message: QueueChange) -> Decision:
     return Decision(reply=_yes(item), entries=(e.EditBegun(item=item.id, editor=message.editor),))
 
 
-def end_edit(record: QueueRecord, message: QueueChange) -> Decision:
+def end_edit(record: QueueRecord, message: m.QueueChange) -> Decision:
     """Let a message go that is not edited any more; without a number all that a client edits."""
     ended = [
         item
@@ -78,7 +76,7 @@ def end_edit(record: QueueRecord, message: QueueChange) -> Decision:
     return Decision(reply=answer(ended=[item.number for item in ended]), entries=entries)
 
 
-def move(record: QueueRecord, message: QueueChange) -> Decision:
+def move(record: QueueRecord, message: m.QueueChange) -> Decision:
     """Put a message at a position among what waits; what was interrupted always comes before it.
 
     The position is counted from 1 as `/queue list` shows them, so with what was interrupted.
@@ -98,7 +96,7 @@ def move(record: QueueRecord, message: QueueChange) -> Decision:
     )
 
 
-def steer(record: QueueRecord, message: QueueChange) -> Decision:
+def steer(record: QueueRecord, message: m.QueueChange) -> Decision:
     """Hand a waiting message to the running turn, or to the children that are named."""
     item = _find(record, message.number)
     if item is None:
@@ -109,7 +107,7 @@ def steer(record: QueueRecord, message: QueueChange) -> Decision:
         return refusal(why)
     running = next((item.turn for item in record.live() if item.state == "running"), "")
     if to := message.for_children:
-        passing = PassSteer(item=item.id, names=to, said=replace(item.said, text=spoken(item)))
+        passing = m.PassSteer(item=item.id, names=to, said=replace(item.said, text=spoken(item)))
         reply = _yes(item, children=list(to))
         return Decision(
             reply=reply,
@@ -136,7 +134,7 @@ def _run_alone(item: ItemRecord) -> e.Entry:
     return e.Requeued(item=item.id, why=NOTHING_RUNS, past_hold=True)
 
 
-def keep(record: QueueRecord, message: QueueChange) -> Decision:
+def keep(record: QueueRecord, message: m.QueueChange) -> Decision:
     """Let what is offered wait for its turn like a message; of what has no answer yet, when it has."""
     offered = [item for item in record.live() if item.state == "offered"]
     found = (
@@ -153,7 +151,7 @@ def keep(record: QueueRecord, message: QueueChange) -> Decision:
     )
 
 
-def import_items(record: QueueRecord, message: QueueImport, limit: int) -> Decision:
+def import_items(record: QueueRecord, message: m.QueueImport, limit: int) -> Decision:
     """Take all of these in, last, or none; where nothing runs they stay held, so nothing starts."""
     room = limit - len(record.pending())
     if len(message.items) > room and not message.may_overfill:
@@ -164,7 +162,7 @@ def import_items(record: QueueRecord, message: QueueImport, limit: int) -> Decis
             item=f"m{record.made + n}",
             number=record.number + n,
             said=item.said,
-            routed=Routed(said_as="queue"),
+            routed=m.Routed(said_as="queue"),
             position=waiting + n,
             is_interrupted=item.is_interrupted,
             progress=item.progress,
@@ -227,9 +225,9 @@ def _find(record: QueueRecord, number: int | None) -> ItemRecord | None:
 
 
 _APART = {
-    ItemKind.GOAL: "goes on with the goal: /goal changes that",
-    ItemKind.SUMMARY: "is an order to sum up the conversation: /queue pop takes it back",
-    ItemKind.RETRY: "tries the run again",
+    m.ItemKind.GOAL: "goes on with the goal: /goal changes that",
+    m.ItemKind.SUMMARY: "is an order to sum up the conversation: /queue pop takes it back",
+    m.ItemKind.RETRY: "tries the run again",
 }
 
 

@@ -8,9 +8,7 @@ from ...journal import entries as e
 from ...journal.child_record import at_work
 from ...journal.record import SessionRecord
 from ...journal.recovery import closing_messages, recovered
-from ...machines.delegation_messages import StopChild
-from ...machines.effects import CancelModel, StopTool
-from ...machines.workflow_messages import LookAfter
+from ...machines import protocol as m
 from . import reverting
 from .decision import NOTHING, Decision
 from .queries import DELEGATE, DISMISS
@@ -40,16 +38,16 @@ def turn_failed(record: SessionRecord, reason: str) -> Decision:
 
 def stopping_effects(
     record: SessionRecord,
-) -> Iterator[CancelModel | StopTool | StopChild | LookAfter]:
+) -> Iterator[m.CancelModel | m.StopTool | m.StopChild | m.LookAfter]:
     """Name everything to be stopped so that nothing of the newest turn is left."""
     turn = record.unfinished
     if turn is None:
         return
-    yield CancelModel(turn=turn.id)
+    yield m.CancelModel(turn=turn.id)
     for call in turn.calls.values():
         if call.state in ("running", "stopping") and not call.within:
             is_of_child = call.tool in (DELEGATE, DISMISS)
-            yield (StopChild if is_of_child else StopTool)(
+            yield (m.StopChild if is_of_child else m.StopTool)(
                 turn=turn.id, epoch=turn.epoch, call=call.id
             )
     run = record.run
@@ -58,7 +56,7 @@ def stopping_effects(
     for step, index in run.running():
         name = step.calls.get(str(index))
         if name and str(index) not in step.children:
-            yield StopTool(turn=run.turn, epoch=turn.epoch, call=name)
+            yield m.StopTool(turn=run.turn, epoch=turn.epoch, call=name)
     for step in run.steps.values():
         if step.state == "running":
-            yield LookAfter(turn=run.turn, step=step.id)
+            yield m.LookAfter(turn=run.turn, step=step.id)

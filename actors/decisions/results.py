@@ -8,14 +8,11 @@ from typing import TYPE_CHECKING
 from ...journal.child_record import ChildRecord
 from ...journal.record import SessionRecord
 from ...journal.turn_record import CALL_ENDS
+from ...machines import protocol as m
 from ...machines.context import ends_of
 from ...machines.conversation import ChatMessage
-from ...machines.delegation_messages import AnswerOffer, Offer
 from ...machines.delivery import Relation
-from ...machines.internal_messages import Enqueue
-from ...machines.port_results import ToolFinished, ToolResult, ToolStatus
 from ...machines.result_routing import Awaited, Return, ReturnRow, SessionOwner, give_back
-from ...machines.said import ItemKind, Routed, Said
 from .decision import Order
 from .queries import DELEGATE
 
@@ -23,7 +20,7 @@ if TYPE_CHECKING:
     from ..environment import Environment
 
 
-STATUS: dict[str, ToolStatus] = {"completed": "ok", "failed": "failed", "disconnected": "failed"}
+STATUS: dict[str, m.ToolStatus] = {"completed": "ok", "failed": "failed", "disconnected": "failed"}
 STILL_AT_IT = "[I am still working on this.]"
 
 
@@ -66,14 +63,14 @@ def returned(
     if child.is_returned or child.state == "interrupted":
         return ()
     if child.relation == Relation.SIDE_TALK and child.item in record.queue.order:
-        return (("queue", AnswerOffer(item=child.item, text=text_of(child))),)
+        return (("queue", m.AnswerOffer(item=child.item, text=text_of(child))),)
     match row.action:
         case Return.BOUNDARY:
             return (("queue", _enqueue(child, environment, "steer", row.name, record.turn)),)
         case Return.RUN:
             return (("queue", _enqueue(child, environment, "turn", row.name)),)
         case Return.OFFER if child.relation != Relation.SIDE_TALK:
-            return (("queue", Offer(said=_said_by(child, environment), child=child.name)),)
+            return (("queue", m.Offer(said=_said_by(child, environment), child=child.name)),)
         case Return.OFFER | Return.KEEP:
             return ()
 
@@ -84,12 +81,12 @@ def _result(
     environment: Environment,
     killed: tuple[int, ...],
     survivors: tuple[int, ...],
-) -> ToolFinished:
-    return ToolFinished(
+) -> m.ToolFinished:
+    return m.ToolFinished(
         turn=record.turn,
         epoch=record.epoch,
         call=child.call,
-        result=ToolResult(
+        result=m.ToolResult(
             status=STATUS.get(child.state, "killed"),
             text=bounded_text_of(child, environment),
             bytes=len(child.text.encode()),
@@ -101,18 +98,18 @@ def _result(
 
 def _enqueue(
     child: ChildRecord, environment: Environment, said_as: str, rule: str, for_turn: str = ""
-) -> Enqueue:
-    return Enqueue(
+) -> m.Enqueue:
+    return m.Enqueue(
         said=_said_by(child, environment),
-        routed=Routed(said_as=said_as, rule=rule),
-        kind=ItemKind.RESULT,
+        routed=m.Routed(said_as=said_as, rule=rule),
+        kind=m.ItemKind.RESULT,
         for_turn=for_turn,
         child=child.name,
     )
 
 
-def _said_by(child: ChildRecord, environment: Environment) -> Said:
-    return Said(text=bounded_text_of(child, environment), user=child.name)
+def _said_by(child: ChildRecord, environment: Environment) -> m.Said:
+    return m.Said(text=bounded_text_of(child, environment), user=child.name)
 
 
 def bounded_text_of(child: ChildRecord, environment: Environment) -> str:

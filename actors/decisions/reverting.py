@@ -12,11 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ...journal import entries as e
 from ...journal.record import SessionRecord
 from ...journal.revert_record import RevertRecord
-from ...machines.effects import RestoreFiles
-from ...machines.messages import Revert, UserMessage
-from ...machines.port_results import RestoreCounted, RestoreEnded
-from ...machines.said import StopOrder
-from ...machines.transient_events import FINALIZED
+from ...machines import protocol as m
 from . import stopping
 from .decision import NOTHING, Decision, answer, refusal, refused_with
 from .queries import resumed_turns, workers
@@ -34,10 +30,10 @@ def before_turn(record: SessionRecord, turn: str) -> str:
     return names[at - 1] if at else ""
 
 
-def order_of(record: SessionRecord, asked: e.RevertAsked) -> RestoreFiles:
+def order_of(record: SessionRecord, asked: e.RevertAsked) -> m.RestoreFiles:
     """Return what the ports are asked to do."""
     pairs = ((turn, before) for turn in record.turns if (before := before_turn(record, turn)))
-    return RestoreFiles(
+    return m.RestoreFiles(
         id=asked.id,
         scope=asked.scope,
         turns=asked.turns,
@@ -55,7 +51,7 @@ def elsewhere(record: SessionRecord, here: str) -> tuple[str, ...]:
 
 
 def ending_of(
-    known: RevertRecord, message: RestoreEnded, others: tuple[str, ...]
+    known: RevertRecord, message: m.RestoreEnded, others: tuple[str, ...]
 ) -> e.Reverted | e.RevertRefused:
     """Return what is journalled when a revert is over; `others` as of `elsewhere`."""
     if message.fault:
@@ -99,7 +95,7 @@ def answer_of(known: RevertRecord | None) -> dict[str, Any]:
 
 
 def asking(
-    message: Revert, name: str, turn: str = "", turns: tuple[str, ...] = ()
+    message: m.Revert, name: str, turn: str = "", turns: tuple[str, ...] = ()
 ) -> e.RevertAsked:
     """Return what is journalled when a person asks for a revert; `turn` has to be over first."""
     return e.RevertAsked(
@@ -114,10 +110,10 @@ def asking(
     )
 
 
-def revert(record: SessionRecord, message: Revert, environment: Environment) -> Decision:
+def revert(record: SessionRecord, message: m.Revert, environment: Environment) -> Decision:
     """Stop what runs, unless this is a dry run; files are restored after that."""
     if record.state in ("finalizing", "finalized"):
-        return refusal(FINALIZED)
+        return refusal(m.FINALIZED)
     turn = None if message.is_dry_run else record.unfinished
     is_running = turn is not None and turn is record.running
     is_stop = is_running or bool(workers(record) and not message.is_dry_run)
@@ -125,13 +121,13 @@ def revert(record: SessionRecord, message: Revert, environment: Environment) -> 
     asked = asking(message, _name(record), turn.id if turn is not None else "", turns)
     stopped = NOTHING
     if is_stop:
-        order = StopOrder(cause="stop", is_revert=True)
+        order = m.StopOrder(cause="stop", is_revert=True)
         stopped = stopping.stop(record, order, environment)
     return Decision(entries=(asked, *stopped.entries), reply=answer(id=asked.id))
 
 
 def wish(
-    record: SessionRecord, message: UserMessage, cause: str, environment: Environment
+    record: SessionRecord, message: m.UserMessage, cause: str, environment: Environment
 ) -> Decision:
     """Note that a message which stops what runs wants its files as they were, too."""
     turn = record.unfinished
@@ -171,10 +167,10 @@ def begin(record: SessionRecord) -> Decision:
     return NOTHING
 
 
-def offline(record: SessionRecord, message: Revert, environment: Environment) -> Decision:
+def offline(record: SessionRecord, message: m.Revert, environment: Environment) -> Decision:
     """Restore files in a session that no process has open: what ran there died with its program."""
     if record.state in ("finalizing", "finalized"):
-        return refusal(FINALIZED)
+        return refusal(m.FINALIZED)
     asked = asking(message, _name(record))
     return Decision(
         entries=(asked, e.RevertStarted(id=asked.id)),
@@ -191,13 +187,13 @@ def take_up(record: SessionRecord) -> Decision:
 
 
 def restored(
-    record: SessionRecord, message: RestoreCounted | RestoreEnded, environment: Environment
+    record: SessionRecord, message: m.RestoreCounted | m.RestoreEnded, environment: Environment
 ) -> Decision:
     """Note what the ports say of a revert."""
     known = record.reverts.get(message.id)
     if known is None or not known.is_open:
         return NOTHING
-    if isinstance(message, RestoreCounted):
+    if isinstance(message, m.RestoreCounted):
         entry: e.Entry = e.RevertBegun(id=message.id, files=message.files)
     else:
         entry = ending_of(known, message, elsewhere(record, environment.storage))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, assert_never
 from msgspec.structs import replace
 
 from ...journal.record import CancelRecord, SessionRecord
-from ...machines.delegation_messages import SideTalk
+from ...machines import protocol as m
 from ...machines.delivery import Cause, Delivery, Relation, deliver
 from ...machines.disposition import (
     OVERTAKEN_INTENTS,
@@ -17,13 +17,9 @@ from ...machines.disposition import (
     Situation,
     dispose,
 )
-from ...machines.internal_messages import Enqueue
 from ...machines.lifecycles import meant
-from ...machines.messages import QueueChange, UserMessage
 from ...machines.people import weigh
 from ...machines.policy import Policy
-from ...machines.said import Routed, Said, StopOrder
-from ...machines.transient_events import NOT_OPEN, Fact, MessageRejected
 from . import children, queueing, reverting, stopping
 from .decision import Decision, answer, refusal, refused_with
 from .queries import known, owner_of_turn, policy_of, situation
@@ -36,15 +32,15 @@ if TYPE_CHECKING:
 SAYS_MORE = (Intent.CONVERSE, Intent.ACKNOWLEDGEMENT, Intent.STEER_WORD, Intent.INTERRUPT_MORE)
 
 
-def rejection(reason: str, said: Said, hint: str = "") -> Decision:
+def rejection(reason: str, said: m.Said, hint: str = "") -> Decision:
     """Give a message back to its sender; `hint` is what can be done instead."""
-    fact: Fact = MessageRejected(reason=reason, said=said, hint=hint)
+    fact: m.Fact = m.MessageRejected(reason=reason, said=said, hint=hint)
     return Decision(facts=(fact,), reply=refused_with(reason))
 
 
 def route(
     record: SessionRecord,
-    message: UserMessage,
+    message: m.UserMessage,
     environment: Environment,
     may: tuple[str, ...] | None = None,
 ) -> Decision:
@@ -85,8 +81,8 @@ def route(
 
 
 def looked_up(
-    table: Any, message: UserMessage, doing: Situation, policy: Policy
-) -> tuple[DispositionRow, UserMessage]:
+    table: Any, message: m.UserMessage, doing: Situation, policy: Policy
+) -> tuple[DispositionRow, m.UserMessage]:
     """Look up the disposition of a message; it keeps its word only where the word decided that.
 
     It did where the same message would have met another row as mere talk.
@@ -106,22 +102,22 @@ def addressed(doing: Situation, to: str) -> Situation:
 
 
 def enqueue(
-    message: UserMessage,
+    message: m.UserMessage,
     row: DispositionRow,
     said_as: str,
     *,
     text: str = "",
     **more: Any,
-) -> Enqueue:
+) -> m.Enqueue:
     """Order the queue to take a message in; `text`, when given, is what is left of it."""
     said = replace(message.said, text=text) if text else message.said
     routed = routed_by(row, said_as, message.matched)
-    return Enqueue(said=said, routed=routed, position=message.queue_position, **more)
+    return m.Enqueue(said=said, routed=routed, position=message.queue_position, **more)
 
 
-def routed_by(row: DispositionRow, said_as: str, matched: str) -> Routed:
+def routed_by(row: DispositionRow, said_as: str, matched: str) -> m.Routed:
     """Say how a row took a message."""
-    return Routed(said_as=said_as, rule=row.name, matched=matched, ack=row.ack)
+    return m.Routed(said_as=said_as, rule=row.name, matched=matched, ack=row.ack)
 
 
 def _is_about_to_run(record: SessionRecord) -> bool:
@@ -132,13 +128,13 @@ def _is_about_to_run(record: SessionRecord) -> bool:
     return any(not (item.is_next or item.goal or item.editor) for item in queue.waiting())
 
 
-def _take_in(record: SessionRecord, order: Enqueue, environment: Environment) -> Decision:
+def _take_in(record: SessionRecord, order: m.Enqueue, environment: Environment) -> Decision:
     return queueing.enqueue(record, order, environment) + Decision(reply=answer())
 
 
 def _wait(
     record: SessionRecord,
-    message: UserMessage,
+    message: m.UserMessage,
     row: DispositionRow,
     doing: Situation,
     environment: Environment,
@@ -157,7 +153,7 @@ def _wait(
 
 
 def _steer(
-    record: SessionRecord, message: UserMessage, row: DispositionRow, environment: Environment
+    record: SessionRecord, message: m.UserMessage, row: DispositionRow, environment: Environment
 ) -> Decision:
     """Hand it to each relation that the second table names for its cause."""
     table = environment.deliveries
@@ -189,7 +185,7 @@ def _steered(
 
 
 def steer_waiting(
-    record: SessionRecord, message: QueueChange, environment: Environment
+    record: SessionRecord, message: m.QueueChange, environment: Environment
 ) -> Decision:
     """Make a message that waits a steer: for the turn, or, while that waits, for its children."""
     names: tuple[str, ...] = ()
@@ -206,14 +202,14 @@ def steer_waiting(
 
 
 def _interrupt(
-    record: SessionRecord, message: UserMessage, row: DispositionRow, environment: Environment
+    record: SessionRecord, message: m.UserMessage, row: DispositionRow, environment: Environment
 ) -> Decision:
     """Stop what the cause reaches; the rest of the message runs next."""
     left = message.then or (message.said.text if message.intent in SAYS_MORE else "")
     wish = reverting.wish(record, message, row.cause, environment)
-    order = StopOrder(
+    order = m.StopOrder(
         cause=row.cause,
-        said=Said(text="", user=message.said.user) if left else message.said,
+        said=m.Said(text="", user=message.said.user) if left else message.said,
         routed=routed_by(row, "interrupt", message.matched),
         utterance=message.utterance,
         is_replaced=bool(left),
@@ -230,7 +226,7 @@ def _interrupt(
 # Side talks ---------------------------------------------------------------------------------------
 
 
-def side_talk(record: SessionRecord, message: SideTalk, environment: Environment) -> Decision:
+def side_talk(record: SessionRecord, message: m.SideTalk, environment: Environment) -> Decision:
     """Give a question beside the work its place in the queue, and have a child look at it.
 
     Both are one step: no stop can come between them, and no crash leaves a question without an answer.
@@ -245,9 +241,9 @@ def side_talk(record: SessionRecord, message: SideTalk, environment: Environment
     return Decision(entries=(question, begun), reply=answer())
 
 
-def talk_offline(record: SessionRecord, message: SideTalk, environment: Environment) -> Decision:
+def talk_offline(record: SessionRecord, message: m.SideTalk, environment: Environment) -> Decision:
     """Give a question back: no program runs the session that could answer it."""
-    return rejection(NOT_OPEN.format(record.id), message.said)
+    return rejection(m.NOT_OPEN.format(record.id), message.said)
 
 
 # Taking back --------------------------------------------------------------------------------------
@@ -264,9 +260,9 @@ def take_back(record: SessionRecord, now: float, environment: Environment) -> De
     key = f"undo-{newest.id}"
     stopped = None if planned else record.turns.get(newest.turn)
     matched = newest.order.routed.matched
-    order = Enqueue(
+    order = m.Enqueue(
         said=replace(newest.order.said, client_id=key),
-        routed=Routed(said_as="queue", rule="taken-back", matched=matched, ack="queued"),
+        routed=m.Routed(said_as="queue", rule="taken-back", matched=matched, ack="queued"),
     )
     reply = answer(id=newest.id, key=key, offered=stopped and stopped.number)
     queued = queueing.enqueue(record, order, environment)

@@ -8,11 +8,9 @@ from msgspec.structs import replace
 
 from ...journal import entries as e
 from ...journal.record import SessionRecord
-from ...machines.internal_messages import Enqueue
+from ...machines import protocol as m
 from ...machines.lifecycles import RUN
-from ...machines.messages import ResumeQueue
-from ...machines.said import ItemKind, Said
-from ...machines.workflow_messages import UNDECIDED, Reopen, TryAgain
+from ...machines.steps import UNDECIDED
 from . import queueing
 from .decision import Decision, answer, refusal
 
@@ -41,7 +39,7 @@ def undecided(run: RunRecord, spec: WorkflowSpec) -> str:
     return f"{UNDECIDED}{', '.join(unknown)}" if unknown else ""
 
 
-def reopen(record: SessionRecord, message: Reopen, environment: Environment) -> Decision:
+def reopen(record: SessionRecord, message: m.Reopen, environment: Environment) -> Decision:
     """Open work of unknown outcome again, or note that it was found to be done."""
     run = record.run
     unknown = set(run.unknown()) if run is not None else set[tuple[str, int]]()
@@ -53,7 +51,7 @@ def reopen(record: SessionRecord, message: Reopen, environment: Environment) -> 
     return Decision(entries=entries, reply=answer())
 
 
-def try_again(record: SessionRecord, message: TryAgain, environment: Environment) -> Decision:
+def try_again(record: SessionRecord, message: m.TryAgain, environment: Environment) -> Decision:
     """Make the steps ready because of which a run failed, and begin another turn with them."""
     from ..runs.plan import StepPlan  # templates take their time to import
 
@@ -69,12 +67,12 @@ def try_again(record: SessionRecord, message: TryAgain, environment: Environment
     there = [
         item
         for item in record.queue.special()
-        if item.kind is ItemKind.RETRY and item.state == "pending"
+        if item.kind is m.ItemKind.RETRY and item.state == "pending"
     ]
     if there:  # a crash came before its turn began
-        begun = queueing.resume(record, ResumeQueue(number=there[0].number))
+        begun = queueing.resume(record, m.ResumeQueue(number=there[0].number))
     else:
-        said = Said(text=f"run {run.workflow.name}")
-        order = Enqueue(said=said, is_next=True, kind=ItemKind.RETRY)
+        said = m.Said(text=f"run {run.workflow.name}")
+        order = m.Enqueue(said=said, is_next=True, kind=m.ItemKind.RETRY)
         begun = queueing.enqueue(record, order, environment)
     return Decision(entries=reopened) + replace(begun, reply=answer())

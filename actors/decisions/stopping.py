@@ -15,12 +15,10 @@ from msgspec.structs import replace
 from ...journal import entries as e
 from ...journal.child_record import ChildRecord, at_work
 from ...journal.record import CancelRecord, SessionRecord
+from ...machines import protocol as m
 from ...machines.delivery import ENDS, WAITED, Cause, Delivery, Relation, deliver, in_force
 from ...machines.lifecycles import SESSION
 from ...machines.machine import Refusal, step
-from ...machines.messages import Finalize, Interrupt, Suspend
-from ...machines.said import Said, StopOrder
-from ...machines.transient_events import MessageKnown
 from ...machines.value import Value
 from .decision import NOTHING, Decision, answer
 from .queries import DELEGATE, is_revert_wanted, recipient, running_calls
@@ -74,7 +72,7 @@ def reached_children(
     )
 
 
-def reach(record: SessionRecord, order: StopOrder, environment: Environment) -> StopReach:
+def reach(record: SessionRecord, order: m.StopOrder, environment: Environment) -> StopReach:
     """Ask the table, as it is in force here, what a stop ends.
 
     Where files are to be restored no child may go on with them, whatever its agent is declared.
@@ -106,7 +104,7 @@ def reach(record: SessionRecord, order: StopOrder, environment: Environment) -> 
 # Stops --------------------------------------------------------------------------------------------
 
 
-def interrupt(record: SessionRecord, message: Interrupt, environment: Environment) -> Decision:
+def interrupt(record: SessionRecord, message: m.Interrupt, environment: Environment) -> Decision:
     """Carry out a stop by command, key, signal, limit, or by the parent."""
     key = message.order.said.client_id
     known = record.cancels.get(key) if key else None
@@ -118,13 +116,13 @@ def interrupt(record: SessionRecord, message: Interrupt, environment: Environmen
 
 
 def interrupt_offline(
-    record: SessionRecord, message: Interrupt, environment: Environment
+    record: SessionRecord, message: m.Interrupt, environment: Environment
 ) -> Decision:
     """Say that there is nothing to stop: no program runs the session."""
     return Decision(reply=answer(interrupted=None, reason="nothing runs"))
 
 
-def stop(record: SessionRecord, order: StopOrder, environment: Environment) -> Decision:
+def stop(record: SessionRecord, order: m.StopOrder, environment: Environment) -> Decision:
     """Decide what a stop reaches, and stop it."""
     ended = reach(record, order, environment)
     if is_told_before(record):
@@ -185,7 +183,7 @@ def _receipt(record: SessionRecord) -> str:
 
 
 def _requested(
-    record: SessionRecord, order: StopOrder, turn: str, ended: StopReach
+    record: SessionRecord, order: m.StopOrder, turn: str, ended: StopReach
 ) -> e.InterruptRequested:
     """Return the entry of a stop of `turn`, or, where that is empty, of what is beside it."""
     return e.InterruptRequested(
@@ -200,7 +198,7 @@ def _requested(
 
 def _stop_turn(
     record: SessionRecord,
-    order: StopOrder,
+    order: m.StopOrder,
     ended: StopReach,
     children: tuple[str, ...],
     environment: Environment,
@@ -216,7 +214,7 @@ def _stop_turn(
 
 
 def _plan(
-    record: SessionRecord, order: StopOrder, ended: StopReach, environment: Environment
+    record: SessionRecord, order: m.StopOrder, ended: StopReach, environment: Environment
 ) -> Decision:
     """Stop what is beside the turn, and the turn when the tools that run have ended.
 
@@ -242,7 +240,7 @@ def _plan(
 
 def _stop_beside(
     record: SessionRecord,
-    order: StopOrder,
+    order: m.StopOrder,
     ended: StopReach,
     children: tuple[str, ...],
     goal: str,
@@ -263,7 +261,11 @@ def _beside(record: SessionRecord, relations: tuple[Relation, ...]) -> tuple[Rel
 
 
 def _stop_nothing(
-    record: SessionRecord, order: StopOrder, ended: StopReach, reason: str, environment: Environment
+    record: SessionRecord,
+    order: m.StopOrder,
+    ended: StopReach,
+    reason: str,
+    environment: Environment,
 ) -> Decision:
     """Nothing is at work: what was ordered before the stop, and has not begun, does not begin."""
     reply = answer(interrupted=None, reason=reason)
@@ -278,14 +280,14 @@ def _stop_nothing(
     return Decision(entries=entries, facts=facts, reply=reply)
 
 
-def _told_of(order: StopOrder, receipt: str) -> MessageKnown:
+def _told_of(order: m.StopOrder, receipt: str) -> m.MessageKnown:
     """Answer a message that stops what is stopped already."""
     key = order.said.client_id
-    return MessageKnown(id=receipt, number=None, client_id=key, routed=order.routed)
+    return m.MessageKnown(id=receipt, number=None, client_id=key, routed=order.routed)
 
 
 def _hold_what_replaces(
-    record: SessionRecord, order: StopOrder, environment: Environment
+    record: SessionRecord, order: m.StopOrder, environment: Environment
 ) -> tuple[e.Entry, ...]:
     """A bare stop means what was to replace the running turn, too; one of the parent, everything."""
     queue = record.queue
@@ -298,7 +300,7 @@ def _hold_what_replaces(
 
 
 def _holds(
-    record: SessionRecord, order: StopOrder, environment: Environment
+    record: SessionRecord, order: m.StopOrder, environment: Environment
 ) -> tuple[e.Entry, ...]:
     """Hold what waits behind a turn that has just ended: the stop was meant for that."""
     is_hold = environment.policy.after_interrupt == "hold" or order.cause in ALWAYS_HOLDS
@@ -332,7 +334,7 @@ def take_effect(planned: CancelRecord, environment: Environment) -> e.InterruptR
     return e.InterruptRequested(
         receipt=planned.id,
         turn=planned.turn,
-        order=replace(planned.order, said=Said(text="", user=planned.order.said.user)),
+        order=replace(planned.order, said=m.Said(text="", user=planned.order.said.user)),
         reaches=(Relation.SELF,),
     )
 
@@ -395,12 +397,12 @@ def ended_turn(
     record: SessionRecord, environment: Environment, cause: Cause
 ) -> tuple[e.Entry, ...]:
     """Return what the end of a turn stops beside it, by the table: nothing, unless by a limit."""
-    ended = reach(record, StopOrder(cause=cause), environment)
+    ended = reach(record, m.StopOrder(cause=cause), environment)
     relations = tuple(one for one in ended.ended if one != Relation.SELF)
     children = [child for child in at_work(record.children) if child.relation in relations]
     if not children and not (Relation.GOAL in relations and record.goals.is_pursued):
         return ()
-    order = StopOrder(cause=cause)
+    order = m.StopOrder(cause=cause)
     receipt = _receipt(record)
     return (e.InterruptRequested(receipt=receipt, turn="", order=order, reaches=relations),)
 
@@ -408,12 +410,12 @@ def ended_turn(
 # The end ------------------------------------------------------------------------------------------
 
 
-def suspend(record: SessionRecord, message: Suspend, environment: Environment) -> Decision:
+def suspend(record: SessionRecord, message: m.Suspend, environment: Environment) -> Decision:
     """Leave the session: it can be resumed."""
     return leave(record, False, message.cause, environment)
 
 
-def finalize(record: SessionRecord, message: Finalize, environment: Environment) -> Decision:
+def finalize(record: SessionRecord, message: m.Finalize, environment: Environment) -> Decision:
     """End the session permanently."""
     return leave(record, True, message.cause, environment)
 
@@ -426,7 +428,7 @@ def leave(record: SessionRecord, is_final: bool, cause: str, environment: Enviro
     by = Cause.SIGNAL
     if is_final:
         by = Cause.NEW if cause == Cause.NEW else Cause.FINALIZE
-    order = StopOrder(cause=by)
+    order = m.StopOrder(cause=by)
     ended = reach(record, order, environment)
     turn = record.running
     is_stopped = turn is not None and Relation.SELF in ended.ended and record.state == "busy"

@@ -9,22 +9,11 @@ from ...journal.child_record import ChildRecord
 from ...journal.record import CancelRecord, SessionRecord
 from ...journal.turn_facts import contradicted
 from ...journal.turn_record import CALL_ENDS, CONTINUE, CallRecord, TurnRecord
+from ...machines import protocol as m
 from ...machines.context import Fill
 from ...machines.conversation import ChatMessage, Usage
-from ...machines.delegation_messages import StopChild
 from ...machines.delivery import Cause, Relation
-from ...machines.effects import CallModel, CancelModel, StopTool
 from ...machines.policy import ANSWER
-from ...machines.port_results import (
-    CallEnd,
-    ModelAnswered,
-    ModelFailed,
-    ToolFinished,
-    ToolProgressed,
-    ToolStatus,
-)
-from ...machines.said import PURPOSEFUL
-from ...machines.transient_events import Notice
 from ...machines.value import Value
 from . import stopping
 from .decision import NOTHING, Decision
@@ -84,7 +73,7 @@ def call_model(record: SessionRecord, tokens: int, most: int | None) -> Decision
     said = (ChatMessage(role="user", text=GO_ON),) if turn.was_cut else ()
     messages = (*record.conversation, *said) if said else record.conversation
     number = turn.step + 1
-    call = CallModel(
+    call = m.CallModel(
         turn=turn.id, epoch=turn.epoch, step=number, messages=messages, max_tokens=most
     )
     return Decision(
@@ -139,7 +128,7 @@ def most_tokens(left: int) -> int | None:
     return None if left < 0 or left > CAPPED else left + ANSWER
 
 
-def answered(turn: TurnRecord, message: ModelAnswered) -> Decision:
+def answered(turn: TurnRecord, message: m.ModelAnswered) -> Decision:
     """Take in the model's whole answer."""
     said = ChatMessage(
         role="assistant",
@@ -150,11 +139,11 @@ def answered(turn: TurnRecord, message: ModelAnswered) -> Decision:
     is_cut = message.stop_reason == "length" and not message.tool_calls
     return Decision(
         entries=(e.Answered(turn=turn.id, step=turn.step, usage=message.usage, messages=(said,)),),
-        facts=(Notice(text=CUT_SHORT, ends_answer=True),) if is_cut else (),
+        facts=(m.Notice(text=CUT_SHORT, ends_answer=True),) if is_cut else (),
     )
 
 
-def model_failed(turn: TurnRecord, message: ModelFailed) -> Decision:
+def model_failed(turn: TurnRecord, message: m.ModelFailed) -> Decision:
     """Note that the model gave no answer."""
     failed = e.ModelCallFailed(
         turn=turn.id, step=turn.step, reason=message.reason, hint=message.hint
@@ -174,7 +163,7 @@ def cut_for_steer(turn: TurnRecord, text: str) -> Decision:
     cut = e.AnswerCut(
         turn=turn.id, step=turn.step, messages=(ChatMessage(role="assistant", text=text),)
     )
-    return Decision(entries=(cut,), urgent=(CancelModel(turn=turn.id),))
+    return Decision(entries=(cut,), urgent=(m.CancelModel(turn=turn.id),))
 
 
 def fill_of(record: SessionRecord) -> Fill:
@@ -191,7 +180,7 @@ def ended(
 ) -> Decision:
     """End the turn without a stop."""
     turn = record.turns[record.turn]
-    owes_word = bool(ending.reason) and record.queue.items[turn.item].kind not in PURPOSEFUL
+    owes_word = bool(ending.reason) and record.queue.items[turn.item].kind not in m.PURPOSEFUL
     text = ending.said or f"[{ending.reason}]"
     messages = (ChatMessage(role="assistant", text=text),) if owes_word else ()
     over = e.TurnEnded(
@@ -213,7 +202,7 @@ def late(turn: str, what: str, usage: Usage | None = None) -> Decision:
 # Results of tools ---------------------------------------------------------------------------------
 
 
-def tool_ended(record: SessionRecord, finished: ToolFinished) -> Decision:
+def tool_ended(record: SessionRecord, finished: m.ToolFinished) -> Decision:
     """Take in a call's result, and with it the end of what an agent had not said the end of."""
     turn = record.turns[finished.turn]
     call = turn.calls[finished.call]
@@ -238,7 +227,7 @@ def tool_ended(record: SessionRecord, finished: ToolFinished) -> Decision:
     return Decision(entries=tuple(entries))
 
 
-def progressed(turn: str, message: ToolProgressed) -> Decision:
+def progressed(turn: str, message: m.ToolProgressed) -> Decision:
     """Note how far a running tool says that it is."""
     done, total = message.done, message.total
     entry = e.ProgressMade(turn=turn, done=done, total=total, unit=message.unit, note=message.note)
@@ -267,7 +256,7 @@ def detached(record: SessionRecord) -> Decision:
                 turn=turn.id,
                 call=call.id,
                 tool=call.tool,
-                end=CallEnd(status="ok"),
+                end=m.CallEnd(status="ok"),
                 messages=(ChatMessage(role="tool", text=IN_BACKGROUND, call=call.id),),
             )
             for call in calls
@@ -320,7 +309,7 @@ def cut_off(record: SessionRecord, partial: str, environment: Environment) -> De
     begun = {child.call for child in record.children.values()}  # whom the stop has reached itself
     stops = tuple(_stop_effect(turn, call) for call in own if call.id not in begun)
     return Decision(
-        entries=(*before, *results, over, *held), urgent=(CancelModel(turn=turn.id), *stops)
+        entries=(*before, *results, over, *held), urgent=(m.CancelModel(turn=turn.id), *stops)
     )
 
 
@@ -357,10 +346,12 @@ def _last_words(
     )
 
 
-def _stop_effect(turn: TurnRecord, call: CallRecord) -> StopTool | StopChild:
+def _stop_effect(turn: TurnRecord, call: CallRecord) -> m.StopTool | m.StopChild:
     """Ask for a call to be stopped; its result still comes."""
     is_of_child = call.tool in (DELEGATE, DISMISS)
-    return (StopChild if is_of_child else StopTool)(turn=turn.id, epoch=turn.epoch, call=call.id)
+    return (m.StopChild if is_of_child else m.StopTool)(
+        turn=turn.id, epoch=turn.epoch, call=call.id
+    )
 
 
 def is_dead(record: SessionRecord) -> bool:
@@ -393,10 +384,10 @@ def buried(record: SessionRecord) -> Decision:
     )
 
 
-def _ended_inner(turn: str, call: CallRecord, status: ToolStatus) -> list[e.Entry]:
+def _ended_inner(turn: str, call: CallRecord, status: m.ToolStatus) -> list[e.Entry]:
     """End a call of an agent's own with the agent's call."""
     if call.state in ("running", "stopping"):
-        return [e.ToolEnded(turn=turn, call=call.id, tool=call.tool, end=CallEnd(status=status))]
+        return [e.ToolEnded(turn=turn, call=call.id, tool=call.tool, end=m.CallEnd(status=status))]
     asked: list[e.Entry] = []
     if call.state == "asking":
         asked.append(e.QuestionAnswered(turn=turn, question=call.question, choice="withdrawn"))

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterable
 
 from ...journal.queue_record import ItemRecord
+from ...machines import protocol as m
 from ...machines.conversation import Picture, rendered
 from ...machines.pattern import lazy_pattern
-from ...machines.said import ItemKind
 
 TASK = "task"
 """The client id of a child's first message."""
@@ -33,7 +33,7 @@ def pictures_of(items: Iterable[ItemRecord]) -> tuple[Picture, ...]:
 def is_of_another(item: ItemRecord, owner: str) -> bool:
     """Whether a person other than the session's owner sent a message; a child's task is its owner's."""
     is_named = item.said.user not in ("", owner) and item.said.client_id != TASK
-    return is_named and item.kind is not ItemKind.GOAL
+    return is_named and item.kind is not m.ItemKind.GOAL
 
 
 def spoken(item: ItemRecord, is_named: bool = False) -> str:
@@ -42,7 +42,7 @@ def spoken(item: ItemRecord, is_named: bool = False) -> str:
     A line inside a message that looks like such a name is marked as cited, so that no sender can speak
     for another.
     """
-    if item.kind is ItemKind.TALK:
+    if item.kind is m.ItemKind.TALK:
         asked, answer = (LEAD.sub("> ", text) for text in (item.said.text, item.answer))
         return f"[Asked beside the work: {asked}] The answer was:\n{answer}"
     if item.child:

@@ -14,12 +14,8 @@ from msgspec.structs import replace
 from ...journal import entries as e
 from ...journal.record import CancelRecord
 from ...journal.run_record import RunRecord, StepRecord
-from ...machines.delegation_messages import Delegate, ResumeChildren
-from ...machines.effects import Effect
+from ...machines import protocol as m
 from ...machines.errors import TemplateError
-from ...machines.internal_messages import TakeSteers
-from ...machines.port_results import ToolFinished, ToolResult
-from ...machines.workflow_messages import ChildCame, SetRunTimer
 from ...workflows.flow.spec import AskAction, Kind, StepSpec, WorkflowSpec
 from ...workflows.flow.template import render
 from ..decisions.decision import Decision
@@ -71,8 +67,8 @@ class RunContext:
         self.epoch = record.turns[turn].epoch
         self.plan = StepPlan(workflow)
         self.values = Values(workflow, lambda: self.run, record.id, record.folder)
-        self._effects: list[Effect] = []
-        self._urgent: list[Effect] = []
+        self._effects: list[m.Effect] = []
+        self._urgent: list[m.Effect] = []
 
     @property
     def run(self) -> RunRecord:
@@ -104,11 +100,11 @@ class RunContext:
         """Journal an entry."""
         self.ledger.decide(Decision(entries=(entry,)))
 
-    def later(self, effect: Effect) -> None:
+    def later(self, effect: m.Effect) -> None:
         """Have something done once all that is decided now is durable."""
         self._effects.append(effect)
 
-    def at_once(self, effect: Effect) -> None:
+    def at_once(self, effect: m.Effect) -> None:
         """Have something stopped, or looked at for the last time, without waiting for a commit."""
         self._urgent.append(effect)
 
@@ -200,7 +196,7 @@ class Attempts:
         if queue.steers(self._context.id):
             if not self.asked:
                 self.asked = True
-                self._context.ledger.tell("queue", TakeSteers(turn=self._context.id, step=2))
+                self._context.ledger.tell("queue", m.TakeSteers(turn=self._context.id, step=2))
             return
         steered = [
             item
@@ -222,7 +218,7 @@ class Attempts:
         values = self._context.values_of(record, index)
         name = f"{step.id}-{index + 1}" if record.is_many else step.id
         session = self._context.ledger.record
-        bare = Delegate(
+        bare = m.Delegate(
             turn=self._context.id,
             epoch=session.epoch,
             call=call,
@@ -239,7 +235,7 @@ class Attempts:
         self._context.later(order)
         if step.timeout:
             self._context.later(
-                SetRunTimer(name=f"limit {call}", seconds=step.timeout, epoch=self._context.epoch)
+                m.SetRunTimer(name=f"limit {call}", seconds=step.timeout, epoch=self._context.epoch)
             )
 
     def _note_sessions(self) -> None:
@@ -261,7 +257,7 @@ class Attempts:
         child = self._context.ledger.record.children.get(name)
         if child is not None and child.state == "interrupted":
             # a crash may have come between the turn and its resuming: it is still another's
-            order = ResumeChildren(
+            order = m.ResumeChildren(
                 earlier=(child.turn,),
                 turn=self._context.id,
                 epoch=self._context.ledger.record.epoch,
@@ -269,7 +265,7 @@ class Attempts:
             self._context.ledger.tell("children", order)
         if step.timeout:
             self._context.later(
-                SetRunTimer(name=f"limit {call}", seconds=step.timeout, epoch=self._context.epoch)
+                m.SetRunTimer(name=f"limit {call}", seconds=step.timeout, epoch=self._context.epoch)
             )
 
     def _ask(self, step: StepSpec, action: AskAction, record: StepRecord, index: int) -> None:
@@ -300,7 +296,7 @@ class Attempts:
         seconds = action.timeout or step.timeout
         if seconds:
             self._context.later(
-                SetRunTimer(name=f"ask {call}", seconds=seconds, epoch=self._context.epoch)
+                m.SetRunTimer(name=f"ask {call}", seconds=seconds, epoch=self._context.epoch)
             )
 
     def _start(self, step: StepSpec, record: StepRecord, index: int, is_child: bool = False) -> str:
@@ -350,7 +346,7 @@ class Attempts:
             )
             timer = f"rest {attempt.index} {attempt.step.id}"
             self._context.later(
-                SetRunTimer(
+                m.SetRunTimer(
                     name=timer, seconds=attempt.step.retry.delay(number), epoch=self._context.epoch
                 )
             )
@@ -367,7 +363,7 @@ class Attempts:
 
     # Results --------------------------------------------------------------------------------------
 
-    def finished(self, message: ToolFinished) -> None:
+    def finished(self, message: m.ToolFinished) -> None:
         """A command has ended, or a session could not be started."""
         attempt = self.open.pop(message.call, None)
         if attempt is None:
@@ -382,7 +378,7 @@ class Attempts:
         else:
             self.conclude(attempt, _in_time(attempt, of_command(attempt.step, ended)))
 
-    def _lose(self, attempt: OpenAttempt, ended: ToolResult) -> None:
+    def _lose(self, attempt: OpenAttempt, ended: m.ToolResult) -> None:
         """Note that the outcome of a command is unknown; it may begin again if that does no harm."""
         step, index = attempt.step, attempt.index
         self.concluded += 1
@@ -422,12 +418,12 @@ class Attempts:
                     self._context.ledger.whole.wake("children")  # it is given up
         return has_ended
 
-    def _came(self, attempt: OpenAttempt) -> ChildCame | None:
+    def _came(self, attempt: OpenAttempt) -> m.ChildCame | None:
         """Return how a step's session ended, once it has."""
         child = self._context.ledger.record.children.get(attempt.child)
         if child is None:
             reason = "its session is not known any more"
-            return ChildCame(name=attempt.child, state="failed", reason=reason)
+            return m.ChildCame(name=attempt.child, state="failed", reason=reason)
         is_anothers = child.state == "interrupted" and child.turn != self._context.id
         is_resuming = is_anothers and self._context.may_begin
         if child.is_at_work or is_resuming:
@@ -435,7 +431,7 @@ class Attempts:
         is_achieved = bool(child.goal) and child.state == "completed"
         goal = "achieved" if is_achieved else "failed" if child.goal else ""
         more = {"turns": child.steps, "goal": goal, "reason": child.reason}
-        return ChildCame(
+        return m.ChildCame(
             name=child.name,
             state=child.state,
             text=child.text,

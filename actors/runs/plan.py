@@ -7,8 +7,8 @@ from typing import Literal
 
 from ...journal import entries as e
 from ...journal.run_record import RunRecord, StepRecord
+from ...machines.steps import ENDED, STEP
 from ...machines.value import Value
-from ...machines.workflow_messages import ENDED, STEP
 from ...workflows.flow.graph import levels, waits_for
 from ...workflows.flow.spec import StepSpec, WorkflowSpec
 

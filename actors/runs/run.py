@@ -14,15 +14,10 @@ from typing import TYPE_CHECKING, Any, Final
 from ...journal import entries as e
 from ...journal.record import CancelRecord
 from ...journal.run_record import StepRecord
+from ...machines import protocol as m
 from ...machines.conversation import ChatMessage
-from ...machines.delegation_messages import EndChild, StopChild
-from ...machines.effects import StopTool
 from ...machines.errors import TemplateError
-from ...machines.internal_messages import SteerWaits, TimerFired, Wake
-from ...machines.messages import Answer
-from ...machines.port_results import ModelNoticed, ToolFinished
-from ...machines.transient_events import Notice
-from ...machines.workflow_messages import UNDECIDED, LookAfter, LookBefore, Looked, SetRunTimer
+from ...machines.steps import UNDECIDED
 from ...workflows.flow.spec import Kind, StepSpec
 from ...workflows.flow.template import holds, items_of, render
 from ..actor import Actor
@@ -108,7 +103,7 @@ class Steps:
         if step.kind in COMMANDS:
             self.looked[step.id] = False
             self._context.later(
-                LookBefore(turn=self._context.id, epoch=self._context.epoch, step=step.id)
+                m.LookBefore(turn=self._context.id, epoch=self._context.epoch, step=step.id)
             )
 
     def is_stuck(self) -> bool:
@@ -143,7 +138,7 @@ class Steps:
                 first = f"first item `{record.name(failed[0])}`: {reason}"
                 reason = f"{len(failed)} of {record.total} failed, {first}"
         if self.looked.pop(step.id, None) is not None:
-            self._context.at_once(LookAfter(turn=self._context.id, step=step.id))
+            self._context.at_once(m.LookAfter(turn=self._context.id, step=step.id))
         self._end(step, status, reason)
 
     def _end(self, step: StepSpec, status: str, reason: str) -> None:
@@ -200,7 +195,7 @@ class Run(Actor):
             if self.attempts.may_repeat(self.context.plan.steps[name], index):
                 self.context.note(e.ItemReopened(step=name, index=index))
         if limit and run.worked < limit:
-            self.context.later(SetRunTimer(name="run", seconds=limit - run.worked))
+            self.context.later(m.SetRunTimer(name="run", seconds=limit - run.worked))
         elif limit and not run.is_late:
             self.context.note(e.RunOverdue(turn=self.id))
         for record in list(self.context.run.steps.values()):
@@ -213,21 +208,21 @@ class Run(Actor):
     def on_receive(self, message: Any) -> Any:
         """Decide what a result, a timer, an answer or an interrupt means for the run."""
         match message:
-            case ToolFinished():
+            case m.ToolFinished():
                 self.attempts.finished(message)
-            case Looked(step=name):
+            case m.Looked(step=name):
                 self.steps.looked[name] = True
-            case Wake():
+            case m.Wake():
                 self.context.ledger.awake()
                 self.attempts.asked = False
-            case SteerWaits():
+            case m.SteerWaits():
                 pass
-            case TimerFired(name=name):
+            case m.TimerFired(name=name):
                 self._time_is_up(name)
-            case Answer():
+            case m.Answer():
                 return self._answered(message)
-            case ModelNoticed(text=text):
-                self.context.ledger.publish(Notice(text=text))
+            case m.ModelNoticed(text=text):
+                self.context.ledger.publish(m.Notice(text=text))
             case _:
                 return super().on_receive(message)
         self._go_on()
@@ -277,7 +272,7 @@ class Run(Actor):
     def _give_up(self) -> None:
         """End the run here, since a person has to say what became of some of its work."""
         for name in self.steps.looked:
-            self.context.at_once(LookAfter(turn=self.context.id, step=name))
+            self.context.at_once(m.LookAfter(turn=self.context.id, step=name))
         run = self.context.run
         names = [run.steps[step].name(at) for step, at in run.unknown()]
         more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
@@ -300,7 +295,7 @@ class Run(Actor):
                 if self.has_patience:
                     self.has_patience = False
                     self.context.later(
-                        SetRunTimer(name="patience", seconds=PATIENCE, epoch=self.context.epoch)
+                        m.SetRunTimer(name="patience", seconds=PATIENCE, epoch=self.context.epoch)
                     )
             else:
                 self._cut(stop)
@@ -328,13 +323,13 @@ class Run(Actor):
         held = stopping.holds_after(ledger.record, stop.order.cause, ledger.environment)
         ledger.decide(Decision(entries=(*planned, over, *held), urgent=tuple(self._stops())))
 
-    def _stops(self) -> list[StopTool | StopChild]:
+    def _stops(self) -> list[m.StopTool | m.StopChild]:
         """Order the commands that run to stop, and sessions that have not begun yet.
 
         The stop itself reaches those that have.
         """
         return [
-            (StopTool if attempt.is_command else StopChild)(
+            (m.StopTool if attempt.is_command else m.StopChild)(
                 turn=self.context.id, epoch=self.context.epoch, call=attempt.call
             )
             for attempt in self.attempts.open.values()
@@ -353,7 +348,7 @@ class Run(Actor):
         if self.attempts.open or not is_dead(self.context.ledger.record):
             return
         for name in self.steps.looked:
-            self.context.at_once(LookAfter(turn=self.context.id, step=name))
+            self.context.at_once(m.LookAfter(turn=self.context.id, step=name))
         stop = self.context.cancel
         killed, survivors = self.attempts.killed, self.attempts.survivors
         if stop is not None:
@@ -396,10 +391,10 @@ class Run(Actor):
             attempt.overdue = OVERTIME
             if attempt.is_command:
                 self.context.at_once(
-                    StopTool(turn=self.context.id, epoch=self.context.epoch, call=attempt.call)
+                    m.StopTool(turn=self.context.id, epoch=self.context.epoch, call=attempt.call)
                 )
             elif attempt.child:
-                self.context.ledger.tell("children", EndChild(child=attempt.child))
+                self.context.ledger.tell("children", m.EndChild(child=attempt.child))
 
     def _limit(self, attempt: OpenAttempt) -> None:
         """A session or a person took too long."""
@@ -408,11 +403,11 @@ class Run(Actor):
             self.attempts.conclude(attempt, by_default(attempt.asked.default, NO_ANSWER))
         elif attempt.child:
             attempt.overdue = LATE.format(attempt.step.timeout)
-            self.context.ledger.tell("children", EndChild(child=attempt.child))
+            self.context.ledger.tell("children", m.EndChild(child=attempt.child))
 
     # Answers --------------------------------------------------------------------------------------
 
-    def _answered(self, message: Answer) -> dict[str, Any]:
+    def _answered(self, message: m.Answer) -> dict[str, Any]:
         attempt, asked = next(
             (
                 (attempt, attempt.asked)
@@ -438,7 +433,7 @@ class Run(Actor):
         return answer()
 
 
-def spoken(message: Answer) -> str:
+def spoken(message: m.Answer) -> str:
     """Return an answer of several words, of which the first one was read as the choice."""
     return " ".join(filter(None, (message.choice, message.reason)))
 

@@ -9,13 +9,11 @@ from msgspec.structs import replace
 
 from ...journal.entries import WorkResult
 from ...journal.run_record import RunRecord, StepRecord
-from ...machines.delegation_messages import Delegate
-from ...machines.effects import RunTool
+from ...machines import protocol as m
 from ...machines.errors import TemplateError
 from ...machines.json_shape import parse_json, schema_mismatch
-from ...machines.port_results import ToolResult
+from ...machines.steps import ENDED, WORKFLOW, included
 from ...machines.verdict import Unusable, read_verdict
-from ...machines.workflow_messages import ENDED, WORKFLOW, ChildCame, included
 from ...workflows.flow.spec import (
     FIELDS,
     AgentAction,
@@ -151,7 +149,9 @@ def _output(output: Output, text: str) -> Any:
 # Effects ------------------------------------------------------------------------------------------
 
 
-def command(step: StepSpec, values: Mapping[str, Any], turn: str, epoch: int, call: str) -> RunTool:
+def command(
+    step: StepSpec, values: Mapping[str, Any], turn: str, epoch: int, call: str
+) -> m.RunTool:
     """Return the effect that runs a step's command or function. Raises `TemplateError`."""
     arguments: dict[str, Any]
     match step.action:
@@ -173,7 +173,7 @@ def command(step: StepSpec, values: Mapping[str, Any], turn: str, epoch: int, ca
         arguments["timeout"] = step.timeout
     if step.remote is not None:
         arguments["remote"] = _remote(step.remote, values)
-    return RunTool(turn=turn, epoch=epoch, call=call, tool=COMMAND, arguments=arguments)
+    return m.RunTool(turn=turn, epoch=epoch, call=call, tool=COMMAND, arguments=arguments)
 
 
 def _remote(remote: RemoteNeeds, values: Mapping[str, Any]) -> dict[str, Any]:
@@ -195,10 +195,10 @@ def _remote(remote: RemoteNeeds, values: Mapping[str, Any]) -> dict[str, Any]:
 def delegation(
     step: StepSpec,
     values: Mapping[str, Any],
-    call: Delegate,
+    call: m.Delegate,
     said: str,
     environment: Environment,
-) -> Delegate:
+) -> m.Delegate:
     """Return the effect that starts a session for a step; `call` has all but its arguments.
 
     `said` are the steers for the session that starts next. What is filled into its task is as long as a
@@ -237,7 +237,7 @@ def delegation(
 # Outcomes -----------------------------------------------------------------------------------------
 
 
-def of_command(step: StepSpec, ended: ToolResult) -> Outcome:
+def of_command(step: StepSpec, ended: m.ToolResult) -> Outcome:
     """Return the outcome of a command."""
     code = ended.exit_code
     result = WorkResult(output=ended.text, errors=ended.errors, exit_code=code)
@@ -255,7 +255,7 @@ def of_command(step: StepSpec, ended: ToolResult) -> Outcome:
     return _checked(step, result, ended)
 
 
-def _of_call(step: StepSpec, ended: ToolResult) -> Outcome:
+def _of_call(step: StepSpec, ended: m.ToolResult) -> Outcome:
     """Return the outcome of a function: its result, or the reason why there is none."""
     if ended.exit_code == 0 and ended.text:
         return _checked(step, WorkResult(output=ended.text, errors=ended.errors), ended)
@@ -265,7 +265,7 @@ def _of_call(step: StepSpec, ended: ToolResult) -> Outcome:
     return "failed", WorkResult(errors=ended.errors, reason=reason)
 
 
-def _checked(step: StepSpec, result: WorkResult, ended: ToolResult) -> Outcome:
+def _checked(step: StepSpec, result: WorkResult, ended: m.ToolResult) -> Outcome:
     """Fail where a file is missing, or the output cannot be read as the step declares it."""
     if ended.missing:
         names = ", ".join(f"`{name}`" for name in ended.missing)
@@ -295,7 +295,7 @@ def _because(result: WorkResult, reason: str) -> WorkResult:
     )
 
 
-def of_child(step: StepSpec, came: ChildCame) -> Outcome:
+def of_child(step: StepSpec, came: m.ChildCame) -> Outcome:
     """Return the outcome of a session."""
     if came.state != "completed":
         reason = came.reason or f"its session was {came.state}"
@@ -309,7 +309,7 @@ def of_child(step: StepSpec, came: ChildCame) -> Outcome:
             return _readable(step, WorkResult(output=came.text, more=dict(came.more)))
 
 
-def _judged(came: ChildCame) -> Outcome:
+def _judged(came: m.ChildCame) -> Outcome:
     verdict = read_verdict(came.text)
     if isinstance(verdict, Unusable):
         return "failed", WorkResult(output=came.text, reason=f"no verdict: {verdict.why}")

@@ -16,30 +16,8 @@ from msgspec.structs import replace
 from pykka import ActorRef
 
 from ...journal.workspace.restore import RestoreFailed
-from ...machines.delegation_messages import ChildLost, ChildOpened, CloseChild, OpenChild, SetTimer
-from ...machines.effects import (
-    CallModel,
-    CancelModel,
-    PortEffect,
-    RestoreFiles,
-    RunTool,
-    StopTool,
-)
+from ...machines import protocol as m
 from ...machines.errors import SteersmanError
-from ...machines.internal_messages import TimerFired
-from ...machines.messages import Message
-from ...machines.port_results import (
-    AgentSaid,
-    AnswerAgent,
-    ModelNoticed,
-    RestoreCounted,
-    RestoreEnded,
-    ToolFinished,
-    ToolPrinted,
-    ToolProgressed,
-    ToolResult,
-)
-from ...machines.workflow_messages import LookAfter, LookBefore, Looked
 from ...ports.agents.external import ExternalAgent
 from ...ports.judging import JudgeSeat
 from ...ports.models.model import Model
@@ -99,19 +77,19 @@ class ToolReports:
     """
 
     def __init__(
-        self, loop: asyncio.AbstractEventLoop, call: str, send: Callable[[Message], None]
+        self, loop: asyncio.AbstractEventLoop, call: str, send: Callable[[m.Message], None]
     ) -> None:
-        self._pieces = TextBatcher(loop, lambda text: send(AgentSaid(call=call, text=text)))
+        self._pieces = TextBatcher(loop, lambda text: send(m.AgentSaid(call=call, text=text)))
         self._send = send
         self._loop = loop
-        self._progress: ToolProgressed | None = None
+        self._progress: m.ToolProgressed | None = None
         self._timer: asyncio.TimerHandle | None = None
 
-    def tell(self, said: Message) -> None:
+    def tell(self, said: m.Message) -> None:
         """Pass a report on."""
-        if isinstance(said, AgentSaid):
+        if isinstance(said, m.AgentSaid):
             self._pieces.add(said.text)
-        elif isinstance(said, ToolProgressed):
+        elif isinstance(said, m.ToolProgressed):
             self._progress = said
             if self._timer is None:
                 self._timer = self._loop.call_later(INTERVAL, self._send_progress)
@@ -133,9 +111,9 @@ class ToolReports:
             self._send(newest)
 
 
-def finished(effect: RunTool | StopTool, result: ToolResult) -> ToolFinished:
+def finished(effect: m.RunTool | m.StopTool, result: m.ToolResult) -> m.ToolFinished:
     """Return a tool call's result as the message that its actor gets."""
-    return ToolFinished(turn=effect.turn, epoch=effect.epoch, call=effect.call, result=result)
+    return m.ToolFinished(turn=effect.turn, epoch=effect.epoch, call=effect.call, result=result)
 
 
 # The session's folder: looks around a step of a run, reverts --------------------------------------
@@ -143,13 +121,13 @@ def finished(effect: RunTool | StopTool, result: ToolResult) -> ToolFinished:
 
 def look(
     workspace: WorkspacePort | None,
-    effect: LookBefore | LookAfter,
+    effect: m.LookBefore | m.LookAfter,
     reply_to: ActorRef[Any] | None,
     start_task: StartTask,
 ) -> None:
     """Begin a look at the folder; the one before a step is answered also if it failed."""
     call = f"{effect.turn}.{effect.step}"
-    if isinstance(effect, LookAfter):
+    if isinstance(effect, m.LookAfter):
         if workspace is not None:
             workspace.end(call)
         return
@@ -157,35 +135,35 @@ def look(
     async def before() -> None:
         notices = await workspace.begin(effect.turn, call, "run", None) if workspace else []
         for text in notices:
-            reply(reply_to, ModelNoticed(turn=effect.turn, epoch=effect.epoch, text=text))
-        reply(reply_to, Looked(turn=effect.turn, step=effect.step))
+            reply(reply_to, m.ModelNoticed(turn=effect.turn, epoch=effect.epoch, text=text))
+        reply(reply_to, m.Looked(turn=effect.turn, step=effect.step))
 
     def fault(error: BaseException) -> None:
         text = f"Changes by step `{effect.step}` cannot be reverted: {error}"
-        reply(reply_to, ModelNoticed(turn=effect.turn, epoch=effect.epoch, text=text))
-        reply(reply_to, Looked(turn=effect.turn, step=effect.step))
+        reply(reply_to, m.ModelNoticed(turn=effect.turn, epoch=effect.epoch, text=text))
+        reply(reply_to, m.Looked(turn=effect.turn, step=effect.step))
 
     start_task(before(), fault)
 
 
 async def restore_files(
-    workspace: WorkspacePort | None, effect: RestoreFiles, say: Callable[[Any], None]
+    workspace: WorkspacePort | None, effect: m.RestoreFiles, say: Callable[[Any], None]
 ) -> None:
     """Report how many files a revert is about, restore them, and report the outcome."""
     if workspace is None:
-        say(RestoreEnded(id=effect.id, fault="nothing was kept of the files of this session"))
+        say(m.RestoreEnded(id=effect.id, fault="nothing was kept of the files of this session"))
         return
     try:
-        say(RestoreCounted(id=effect.id, files=await workspace.count(effect)))
+        say(m.RestoreCounted(id=effect.id, files=await workspace.count(effect)))
         say(await workspace.revert(effect))
     except (RestoreFailed, OSError) as error:
-        say(RestoreEnded(id=effect.id, fault=str(error)))
+        say(m.RestoreEnded(id=effect.id, fault=str(error)))
 
 
 class ChildOpener(Protocol):
     """Opens and closes the sessions of one session's children; `open` blocks, both may raise."""
 
-    def open(self, order: OpenChild, supervisor: ActorRef[Any]) -> ChildOpened:
+    def open(self, order: m.OpenChild, supervisor: ActorRef[Any]) -> m.ChildOpened:
         """Open a child's session, new or known. Raises `SteersmanError`."""
         ...
 
@@ -239,28 +217,28 @@ class EffectExecutor:
         self._model_work.change_resources(resources)
         self._goal_work.resources = resources
 
-    def __call__(self, effect: PortEffect, reply_to: ActorRef[Any] | None) -> None:
+    def __call__(self, effect: m.PortEffect, reply_to: ActorRef[Any] | None) -> None:
         """Begin an effect; its result goes to `reply_to`."""
         match effect:
-            case CallModel() | CancelModel():
+            case m.CallModel() | m.CancelModel():
                 self._model_work(effect, reply_to)
-            case RunTool():
+            case m.RunTool():
                 self._run(effect, reply_to)
-            case AnswerAgent(inner=inner, is_allowed=is_allowed):
+            case m.AnswerAgent(inner=inner, is_allowed=is_allowed):
                 agent = self.resources.model
                 if isinstance(agent, ExternalAgent):
                     agent.decide(inner, is_allowed)
-            case StopTool():
+            case m.StopTool():
                 self._stop(effect, reply_to)
-            case OpenChild():
+            case m.OpenChild():
                 self._open_child(effect, reply_to)
-            case CloseChild(session=session):
+            case m.CloseChild(session=session):
                 self._close_child(session)
-            case SetTimer():
+            case m.SetTimer():
                 self._set_timer(effect, reply_to)
-            case RestoreFiles():
+            case m.RestoreFiles():
                 self._restore(effect, reply_to)
-            case LookBefore() | LookAfter():
+            case m.LookBefore() | m.LookAfter():
                 look(self.resources.workspace, effect, reply_to, self._task)
             case _:
                 self._goal_work(effect, reply_to)
@@ -294,17 +272,17 @@ class EffectExecutor:
 
     # Tools ----------------------------------------------------------------------------------------
 
-    def _run(self, effect: RunTool, reply_to: ActorRef[Any] | None) -> None:
+    def _run(self, effect: m.RunTool, reply_to: ActorRef[Any] | None) -> None:
         tool = self.resources.toolbox.get(effect.tool)
         if tool is None:
-            result = ToolResult(status="failed", text=f"[there is no tool `{effect.tool}`]")
+            result = m.ToolResult(status="failed", text=f"[there is no tool `{effect.tool}`]")
             reply(reply_to, finished(effect, result))
             return
         reports = ToolReports(self._loop, effect.call, lambda said: reply(reply_to, said))
         latest = OutputTail(
             self._loop,
             lambda text: reply(
-                reply_to, ToolPrinted(turn=effect.turn, call=effect.call, text=text)
+                reply_to, m.ToolPrinted(turn=effect.turn, call=effect.call, text=text)
             ),
         )
         context = ToolContext(
@@ -326,14 +304,14 @@ class EffectExecutor:
 
         def fault(error: BaseException) -> None:
             text = f"[{fault_of(error)}]"
-            reply(reply_to, finished(effect, ToolResult(status="failed", text=text)))
+            reply(reply_to, finished(effect, m.ToolResult(status="failed", text=text)))
 
         is_bounded = bool(self.resources.tools) and not isinstance(tool, ExternalAgent)
         bounds = context if is_bounded else None  # a run reads its commands' outputs itself
         call.task = self._task(self._await_run(run, effect, bounds, reply_to), fault)
 
     def _start(
-        self, tool: Tool, effect: RunTool, context: ToolContext, reply_to: ActorRef[Any] | None
+        self, tool: Tool, effect: m.RunTool, context: ToolContext, reply_to: ActorRef[Any] | None
     ) -> ToolRun:
         """Start a tool; with a look at the folder around it if it may change something."""
         resources = self.resources
@@ -345,14 +323,14 @@ class EffectExecutor:
             (effect.turn, effect.call, effect.tool, path),
             lambda: tool.start(effect.arguments, context),
             lambda said: reply(
-                reply_to, ModelNoticed(turn=effect.turn, epoch=effect.epoch, text=said)
+                reply_to, m.ModelNoticed(turn=effect.turn, epoch=effect.epoch, text=said)
             ),
         )
 
-    def _restore(self, effect: RestoreFiles, reply_to: ActorRef[Any] | None) -> None:
+    def _restore(self, effect: m.RestoreFiles, reply_to: ActorRef[Any] | None) -> None:
         def fault(error: BaseException) -> None:
             reason = fault_of(error)
-            reply(reply_to, RestoreEnded(id=effect.id, fault=reason))
+            reply(reply_to, m.RestoreEnded(id=effect.id, fault=reason))
 
         async def work() -> None:
             if not effect.is_dry_run:  # a turn whose actor failed may have left some
@@ -367,7 +345,7 @@ class EffectExecutor:
     async def _await_run(
         self,
         run: ToolRun,
-        effect: RunTool,
+        effect: m.RunTool,
         bounds: ToolContext | None,
         reply_to: ActorRef[Any] | None,
     ) -> None:
@@ -384,12 +362,12 @@ class EffectExecutor:
             call.latest.close()
         reply(reply_to, finished(effect, result))
 
-    def _stop(self, effect: StopTool, reply_to: ActorRef[Any] | None) -> None:
+    def _stop(self, effect: m.StopTool, reply_to: ActorRef[Any] | None) -> None:
         call = self._calls.get(effect.call)
         if call is not None:
             call.run.stop()
             return
-        result = ToolResult(status="killed", text="[stopped before it started]")
+        result = m.ToolResult(status="killed", text="[stopped before it started]")
         reply(reply_to, finished(effect, result))
 
     # Children and time ----------------------------------------------------------------------------
@@ -401,13 +379,13 @@ class EffectExecutor:
 
         self._task(close_it(), _ignore)
 
-    def _open_child(self, effect: OpenChild, reply_to: ActorRef[Any] | None) -> None:
+    def _open_child(self, effect: m.OpenChild, reply_to: ActorRef[Any] | None) -> None:
         if reply_to is None:
             return
 
         def lost(reason: str, hint: str) -> None:
             number, name = effect.number, effect.name
-            reply(reply_to, ChildLost(number=number, name=name, reason=reason, hint=hint))
+            reply(reply_to, m.ChildLost(number=number, name=name, reason=reason, hint=hint))
 
         async def open_it() -> None:
             try:
@@ -423,10 +401,10 @@ class EffectExecutor:
 
         self._task(open_it(), fault)
 
-    def _set_timer(self, effect: SetTimer, reply_to: ActorRef[Any] | None) -> None:
+    def _set_timer(self, effect: m.SetTimer, reply_to: ActorRef[Any] | None) -> None:
         def fire() -> None:
             self._timers.discard(timer)
-            reply(reply_to, TimerFired(name=effect.name, epoch=effect.epoch))
+            reply(reply_to, m.TimerFired(name=effect.name, epoch=effect.epoch))
 
         timer = self._loop.call_later(effect.seconds, fire)
         self._timers.add(timer)

@@ -8,23 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from pykka import ActorRef
 
+from ...machines import protocol as m
 from ...machines.errors import SteersmanError
-from ...machines.goal_messages import (
-    AskJudge,
-    AwaitCondition,
-    ChangesCounted,
-    ConditionMet,
-    CountChanges,
-    GateEnded,
-    GateResult,
-    GoalEffect,
-    GoalTimer,
-    JudgeAnswered,
-    JudgeDead,
-    RunGate,
-    StopJudging,
-)
-from ...machines.internal_messages import TimerFired
 from ...ports.judging import ask_judge, await_condition, run_gate
 from ...ports.process.process import Process
 from ..mailbox import reply
@@ -46,20 +31,20 @@ class GoalWork:
         self._timers = set[asyncio.TimerHandle]()
         self._dead: list[tuple[tuple[int, ...], tuple[int, ...]]] = []
 
-    def __call__(self, effect: GoalEffect, reply_to: ActorRef[Any] | None) -> None:
+    def __call__(self, effect: m.GoalEffect, reply_to: ActorRef[Any] | None) -> None:
         """Begin an effect; its result goes to `reply_to`."""
         match effect:
-            case RunGate():
+            case m.RunGate():
                 self._run_gate(effect, reply_to)
-            case AskJudge():
+            case m.AskJudge():
                 self._ask(effect, reply_to)
-            case CountChanges():
+            case m.CountChanges():
                 self._count(effect, reply_to)
-            case AwaitCondition():
+            case m.AwaitCondition():
                 self._await(effect, reply_to)
-            case GoalTimer():
+            case m.GoalTimer():
                 self._set_timer(effect, reply_to)
-            case StopJudging():
+            case m.StopJudging():
                 self._stop(reply_to)
 
     def close(self) -> None:
@@ -74,7 +59,7 @@ class GoalWork:
 
     # Gates ----------------------------------------------------------------------------------------
 
-    def _run_gate(self, effect: RunGate, reply_to: ActorRef[Any] | None) -> None:
+    def _run_gate(self, effect: m.RunGate, reply_to: ActorRef[Any] | None) -> None:
         resources = self.resources
 
         def started(process: Process) -> None:
@@ -96,13 +81,13 @@ class GoalWork:
             )
             if ended is not None:
                 self._dead.append((ended.killed, ended.survivors))
-            reply(reply_to, GateEnded(turn=effect.turn, number=effect.number, result=result))
+            reply(reply_to, m.GateEnded(turn=effect.turn, number=effect.number, result=result))
 
         def fault(error: BaseException) -> None:
-            result = GateResult(
+            result = m.GateResult(
                 command=effect.argv[0], passed=False, status="failed", output=fault_of(error)
             )
-            reply(reply_to, GateEnded(turn=effect.turn, number=effect.number, result=result))
+            reply(reply_to, m.GateEnded(turn=effect.turn, number=effect.number, result=result))
 
         self._dead.clear()
         task = self._start_task(work(), fault)
@@ -124,59 +109,59 @@ class GoalWork:
             await asyncio.gather(*gates, return_exceptions=True)
             killed = tuple(pid for pids, _ in self._dead for pid in pids) if gates else ()
             left = tuple(pid for _, pids in self._dead for pid in pids) if gates else ()
-            reply(reply_to, JudgeDead(killed=killed, survivors=left))
+            reply(reply_to, m.JudgeDead(killed=killed, survivors=left))
 
-        self._start_task(bury(), lambda error: reply(reply_to, JudgeDead()))
+        self._start_task(bury(), lambda error: reply(reply_to, m.JudgeDead()))
 
     # The judge ------------------------------------------------------------------------------------
 
-    def _ask(self, effect: AskJudge, reply_to: ActorRef[Any] | None) -> None:
+    def _ask(self, effect: m.AskJudge, reply_to: ActorRef[Any] | None) -> None:
         take_seat = self.resources.judge
 
         async def work() -> None:
             if take_seat is None:
-                reply(reply_to, JudgeAnswered(turn=effect.turn, fault="there is no judge"))
+                reply(reply_to, m.JudgeAnswered(turn=effect.turn, fault="there is no judge"))
                 return
             try:
                 seat = await asyncio.to_thread(take_seat)
             except SteersmanError as error:
-                reply(reply_to, JudgeAnswered(turn=effect.turn, fault=error.message))
+                reply(reply_to, m.JudgeAnswered(turn=effect.turn, fault=error.message))
                 return
             reply(reply_to, await ask_judge(seat, effect))
 
         self._keep(
             work(),
-            lambda error: reply(reply_to, JudgeAnswered(turn=effect.turn, fault=fault_of(error))),
+            lambda error: reply(reply_to, m.JudgeAnswered(turn=effect.turn, fault=fault_of(error))),
         )
 
-    def _count(self, effect: CountChanges, reply_to: ActorRef[Any] | None) -> None:
+    def _count(self, effect: m.CountChanges, reply_to: ActorRef[Any] | None) -> None:
         workspace = self.resources.workspace
 
         async def work() -> None:
             files, is_sure = 0, False
             if workspace is not None:
                 files, is_sure = await workspace.changed(effect.turn)
-            reply(reply_to, ChangesCounted(turn=effect.turn, files=files, is_sure=is_sure))
+            reply(reply_to, m.ChangesCounted(turn=effect.turn, files=files, is_sure=is_sure))
 
-        unsure = ChangesCounted(turn=effect.turn, files=0, is_sure=False)
+        unsure = m.ChangesCounted(turn=effect.turn, files=0, is_sure=False)
         self._keep(work(), lambda error: reply(reply_to, unsure))
 
     # Time -----------------------------------------------------------------------------------------
 
-    def _await(self, effect: AwaitCondition, reply_to: ActorRef[Any] | None) -> None:
+    def _await(self, effect: m.AwaitCondition, reply_to: ActorRef[Any] | None) -> None:
         async def work() -> None:
             has_happened = await await_condition(
                 effect.condition, self.resources.folder, effect.limit, effect.since
             )
-            reply(reply_to, ConditionMet(name=effect.name, is_late=not has_happened))
+            reply(reply_to, m.ConditionMet(name=effect.name, is_late=not has_happened))
 
-        late = ConditionMet(name=effect.name, is_late=True)
+        late = m.ConditionMet(name=effect.name, is_late=True)
         self._keep(work(), lambda error: reply(reply_to, late))
 
-    def _set_timer(self, effect: GoalTimer, reply_to: ActorRef[Any] | None) -> None:
+    def _set_timer(self, effect: m.GoalTimer, reply_to: ActorRef[Any] | None) -> None:
         def fire() -> None:
             self._timers.discard(timer)
-            reply(reply_to, TimerFired(name=effect.name))
+            reply(reply_to, m.TimerFired(name=effect.name))
 
         timer = self._loop.call_later(effect.seconds, fire)
         self._timers.add(timer)

@@ -10,18 +10,10 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 from pykka import ActorRef
 
+from ...machines import protocol as m
 from ...machines.context import CHARACTERS, tokens_of
 from ...machines.conversation import Usage
-from ...machines.effects import CallModel, CancelModel
 from ...machines.errors import ModelError
-from ...machines.port_results import (
-    ModelAnswered,
-    ModelFailed,
-    ModelNoticed,
-    ModelText,
-    ModelThought,
-    Summarised,
-)
 from ...ports.models.model import (
     AnswerListener,
     ConversationMemory,
@@ -130,14 +122,14 @@ class ModelWork:
         self._memory = ConversationMemory()
         self._calls: dict[str, asyncio.Task[None]] = {}
 
-    def __call__(self, effect: CallModel | CancelModel, reply_to: ActorRef[Any] | None) -> None:
+    def __call__(self, effect: m.CallModel | m.CancelModel, reply_to: ActorRef[Any] | None) -> None:
         """Begin an effect; its result goes to `reply_to`."""
         match effect:
-            case CallModel(is_summary=True):
+            case m.CallModel(is_summary=True):
                 self._start_summary(effect, reply_to)
-            case CallModel():
+            case m.CallModel():
                 self._start_call(effect, reply_to)
-            case CancelModel(turn=turn):
+            case m.CancelModel(turn=turn):
                 task = self._calls.pop(turn, None)
                 if task is not None:
                     task.cancel()
@@ -154,44 +146,44 @@ class ModelWork:
             task.cancel()
         self._window.close()
 
-    def _start_call(self, effect: CallModel, reply_to: ActorRef[Any] | None) -> None:
+    def _start_call(self, effect: m.CallModel, reply_to: ActorRef[Any] | None) -> None:
         turn, epoch, step = effect.turn, effect.epoch, effect.step
 
         def fault(error: BaseException) -> None:
             reason = fault_of(error)
             reply(
                 reply_to,
-                ModelFailed(
+                m.ModelFailed(
                     turn=turn, epoch=epoch, step=step, reason=reason, hint="please report it"
                 ),
             )
 
         self._calls[turn] = self._start_task(self._call(effect, reply_to), fault)
 
-    def _start_summary(self, effect: CallModel, reply_to: ActorRef[Any] | None) -> None:
+    def _start_summary(self, effect: m.CallModel, reply_to: ActorRef[Any] | None) -> None:
         turn, epoch, step = effect.turn, effect.epoch, effect.step
 
         def fault(error: BaseException) -> None:
             reason = fault_of(error)
-            reply(reply_to, Summarised(turn=turn, epoch=epoch, step=step, reason=reason))
+            reply(reply_to, m.Summarised(turn=turn, epoch=epoch, step=step, reason=reason))
 
         self._calls[turn] = self._start_task(self._summarise(effect, reply_to), fault)
 
-    async def _summarise(self, effect: CallModel, reply_to: ActorRef[Any] | None) -> None:
+    async def _summarise(self, effect: m.CallModel, reply_to: ActorRef[Any] | None) -> None:
         """Ask for a summary; nothing of it is streamed."""
         turn, epoch, step = effect.turn, effect.epoch, effect.step
         try:
             listener = AnswerListener(on_notice=lambda said: _notice(reply_to, effect, said))
             answer = await self._resources.model.answer(self._request(effect), listener)
         except ModelError as error:
-            reply(reply_to, Summarised(turn=turn, epoch=epoch, step=step, reason=error.message))
+            reply(reply_to, m.Summarised(turn=turn, epoch=epoch, step=step, reason=error.message))
             return
         finally:
             self._forget(turn)
         text, reason = answer.text.strip(), "the model called a tool instead"
         reply(
             reply_to,
-            Summarised(
+            m.Summarised(
                 turn=turn,
                 epoch=epoch,
                 step=step,
@@ -201,7 +193,7 @@ class ModelWork:
             ),
         )
 
-    async def _call(self, effect: CallModel, reply_to: ActorRef[Any] | None) -> None:
+    async def _call(self, effect: m.CallModel, reply_to: ActorRef[Any] | None) -> None:
         turn, epoch, step = effect.turn, effect.epoch, effect.step
         kept = 0.0
 
@@ -213,14 +205,14 @@ class ModelWork:
             kept = now if is_due else kept
             reply(
                 reply_to,
-                ModelText(turn=turn, epoch=epoch, step=step, delta=delta, is_due=is_due),
+                m.ModelText(turn=turn, epoch=epoch, step=step, delta=delta, is_due=is_due),
             )
 
         text = TextBatcher(self._loop, stream)
         thoughts = TextBatcher(
             self._loop,
             lambda delta: reply(
-                reply_to, ModelThought(turn=turn, epoch=epoch, step=step, delta=delta)
+                reply_to, m.ModelThought(turn=turn, epoch=epoch, step=step, delta=delta)
             ),
         )
         self._window.begin()
@@ -234,7 +226,7 @@ class ModelWork:
         except ModelError as error:
             text.flush()
             window = await self._window.known()
-            failed = ModelFailed(
+            failed = m.ModelFailed(
                 turn=turn,
                 epoch=epoch,
                 step=step,
@@ -253,7 +245,7 @@ class ModelWork:
         window = await self._window.known()
         reply(
             reply_to,
-            ModelAnswered(
+            m.ModelAnswered(
                 turn=turn,
                 epoch=epoch,
                 step=step,
@@ -317,7 +309,7 @@ class ModelWork:
         with suppress(OSError):  # the answer itself is in the child's journal
             await asyncio.to_thread(write)
 
-    def _request(self, effect: CallModel) -> ModelRequest:
+    def _request(self, effect: m.CallModel) -> ModelRequest:
         return ModelRequest(
             system=self._resources.system,
             messages=effect.messages,
@@ -329,9 +321,9 @@ class ModelWork:
         )
 
 
-def _notice(reply_to: ActorRef[Any] | None, effect: CallModel, said: str) -> None:
+def _notice(reply_to: ActorRef[Any] | None, effect: m.CallModel, said: str) -> None:
     seconds = said.seconds if isinstance(said, Pause) else 0.0
     reply(
         reply_to,
-        ModelNoticed(turn=effect.turn, epoch=effect.epoch, text=str(said), seconds=seconds),
+        m.ModelNoticed(turn=effect.turn, epoch=effect.epoch, text=str(said), seconds=seconds),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...gateway.events.contract import RunEndedEvent, StepEvent, StepView
 from ...gateway.terminal import clean
-from ...machines.workflow_messages import UNDECIDED
+from ...machines.steps import UNDECIDED
 
 MOST_FILES = 8
 

@@ -12,8 +12,8 @@ from prompt_toolkit.document import Document
 
 from ...gateway.commands.command import Command
 from ...gateway.terminal import audited
+from ...machines import protocol as m
 from ...machines.errors import ConfigError
-from ...machines.messages import CHOICES
 from ...workflows.home_folder import expanded
 from .choices import MenuChoices
 from .file_index import FileIndex, ranked
@@ -120,7 +120,9 @@ class ChatCompleter(Completer):
                 _completion(question, word) for question in self._questions() if word in question
             )
         elif parameter.of == "choice":
-            yield from (_completion(choice, word) for choice in CHOICES if choice.startswith(word))
+            yield from (
+                _completion(choice, word) for choice in m.CHOICES if choice.startswith(word)
+            )
         elif parameter.of == "subagent" and not word.startswith("@"):
             names = sorted(self._status.children)
             yield from (_completion(name, word) for name in names if name.startswith(word))

@@ -13,7 +13,7 @@ from prompt_toolkit.utils import get_cwidth
 from ...gateway.events.contract import Event, QuestionEvent, ToolCallView, ToolEndedEvent
 from ...gateway.formats import call_words, size_text, telling_line
 from ...gateway.terminal import audited, clean, exposed
-from ...machines.port_results import exit_words
+from ...machines.protocol import exit_words
 from ..following import StartedTurns, ends_answer
 from ..plain import PlainInterface
 from ..wrapping import fitted, wrapped, wrapped_pieces

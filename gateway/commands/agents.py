@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from ...journal.codec import encode
 from ...journal.record import apply
 from ...journal.recovery import is_cut_off, load_record, recovered
-from ...machines.delegation_messages import EndChild
+from ...machines import protocol as m
 from ...machines.errors import UnknownSession
 from ...machines.lifecycles import AT_WORK, meant
 from ..client import SessionClient
@@ -70,7 +70,7 @@ def _end(client: SessionClient, name: str, *, is_gentle: bool) -> Reply:
             ok=False, data={}, text=f"Several are called `{name}`. Which one: {', '.join(paths)}?"
         )
     child = paths[0] if paths else name
-    answer = client.ask(EndChild(child=child, is_gentle=is_gentle, user=client.speaker))
+    answer = client.ask(m.EndChild(child=child, is_gentle=is_gentle, user=client.speaker))
     if not answer.get("ok"):
         return Reply(ok=False, data=answer, text=f"{answer.get('reason', 'Refused')}.")
     if is_gentle:

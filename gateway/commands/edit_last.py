@@ -15,11 +15,9 @@ from ...journal.queue_record import ItemRecord
 from ...journal.record import SessionRecord
 from ...journal.recovery import backwards
 from ...journal.store import StoredEntry
+from ...machines import protocol as m
 from ...machines.conversation import Attachment
 from ...machines.errors import SteersmanError, UsageError
-from ...machines.messages import QueueChange, Rename
-from ...machines.port_results import AGENT_TOOL
-from ...machines.said import ItemKind
 from ..acknowledgement import path_names
 from ..client import SessionClient
 from ..session_file import fork_at
@@ -70,7 +68,7 @@ def _refused(why: str) -> Reply:
 def _last_message(record: SessionRecord) -> ItemRecord | None:
     """Return the newest message of a person that was not taken back."""
     for item in reversed(list(record.queue.items.values())):
-        if item.kind is ItemKind.MESSAGE and item.state not in ("withdrawn", "offered"):
+        if item.kind is m.ItemKind.MESSAGE and item.state not in ("withdrawn", "offered"):
             return item
     return None
 
@@ -85,7 +83,7 @@ def _entered(client: SessionClient, record: SessionRecord, last: ItemRecord) -> 
         )
     if record.goals.is_pursued:
         raise UsageError("a goal is pursued", "`/goal pause` ends that")
-    if AGENT_TOOL in record.tools:
+    if m.AGENT_TOOL in record.tools:
         raise UsageError(f"`{record.agent}` is another program, and remembers what it has read")
     client.settle()
     newest = client.store.load(record.id).row.seq
@@ -119,13 +117,13 @@ def _send_again(
         raise UsageError(f"#{last.number} steered a turn, which changed files before that, too")
     turn, before, queue = str(entered.data["turn"]), client.session, record.queue
     if queue.waiting_count:
-        client.ask(QueueChange(op="hold"))  # nothing of it begins between here and there
+        client.ask(m.QueueChange(op="hold"))  # nothing of it begins between here and there
     client.interrupt()
     files = revert.function(client, since=turn) if is_reverting else _left(client, record, turn)
     if not files.ok:
         return files
     if record.name:
-        client.ask(Rename(name=f"{record.name}, before #{last.number} was edited"))
+        client.ask(m.Rename(name=f"{record.name}, before #{last.number} was edited"))
     client.settle()
     row = client.store.load(before).row
     client.switch(fork_at(client.store, row, entered.seq - 1, record.name, time.time()))
@@ -136,7 +134,7 @@ def _send_again(
         return _refused(f"session `{client.session}` takes no message; it has what was said before")
     is_held = queue.state == "held" or any(item.state == "interrupted" for item in queue.live())
     if moved and not is_held:
-        client.ask(QueueChange(op="release"))
+        client.ask(m.QueueChange(op="release"))
     numbers = ", ".join(f"#{number}" for number in moved)
     came = f"What waited is {numbers} here{', held' if is_held else ''}." if numbers else ""
     back = f"`/resume {before}` goes back to what came of #{last.number}."
@@ -160,7 +158,7 @@ def _bring(client: SessionClient, before: str, read: dict[int, ItemRecord]) -> l
     with client.services.saved_queues.tended(before) as ask:
         for number, item in read.items():
             if item.state in _CUT_OFF:
-                ask(QueueChange(op="withdraw", number=number))
+                ask(m.QueueChange(op="withdraw", number=number))
     return list(move_here(client, before, (), may_overfill=True).data.get("imported", ()))
 
 

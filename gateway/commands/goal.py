@@ -11,7 +11,7 @@ from typing import Annotated, Any
 from msgspec.structs import replace
 
 from ...journal.record import SessionRecord
-from ...machines.goal_messages import ChangeGoal, SetGoal
+from ...machines import protocol as m
 from ...machines.lifecycles import GOAL, REASONS
 from ...ports.judging import gate_fault
 from ..client import SessionClient
@@ -47,7 +47,7 @@ def goal(
     """Set a goal; without arguments show the current one."""
     if not text and not (gates or turns or tokens or minutes):
         return _status(client)
-    order = SetGoal(text=text, max_turns=turns, max_tokens=tokens, max_minutes=minutes)
+    order = m.SetGoal(text=text, max_turns=turns, max_tokens=tokens, max_minutes=minutes)
     return _set(client, order, gates)
 
 
@@ -62,19 +62,19 @@ def goal_status(client: SessionClient) -> Reply:
 )
 def pause_goal(client: SessionClient) -> Reply:
     """Pause the goal: no further turn begins."""
-    return _change(client, ChangeGoal(op="pause"), LETS_END)
+    return _change(client, m.ChangeGoal(op="pause"), LETS_END)
 
 
 @command("goal resume", "goal", "Go on with the goal, with as many turns again.", is_shared=True)
 def resume_goal(client: SessionClient) -> Reply:
     """Resume the goal."""
-    return _change(client, ChangeGoal(op="resume"), "Goal resumed")
+    return _change(client, m.ChangeGoal(op="resume"), "Goal resumed")
 
 
 @command("goal clear", "goal", "Drop the goal.", is_shared=True)
 def clear_goal(client: SessionClient) -> Reply:
     """Clear the goal."""
-    return _change(client, ChangeGoal(op="clear"), "Goal cleared.")
+    return _change(client, m.ChangeGoal(op="clear"), "Goal cleared.")
 
 
 @command("goal next", "goal", "Line a goal up behind those that are there.", is_shared=True)
@@ -88,7 +88,7 @@ def next_goal(
     minutes: Minutes = None,
 ) -> Reply:
     """Add a goal after the current ones."""
-    order = SetGoal(
+    order = m.SetGoal(
         text=text, max_turns=turns, max_tokens=tokens, max_minutes=minutes, is_next=True
     )
     return _set(client, order, gates)
@@ -112,7 +112,7 @@ def goal_data(record: SessionRecord) -> dict[str, Any]:
     return {**goals_view(record.goals), "waits_for": "queue" if is_stuck else None}
 
 
-def _change(client: SessionClient, order: ChangeGoal, text: str) -> Reply:
+def _change(client: SessionClient, order: m.ChangeGoal, text: str) -> Reply:
     answer = client.ask(order)
     if not answer.get("ok"):
         return _refused(answer)
@@ -125,7 +125,7 @@ def _change(client: SessionClient, order: ChangeGoal, text: str) -> Reply:
     return Reply(ok=True, data=data, text=text)
 
 
-def _set(client: SessionClient, order: SetGoal, gates: tuple[str, ...]) -> Reply:
+def _set(client: SessionClient, order: m.SetGoal, gates: tuple[str, ...]) -> Reply:
     try:
         commands = tuple(tuple(shlex.split(gate)) for gate in gates)
     except ValueError as error:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...machines.messages import PolicyChange
+from ...machines import protocol as m
 from ...machines.permission_mode import Mode
 from ..client import SessionClient
 from ..permission import MODES
@@ -18,7 +18,7 @@ def mode(client: SessionClient, mode: Mode | None = None) -> Reply:
             f"{'*' if name == now else ' '} {name:<5}  {means}" for name, means in MODES.items()
         ]
         return Reply(ok=True, data={"ok": True, "mode": now}, text="\n".join(lines))
-    answer = client.ask(PolicyChange(mode=mode))
+    answer = client.ask(m.PolicyChange(mode=mode))
     is_ok = bool(answer.get("ok", True))
     text = f"Mode {mode}: {MODES[mode]}." if is_ok else str(answer.get("reason"))
     return Reply(ok=is_ok, data={**answer, "mode": mode}, text=text)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Annotated
 
 from ...journal.record import SessionRecord
+from ...machines import protocol as m
 from ...machines.errors import SteersmanError
-from ...machines.messages import PolicyChange
-from ...machines.port_results import AGENT_TOOL
 from ...ports.models.choice import known_names
 from ...ports.models.provider import model_configs
 from ..client import SessionClient
@@ -22,7 +21,7 @@ from .command import Argument, Reply, command
 def model(client: SessionClient, name: Annotated[str, Argument("NAME", of="model")] = "") -> Reply:
     """Show the model, or change it for the rest of the session."""
     record = client.record()
-    if record.run is not None or AGENT_TOOL in record.tools:
+    if record.run is not None or m.AGENT_TOOL in record.tools:
         return Reply(ok=False, text="This session belongs to an external agent with its own model.")
     if not name:
         return _current(client, record)
@@ -30,7 +29,7 @@ def model(client: SessionClient, name: Annotated[str, Argument("NAME", of="model
         profile, choice = client.services.profile_with(record, name)
     except SteersmanError as error:
         return Reply(ok=False, text=f"{error.message}; {error.hint}".removesuffix("; "))
-    answer = client.ask(PolicyChange(model=name))
+    answer = client.ask(m.PolicyChange(model=name))
     if not answer.get("ok", True):
         return Reply(ok=False, data=answer, text=str(answer.get("reason")))
     client.change_model(profile)

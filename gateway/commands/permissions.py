@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Collection
 from typing import Annotated
 
-from ...machines.messages import Allow
+from ...machines import protocol as m
 from ...workflows.tools import REMOTE, is_of_server, is_rule_tool
 from ..client import SessionClient
 from ..permission import draw_rules, explained, rules_view
@@ -54,7 +54,7 @@ def allow(
     if not (is_rule_tool(tool, known) and _may_be_offered(client, tool, known)):
         return Reply(ok=False, text=f"There is no tool `{tool}`; there are {', '.join(known)}.")
     match = _unquoted(pattern)
-    answer = client.ask(Allow(tool=tool, pattern=match))
+    answer = client.ask(m.Allow(tool=tool, pattern=match))
     text = f"Allowed for the rest of this session: {tool} {shlex.quote(match)}."
     return Reply(ok=bool(answer.get("ok")), data={"tool": tool, "match": match}, text=text)
 
@@ -67,7 +67,7 @@ def forget(client: SessionClient, number: Annotated[int, Argument("N")]) -> Repl
         text = f"Forget which? /permissions numbers them; 1 to {len(allowed)}."
         return Reply(ok=False, text=text)
     rule = allowed[number - 1]
-    answer = client.ask(Allow(tool=rule.tool, pattern=rule.match, is_given=False))
+    answer = client.ask(m.Allow(tool=rule.tool, pattern=rule.match, is_given=False))
     text = f"Asked about again: {rule.tool} {shlex.quote(rule.match)}."
     return Reply(
         ok=bool(answer.get("ok")), data={"tool": rule.tool, "match": rule.match}, text=text

@@ -9,10 +9,8 @@ import secrets
 from collections.abc import Mapping
 from typing import Annotated, Any
 
+from ...machines import protocol as m
 from ...machines.lifecycles import RUN
-from ...machines.messages import PolicyChange, QueueChange, ResumeQueue
-from ...machines.said import Said
-from ...machines.transient_events import ANOTHER_CHAT, ANOTHER_RUN, FULL_QUEUE
 from ..acknowledgement import rejected_text
 from ..client import SessionClient
 from ..formats import item_line, progress_text
@@ -86,11 +84,11 @@ def _not_added(client: SessionClient, text: str) -> Reply:
     record, limit = client.record(), client.describe().policy.max_queue_size
     reason, hint = "refused", ""
     if record.queue.state == "closed":
-        reason, hint = "session_finalized", ANOTHER_CHAT
+        reason, hint = "session_finalized", m.ANOTHER_CHAT
     elif record.run is not None and record.run.state in RUN.final:
-        reason, hint = "run_succeeded", ANOTHER_RUN.format(record.id)
+        reason, hint = "run_succeeded", m.ANOTHER_RUN.format(record.id)
     elif record.queue.pending_count >= limit:
-        reason, hint = "queue_full", FULL_QUEUE.format(limit)
+        reason, hint = "queue_full", m.FULL_QUEUE.format(limit)
     event = client.publisher.rejection(reason, text, "", hint)
     data = {"ok": False, "reason": reason, "hint": hint or None, "text": text}
     return Reply(ok=False, data=data, text=rejected_text(event))
@@ -103,7 +101,7 @@ def edit_queue(client: SessionClient, number: Number, text: Text) -> Reply:
     if prompt is not None and prompt.is_refused:
         return Reply(ok=False, data={"reason": "no_prompt"}, text=f"{prompt.path}: {prompt.note}")
     attached = (*filter(None, (prompt,)), *client.attached(text))
-    wish = QueueChange(op="edit", number=number, said=Said(text=text, attached=attached))
+    wish = m.QueueChange(op="edit", number=number, said=m.Said(text=text, attached=attached))
     return _reply(change(client, wish), f"#{number} reads now: {text}")
 
 
@@ -117,14 +115,14 @@ def move_in_queue(
     client: SessionClient, number: Number, position: Annotated[int, Argument("POS")]
 ) -> Reply:
     """Move a waiting message."""
-    answer = change(client, QueueChange(op="move", number=number, position=position))
+    answer = change(client, m.QueueChange(op="move", number=number, position=position))
     return _reply(answer, f"#{number} is at position {answer.get('position')}.")
 
 
 @command("queue pop", "queue", "Take a message back; without a number the last.", is_shared=True)
 def pop_queue(client: SessionClient, number: Number | None = None) -> Reply:
     """Withdraw a message."""
-    answer = change(client, QueueChange(op="withdraw", number=number))
+    answer = change(client, m.QueueChange(op="withdraw", number=number))
     gone = ", ".join(f"#{number}" for number in answer.get("withdrawn", ()))
     return _reply(answer, f"Removed: {gone}.")
 
@@ -132,7 +130,7 @@ def pop_queue(client: SessionClient, number: Number | None = None) -> Reply:
 @command("queue clear", "queue", "Take back everything that waits.", is_shared=True)
 def clear_queue(client: SessionClient) -> Reply:
     """Withdraw all waiting messages."""
-    answer = change(client, QueueChange(op="clear"))
+    answer = change(client, m.QueueChange(op="clear"))
     count = len(answer.get("withdrawn", ()))
     return _reply(answer, f"Removed: {count} waiting." if count else "Nothing waits.")
 
@@ -149,7 +147,7 @@ def steer_from_queue(
     name: Annotated[str, Argument("@NAME", of="subagent")] = "",
 ) -> Reply:
     """Make a waiting message a steer."""
-    answer = client.ask(QueueChange(op="steer", number=number, to=name.removeprefix("@")))
+    answer = client.ask(m.QueueChange(op="steer", number=number, to=name.removeprefix("@")))
     if answer.get("when"):
         return _reply(answer, f"#{number} goes to the running turn as soon as {answer['when']}.")
     if answer.get("children"):
@@ -167,7 +165,7 @@ def steer_from_queue(
 )
 def keep_in_queue(client: SessionClient, number: Number | None = None) -> Reply:
     """Queue an offered answer like a message."""
-    answer = change(client, QueueChange(op="keep", number=number))
+    answer = change(client, m.QueueChange(op="keep", number=number))
     later = ", as soon as it is answered" if answer.get("when") else ""
     return _reply(answer, f"#{answer.get('number')} waits like a message{later}.")
 
@@ -175,7 +173,7 @@ def keep_in_queue(client: SessionClient, number: Number | None = None) -> Reply:
 @command("queue hold", "queue", "Run nothing of what waits until `/queue resume`.", is_shared=True)
 def hold_queue(client: SessionClient) -> Reply:
     """Hold the queue."""
-    answer = client.ask(QueueChange(op="hold"))
+    answer = client.ask(m.QueueChange(op="hold"))
     is_held = answer.get("state") == "held"
     text = "Held. /queue resume runs it." if is_held else "Nothing waits: there is nothing to hold."
     return _reply(answer, text)
@@ -206,7 +204,7 @@ def resume_queue(
             return elsewhere
         if client.session != before:
             items = {item["number"]: item for item in client.queue()["items"]}
-    answer = client.ask(ResumeQueue(number=number))
+    answer = client.ask(m.ResumeQueue(number=number))
     count = answer.get("restored", 0)
     children: list[str] = answer.get("children") or []
     going = f"{', '.join(children)} {'go' if len(children) > 1 else 'goes'} on." if children else ""
@@ -240,7 +238,7 @@ def queue_off(client: SessionClient) -> Reply:
 
 
 def _auto_queue(client: SessionClient, is_on: bool) -> Reply:
-    answer = client.ask(PolicyChange(is_auto_queue=is_on))
+    answer = client.ask(m.PolicyChange(is_auto_queue=is_on))
     text = (
         "Auto-queue is on: messages during a turn are queued."
         if is_on

@@ -12,8 +12,7 @@ from ...journal.entries import RevertBegun
 from ...journal.record import SessionRecord
 from ...journal.revert_record import RevertRecord, apply_to_reverts
 from ...journal.workspace.workspace import FileChange
-from ...machines.messages import Revert, RevertOutcome
-from ...machines.port_results import RestoreCounted, RestoreEnded
+from ...machines import protocol as m
 from ..acknowledgement import reverted_text
 from ..client import SessionClient
 from .command import Argument, Reply, command
@@ -55,7 +54,7 @@ def revert(
         turn = _turn(since) if since else ""
     except ValueError as error:
         return Reply(ok=False, text=f"{str(error).rstrip('.')}: /revert {revert.usage}")
-    order = Revert(
+    order = m.Revert(
         scope=scope,
         since=turn,
         paths=what[1:] if scope == "undo" else (),
@@ -90,7 +89,7 @@ def revert(
 
 def _outcome(client: SessionClient, name: str) -> dict[str, Any]:
     """Wait until a revert has ended, and return its outcome."""
-    return client.ask(RevertOutcome(id=name), PATIENCE)
+    return client.ask(m.RevertOutcome(id=name), PATIENCE)
 
 
 def _before(client: SessionClient, record: SessionRecord) -> str:
@@ -102,7 +101,7 @@ def _before(client: SessionClient, record: SessionRecord) -> str:
     return ""
 
 
-def _revert_ended(client: SessionClient, record: SessionRecord, order: Revert) -> dict[str, Any]:
+def _revert_ended(client: SessionClient, record: SessionRecord, order: m.Revert) -> dict[str, Any]:
     """Restore the files that a finalized session changed; the revert is not journalled.
 
     The workspace has its own ledger, so the revert is done once, and can be undone.
@@ -112,12 +111,12 @@ def _revert_ended(client: SessionClient, record: SessionRecord, order: Revert) -
     others = elsewhere(record, client.storage)
     reverts: Mapping[str, RevertRecord] = {name: known}
 
-    def hear(message: RestoreCounted | RestoreEnded) -> None:
+    def hear(message: m.RestoreCounted | m.RestoreEnded) -> None:
         nonlocal reverts
         match message:
-            case RestoreCounted():
+            case m.RestoreCounted():
                 reverts = apply_to_reverts(reverts, RevertBegun(id=name, files=message.files))
-            case RestoreEnded():
+            case m.RestoreEnded():
                 reverts = apply_to_reverts(reverts, ending_of(known, message, others))
 
     client.restore_files(order_of(record, known.asked), hear, PATIENCE)

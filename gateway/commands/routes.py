@@ -6,8 +6,8 @@ from typing import Annotated
 
 from ...journal.codec import decode
 from ...journal.record import SessionRecord
+from ...machines import protocol as m
 from ...machines.errors import SteersmanError
-from ...machines.messages import PolicyChange
 from ...machines.policy import RoutesChoice
 from ...workflows.suggestions import table_names
 from ..client import SessionClient
@@ -53,7 +53,7 @@ def use_routes(
         table, notice = client.services.router.routes(choice)
     except SteersmanError as error:
         return Reply(ok=False, text=str(error))
-    answer = client.ask(PolicyChange(routes=choice))
+    answer = client.ask(m.PolicyChange(routes=choice))
     if not answer.get("ok", True):
         return Reply(ok=False, data=answer, text=str(answer.get("reason")))
     client.reroute(table)

@@ -9,8 +9,8 @@ from typing import Annotated, Any
 
 from msgspec.structs import replace
 
+from ...machines import protocol as m
 from ...machines.errors import SteersmanError, UsageError
-from ...machines.messages import ImportedItem, QueueChange, QueueImport, ResumeQueue
 from ...workflows.home_folder import expanded
 from ..acknowledgement import waiting_text
 from ..client import SessionClient
@@ -79,7 +79,7 @@ def resume_saved(client: SessionClient, session: str, way: str) -> Reply | None:
     brought = _bring(client, found, way)
     if not brought.ok or not brought.data.get("restored"):
         return brought
-    answer = client.ask(ResumeQueue())
+    answer = client.ask(m.ResumeQueue())
     count = answer.get("restored") or brought.data["restored"]
     first, after = answer.get("number"), answer.get("after")
     then = f"They run after #{after}." if after else f"Processing #{first}..."
@@ -104,7 +104,7 @@ def discard_queue(client: SessionClient, session: SessionName = "") -> Reply:
     if found is not None:
         return _discard(client, found)
     before = client.queue()["items"]
-    answer = client.ask(QueueChange(op="clear"))
+    answer = client.ask(m.QueueChange(op="clear"))
     if not answer.get("ok"):
         return Reply(ok=False, data=answer, text=f"Nothing was discarded: {answer.get('reason')}.")
     left = {item["id"] for item in client.queue()["items"]}
@@ -156,9 +156,9 @@ def _refused(error: SteersmanError) -> Reply:
 
 
 def _take_in(
-    client: SessionClient, found: list[ImportedItem], done: str, *, may_overfill: bool = False
+    client: SessionClient, found: list[m.ImportedItem], done: str, *, may_overfill: bool = False
 ) -> Reply:
-    answer = client.ask(QueueImport(items=tuple(found), may_overfill=may_overfill))
+    answer = client.ask(m.QueueImport(items=tuple(found), may_overfill=may_overfill))
     if not answer.get("ok"):
         room = answer.get("room", 0)
         why = answer.get("reason", "")
@@ -249,7 +249,7 @@ def saved_here(client: SessionClient) -> Saved | Reply | None:
     return None if client.queue()["items"] else _meant(client, "")
 
 
-def change(client: SessionClient, message: QueueChange) -> dict[str, Any]:
+def change(client: SessionClient, message: m.QueueChange) -> dict[str, Any]:
     """Change the queue that is meant: the session's own, or the saved one that stands for it."""
     found = saved_here(client)
     if isinstance(found, Reply):
@@ -315,7 +315,7 @@ def move_here(
         with saved_queues.tended(name) as ask:
             found = saved_queues.of(saved_queues.store.load(name).row)
             items = [
-                ImportedItem(
+                m.ImportedItem(
                     said=replace(item.said, client_id=""),
                     is_interrupted=item.state == "interrupted",
                     progress=dict(item.progress) if item.progress else None,
@@ -331,8 +331,8 @@ def move_here(
             taken = _take_in(client, items, done, may_overfill=may_overfill)
             if taken.ok:
                 for item in replaced:
-                    client.ask(QueueChange(op="withdraw", number=item["number"]))
-                ask(QueueChange(op="clear"))
+                    client.ask(m.QueueChange(op="withdraw", number=item["number"]))
+                ask(m.QueueChange(op="clear"))
             if taken.ok and replaced:
                 return replace(taken, text=f"{taken.text} Removed: {_brief(replaced)}.")
             return taken

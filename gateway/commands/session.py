@@ -6,8 +6,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any
 
+from ...machines import protocol as m
 from ...machines.errors import SteersmanError
-from ...machines.messages import Rename
 from ...workflows.home_folder import expanded
 from ..client import SessionClient
 from ..dumps.tree import draw_dump
@@ -36,7 +36,7 @@ def rename(client: SessionClient, called: Annotated[str, Argument("NAME", is_res
     name = clean_name(called)
     if not name:
         return Reply(ok=False, text="Which name? /rename NAME")
-    answer = client.ask(Rename(name=name))
+    answer = client.ask(m.Rename(name=name))
     is_ok = bool(answer.get("ok", True))
     data = {"session": client.session, "name": name}
     return Reply(

@@ -6,9 +6,8 @@ from typing import Annotated, Any, Literal, get_args
 
 from ...journal.queue_record import ItemRecord
 from ...journal.record import CancelRecord
+from ...machines import protocol as m
 from ...machines.classification import addressee
-from ...machines.messages import Answer, Interrupt, PolicyChange, QueueChange, TakeBack
-from ...machines.said import StopOrder
 from ..client import SessionClient
 from ..formats import plain_words, sender
 from .command import Argument, Reply, Text, command
@@ -88,7 +87,7 @@ def answer(
 
     The answer to a step may have several words: they are `choice` and `reason` together.
     """
-    reply = client.ask(Answer(question=question, choice=choice, reason=reason))
+    reply = client.ask(m.Answer(question=question, choice=choice, reason=reason))
     if not reply.get("ok"):
         why = str(reply.get("reason", f"no question `{question}` is open"))
         return Reply(
@@ -104,7 +103,7 @@ def busy(client: SessionClient, mode: BusyMode | None = None) -> Reply:
         current = client.describe().policy.busy_mode
         text = f"A message during a turn follows `{current}`. There are: {', '.join(MODES)}."
         return Reply(ok=True, data={"ok": True, "busy_input_mode": current}, text=text)
-    answer = client.ask(PolicyChange(busy_mode=mode))
+    answer = client.ask(m.PolicyChange(busy_mode=mode))
     is_ok = bool(answer.get("ok", True))
     text = f"A message during a turn now follows `{mode}`."
     data = {**answer, "busy_input_mode": mode}
@@ -117,7 +116,7 @@ def undo(client: SessionClient) -> Reply:
 
     A message that stopped a turn and runs already is stopped, and queued after the turn's message.
     """
-    answer = client.ask(TakeBack())
+    answer = client.ask(m.TakeBack())
     if not answer.get("ok"):
         reason = answer.get("reason", "There is nothing to take back")
         text = f"{reason}.\n/revert takes back changes of files."
@@ -129,8 +128,8 @@ def undo(client: SessionClient) -> Reply:
             return Reply(ok=False, data=answer, text="The queue has no room for it.")
     text = f"#{answer['number']} waits in the queue instead."
     if turn := answer.get("stop"):
-        client.ask(Interrupt(order=StopOrder(cause="stop"), turn=turn))
-        client.ask(QueueChange(op="move", number=answer["number"], position=LAST))
+        client.ask(m.Interrupt(order=m.StopOrder(cause="stop"), turn=turn))
+        client.ask(m.QueueChange(op="move", number=answer["number"], position=LAST))
         text = f"#{answer['number']} was stopped and waits in the queue instead."
     if answer.get("offered"):
         text += f"\n#{answer['offered']} was stopped already: /queue resume continues it."

@@ -8,9 +8,9 @@ from typing import Annotated, Any, Literal
 from ...journal.codec import decode
 from ...journal.record import SessionRecord
 from ...journal.turn_record import TurnRecord
+from ...machines import protocol as m
 from ...machines.conversation import Usage
 from ...machines.errors import UnknownSession
-from ...machines.messages import Compact, GrantLimits
 from ..client import SessionClient
 from ..events.translation import usage_view
 from .command import Argument, Reply, command
@@ -95,7 +95,7 @@ def cost_text(cost: float) -> str:
 def limits(client: SessionClient, grant: Literal["more"] | None = None) -> Reply:
     """Show the limits, or grant more."""
     if grant:
-        client.ask(GrantLimits(user=client.speaker))
+        client.ask(m.GrantLimits(user=client.speaker))
     found = client.describe()
     most, shares = found.limits, found.shares
     data = {
@@ -127,7 +127,7 @@ def compact(
     client: SessionClient, what: Annotated[str, Argument("WHAT MATTERS", is_rest=True)] = ""
 ) -> Reply:
     """Sum up the conversation, now or right after the running turn."""
-    answer = client.ask(Compact(wish=what, user=client.speaker))
+    answer = client.ask(m.Compact(wish=what, user=client.speaker))
     if not answer.get("ok"):
         return Reply(ok=False, data=answer, text=f"Not summed up: {answer.get('reason', '')}.")
     when = "" if answer.get("runs") else "It is summed up when the running turn has ended."

@@ -15,8 +15,7 @@ from ...journal.record import messages_of
 from ...journal.store import Store, StoredEntry
 from ...machines.errors import UsageError
 from ...machines.picture import label
-from ...machines.port_results import exit_words
-from ...machines.said import shown
+from ...machines.protocol import exit_words, shown
 from ..formats import iso, one_line
 from ..redaction import Redactor
 

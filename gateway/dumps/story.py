@@ -20,7 +20,7 @@ from ...journal.turn_record import TurnRecord
 from ...machines.disposition import DEFAULT_DISPOSITIONS
 from ...machines.errors import UsageError
 from ...machines.lifecycles import ITEM, TURN
-from ...machines.port_results import exit_words
+from ...machines.protocol import exit_words
 from ..formats import iso, one_line, plain_words
 from ..redaction import Redactor
 from .trace import Trace

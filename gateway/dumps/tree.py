@@ -13,7 +13,8 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from ...machines.said import ItemKind, shown
+from ...machines import protocol as m
+from ...machines.protocol import shown
 from ...ports.tools.text import counted
 from ..formats import clock, iso, progress_text
 from ..terminal import audited
@@ -179,7 +180,7 @@ def _queue(data: dict[str, Any]) -> Branch:
 
 
 def _shown(item: dict[str, Any]) -> str:
-    return shown(ItemKind(item.get("kind", ItemKind.MESSAGE)), item["said"]["text"])[:_TEXT]
+    return shown(m.ItemKind(item.get("kind", m.ItemKind.MESSAGE)), item["said"]["text"])[:_TEXT]
 
 
 def _turns(data: dict[str, Any]) -> Iterator[Branch]:

@@ -9,8 +9,8 @@ from msgspec.structs import replace
 from ...journal import entries as e
 from ...journal.queue_record import QueueRecord
 from ...journal.record import SessionRecord
+from ...machines import protocol as m
 from ...machines.delivery import Relation
-from ...machines.said import Routed
 from ..acknowledgement import accepted
 from .contract import (
     ChildEndedEvent,
@@ -121,7 +121,7 @@ def _side_talk_ended(
     )
 
 
-_SIDE_TALK = Routed(said_as="side_talk", matched="/smalltalk", rule="side-talk", ack="side_talk")
+_SIDE_TALK = m.Routed(said_as="side_talk", matched="/smalltalk", rule="side-talk", ack="side_talk")
 
 
 def _side_talk_accepted(entry: e.Offered, at: Stamp) -> Event:

@@ -17,21 +17,9 @@ from ...journal import entries as e
 from ...journal.queue_record import ItemRecord, QueueRecord
 from ...journal.record import SessionRecord
 from ...journal.turn_facts import TurnFacts, written
+from ...machines import protocol as m
 from ...machines.conversation import Usage
 from ...machines.delivery import Cause
-from ...machines.port_results import CallEnd
-from ...machines.said import ItemKind, Said
-from ...machines.transient_events import (
-    Fact,
-    MessageKnown,
-    MessageRejected,
-    Notice,
-    OutputShown,
-    StoreLost,
-    TextStreamed,
-    ThoughtStreamed,
-    WindowFilled,
-)
 from ..acknowledgement import accepted
 from ..formats import iso
 from .child import of_child, steered
@@ -196,7 +184,7 @@ class EventPublisher:
         for event in events:
             self.publish(event)
 
-    def observe_fact(self, fact: Fact) -> None:
+    def observe_fact(self, fact: m.Fact) -> None:
         """Publish a transient event."""
         self.publish(_of_fact(fact, self.stamp()))
 
@@ -401,7 +389,7 @@ def _of_session(entry: e.AnySessionEntry, record: SessionRecord, at: Stamp) -> l
 
 def _of_queue(entry: e.AnyQueueEntry, record: SessionRecord, at: Stamp) -> list[Event]:
     match entry:
-        case e.Queued(item_kind=ItemKind.MESSAGE):
+        case e.Queued(item_kind=m.ItemKind.MESSAGE):
             return [_queued(entry, record, at), *attachment_events(entry.said.attached, at)]
         case e.Edited():
             return attachment_events(entry.said.attached, at)
@@ -497,7 +485,7 @@ def _of_turn(entry: e.AnyTurnEntry, record: SessionRecord, at: Stamp) -> list[Ev
         case e.ToolEnded():
             return [_tool_ended(entry, entry.end, at)]
         case e.ToolRefused():
-            refused = _tool_ended(entry, CallEnd(status="failed"), at)
+            refused = _tool_ended(entry, m.CallEnd(status="failed"), at)
             refused["status"] = entry.status
             refused["reason"] = entry.reason
             return [refused]
@@ -555,7 +543,7 @@ def tool_started(entry: e.ToolIntended, at: Stamp) -> ToolStartedEvent:
     )
 
 
-def _tool_ended(entry: e.ToolEnded | e.ToolRefused, end: CallEnd, at: Stamp) -> ToolEndedEvent:
+def _tool_ended(entry: e.ToolEnded | e.ToolRefused, end: m.CallEnd, at: Stamp) -> ToolEndedEvent:
     lines, output = output_of(entry)
     return ToolEndedEvent(
         type="tool_ended",
@@ -682,24 +670,24 @@ def _facts(facts: TurnFacts) -> FactsView:
     )
 
 
-def _of_fact(fact: Fact, at: Stamp) -> Event:
+def _of_fact(fact: m.Fact, at: Stamp) -> Event:
     match fact:
-        case TextStreamed(turn=turn, delta=delta):
+        case m.TextStreamed(turn=turn, delta=delta):
             return TextEvent(type="text", **at, turn=turn, delta=delta)
-        case ThoughtStreamed(turn=turn, delta=delta):
+        case m.ThoughtStreamed(turn=turn, delta=delta):
             return ThinkingEvent(type="thinking", **at, turn=turn, delta=delta)
-        case WindowFilled(turn=turn, tokens=tokens, size=size):
+        case m.WindowFilled(turn=turn, tokens=tokens, size=size):
             return WindowEvent(type="window", **at, turn=turn, tokens=tokens, size=size)
-        case OutputShown(turn=turn, call=call, text=text):
+        case m.OutputShown(turn=turn, call=call, text=text):
             return OutputEvent(type="output", **at, turn=turn, call=call, text=text)
-        case Notice(text=text, seconds=seconds):
+        case m.Notice(text=text, seconds=seconds):
             notice = NoticeEvent(type="notice", **at, text=text)
             if seconds:
                 notice["seconds"] = seconds
             if fact.ends_answer:
                 notice["ends_answer"] = True
             return notice
-        case MessageRejected(reason=reason, said=said):
+        case m.MessageRejected(reason=reason, said=said):
             key = said.client_id or None
             rejected = RejectedEvent(
                 type="rejected", **at, reason=reason, text=said.text, client_id=key
@@ -707,10 +695,10 @@ def _of_fact(fact: Fact, at: Stamp) -> Event:
             if fact.hint:
                 rejected["hint"] = fact.hint
             return rejected
-        case StoreLost(code=code, text=text, hint=hint):
+        case m.StoreLost(code=code, text=text, hint=hint):
             return ErrorEvent(type="error", **at, code=code, text=text, hint=hint)
-        case MessageKnown():
-            said = Said(text="", client_id=fact.client_id)
+        case m.MessageKnown():
+            said = m.Said(text="", client_id=fact.client_id)
             return accepted(at, id=fact.id, said=said, routed=fact.routed, number=fact.number)
         case _:
             assert_never(fact)

@@ -21,8 +21,8 @@ from ...journal import entries as e
 from ...journal.codec import decode_entry
 from ...journal.record import SessionRecord
 from ...journal.store import Store
+from ...machines import protocol as m
 from ...machines.errors import SteersmanError, UnknownSession, UsageError
-from ...machines.transient_events import Fact
 from ...ports.models.provider import model_configs
 from ...workflows.config import Config
 from ..redaction import Redactor
@@ -298,5 +298,5 @@ class FeedObserver:
         """Pass an entry on."""
         return partial(self._put, self._session, seq, time, entry)
 
-    def observe_fact(self, fact: Fact) -> None:
+    def observe_fact(self, fact: m.Fact) -> None:
         """Ignore a transient event: traces are made from the journal alone."""

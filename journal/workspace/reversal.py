@@ -8,8 +8,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from ...machines.effects import RestoreFiles
-from ...machines.port_results import RestoreEnded
+from ...machines import protocol as m
 from ...workflows.spelling import spelled
 from .blob_store import EVERYTHING, LARGEST, BlobStore
 from .change_log import ChangeLog
@@ -45,19 +44,19 @@ class Reversal:
                 restore.finish(folder, blobs)
                 self._close(restore)
 
-    def count(self, order: RestoreFiles) -> int:
+    def count(self, order: m.RestoreFiles) -> int:
         """Return how many files an order is about."""
         if order.scope == "undo":
             restore = self._to_undo(order)
             return len(restore.rescue) if restore else 0
         return sum(not is_bare_folder(chain) for chain in chains(self._wanted(order)).values())
 
-    def known(self, order: RestoreFiles) -> RestoreEnded | None:
+    def known(self, order: m.RestoreFiles) -> m.RestoreEnded | None:
         """Return the outcome of an order that was carried out before; none if it was not."""
         file = self._file(order.id)
         return self._outcome(load_restore(file)) if file.exists() else None
 
-    def carry_out(self, order: RestoreFiles) -> RestoreEnded:
+    def carry_out(self, order: m.RestoreFiles) -> m.RestoreEnded:
         """Carry out an order, or say what it would do. Raises `RestoreFailed`, `OSError`."""
         return self._undo(order) if order.scope == "undo" else self._revert(order)
 
@@ -72,7 +71,7 @@ class Reversal:
 
     # Choosing the changes -------------------------------------------------------------------------
 
-    def _revert(self, order: RestoreFiles) -> RestoreEnded:
+    def _revert(self, order: m.RestoreFiles) -> m.RestoreEnded:
         wanted = self._wanted(order)
         plan = self._plan(wanted, order)
         names = [(touch.call, touch.path) for touch in wanted]
@@ -80,21 +79,21 @@ class Reversal:
         about: dict[str, Any] = {"scope": order.scope, "names": names, "turns": turns, "undoes": ""}
         return self._carry_out(order, plan, about)
 
-    def _wanted(self, order: RestoreFiles) -> list[PathChange]:
+    def _wanted(self, order: m.RestoreFiles) -> list[PathChange]:
         if order.scope == "last":
             return self.ledger.last(order.turns)
         if order.since:
             return self.ledger.since(order.since)
         return self.ledger.of(order.turns or _joined(self.ledger.newest(), order.resumed))
 
-    def _undo(self, order: RestoreFiles) -> RestoreEnded:
+    def _undo(self, order: m.RestoreFiles) -> m.RestoreEnded:
         """Give back what a revert replaced; the same rule: only what still is as the revert left it."""
         restore = self._to_undo(order)
         if restore is None:
             unknown = tuple(
                 (path, "no revert that can be undone touched it") for path in order.paths
             )
-            return RestoreEnded(id=order.id, kept=unknown)
+            return m.RestoreEnded(id=order.id, kept=unknown)
         done = [put for put in restore.done if not order.paths or spelled(put.path) in order.paths]
         touches = [
             PathChange(
@@ -118,7 +117,7 @@ class Reversal:
         about["undoes"] = restore.name
         return self._carry_out(order, replace(plan, kept=kept), about)
 
-    def _to_undo(self, order: RestoreFiles) -> Restore | None:
+    def _to_undo(self, order: m.RestoreFiles) -> Restore | None:
         """Find the newest revert of this session that is not wholly undone."""
         for restore in self._restores():
             if restore.about["scope"] == "undo" or restore.phase != "done":
@@ -134,7 +133,7 @@ class Reversal:
         newest = sorted(files, key=lambda file: file.stat().st_mtime_ns, reverse=True)
         return [load_restore(file) for file in newest]
 
-    def _plan(self, touches: list[PathChange], order: RestoreFiles) -> RestorePlan:
+    def _plan(self, touches: list[PathChange], order: m.RestoreFiles) -> RestorePlan:
         found = chains(touches)
         now: dict[str, PathState | None] = {}
         for path, chain in found.items():
@@ -157,8 +156,8 @@ class Reversal:
     # Doing it -------------------------------------------------------------------------------------
 
     def _carry_out(
-        self, order: RestoreFiles, plan: RestorePlan, about: dict[str, Any]
-    ) -> RestoreEnded:
+        self, order: m.RestoreFiles, plan: RestorePlan, about: dict[str, Any]
+    ) -> m.RestoreEnded:
         about |= {"shared": list(plan.shared), "yours": list(plan.yours)}
         restore = Restore(
             name=order.id,
@@ -200,10 +199,10 @@ class Reversal:
     def _file(self, order: str) -> Path:
         return self._place / f"restore-{self._session}-{order}.json"
 
-    def _outcome(self, restore: Restore) -> RestoreEnded:
+    def _outcome(self, restore: Restore) -> m.RestoreEnded:
         turns = [str(turn) for turn in restore.about["turns"]]
         unknown = [(turn, why) for turn, why in self.ledger.blind.items() if turn in turns]
-        return RestoreEnded(
+        return m.RestoreEnded(
             id=restore.name,
             restored=tuple(put.path for put in restore.done if not put.is_folder),
             kept=tuple((file.path, file.why) for file in restore.kept),

@@ -18,8 +18,7 @@ from pathlib import Path
 
 from msgspec.structs import asdict, replace
 
-from ...machines.effects import RestoreFiles
-from ...machines.port_results import RestoreEnded
+from ...machines import protocol as m
 from ...machines.value import Value
 from ...workflows.durability import make_folders, replace_file
 from ...workflows.spelling import spelled
@@ -365,12 +364,12 @@ class Workspace:
 
     # Going back -----------------------------------------------------------------------------------
 
-    def count(self, order: RestoreFiles) -> int:
+    def count(self, order: m.RestoreFiles) -> int:
         """Return how many files an order is about."""
         self._settle_leftovers()
         return self._reversal.count(order)
 
-    def revert(self, order: RestoreFiles) -> RestoreEnded:
+    def revert(self, order: m.RestoreFiles) -> m.RestoreEnded:
         """Carry out an order, or say what it would do. Raises `RestoreFailed`.
 
         One that was carried out before a crash, or half, is finished and told again.
@@ -390,7 +389,7 @@ class Workspace:
         kept = tuple((spelled(path), why) for path, why in outcome.kept)
         return replace(outcome, kept=kept, **lists)
 
-    def _checked(self, outcome: RestoreEnded, turns: Iterable[str]) -> RestoreEnded:
+    def _checked(self, outcome: m.RestoreEnded, turns: Iterable[str]) -> m.RestoreEnded:
         """Look whether all is as it was before these turns, or the last; what is not is named."""
         first = min(
             map(number_of, turns or [look.turn for look in self._ledger.looks[-1:]]), default=0
@@ -405,7 +404,7 @@ class Workspace:
         is_original = bool(outcome.restored) and not left
         return replace(outcome, notes=(*outcome.notes, *notes), is_original=is_original)
 
-    def _not_as_before(self, outcome: RestoreEnded, first: int) -> dict[str, list[str]]:
+    def _not_as_before(self, outcome: m.RestoreEnded, first: int) -> dict[str, list[str]]:
         """Name what differs from the time before the turn of a number, by what it is."""
         known = {*outcome.restored, *(path for path, _ in outcome.kept)}
         found: dict[str, list[str]] = {}

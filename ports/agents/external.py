@@ -17,18 +17,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ...machines import protocol as m
 from ...machines.conversation import ChatMessage, ToolRequest, ToolSchema, Usage
 from ...machines.errors import ModelError
-from ...machines.messages import Message
-from ...machines.port_results import (
-    AGENT_TOOL,
-    AgentBound,
-    AgentCalled,
-    AgentCallEnded,
-    AgentSaid,
-    ToolResult,
-    ToolStatus,
-)
 from ...workflows.extras import how_to_install
 from ..models.model import AnswerListener, ModelAnswer, ModelRequest
 from ..models.reply import ANSWER_LIMIT
@@ -76,7 +67,9 @@ class ExternalAgent:
         self.name = spec.name
         self.spec, self.folder, self.session = spec, folder, session
         self.schema = ToolSchema(
-            name=AGENT_TOOL, description=f"Hand it to {spec.agent}.", parameters={"type": "object"}
+            name=m.AGENT_TOOL,
+            description=f"Hand it to {spec.agent}.",
+            parameters={"type": "object"},
         )
         self._processes = processes
         self.connection: AcpConnection | None = None
@@ -96,7 +89,7 @@ class ExternalAgent:
         prompt = {"prompt": _prompt(request.messages)}
         return ModelAnswer(
             text="",
-            tool_calls=(ToolRequest(call=call, tool=AGENT_TOOL, arguments=prompt),),
+            tool_calls=(ToolRequest(call=call, tool=m.AGENT_TOOL, arguments=prompt),),
             stop_reason="tools",
         )
 
@@ -166,7 +159,7 @@ class AgentRun:
 
     def __init__(self, agent: ExternalAgent, prompt: str, context: ToolContext) -> None:
         self._agent, self._call = agent, context.call
-        self._tell: Callable[[Message], None] = context.tell or _dropped
+        self._tell: Callable[[m.Message], None] = context.tell or _dropped
         self._pieces: list[str] = []
         self._size = 0
         self._calls = ReportedCalls(context.call)
@@ -187,7 +180,7 @@ class AgentRun:
         """The text of the agent so far."""
         return "".join(self._pieces)
 
-    async def wait(self) -> ToolResult:
+    async def wait(self) -> m.ToolResult:
         """Return the agent's answer; after a stop no process of the agent is alive."""
         return await asyncio.shield(self._task)
 
@@ -201,7 +194,7 @@ class AgentRun:
         if asked is not None and not asked.done():
             asked.set_result(is_allowed)
 
-    async def _work(self, prompt: str) -> ToolResult:
+    async def _work(self, prompt: str) -> m.ToolResult:
         work = asyncio.create_task(self._prompted(prompt))
         stopped = asyncio.create_task(self._stopping.wait())
         await asyncio.wait((work, stopped), return_when=asyncio.FIRST_COMPLETED)
@@ -212,14 +205,16 @@ class AgentRun:
             work.result()
         except ModelError as error:
             self.fault = error
-            return ToolResult(status="failed", text=f"[{error.message}]")
-        return ToolResult(status="ok", text=self.text)
+            return m.ToolResult(status="failed", text=f"[{error.message}]")
+        return m.ToolResult(status="ok", text=self.text)
 
     async def _prompted(self, prompt: str) -> None:
         connection, notice = await self._agent.connect()
         if notice:
-            self._tell(AgentSaid(call=self._call, text=f"[{self._agent.spec.agent}: {notice}]\n\n"))
-        self._tell(AgentBound(call=self._call, session=connection.session))
+            self._tell(
+                m.AgentSaid(call=self._call, text=f"[{self._agent.spec.agent}: {notice}]\n\n")
+            )
+        self._tell(m.AgentBound(call=self._call, session=connection.session))
         connection.listener = self
         try:
             answer = await connection.prompt(prompt)
@@ -229,7 +224,7 @@ class AgentRun:
         if answer.get("stopReason") == "refusal":
             raise ModelError(f"{self._agent.spec.agent} refused to answer")
 
-    async def _end(self, work: asyncio.Task[None]) -> ToolResult:
+    async def _end(self, work: asyncio.Task[None]) -> m.ToolResult:
         """Cancel the prompt, then end all processes of the agent."""
         connection = self._agent.connection
         if connection is not None and connection.pipe.is_alive and connection.session:
@@ -241,9 +236,9 @@ class AgentRun:
         await asyncio.wait((work,))
         self._agent.let_go()
         if connection is None:
-            return ToolResult(status="killed", text=self.text or "Stopped before it started.")
+            return m.ToolResult(status="killed", text=self.text or "Stopped before it started.")
         result = await connection.pipe.end()
-        return ToolResult(
+        return m.ToolResult(
             status="killed", text=self.text, killed=result.killed, survivors=result.survivors
         )
 
@@ -258,7 +253,7 @@ class AgentRun:
                     self._end_endless()
                     return
                 self._pieces.append(text)
-                self._tell(AgentSaid(call=self._call, text=text))
+                self._tell(m.AgentSaid(call=self._call, text=text))
             case {"sessionUpdate": "tool_call" | "tool_call_update", "toolCallId": str(theirs)}:
                 self._called(theirs, update)
             case _:  # plans, modes and thoughts are not shown
@@ -277,7 +272,7 @@ class AgentRun:
         self._calls.update(theirs, call)
         request = self._calls.request(theirs)  # a question has an id of its own
         answer = self._open[request.call] = asyncio.get_running_loop().create_future()
-        self._tell(AgentCalled(call=self._call, request=request, asks=True))
+        self._tell(m.AgentCalled(call=self._call, request=request, asks=True))
         try:
             return option(options, await answer)
         except asyncio.CancelledError:
@@ -288,11 +283,11 @@ class AgentRun:
         if status not in ("in_progress", "completed", "failed"):
             return
         if theirs not in self._calls:
-            self._tell(AgentCalled(call=self._call, request=self._calls.request(theirs)))
+            self._tell(m.AgentCalled(call=self._call, request=self._calls.request(theirs)))
         if status != "in_progress":
-            ended: ToolStatus = "ok" if status == "completed" else "failed"
+            ended: m.ToolStatus = "ok" if status == "completed" else "failed"
             self._tell(
-                AgentCallEnded(call=self._call, inner=self._calls.id_of(theirs), status=ended)
+                m.AgentCallEnded(call=self._call, inner=self._calls.id_of(theirs), status=ended)
             )
 
 
@@ -302,7 +297,7 @@ def _connection_type() -> type[AcpConnection]:
     return AcpConnection
 
 
-def _dropped(message: Message) -> None:
+def _dropped(message: m.Message) -> None:
     """Drop the message."""
 
 

@@ -10,8 +10,8 @@ import json
 from functools import partial
 from typing import Any
 
+from ...machines import protocol as m
 from ...machines.errors import ToolError
-from ...machines.port_results import ToolResult
 from ...workflows.settings import ToolDeclaration
 from ..process.process import ProcessResult, ProcessSpec
 from .arguments import declare, fault_of, given_of
@@ -78,7 +78,7 @@ class DeclaredTool:
         return json.dumps(whole, ensure_ascii=False).encode() + b"\n"
 
 
-def _result(result: ProcessResult, timeout: float, *, is_poll: bool) -> ToolResult:
+def _result(result: ProcessResult, timeout: float, *, is_poll: bool) -> m.ToolResult:
     """Return a result with the output, and of a failure with its errors and how it ended."""
     is_ok = result.status == "exited" and result.exit_code == 0
     spilled = str(result.spilled or "")
@@ -87,7 +87,7 @@ def _result(result: ProcessResult, timeout: float, *, is_poll: bool) -> ToolResu
     parts = [part for part in parts if part] or ["(no output)"]
     parts += [] if is_ok else [ending(result, timeout)]
     parts += [f"[{result.reason}]"] if result.reason else []
-    return ToolResult(
+    return m.ToolResult(
         status=STATUS.get(result.status) or ("ok" if is_ok else "failed"),
         text="\n".join(parts),
         exit_code=result.exit_code,

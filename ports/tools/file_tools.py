@@ -8,8 +8,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from ...machines import protocol as m
 from ...machines.errors import ToolError
-from ...machines.port_results import ChangedFile, ToolResult
 from ...workflows.durability import replace_file
 from ...workflows.spelling import spelled
 from .arguments import declare
@@ -38,7 +38,7 @@ _SCHEMA = declare(
 def make_read(resources: ToolResources) -> ThreadTool:
     """Make the tool; a result holds about `limit` bytes of the context at most."""
 
-    def read(arguments: dict[str, Any], context: ToolContext, stop: StopFlag) -> ToolResult:
+    def read(arguments: dict[str, Any], context: ToolContext, stop: StopFlag) -> m.ToolResult:
         place = resolve(arguments["path"], context)
         _say_what_is_there(place)
         with open_file(place) as file:
@@ -46,7 +46,7 @@ def make_read(resources: ToolResources) -> ThreadTool:
             offset = arguments.get("offset", 1)
             limit = arguments.get("limit", _LINES)
             text = _excerpt(file, place, offset, limit, context.limit, stop)
-            return ToolResult(status="ok", text=text, bytes=os.fstat(file.fileno()).st_size)
+            return m.ToolResult(status="ok", text=text, bytes=os.fstat(file.fileno()).st_size)
 
     return ThreadTool(_SCHEMA, read, is_mutating=False, is_idempotent=True)
 
@@ -157,10 +157,12 @@ def content_before(place: Place) -> bytes | None:
         return None
 
 
-def changed_file(place: Place, before: bytes, after: bytes, *, is_new: bool = False) -> ChangedFile:
+def changed_file(
+    place: Place, before: bytes, after: bytes, *, is_new: bool = False
+) -> m.ChangedFile:
     """Count the lines that a change adds and removes."""
     old, new = Counter(before.splitlines()), Counter(after.splitlines())
-    return ChangedFile(
+    return m.ChangedFile(
         path=spelled(place.relative),
         added=(new - old).total(),
         removed=(old - new).total(),
@@ -199,7 +201,7 @@ def make_list(resources: ToolResources) -> ThreadTool:
     return ThreadTool(_SCHEMA_LISTING, _list, is_mutating=False, is_idempotent=True)
 
 
-def _list(arguments: dict[str, Any], context: ToolContext, stop: StopFlag) -> ToolResult:
+def _list(arguments: dict[str, Any], context: ToolContext, stop: StopFlag) -> m.ToolResult:
     place = resolve(arguments.get("path", "."), context)
     name = shown(place.relative)
     if place.path.exists() and not place.path.is_dir():
@@ -211,11 +213,11 @@ def _list(arguments: dict[str, Any], context: ToolContext, stop: StopFlag) -> To
     finally:
         os.close(here)
     if not rows:
-        return ToolResult(status="ok", text=f"`{name}` is empty.")
+        return m.ToolResult(status="ok", text=f"`{name}` is empty.")
     if len(rows) > _MOST_SHOWN:
         total = f"{len(rows)}" if len(rows) < _MOST_SEEN else f"more than {_MOST_SEEN}"
         rows[_MOST_SHOWN:] = [f"[{_MOST_SHOWN} of {total} entries shown]"]
-    return ToolResult(status="ok", text="\n".join(rows))
+    return m.ToolResult(status="ok", text="\n".join(rows))
 
 
 def _rows(folder: int, stop: StopFlag) -> list[str]:
@@ -261,14 +263,14 @@ def make_write(resources: ToolResources) -> ThreadTool:
     return ThreadTool(_SCHEMA_WRITING, _write, is_mutating=True, is_idempotent=True)
 
 
-def _write(arguments: dict[str, Any], context: ToolContext, stop: StopFlag) -> ToolResult:
+def _write(arguments: dict[str, Any], context: ToolContext, stop: StopFlag) -> m.ToolResult:
     place = resolve(arguments["path"], context)
     content: str = arguments["content"]
     data = content.encode()
     before = content_before(place)
     if before == data:
         text = f"Unchanged: `{shown(place.relative)}` has just this content."
-        return ToolResult(status="ok", text=text)
+        return m.ToolResult(status="ok", text=text)
     _second_look(place, before or b"", data, context)
     is_new = replace_text(place, data)
     lines = content.count("\n") + (content != "" and not content.endswith("\n"))
@@ -277,7 +279,7 @@ def _write(arguments: dict[str, Any], context: ToolContext, stop: StopFlag) -> T
     head = f"{verb} `{shown(place.relative)}` ({size})."
     rows = [] if before is None else difference(before, data)
     changed = changed_file(place, before or b"", data, is_new=is_new)
-    return ToolResult(status="ok", text="\n".join([head, *rows]), changed=(changed,))
+    return m.ToolResult(status="ok", text="\n".join([head, *rows]), changed=(changed,))
 
 
 def _second_look(place: Place, before: bytes, after: bytes, context: ToolContext) -> None:
@@ -345,7 +347,7 @@ def _unchanged(arguments: dict[str, Any]) -> str:
     return "`old` and `new` are the same" if arguments["old"] == arguments["new"] else ""
 
 
-def _edit(arguments: dict[str, Any], context: ToolContext, stop: StopFlag) -> ToolResult:
+def _edit(arguments: dict[str, Any], context: ToolContext, stop: StopFlag) -> m.ToolResult:
     place = resolve(arguments["path"], context)
     name = shown(place.relative)
     with open_file(place) as file:
@@ -370,7 +372,7 @@ def _edit(arguments: dict[str, Any], context: ToolContext, stop: StopFlag) -> To
     replace_text(place, after)
     head = f"Edited `{name}` ({counted(number, 'replacement')})."
     text = "\n".join([head, *difference(before, after)])
-    return ToolResult(status="ok", text=text, changed=(changed_file(place, before, after),))
+    return m.ToolResult(status="ok", text=text, changed=(changed_file(place, before, after),))
 
 
 def _nearest(content: bytes, wanted: bytes) -> str:

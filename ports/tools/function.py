@@ -35,11 +35,11 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError,
 from pydantic.errors import PydanticUserError
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaWarningKind
 
+from ...machines import protocol as m
 from ...machines.conversation import Picture, ToolSchema
 from ...machines.errors import ToolError, UsageError
 from ...machines.json_shape import parse_json
 from ...machines.pattern import lazy_pattern
-from ...machines.port_results import ToolProgressed, ToolResult
 from ...machines.value import Value
 from ...workflows.document import is_list, is_table
 from ..picture import PICTURES, decoded, line_of
@@ -75,7 +75,7 @@ class Context:
     """
 
     def __init__(
-        self, call: ToolContext, stop: StopFlag, report: Callable[[ToolProgressed], None]
+        self, call: ToolContext, stop: StopFlag, report: Callable[[m.ToolProgressed], None]
     ) -> None:
         self._call = call
         self._stop = stop
@@ -110,7 +110,7 @@ class Context:
         if not 0 <= done <= total or total < 1:
             raise ValueError(f"progress of {done} of {total}: give 0 <= done <= total, total > 0")
         self._report(
-            ToolProgressed(call=self._call.call, done=done, total=total, unit=unit, note=note)
+            m.ToolProgressed(call=self._call.call, done=done, total=total, unit=unit, note=note)
         )
 
 
@@ -183,7 +183,7 @@ class FunctionTool(Generic[P, R]):
         if self._place:
             return self._start_apart(arguments, context)
 
-        def report(said: ToolProgressed) -> None:
+        def report(said: m.ToolProgressed) -> None:
             if context.tell is not None:
                 loop.call_soon_threadsafe(context.tell, said)
 
@@ -194,7 +194,7 @@ class FunctionTool(Generic[P, R]):
         arguments: dict[str, Any],
         context: ToolContext,
         stop: StopFlag,
-        report: Callable[[ToolProgressed], None],
+        report: Callable[[m.ToolProgressed], None],
     ) -> dict[str, Any]:
         """Return what the function is called with."""
         values = self._arguments.model_validate(arguments)
@@ -255,7 +255,7 @@ class FunctionTool(Generic[P, R]):
             folder=folder, call=about["call"], session=about["session"], spill_folder=folder
         )
 
-        def report(said: ToolProgressed) -> None:
+        def report(said: m.ToolProgressed) -> None:
             note([said.done, said.total, said.unit, said.note])
 
         _running.set(about["session"])
@@ -313,7 +313,7 @@ class FunctionRun:
         """There is no process."""
         return 0
 
-    async def wait(self) -> ToolResult:
+    async def wait(self) -> m.ToolResult:
         """Return the result; of a function that does not return after a stop, that it does not."""
         return await asyncio.shield(self._task)
 
@@ -321,11 +321,11 @@ class FunctionRun:
         """Ask the function to end: a coroutine is cancelled, a plain function asks its context."""
         self._stopped.set()
 
-    async def _run(self, given: dict[str, Any] | None, fault: str) -> ToolResult:
+    async def _run(self, given: dict[str, Any] | None, fault: str) -> m.ToolResult:
         if given is None:
             return failed(ToolError(fault))
         if self._stopped.is_set():
-            return ToolResult(status="killed", text="Stopped before it started.")
+            return m.ToolResult(status="killed", text="Stopped before it started.")
         work = self._tool.begin(given, self._context.session)
         stop = asyncio.ensure_future(self._stopped.wait())
         waits = (work.ended, stop)
@@ -344,15 +344,15 @@ class FunctionRun:
                 f" [`{self._tool.name}` has not returned within {GRACE:g} s of that, and may still be "
                 "at work: what it does from now on is not known]"
             )
-        return ToolResult(status="killed" if is_stopped else "timed_out", text=text)
+        return m.ToolResult(status="killed" if is_stopped else "timed_out", text=text)
 
-    async def _told(self, work: Work) -> ToolResult:
+    async def _told(self, work: Work) -> m.ToolResult:
         """Return what the function returned, or raised, as the model reads it."""
         error = work.ended.exception()
         if isinstance(error, ToolError):
             return failed(error)
         if isinstance(error, ToolStopped | asyncio.CancelledError):
-            return ToolResult(status="killed", text="Stopped before it was done.")
+            return m.ToolResult(status="killed", text="Stopped before it was done.")
         if error is not None:
             text = f"{type(error).__name__}: {error}".rstrip(": ")
             return failed(
@@ -400,10 +400,10 @@ def _text_of(value: Any, name: str) -> bytes:
         ) from error
 
 
-def _result(returned: Returned, context: ToolContext) -> ToolResult:
+def _result(returned: Returned, context: ToolContext) -> m.ToolResult:
     """Return a result; of a long one its ends, with all of it in a file."""
     text, spilled = kept_ends(returned.text, context)
-    return ToolResult(
+    return m.ToolResult(
         status="ok",
         text=text,
         bytes=len(returned.text),
@@ -433,7 +433,7 @@ class _Notes:
             if line.startswith(calling.NOTE) and self._context.tell is not None:
                 done, total, unit, note = json.loads(line[1:])
                 self._context.tell(
-                    ToolProgressed(
+                    m.ToolProgressed(
                         call=self._context.call, done=done, total=total, unit=unit, note=note
                     )
                 )
@@ -443,7 +443,7 @@ class _Notes:
 
 def _of_process(
     result: ProcessResult, *, timeout: float | None, context: ToolContext
-) -> ToolResult:
+) -> m.ToolResult:
     """Return the result of an isolated function, as of any other."""
     written = readable(result.head + result.tail).split("\n")
     text = "\n".join(line for line in written if not line.startswith(calling.NOTE))
@@ -462,7 +462,7 @@ def _of_process(
     errors = readable(result.errors).strip()
     reason = f"Error: {text}" if text else errors[-_ERRORS:]
     parts = [reason] if status == "failed" else [ending(result, timeout or 0.0)]
-    return ToolResult(
+    return m.ToolResult(
         status=status,
         text="\n".join(part for part in parts if part) or ending(result, 0.0),
         exit_code=result.exit_code,

@@ -10,9 +10,9 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
+from ...machines import protocol as m
 from ...machines.conversation import ToolSchema
 from ...machines.errors import ToolError
-from ...machines.port_results import ToolResult, ToolStatus
 from ..awake import wait_awake
 from .foreign_schema import entries, foreign_fault
 from .mcp_offer import OfferedTool
@@ -88,7 +88,7 @@ class McpRun:
         """Process id of the server; 0 before it runs, and for one on the web."""
         return self._server.pid
 
-    async def wait(self) -> ToolResult:
+    async def wait(self) -> m.ToolResult:
         """Return the result; after a stop nothing of the call continues on this machine."""
         return await asyncio.shield(self._task)
 
@@ -96,14 +96,14 @@ class McpRun:
         """Begin to stop the call; a second stop has no further effect."""
         self._stopping.set()
 
-    async def _run(self) -> ToolResult:
+    async def _run(self) -> m.ToolResult:
         work = asyncio.create_task(self._answer())
         stopped = asyncio.create_task(self._stopping.wait())
         await wait_awake((work, stopped), self._server.config.timeout)
         stopped.cancel()
         return work.result() if work.done() else await self._cut_off(work)
 
-    async def _answer(self) -> ToolResult:
+    async def _answer(self) -> m.ToolResult:
         """Make the call, with a server that is started if it does not run."""
         server = self._server
         try:
@@ -118,7 +118,7 @@ class McpRun:
             return failed(error)
         data = answer.text.encode("utf-8", "replace")
         text, spilled = await asyncio.to_thread(kept_ends, data, self._context)
-        return ToolResult(
+        return m.ToolResult(
             status="failed" if answer.is_error else "ok",
             text=text or "(no output)",
             bytes=len(data),
@@ -133,10 +133,10 @@ class McpRun:
             line = f"{share} {message}".strip().replace("\n", " ")
             self._context.on_output(visible(line, _PROGRESS) + "\n")
 
-    async def _cut_off(self, work: asyncio.Task[ToolResult]) -> ToolResult:
+    async def _cut_off(self, work: asyncio.Task[m.ToolResult]) -> m.ToolResult:
         """Cancel the call, and end a server of ours that does not answer, so that nothing continues."""
         server, name = self._server, self._server.config.name
-        status: ToolStatus = "killed" if self._stopping.is_set() else "timed_out"
+        status: m.ToolStatus = "killed" if self._stopping.is_set() else "timed_out"
         killed: tuple[int, ...] = ()
         survivors: tuple[int, ...] = ()
         if self._pending is None:
@@ -163,6 +163,6 @@ class McpRun:
             if status == "timed_out"
             else "interrupted"
         )
-        return ToolResult(
+        return m.ToolResult(
             status=status, text=f"[{why}: {text}]", killed=killed, survivors=survivors
         )

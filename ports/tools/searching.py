@@ -7,8 +7,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from ...machines import protocol as m
 from ...machines.errors import ToolError
-from ...machines.port_results import ToolResult, ToolStatus
 from ..process.own_python import bare_command
 from ..process.process import ProcessResult, ProcessSpec
 from .arguments import declare, fault_of
@@ -19,7 +19,7 @@ from .tool import ToolContext, ToolResources, ToolRun
 
 _PROGRAM = Path(__file__).with_name("search_program.py")
 _TIMEOUT = 20.0  # seconds
-_ENDS: dict[str, tuple[ToolStatus, str]] = {
+_ENDS: dict[str, tuple[m.ToolStatus, str]] = {
     "exited": ("ok", ""),
     "killed": ("killed", "[interrupted]"),
     "timed_out": ("timed_out", f"[gave up after {_TIMEOUT:g} s; narrow the pattern or the path]"),
@@ -91,12 +91,12 @@ def _request(arguments: dict[str, Any], context: ToolContext) -> bytes:
     return json.dumps(request).encode()
 
 
-def _search_result(result: ProcessResult) -> ToolResult:
+def _search_result(result: ProcessResult) -> m.ToolResult:
     status, end = _ENDS[result.status]
     text = join_ends(result.head, result.tail, result.total, "").rstrip("\n")
     if result.status == "exited" and result.exit_code != 0:
         status, end = "failed", f"[the search failed with exit code {result.exit_code}]"
-    return ToolResult(
+    return m.ToolResult(
         status=status,
         text="\n".join(filter(None, (text, end))),
         bytes=result.total,

@@ -7,7 +7,7 @@ children but the caller's.
 
 from typing import Any
 
-from ...machines.port_results import ToolResult
+from ...machines import protocol as m
 from .arguments import declare
 from .thread_tool import StopFlag, ThreadTool, Work
 from .tool import ToolContext, ToolResources
@@ -16,8 +16,8 @@ from .tool import ToolContext, ToolResources
 def _refusing(text: str) -> Work:
     """Make the work of a tool that an actor carries out: a refusal, for sessions without that actor."""
 
-    def work(arguments: dict[str, Any], context: ToolContext, stop: StopFlag) -> ToolResult:
-        return ToolResult(status="failed", text=text)
+    def work(arguments: dict[str, Any], context: ToolContext, stop: StopFlag) -> m.ToolResult:
+        return m.ToolResult(status="failed", text=text)
 
     return work
 
@@ -104,8 +104,8 @@ def _excess(arguments: dict[str, Any]) -> str:
     return "`done` must not be more than `total`" if is_excess else ""
 
 
-def _progress(arguments: dict[str, Any], context: ToolContext, stop: StopFlag) -> ToolResult:
+def _progress(arguments: dict[str, Any], context: ToolContext, stop: StopFlag) -> m.ToolResult:
     done, total = arguments["done"], arguments["total"]
     unit, note = arguments.get("unit", ""), arguments.get("note", "")
     text = f"Noted: {done} of {total} {unit}".rstrip() + "."
-    return ToolResult(status="ok", text=text, progress=(done, total, unit, note))
+    return m.ToolResult(status="ok", text=text, progress=(done, total, unit, note))

@@ -9,9 +9,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from ...machines import protocol as m
 from ...machines.errors import ToolError
 from ...machines.pattern import lazy_pattern
-from ...machines.port_results import ToolResult, ToolStatus
 from ...workflows.tools import OUTSIDE
 from ..placement import LocalPlacement, PlacedProcesses, PlacedResult, Placement, RemoteCommand
 from ..process.own_python import file_command, search_path
@@ -22,7 +22,7 @@ from .text import join_ends, readable
 from .thread_tool import failed
 from .tool import ToolContext, ToolResources, ToolRun
 
-STATUS: dict[str, ToolStatus] = {"killed": "killed", "timed_out": "timed_out"}
+STATUS: dict[str, m.ToolStatus] = {"killed": "killed", "timed_out": "timed_out"}
 """The status of a tool's result for that of a process, where it is not about the exit code."""
 _ERRORS = 16_384
 """Bytes of the end of standard error that are kept of a workflow's command."""
@@ -45,7 +45,7 @@ class ProcessRun:
         self,
         processes: Processes,
         prepare: Callable[[], Awaitable[ProcessSpec]],
-        translate: Callable[[ProcessResult], ToolResult],
+        translate: Callable[[ProcessResult], m.ToolResult],
         on_output: Callable[[str], None] | None = None,
     ) -> None:
         self._process: Process | None = None
@@ -60,7 +60,7 @@ class ProcessRun:
         """Process id of the command, once it runs."""
         return self._process.pid if self._process is not None else 0
 
-    async def wait(self) -> ToolResult:
+    async def wait(self) -> m.ToolResult:
         """Return the result, when no process that the command started is left."""
         return await asyncio.shield(self._task)
 
@@ -72,11 +72,11 @@ class ProcessRun:
 
     async def _run(
         self, processes: Processes, prepare: Callable[[], Awaitable[ProcessSpec]]
-    ) -> ToolResult:
+    ) -> m.ToolResult:
         try:
             spec = await prepare()
             if self._is_stopped:
-                return ToolResult(status="killed", text="Stopped before it started.")
+                return m.ToolResult(status="killed", text="Stopped before it started.")
             self._process = await processes.spawn(spec, self._pass_on if self._on_output else None)
         except ToolError as error:
             return failed(error)
@@ -167,15 +167,15 @@ def _remote_command(spec: ProcessSpec, arguments: dict[str, Any], folder: Path) 
     )
 
 
-def _lost(result: ProcessResult, *, is_stopped: bool) -> ToolResult:
+def _lost(result: ProcessResult, *, is_stopped: bool) -> m.ToolResult:
     """Return the result of a command that never ran, or whose supervisor or machine was lost."""
     if result.status == "unknown":
-        return ToolResult(status="unknown", text=result.reason)
+        return m.ToolResult(status="unknown", text=result.reason)
     text = f"Error: {result.reason}"
     for what, pids in (("ended", result.killed), ("still running", result.survivors)):
         if pids:
             text += f"; {what}: {', '.join(map(str, pids))}"
-    return ToolResult(
+    return m.ToolResult(
         status="killed" if is_stopped and result.status == "lost" else "failed",
         text=text,
         killed=result.killed,
@@ -183,10 +183,10 @@ def _lost(result: ProcessResult, *, is_stopped: bool) -> ToolResult:
     )
 
 
-def _command_result(result: ProcessResult) -> ToolResult:
+def _command_result(result: ProcessResult) -> m.ToolResult:
     """Return a result with the output only."""
     is_ok = result.exit_code == 0
-    return ToolResult(
+    return m.ToolResult(
         status=STATUS.get(result.status) or ("ok" if is_ok else "failed"),
         text=join_ends(result.head, result.tail, result.total, ""),
         exit_code=result.exit_code,
@@ -262,7 +262,7 @@ class ShellTool:
         )
 
 
-def _shell_result(result: ProcessResult, timeout: float, box: str) -> ToolResult:
+def _shell_result(result: ProcessResult, timeout: float, box: str) -> m.ToolResult:
     """Return a result with the output and how the command ended, and whether a sandbox was in its way."""
     spilled = str(result.spilled or "")
     text = join_ends(result.head, result.tail, result.total, spilled).rstrip("\n")
@@ -277,7 +277,7 @@ def _shell_result(result: ProcessResult, timeout: float, box: str) -> ToolResult
             f"[it ran in a sandbox, in which commands {box}; `{OUTSIDE}` asks to leave it]"
         )
     status = STATUS.get(result.status) or ("ok" if result.exit_code == 0 else "failed")
-    return ToolResult(
+    return m.ToolResult(
         status=status,
         text="\n".join(parts),
         exit_code=result.exit_code,

@@ -14,9 +14,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from ...machines import protocol as m
 from ...machines.json_shape import parse_json
 from ...machines.pattern import lazy_pattern
-from ...machines.port_results import ToolResult
 from ...machines.value import Value
 from .arguments import declare
 from .place import find_place
@@ -69,7 +69,7 @@ def make_survey(resources: ToolResources) -> ThreadTool:
     return ThreadTool(_SCHEMA, _survey, is_mutating=False, is_idempotent=True)
 
 
-def _survey(arguments: dict[str, Any], context: ToolContext, stop: StopFlag) -> ToolResult:
+def _survey(arguments: dict[str, Any], context: ToolContext, stop: StopFlag) -> m.ToolResult:
     folder = find_place(".", context.folder).path
     hidden = [list(pair) for pair in context.hidden]
     found: list[Found] = []
@@ -87,7 +87,7 @@ def _survey(arguments: dict[str, Any], context: ToolContext, stop: StopFlag) -> 
     text = shown(arguments["request"], found)
     command = command_of_tests(found, arguments["request"])
     text += f"\n\n{TESTS}{command}" if command else ""
-    return ToolResult(status="ok", text=text)
+    return m.ToolResult(status="ok", text=text)
 
 
 def _is_own(relative: str) -> bool:

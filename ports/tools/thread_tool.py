@@ -5,14 +5,14 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+from ...machines import protocol as m
 from ...machines.conversation import ToolSchema
 from ...machines.errors import ToolError
-from ...machines.port_results import ToolResult
 from .arguments import fault_of
 from .text import shown
 from .tool import ToolContext
 
-Work = Callable[[dict[str, Any], ToolContext, "StopFlag"], ToolResult]
+Work = Callable[[dict[str, Any], ToolContext, "StopFlag"], m.ToolResult]
 
 
 class ToolStopped(Exception):
@@ -86,7 +86,7 @@ class ThreadRun:
         """There is no process."""
         return 0
 
-    async def wait(self) -> ToolResult:
+    async def wait(self) -> m.ToolResult:
         """Return the result; a stopped worker has ended when this returns."""
         return await asyncio.shield(self._task)
 
@@ -96,26 +96,26 @@ class ThreadRun:
 
     async def _run(
         self, work: Work, arguments: dict[str, Any], context: ToolContext, fault: str
-    ) -> ToolResult:
+    ) -> m.ToolResult:
         if fault:
             return failed(ToolError(fault))
         return await asyncio.to_thread(_work_or_say_why, work, arguments, context, self._stop)
 
 
-def failed(error: ToolError) -> ToolResult:
+def failed(error: ToolError) -> m.ToolResult:
     """Return the result of an error, with its message and its hint for the model."""
     hint = f"; {error.hint}" if error.hint else ""
-    return ToolResult(status="failed", text=f"Error: {error.message}{hint}")
+    return m.ToolResult(status="failed", text=f"Error: {error.message}{hint}")
 
 
 def _work_or_say_why(
     work: Work, arguments: dict[str, Any], context: ToolContext, stop: StopFlag
-) -> ToolResult:
+) -> m.ToolResult:
     try:
         stop.check()
         return work(arguments, context, stop)
     except ToolStopped:
-        return ToolResult(status="killed", text="Stopped before it was done.")
+        return m.ToolResult(status="killed", text="Stopped before it was done.")
     except ToolError as error:
         return failed(error)
     except OSError as error:

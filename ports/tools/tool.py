@@ -11,10 +11,9 @@ from typing import Any, Protocol
 
 from msgspec import field
 
+from ...machines import protocol as m
 from ...machines.conversation import ToolSchema
-from ...machines.messages import Message
 from ...machines.pattern import lazy_pattern
-from ...machines.port_results import ToolResult
 from ...machines.value import Value
 from ..process.process import Processes
 from ..process.running import OutputBuffer
@@ -43,7 +42,7 @@ class ToolContext(Value):
     is_again: bool = False
     hidden: tuple[tuple[str, bool], ...] = ()
     wrap: Callable[[tuple[str, ...]], tuple[str, ...]] = tuple
-    tell: Callable[[Message], None] | None = None
+    tell: Callable[[m.Message], None] | None = None
     limit: int = 12 << 10
 
     @property
@@ -88,7 +87,7 @@ class ToolRun(Protocol):
         """Process id of the command that it runs; 0 if none does now."""
         ...
 
-    async def wait(self) -> ToolResult:
+    async def wait(self) -> m.ToolResult:
         """Return the result. May be awaited once."""
         ...
 

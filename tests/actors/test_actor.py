@@ -10,7 +10,7 @@ from support.patience import seconds
 from steersman.actors.actor import Actor, Forward
 from steersman.actors.supervisor import ChildSpec
 from steersman.actors.system import ActorSystem
-from steersman.machines.internal_messages import Kill
+from steersman.machines import protocol as m
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_forward(hand: Hand) -> None:
 def test_kill_without_a_supervisor(hand: Hand) -> None:
     """An actor without a restart is dead after a kill, and its mailbox is answered."""
     ref = Echo.start(hand.system)
-    ref.tell(Kill())
+    ref.tell(m.Kill())
     asked = ref.ask("hello", block=False)
     hand.run()
     assert not ref.is_alive()

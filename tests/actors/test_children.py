@@ -11,7 +11,7 @@ from steersman.journal.child_record import ChildRecord, apply_to_children
 from steersman.journal.entries import WorkflowCopy
 from steersman.journal.record import SessionRecord
 from steersman.journal.run_record import RunRecord, StepRecord
-from steersman.machines.delegation_messages import ChildReport, ResumeChildren
+from steersman.machines import protocol as m
 from steersman.machines.delivery import Relation
 from steersman.machines.policy import DelegationPolicy
 from steersman.machines.result_routing import DEFAULT_RETURNS
@@ -25,7 +25,7 @@ KID = ChildRecord(
     turn="t1",
     state="interrupted",
 )
-ORDER = ResumeChildren(earlier=("t1",), turn="t2", epoch=1)
+ORDER = m.ResumeChildren(earlier=("t1",), turn="t2", epoch=1)
 ENVIRONMENT: Any = SimpleNamespace(returns=DEFAULT_RETURNS, delegation=DelegationPolicy())
 
 
@@ -103,6 +103,6 @@ def test_a_child_whose_session_is_closed_is_not_at_work(
 def test_a_late_answer_to_an_earlier_stop_ends_no_child(state: str) -> None:
     """The child was resumed, or stopped again, since; it answers that, too."""
     child = replace(KID, state=state, is_kept=True, epoch=9, cancelled=10)
-    report = ChildReport(name="kid", kind="stopped", order=8)
+    report = m.ChildReport(name="kid", kind="stopped", order=8)
     assert is_stale(child, report)
     assert not is_stale(child, replace(report, order=10))

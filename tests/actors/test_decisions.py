@@ -23,31 +23,19 @@ from steersman.journal import entries as e
 from steersman.journal.queue_record import ItemRecord, QueueRecord
 from steersman.journal.record import CancelRecord
 from steersman.journal.turn_record import CallRecord
+from steersman.machines import protocol as m
 from steersman.machines.context import Fill
 from steersman.machines.conversation import ChatMessage, ToolRequest
-from steersman.machines.delegation_messages import Recall
 from steersman.machines.delivery import Relation
 from steersman.machines.disposition import Intent
-from steersman.machines.messages import (
-    Compact,
-    Interrupt,
-    QueueChange,
-    ResumeQueue,
-    Revert,
-    UserMessage,
-)
 from steersman.machines.policy import CompactionPolicy
-from steersman.machines.port_results import AgentCalled, ModelFailed
-from steersman.machines.said import SPOKEN, ItemKind, Routed, Said, StopOrder
-from steersman.machines.transient_events import MessageRejected
-from steersman.machines.workflow_messages import Reopen, TryAgain
 from steersman.simulator.program import SimulatedProgram
 
 
 def queued(made: SimulatedProgram, text: str) -> None:
     """Queue a message behind the turn that runs."""
     count = len(made.record.queue.waiting())
-    made.say(UserMessage(type="normal", said=Said(text=text), intent=Intent.EXPLICIT_QUEUE))
+    made.say(m.UserMessage(type="normal", said=m.Said(text=text), intent=Intent.EXPLICIT_QUEUE))
     run(made, lambda: len(made.record.queue.waiting()) > count)
 
 
@@ -57,8 +45,8 @@ def queued(made: SimulatedProgram, text: str) -> None:
 def test_what_runs_cannot_be_recalled() -> None:
     """Only a message that waits is taken back by its key."""
     made = asking()
-    assert not queueing.recall(made.record, Recall(key="c1"), made.environment)
-    assert not queueing.recall(made.record, Recall(key="unknown"), made.environment)
+    assert not queueing.recall(made.record, m.Recall(key="c1"), made.environment)
+    assert not queueing.recall(made.record, m.Recall(key="unknown"), made.environment)
 
 
 def test_a_withdrawal_names_what_it_took() -> None:
@@ -111,8 +99,8 @@ def test_what_can_be_taken_back(
     item = ItemRecord(
         id="m1",
         number=1,
-        said=Said(text="x"),
-        routed=Routed(said_as=said_as),
+        said=m.Said(text="x"),
+        routed=m.Routed(said_as=said_as),
         state=state,
         turn="t1",
         taken=10.0,
@@ -140,8 +128,8 @@ def test_what_was_stopped_for_it_is_offered_unless_another_runs(
         f"m{number}": ItemRecord(
             id=f"m{number}",
             number=number,
-            said=Said(text="x"),
-            routed=Routed(said_as="interrupt"),
+            said=m.Said(text="x"),
+            routed=m.Routed(said_as="interrupt"),
             state=state,
             taken=1.0,
         )
@@ -154,12 +142,12 @@ def test_what_was_stopped_for_it_is_offered_unless_another_runs(
 
 def test_a_steer_that_is_taken_back_offers_no_turn() -> None:
     """It stopped none; what another message replaced stays as it is."""
-    before = ItemRecord(id="m1", number=1, said=Said(text="x"), state="superseded")
+    before = ItemRecord(id="m1", number=1, said=m.Said(text="x"), state="superseded")
     steer = ItemRecord(
         id="m2",
         number=2,
-        said=Said(text="y"),
-        routed=Routed(said_as="steer"),
+        said=m.Said(text="y"),
+        routed=m.Routed(said_as="steer"),
         for_turn="t2",
         taken=1.0,
     )
@@ -175,9 +163,9 @@ def test_a_steer_that_is_taken_back_offers_no_turn() -> None:
 def test_a_steer_is_neither_sent_again_nor_edited_elsewhere(op: Any) -> None:
     """It waits for a boundary of the running turn, and the refusal says so."""
     made = asking()
-    made.say(UserMessage(type="steer", said=Said(text="also"), intent=Intent.EXPLICIT_STEER))
+    made.say(m.UserMessage(type="steer", said=m.Said(text="also"), intent=Intent.EXPLICIT_STEER))
     run(made, lambda: len(made.record.queue.items) == 2)
-    change = QueueChange(op=op, number=2, editor="e1")
+    change = m.QueueChange(op=op, number=2, editor="e1")
     queue = replace(made.record.queue)
     if op == "steer":
         reply = rearrangement.steer(queue, change).reply
@@ -186,13 +174,13 @@ def test_a_steer_is_neither_sent_again_nor_edited_elsewhere(op: Any) -> None:
         assert rearrangement.begin_edit(queue, change).reply["ok"] is True
 
 
-@pytest.mark.parametrize("kind", ItemKind)
-def test_only_somebodys_words_are_edited(kind: ItemKind) -> None:
+@pytest.mark.parametrize("kind", m.ItemKind)
+def test_only_somebodys_words_are_edited(kind: m.ItemKind) -> None:
     """It waits like a message, and says nothing to the model that a person could change."""
-    item = ItemRecord(id="m1", number=1, said=Said(text="x"), kind=kind)
+    item = ItemRecord(id="m1", number=1, said=m.Said(text="x"), kind=kind)
     queue = QueueRecord(made=1, number=1, items={"m1": item}, order=("m1",))
-    change = QueueChange(op="begin_edit", number=1, editor="e1")
-    assert rearrangement.begin_edit(queue, change).reply["ok"] is (kind in SPOKEN)
+    change = m.QueueChange(op="begin_edit", number=1, editor="e1")
+    assert rearrangement.begin_edit(queue, change).reply["ok"] is (kind in m.SPOKEN)
 
 
 def test_nothing_begins_in_a_session_that_is_open_nowhere() -> None:
@@ -210,10 +198,10 @@ def test_a_waiting_message_that_is_sent_in_while_nothing_runs_passes_the_hold() 
     """It runs at once, as one that is said now does; what is held stays held."""
     made = asking()
     queued(made, "later")
-    made.say(QueueChange(op="hold"))
+    made.say(m.QueueChange(op="hold"))
     run(made, lambda: made.record.queue.state == "held")
     run(made)
-    decision = rearrangement.steer(made.record.queue, QueueChange(op="steer", number=2))
+    decision = rearrangement.steer(made.record.queue, m.QueueChange(op="steer", number=2))
     assert decision.entries == (
         e.Requeued(item="m2", why=rearrangement.NOTHING_RUNS, past_hold=True),
     )
@@ -223,9 +211,9 @@ def test_a_waiting_message_can_be_sent_to_nobody_who_is_not_there() -> None:
     """A child that does not work is no recipient; the parent always is."""
     made = asking()
     queued(made, "later")
-    unknown = QueueChange(op="steer", number=2, to="kid")
+    unknown = m.QueueChange(op="steer", number=2, to="kid")
     assert routing.steer_waiting(made.record, unknown, made.environment).reply["ok"] is False
-    parent = QueueChange(op="steer", number=2, to="parent")
+    parent = m.QueueChange(op="steer", number=2, to="parent")
     addressed = routing.steer_waiting(made.record, parent, made.environment).entries
     assert addressed == (e.SteerAddressed(item="m2", turn="t1"),)
 
@@ -233,8 +221,8 @@ def test_a_waiting_message_can_be_sent_to_nobody_who_is_not_there() -> None:
 def test_a_stop_of_the_same_moment_as_a_later_message_is_not_undone() -> None:
     """What was said last is taken back, also if the clock did not move in between."""
     made = asking()
-    stop = UserMessage(
-        type="interrupt", said=Said(text="stop"), intent=Intent.INTERRUPT_BARE, matched="stop"
+    stop = m.UserMessage(
+        type="interrupt", said=m.Said(text="stop"), intent=Intent.INTERRUPT_BARE, matched="stop"
     )
     made.timeline.now += 1.0
     made.say(stop)
@@ -253,7 +241,9 @@ def test_a_stop_of_the_same_moment_as_a_later_message_is_not_undone() -> None:
 def test_a_stop_says_whose_it_is() -> None:
     """The entry has the sender, and the client's key."""
     made = asking()
-    order = Interrupt(order=StopOrder(cause="stop", said=Said(text="", user="ann", client_id="k")))
+    order = m.Interrupt(
+        order=m.StopOrder(cause="stop", said=m.Said(text="", user="ann", client_id="k"))
+    )
     [entry] = [
         one
         for one in stopping.interrupt(made.record, order, made.environment).entries
@@ -265,7 +255,7 @@ def test_a_stop_says_whose_it_is() -> None:
 def test_a_planned_stop_takes_effect_on_the_turn_alone() -> None:
     """Its children, what is beside it, and the goal were told when it was planned."""
     made = asking()
-    planned = CancelRecord(id="i1", turn="t1", order=StopOrder(cause="stop"), state="planned")
+    planned = CancelRecord(id="i1", turn="t1", order=m.StopOrder(cause="stop"), state="planned")
     entry = stopping.take_effect(planned, made.environment)
     assert entry.reaches == (Relation.SELF,)
 
@@ -273,10 +263,10 @@ def test_a_planned_stop_takes_effect_on_the_turn_alone() -> None:
 def test_a_revert_stops_the_turn_and_a_dry_run_does_not() -> None:
     """Files that a turn still writes are not restored under it."""
     made = asking()
-    real = reverting.revert(made.record, Revert(scope="turn"), made.environment)
+    real = reverting.revert(made.record, m.Revert(scope="turn"), made.environment)
     assert kinds(real)[:2] == [e.RevertAsked, e.InterruptRequested]
     assert (real.entries[0].turn, real.entries[0].turns) == ("t1", ("t1",))
-    dry = reverting.revert(made.record, Revert(scope="turn", is_dry_run=True), made.environment)
+    dry = reverting.revert(made.record, m.Revert(scope="turn", is_dry_run=True), made.environment)
     assert kinds(dry) == [e.RevertAsked]
 
 
@@ -285,9 +275,9 @@ def test_a_revert_names_the_turns_that_went_on_from_others() -> None:
     made = program(TOOLS)
     say(made, "work")
     run(made, lambda: bool(made.ports.tools))
-    made.say(Interrupt(order=StopOrder(cause="stop")))
+    made.say(m.Interrupt(order=m.StopOrder(cause="stop")))
     run(made)
-    made.say(ResumeQueue())
+    made.say(m.ResumeQueue())
     run(made, lambda: made.record.turn == "t2")
     asked = e.RevertAsked(id="r1", scope="turn")
     assert reverting.order_of(made.record, asked).resumed == (("t2", "t1"),)
@@ -301,8 +291,8 @@ def test_a_conversation_is_no_run() -> None:
     made = asking()
     run(made)
     record, environment = made.record, made.environment
-    assert running.try_again(record, TryAgain(), environment).reply["ok"] is False
-    unknown, nothing = Reopen(work=(("a", 0),), is_done=True), Reopen(work=(), is_done=True)
+    assert running.try_again(record, m.TryAgain(), environment).reply["ok"] is False
+    unknown, nothing = m.Reopen(work=(("a", 0),), is_done=True), m.Reopen(work=(), is_done=True)
     assert running.reopen(record, unknown, environment).reply["ok"] is False
     assert running.reopen(record, nothing, environment).reply["ok"] is True
 
@@ -334,7 +324,7 @@ def test_a_call_of_an_agent_begins_unless_it_asks(
     """What it does without a question has begun; of what it asks the permission rules decide."""
     made = asking(can_ask=True)
     request = ToolRequest(call="t1.s1.c1.1", tool=tool, arguments={})
-    called = AgentCalled(call="t1.s1.c1", request=request, asks=asks)
+    called = m.AgentCalled(call="t1.s1.c1", request=request, asks=asks)
     decision = calls.agent_called(made.record.turns["t1"], called, made.environment)
     assert kinds(decision) == [e.CallReported, *follows]
 
@@ -358,7 +348,7 @@ def test_room_is_made_for_a_server_only_where_that_is_automatic() -> None:
     """A conversation that is too long for the server is summed up once, unless that was forbidden."""
     made = asking()
     turn = made.record.turns["t1"]
-    too_long = ModelFailed(
+    too_long = m.ModelFailed(
         turn="t1", epoch=turn.epoch, step=turn.step, reason="x", is_too_long=True
     )
     assert compacting.overflows(made.record, too_long, CompactionPolicy())
@@ -401,7 +391,7 @@ def test_what_matters_most_is_part_of_the_wish_for_a_summary() -> None:
     for wish in ("", "the names"):
         made = asking()
         run(made)
-        made.say(Compact(wish=wish))
+        made.say(m.Compact(wish=wish))
         run(made, has(made, e.CompactionBegun))
         turn = made.record.turns[made.record.turn]
         cut = compacting._Cut(dropped=1, tokens=1)
@@ -414,7 +404,7 @@ def test_what_matters_most_is_part_of_the_wish_for_a_summary() -> None:
 def test_only_a_restore_that_had_begun_goes_on_after_a_crash() -> None:
     """One that waits for its turn to end is begun then, as it would have been."""
     made = asking()
-    made.say(Revert(scope="turn"))
+    made.say(m.Revert(scope="turn"))
     run(made, has(made, e.RevertAsked))
     (revert,) = made.record.reverts.values()
     assert revert.state == "asked"
@@ -440,14 +430,14 @@ def test_a_server_has_counted_none_of_what_replaced_its_messages() -> None:
 def test_what_is_lost_goes_back_to_its_sender() -> None:
     """A person's message that was never durable is given back, once; a goal's and a result are not."""
     outbox = Outbox(0)
-    said = e.Queued(item="m1", number=1, said=Said(text="hello", client_id="c1"))
+    said = e.Queued(item="m1", number=1, said=m.Said(text="hello", client_id="c1"))
     of_goal = e.Queued(
-        item="m2", number=2, said=Said(text="go on"), goal="g1", item_kind=ItemKind.GOAL
+        item="m2", number=2, said=m.Said(text="go on"), goal="g1", item_kind=m.ItemKind.GOAL
     )
-    rejected = MessageRejected(reason="full", said=Said(text="more", client_id="c2"))
+    rejected = m.MessageRejected(reason="full", said=m.Said(text="more", client_id="c2"))
     outbox.hold(OutboxItem(seq=1, entry=said))
     outbox.hold(OutboxItem(seq=2, entry=of_goal))
     outbox.hold(OutboxItem(seq=2, facts=(rejected,)))
-    back = MessageRejected(reason="store_failed", said=Said(text="hello", client_id="c1"))
+    back = m.MessageRejected(reason="store_failed", said=m.Said(text="hello", client_id="c1"))
     assert list(outbox.lost()) == [back, rejected]
     assert list(outbox.lost()) == []

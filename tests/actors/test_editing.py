@@ -9,9 +9,8 @@ from simulation.single import TALK, entries, program, run, say
 from steersman.actors.decisions import queueing
 from steersman.actors.decisions.decision import refusal
 from steersman.journal import entries as e
+from steersman.machines import protocol as m
 from steersman.machines.disposition import Intent
-from steersman.machines.messages import QueueChange, ResumeQueue, Suspend
-from steersman.machines.said import Said
 from steersman.simulator.program import SimulatedProgram
 
 
@@ -23,7 +22,7 @@ def edited(*waiting: str, intent: Intent = Intent.CONVERSE) -> SimulatedProgram:
     for text in waiting:
         say(made, text, intent)
     run(made, lambda: len(made.record.queue.pending()) == len(waiting))
-    made.say(QueueChange(op="begin_edit", number=2, editor="here"))
+    made.say(m.QueueChange(op="begin_edit", number=2, editor="here"))
     run(made, lambda: bool(entries(made, e.EditBegun)))
     return made
 
@@ -38,7 +37,7 @@ def test_the_message_behind_it_runs_first() -> None:
     made = edited("second", "third")
     run(made)
     assert ran(made) == ["first", "third"]
-    made.say(QueueChange(op="edit", number=2, said=Said(text="second, better")))
+    made.say(m.QueueChange(op="edit", number=2, said=m.Said(text="second, better")))
     run(made)
     assert ran(made) == ["first", "third", "second, better"]
 
@@ -47,10 +46,10 @@ def test_an_edit_that_is_left_lets_it_start() -> None:
     """Only the client that began the edit ends it."""
     made = edited("second")
     run(made)
-    made.say(QueueChange(op="end_edit", editor="there"))
+    made.say(m.QueueChange(op="end_edit", editor="there"))
     run(made)
     assert ran(made) == ["first"]
-    made.say(QueueChange(op="end_edit", editor="here"))
+    made.say(m.QueueChange(op="end_edit", editor="here"))
     run(made)
     assert ran(made) == ["first", "second"]
 
@@ -58,17 +57,17 @@ def test_an_edit_that_is_left_lets_it_start() -> None:
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        (QueueChange(op="begin_edit", number=1, editor="here"), "#1 is running"),
-        (QueueChange(op="begin_edit", number=2, editor="there"), "#2 is being edited"),
-        (QueueChange(op="begin_edit", number=9, editor="here"), "No queued item #9"),
-        (QueueChange(op="steer", number=2), "#2 is being edited"),
-        (ResumeQueue(number=2), "#2 is being edited"),
+        (m.QueueChange(op="begin_edit", number=1, editor="here"), "#1 is running"),
+        (m.QueueChange(op="begin_edit", number=2, editor="there"), "#2 is being edited"),
+        (m.QueueChange(op="begin_edit", number=9, editor="here"), "No queued item #9"),
+        (m.QueueChange(op="steer", number=2), "#2 is being edited"),
+        (m.ResumeQueue(number=2), "#2 is being edited"),
     ],
 )
-def test_what_is_refused(change: QueueChange | ResumeQueue, reason: str) -> None:
+def test_what_is_refused(change: m.QueueChange | m.ResumeQueue, reason: str) -> None:
     """What has started is not edited, and what is edited is nobody else's."""
     record = edited("second").record
-    decide: Any = queueing.resume if isinstance(change, ResumeQueue) else queueing.change
+    decide: Any = queueing.resume if isinstance(change, m.ResumeQueue) else queueing.change
     assert decide(record, change) == refusal(reason)
 
 
@@ -77,14 +76,14 @@ def test_a_steer_that_is_edited_waits_for_a_later_boundary() -> None:
     made = edited("steer", intent=Intent.EXPLICIT_STEER)
     run(made)
     assert (ran(made), entries(made, e.Steered)) == (["first"], [])
-    made.say(QueueChange(op="edit", number=2, said=Said(text="reworded")))
+    made.say(m.QueueChange(op="edit", number=2, said=m.Said(text="reworded")))
     run(made)
     assert ran(made) == ["first", "reworded"]
 
 
 def suspend(made: SimulatedProgram) -> None:
     """Leave the session in good order."""
-    made.say(Suspend())
+    made.say(m.Suspend())
     run(made)
     made.crash()
 
@@ -98,6 +97,6 @@ def test_a_restart_ends_every_edit(end: Callable[[SimulatedProgram], None]) -> N
     made.restart()
     run(made)
     assert [item.editor for item in made.record.queue.pending()] == [""]
-    made.say(ResumeQueue())
+    made.say(m.ResumeQueue())
     run(made)
     assert ran(made)[-1] == "second"

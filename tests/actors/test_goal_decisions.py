@@ -14,12 +14,9 @@ from steersman.journal import entries as e
 from steersman.journal.goal_record import GoalRecord
 from steersman.journal.queue_record import ItemRecord, QueueRecord
 from steersman.journal.turn_record import CallRecord
-from steersman.machines.goal_messages import ChangeGoal, SetGoal
-from steersman.machines.internal_messages import GoalMessage
+from steersman.machines import protocol as m
 from steersman.machines.lifecycles import REASONS
-from steersman.machines.messages import Interrupt
 from steersman.machines.policy import GoalPolicy
-from steersman.machines.said import ItemKind, Routed, Said, StopOrder
 
 ACTORS = Path(__file__).resolve().parents[2] / "actors"
 
@@ -27,19 +24,19 @@ ACTORS = Path(__file__).resolve().parents[2] / "actors"
 def test_a_goal_can_be_paused_and_dropped_while_a_turn_runs() -> None:
     """Only what begins one has to wait for the end of the turn."""
     made = asking()
-    assert goals.obstacle(made.record, ChangeGoal(op="pause")) is None
-    assert goals.obstacle(made.record, ChangeGoal(op="clear")) is None
-    assert goals.obstacle(made.record, ChangeGoal(op="resume")) is not None
-    assert goals.obstacle(made.record, SetGoal(text="x")) is not None
-    assert goals.obstacle(made.record, SetGoal(text="x", is_next=True)) is None
+    assert goals.obstacle(made.record, m.ChangeGoal(op="pause")) is None
+    assert goals.obstacle(made.record, m.ChangeGoal(op="clear")) is None
+    assert goals.obstacle(made.record, m.ChangeGoal(op="resume")) is not None
+    assert goals.obstacle(made.record, m.SetGoal(text="x")) is not None
+    assert goals.obstacle(made.record, m.SetGoal(text="x", is_next=True)) is None
 
 
 def test_a_pause_leaves_the_turn_of_a_goal_that_was_interrupted() -> None:
     """It takes back what waits; a dropped goal takes back what was interrupted, too."""
     made = program()
-    made.say(SetGoal(text="all tests pass"))
+    made.say(m.SetGoal(text="all tests pass"))
     run(made, lambda: bool(made.ports.models))
-    made.say(Interrupt(order=StopOrder(cause="stop")))
+    made.say(m.Interrupt(order=m.StopOrder(cause="stop")))
     run(made)
     assert [item.state for item in made.record.queue.of_goal("g1", "interrupted")] == [
         "interrupted"
@@ -74,21 +71,21 @@ def test_every_reason_of_a_pause_has_words() -> None:
 )
 def test_limits_of_a_goal_make_sense(limit: dict[str, Any], *, is_fault: bool) -> None:
     """A goal without a turn, a token, a minute or a command as gate is refused."""
-    assert bool(goals._fault(SetGoal(text="x", **limit))) is is_fault
+    assert bool(goals._fault(m.SetGoal(text="x", **limit))) is is_fault
 
 
 def test_a_goal_that_is_over_is_not_replaced() -> None:
     """It is no more than what was before: only one that is pursued or paused is cleared."""
     made = asking()
     run(made)
-    made.say(SetGoal(text="one"))
+    made.say(m.SetGoal(text="one"))
     run(made, lambda: made.record.goals.is_pursued)
-    decision = goals.order(made.record, SetGoal(text="two"), made.environment.goals)
+    decision = goals.order(made.record, m.SetGoal(text="two"), made.environment.goals)
     assert decision.reply["replaced"] == "one"
     assert e.GoalCleared in kinds(decision)
-    made.say(ChangeGoal(op="clear"))
+    made.say(m.ChangeGoal(op="clear"))
     run(made, has(made, e.GoalCleared))
-    decision = goals.order(made.record, SetGoal(text="two"), made.environment.goals)
+    decision = goals.order(made.record, m.SetGoal(text="two"), made.environment.goals)
     assert decision.reply["replaced"] is None
     assert kinds(decision) == [e.GoalSet]
 
@@ -97,7 +94,7 @@ def test_what_a_goal_does_not_say_of_its_budget_is_configured() -> None:
     """Turns, tokens, minutes and gates: those of the goal come first."""
     made = asking()
     policy = GoalPolicy(max_turns=7, max_tokens=70, max_minutes=2.0, gates=(("true",),))
-    (bare,) = goals.order(made.record, SetGoal(text="x"), policy).entries
+    (bare,) = goals.order(made.record, m.SetGoal(text="x"), policy).entries
     expected = e.GoalSet(
         goal="g1",
         text="x",
@@ -109,7 +106,7 @@ def test_what_a_goal_does_not_say_of_its_budget_is_configured() -> None:
         boundary="t1",
     )
     assert bare == expected
-    own = SetGoal(text="x", max_turns=1, max_tokens=2, max_minutes=0.5, gates=())
+    own = m.SetGoal(text="x", max_turns=1, max_tokens=2, max_minutes=0.5, gates=())
     (given,) = goals.order(made.record, own, policy).entries
     assert given == replace(expected, max_turns=1, max_tokens=2, max_seconds=30.0, gates=())
 
@@ -118,11 +115,11 @@ def test_a_goals_message_that_comes_after_its_interrupted_one_takes_its_number()
     """The interrupted message is withdrawn; numbers begin again where no other is left."""
     made = asking()
     run(made)
-    made.say(SetGoal(text="all is done"))
+    made.say(m.SetGoal(text="all is done"))
     run(made, lambda: made.record.turn == "t2" and bool(made.ports.models))
-    made.say(Interrupt(order=StopOrder(cause="stop")))
+    made.say(m.Interrupt(order=m.StopOrder(cause="stop")))
     run(made)
-    made.say(ChangeGoal(op="resume"))
+    made.say(m.ChangeGoal(op="resume"))
     run(made, lambda: made.record.turn == "t3")
     (gone,) = entries(made, e.Withdrawn)
     queued = [entry for entry in entries(made, e.Queued) if entry.goal]
@@ -134,23 +131,23 @@ def test_the_first_message_of_a_goal_waits_behind_what_waits() -> None:
     """It has the next number and the last place; alone it has the first of both."""
     made = program()
     run(made)
-    made.say(SetGoal(text="all is done"))
+    made.say(m.SetGoal(text="all is done"))
     run(made, has(made, e.GoalSet))
     record = copy(made.record)
-    first = GoalMessage(goal="g1", said=Said(text="go"), is_first=True)
+    first = m.GoalMessage(goal="g1", said=m.Said(text="go"), is_first=True)
     record.queue = QueueRecord(made=4)
     (alone,) = queueing.enqueue_goal(record, first, made.environment).entries
     expected = e.Queued(
         item="m5",
         number=1,
-        said=Said(text="go"),
-        routed=Routed(said_as="goal", rule="goal"),
+        said=m.Said(text="go"),
+        routed=m.Routed(said_as="goal", rule="goal"),
         position=1,
         goal="g1",
-        item_kind=ItemKind.GOAL,
+        item_kind=m.ItemKind.GOAL,
     )
     assert alone == expected
-    waiting = ItemRecord(id="m4", number=6, said=Said(text="x"))
+    waiting = ItemRecord(id="m4", number=6, said=m.Said(text="x"))
     record.queue = QueueRecord(made=4, number=6, items={"m4": waiting}, order=("m4",))
     (behind,) = queueing.enqueue_goal(record, first, made.environment).entries
     assert behind == replace(expected, number=7, position=2)
@@ -180,23 +177,23 @@ def test_a_message_that_continues_a_goal_waits_for_those_of_people(
     """It is queued when nothing else runs or waits; the first of a goal waits in the queue."""
     made = program()
     run(made)
-    made.say(SetGoal(text="all is done"))
+    made.say(m.SetGoal(text="all is done"))
     run(made, has(made, e.GoalSet))
     record = copy(made.record)
     known = {
         f"m{number}": ItemRecord(
             id=f"m{number}",
             number=number,
-            said=Said(text="x"),
-            routed=Routed(said_as=said_as),
+            said=m.Said(text="x"),
+            routed=m.Routed(said_as=said_as),
             state=its_state,
             goal=goal,
-            kind=ItemKind.GOAL if goal else ItemKind.MESSAGE,
+            kind=m.ItemKind.GOAL if goal else m.ItemKind.MESSAGE,
         )
         for number, (said_as, its_state, goal) in enumerate(items, start=1)
     }
     record.queue = QueueRecord(made=4, number=4, items=known, order=tuple(known), state=state)
-    message = GoalMessage(**{"goal": "g1", "said": Said(text="go"), **order})
+    message = m.GoalMessage(**{"goal": "g1", "said": m.Said(text="go"), **order})
     said = list[str]()
     for entry in queueing.enqueue_goal(record, message, made.environment).entries:
         if isinstance(entry, e.Withdrawn):

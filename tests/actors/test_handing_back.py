@@ -8,12 +8,9 @@ from simulation.single import entries, program, run, say
 from steersman.actors.decisions.intake import hand_back, taken_in
 from steersman.journal import entries as e
 from steersman.journal.queue_record import ItemRecord, QueueRecord
+from steersman.machines import protocol as m
 from steersman.machines.conversation import ToolRequest
 from steersman.machines.disposition import Intent
-from steersman.machines.internal_messages import HandBack
-from steersman.machines.messages import Interrupt, QueueChange, UserMessage
-from steersman.machines.port_results import ModelAnswered
-from steersman.machines.said import Said, StopOrder
 from steersman.simulator.program import SimulatedProgram
 
 
@@ -24,8 +21,8 @@ def steered(*texts: str, **settings: Any) -> SimulatedProgram:
     run(made, lambda: bool(made.ports.models))
     for text in texts:
         made.say(
-            UserMessage(
-                type="steer", said=Said(text=text, user="ann"), intent=Intent.EXPLICIT_STEER
+            m.UserMessage(
+                type="steer", said=m.Said(text=text, user="ann"), intent=Intent.EXPLICIT_STEER
             )
         )
     run(made, lambda: made.record.turns["t1"].step == 2 and bool(made.ports.models))
@@ -41,7 +38,7 @@ def defer(made: SimulatedProgram, *calls: dict[str, str]) -> None:
         for number, call in enumerate(calls, 1)
     )
     turn.actor_ref.tell(
-        ModelAnswered(turn="t1", epoch=epoch, step=step, text="", tool_calls=requests)
+        m.ModelAnswered(turn="t1", epoch=epoch, step=step, text="", tool_calls=requests)
     )
 
 
@@ -53,7 +50,7 @@ def results(made: SimulatedProgram) -> list[tuple[str, str]]:
 def test_a_steer_that_is_handed_back_is_the_next_turn() -> None:
     """It waits before all others under a new number, and both records say what became of it."""
     made = steered("use tabs")
-    made.say(UserMessage(type="normal", said=Said(text="later"), intent=Intent.EXPLICIT_QUEUE))
+    made.say(m.UserMessage(type="normal", said=m.Said(text="later"), intent=Intent.EXPLICIT_QUEUE))
     run(made, lambda: len(made.record.queue.waiting()) == 1)
     defer(made, {"why": "the file is done"})
     run(made, lambda: bool(entries(made, e.Deferred)))
@@ -87,8 +84,8 @@ def test_several_go_back_in_order_and_each_once() -> None:
 def test_a_held_queue_holds_what_is_handed_back() -> None:
     """While the queue is held it waits like the rest."""
     made = steered("use tabs")
-    made.say(UserMessage(type="normal", said=Said(text="later"), intent=Intent.EXPLICIT_QUEUE))
-    made.say(QueueChange(op="hold"))
+    made.say(m.UserMessage(type="normal", said=m.Said(text="later"), intent=Intent.EXPLICIT_QUEUE))
+    made.say(m.QueueChange(op="hold"))
     run(made, lambda: made.record.queue.state == "held")
     defer(made, {"why": "w"})
     run(made)
@@ -99,7 +96,7 @@ def test_a_held_queue_holds_what_is_handed_back() -> None:
 def test_a_full_queue_takes_back_what_it_gave() -> None:
     """What was accepted once is not refused for want of room."""
     made = steered("use tabs", max_queue_size=1)
-    made.say(UserMessage(type="normal", said=Said(text="later"), intent=Intent.EXPLICIT_QUEUE))
+    made.say(m.UserMessage(type="normal", said=m.Said(text="later"), intent=Intent.EXPLICIT_QUEUE))
     run(made, lambda: len(made.record.queue.waiting()) == 1)
     defer(made, {"why": "w"})
     run(made)
@@ -110,7 +107,7 @@ def test_a_stop_in_the_same_moment_loses_nothing() -> None:
     """Whichever comes first, the turn ends and the message is taken in or waits."""
     made = steered("use tabs")
     defer(made, {"why": "w"})
-    made.say(Interrupt(order=StopOrder(cause="stop")))
+    made.say(m.Interrupt(order=m.StopOrder(cause="stop")))
     run(made)
     assert made.record.turns["t1"].state == "interrupted"
     assert made.record.state == "idle"
@@ -118,16 +115,21 @@ def test_a_stop_in_the_same_moment_loses_nothing() -> None:
     assert there == ["use tabs"] * len(entries(made, e.Deferred))
 
 
-def order(words: str = "", turn: str = "t1") -> HandBack:
+def order(words: str = "", turn: str = "t1") -> m.HandBack:
     """A call of `defer`."""
-    return HandBack(turn=turn, epoch=1, step=2, call="t1.s2.c1", words=words, why="why")
+    return m.HandBack(turn=turn, epoch=1, step=2, call="t1.s2.c1", words=words, why="why")
 
 
 def record(*texts: str) -> QueueRecord:
     """A queue with steers that turn t1 took in."""
     items = {
         f"m{number}": ItemRecord(
-            id=f"m{number}", number=number, said=Said(text=text), state="steered", turn="t1", step=2
+            id=f"m{number}",
+            number=number,
+            said=m.Said(text=text),
+            state="steered",
+            turn="t1",
+            step=2,
         )
         for number, text in enumerate(texts, 2)
     }
@@ -163,7 +165,7 @@ def test_a_message_is_named_by_its_words(words: str, item: str) -> None:
     ],
 )
 def test_what_names_nothing_is_an_error_that_helps(
-    there: tuple[str, ...], call: HandBack, said: str
+    there: tuple[str, ...], call: m.HandBack, said: str
 ) -> None:
     """Nothing is handed back, and the model gets the list of its steers."""
     found = hand_back(record(*there), call)
@@ -191,7 +193,7 @@ def test_what_names_nothing_is_an_error_that_helps(
 def test_what_enters_says_who_said_it(said: tuple[tuple[str, str], ...], text: str) -> None:
     """Each message stands under its sender, in order; no text can imitate another sender."""
     items = [
-        ItemRecord(id=f"m{n}", number=n, said=Said(text=words, user=user))
+        ItemRecord(id=f"m{n}", number=n, said=m.Said(text=words, user=user))
         for n, (user, words) in enumerate(said)
     ]
     assert taken_in(items) == text

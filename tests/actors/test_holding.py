@@ -4,9 +4,8 @@ import pytest
 from simulation.single import TALK, entries, program, run, say
 
 from steersman.journal import entries as e
+from steersman.machines import protocol as m
 from steersman.machines.disposition import Intent
-from steersman.machines.messages import Interrupt, QueueChange, ResumeQueue, UserMessage
-from steersman.machines.said import Said, StopOrder
 from steersman.simulator.program import SimulatedProgram
 
 
@@ -29,7 +28,7 @@ def held(after: str = "fresh") -> SimulatedProgram:
     run(made, lambda: bool(made.ports.models))
     say(made, "old")
     run(made, lambda: bool(made.record.queue.waiting()))
-    made.say(Interrupt(order=StopOrder(cause="stop")))
+    made.say(m.Interrupt(order=m.StopOrder(cause="stop")))
     run(made)
     say(made, after)
     run(made, lambda: made.record.turn == "t2" and bool(made.ports.models))
@@ -49,7 +48,7 @@ def test_what_is_said_after_a_stop_is_not_held() -> None:
     run(made)
     assert ran(made) == ["long", "fresh", "then", "and then"]
     assert (made.record.queue.state, texts(made, is_held=True)) == ("held", ["old"])
-    made.say(ResumeQueue())
+    made.say(m.ResumeQueue())
     run(made)
     assert ran(made)[-2:] == ["long", "old"]
 
@@ -64,9 +63,9 @@ def test_a_steer_that_comes_too_late_is_not_held() -> None:
 
 
 @pytest.mark.parametrize(
-    "order", [Interrupt(order=StopOrder(cause="stop")), QueueChange(op="hold")]
+    "order", [m.Interrupt(order=m.StopOrder(cause="stop")), m.QueueChange(op="hold")]
 )
-def test_another_stop_holds_that_too(order: Interrupt | QueueChange) -> None:
+def test_another_stop_holds_that_too(order: m.Interrupt | m.QueueChange) -> None:
     """What waits when it comes is held, whenever it was said."""
     made = held()
     say(made, "then")
@@ -81,7 +80,7 @@ def test_a_hold_is_for_the_turn_that_runs() -> None:
     made = program(TALK, is_auto_queue=True)
     say(made, "long")
     run(made, lambda: bool(made.ports.models))
-    made.say(QueueChange(op="hold"))
+    made.say(m.QueueChange(op="hold"))
     run(made, lambda: made.record.queue.state == "held")
     say(made, "then")
     run(made)
@@ -104,13 +103,13 @@ def test_nothing_passes_the_hold_of_a_restart() -> None:
 def test_what_a_stop_overtook_is_held() -> None:
     """It was said before what runs now, and only came behind it."""
     made = held()
-    made.say(Interrupt(order=StopOrder(cause="stop", utterance=2)))
+    made.say(m.Interrupt(order=m.StopOrder(cause="stop", utterance=2)))
     run(made)
     say(made, "fresh")
     run(made, lambda: made.record.turn == "t3" and bool(made.ports.models))
     made.say(
-        UserMessage(
-            type="normal", said=Said(text="late"), intent=Intent.EXPLICIT_QUEUE, utterance=1
+        m.UserMessage(
+            type="normal", said=m.Said(text="late"), intent=Intent.EXPLICIT_QUEUE, utterance=1
         )
     )
     run(made, lambda: len(made.record.queue.waiting()) == 2)

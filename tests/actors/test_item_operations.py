@@ -14,12 +14,11 @@ from steersman.actors.decisions import queueing, rearrangement
 from steersman.actors.decisions.decision import Decision
 from steersman.journal.queue_record import ItemRecord, QueueRecord, apply_to_queue, facts
 from steersman.journal.record import SessionRecord
+from steersman.machines import protocol as m
 from steersman.machines.lifecycles import ITEM
 from steersman.machines.machine import Step, step
-from steersman.machines.messages import QueueChange, ResumeQueue
-from steersman.machines.said import SPOKEN, ItemKind, Said
 
-NEW = Said(text="in other words")
+NEW = m.Said(text="in other words")
 HERE = {"editor": "here"}
 FACTS: dict[str, dict[str, object]] = {
     "plain": {},
@@ -33,12 +32,12 @@ FACTS: dict[str, dict[str, object]] = {
 
 def change(op: str, **more: object) -> Callable[[SessionRecord], Decision]:
     """Return what decides about a change of item 2."""
-    return lambda record: queueing.change(record, QueueChange(op=op, number=2, **more))  # type: ignore[arg-type]
+    return lambda record: queueing.change(record, m.QueueChange(op=op, number=2, **more))  # type: ignore[arg-type]
 
 
 def resume(record: SessionRecord) -> Decision:
     """Decide about the wish to run item 2."""
-    return queueing.resume(record, ResumeQueue(number=2))
+    return queueing.resume(record, m.ResumeQueue(number=2))
 
 
 OPERATIONS: dict[str, tuple[Callable[[SessionRecord], Decision], tuple[str, ...]]] = {
@@ -56,7 +55,7 @@ OPERATIONS: dict[str, tuple[Callable[[SessionRecord], Decision], tuple[str, ...]
 
 def queue_with(item: ItemRecord) -> QueueRecord:
     """Return a held queue with an item, behind another one."""
-    first = ItemRecord(id="m1", number=1, said=Said(text="first"))
+    first = ItemRecord(id="m1", number=1, said=m.Said(text="first"))
     items = {"m1": first, item.id: item}
     is_live = item.state not in ITEM.final and item.state != "superseded"
     return QueueRecord(
@@ -64,10 +63,10 @@ def queue_with(item: ItemRecord) -> QueueRecord:
     )
 
 
-def cases() -> Iterator[tuple[str, ItemKind, str, str]]:
+def cases() -> Iterator[tuple[str, m.ItemKind, str, str]]:
     """Yield all operations, kinds, states, and facts that can be there in the state."""
     states = [state.name for state in ITEM.states]
-    for operation, kind, state, told in product(OPERATIONS, ItemKind, states, FACTS):
+    for operation, kind, state, told in product(OPERATIONS, m.ItemKind, states, FACTS):
         is_pending = state == "pending" or told == "plain"
         if (state == "offered") if told == "answered" else is_pending:
             yield operation, kind, state, told
@@ -81,7 +80,7 @@ def test_what_is_carried_out_is_what_the_machine_accepts(operation: str) -> None
         item = ItemRecord(
             id="m2",
             number=2,
-            said=Said(text="words"),
+            said=m.Said(text="words"),
             kind=kind,
             state=state,
             **FACTS[told],  # type: ignore[arg-type]
@@ -106,11 +105,11 @@ def test_what_is_carried_out_is_what_the_machine_accepts(operation: str) -> None
             assert not decision.entries
 
 
-@pytest.mark.parametrize("kind", [kind for kind in ItemKind if kind not in SPOKEN])
+@pytest.mark.parametrize("kind", [kind for kind in m.ItemKind if kind not in m.SPOKEN])
 @pytest.mark.parametrize("operation", ["edit", "begin_edit", "steer", "steer a child"])
-def test_what_nobody_said_is_not_reworded(kind: ItemKind, operation: str) -> None:
+def test_what_nobody_said_is_not_reworded(kind: m.ItemKind, operation: str) -> None:
     """A wish to sum up, a goal's turn and another try take no words, and are no steer."""
-    item = ItemRecord(id="m2", number=2, said=Said(text="the names"), kind=kind)
+    item = ItemRecord(id="m2", number=2, said=m.Said(text="the names"), kind=kind)
     decide, _ = OPERATIONS[operation]
     decision = decide(SessionRecord(seq=1, state="idle", queue=queue_with(item)))
     assert decision.reply["ok"] is False
@@ -120,9 +119,9 @@ def test_what_nobody_said_is_not_reworded(kind: ItemKind, operation: str) -> Non
 
 def test_what_a_child_has_is_not_reworded_here() -> None:
     """The child has taken the words that were said: others would reach nobody."""
-    item = ItemRecord(id="m2", number=2, said=Said(text="use tabs"), for_children={"kid": ""})
+    item = ItemRecord(id="m2", number=2, said=m.Said(text="use tabs"), for_children={"kid": ""})
     record = SessionRecord(seq=1, state="idle", queue=queue_with(item))
     reply = rearrangement.edit(
-        record.queue, QueueChange(op="edit", number=2, said=replace(NEW))
+        record.queue, m.QueueChange(op="edit", number=2, said=replace(NEW))
     ).reply
     assert reply == {"ok": False, "reason": "#2 is with kid already"}

@@ -10,35 +10,32 @@ from support.patience import seconds
 
 from steersman.actors.mailbox import BOUND, Mailbox, lane_of
 from steersman.actors.system import ActorSystem
+from steersman.machines import protocol as m
 from steersman.machines.errors import AdmissionRefused
-from steersman.machines.internal_messages import Committed, Kill
-from steersman.machines.messages import Interrupt, Lane, UserMessage
-from steersman.machines.port_results import ToolFinished, ToolResult
-from steersman.machines.said import Said, StopOrder
 
 
-def said(kind: Any) -> UserMessage:
+def said(kind: Any) -> m.UserMessage:
     """Make a person's message."""
-    return UserMessage(type=kind, said=Said(text="text"), intent="converse")
+    return m.UserMessage(type=kind, said=m.Said(text="text"), intent="converse")
 
 
 @pytest.mark.parametrize(
     ("message", "lane"),
     [
-        (Kill(), Lane.SYSTEM),
-        (Committed(seq=1), Lane.SYSTEM),
-        (Interrupt(order=StopOrder(cause="stop")), Lane.CONTROL),
-        (said("interrupt"), Lane.CONTROL),
-        (said("steer"), Lane.CONTROL),
-        (said("normal"), Lane.DATA),
+        (m.Kill(), m.Lane.SYSTEM),
+        (m.Committed(seq=1), m.Lane.SYSTEM),
+        (m.Interrupt(order=m.StopOrder(cause="stop")), m.Lane.CONTROL),
+        (said("interrupt"), m.Lane.CONTROL),
+        (said("steer"), m.Lane.CONTROL),
+        (said("normal"), m.Lane.DATA),
         (
-            ToolFinished(turn="t1", epoch=1, call="c", result=ToolResult(status="ok", text="")),
-            Lane.DATA,
+            m.ToolFinished(turn="t1", epoch=1, call="c", result=m.ToolResult(status="ok", text="")),
+            m.Lane.DATA,
         ),
-        ("anything", Lane.DATA),
+        ("anything", m.Lane.DATA),
     ],
 )
-def test_lanes(message: object, lane: Lane) -> None:
+def test_lanes(message: object, lane: m.Lane) -> None:
     """Each message has its lane before it is posted."""
     assert lane_of(message) is lane
 
@@ -82,7 +79,9 @@ def test_the_outside_is_bounded(hand: Hand) -> None:
         ref.tell(External("one more"))
     with pytest.raises(AdmissionRefused):
         ref.tell(said("normal"))
-    ref.tell(ToolFinished(turn="t1", epoch=1, call="c", result=ToolResult(status="ok", text="")))
+    ref.tell(
+        m.ToolFinished(turn="t1", epoch=1, call="c", result=m.ToolResult(status="ok", text=""))
+    )
     hand.run()
     ref.tell(External("now there is room"))
 
@@ -95,7 +94,7 @@ def test_an_interrupt_is_never_refused(hand: Hand) -> None:
     with pytest.raises(AdmissionRefused):
         ref.tell(said("steer"))
     ref.tell(said("interrupt"))
-    ref.tell(Interrupt(order=StopOrder(cause="stop")))
+    ref.tell(m.Interrupt(order=m.StopOrder(cause="stop")))
 
 
 def test_a_closed_mailbox_answers(hand: Hand) -> None:

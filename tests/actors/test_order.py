@@ -8,18 +8,17 @@ import pytest
 from steersman.actors.decisions.routing import route
 from steersman.journal import entries as e
 from steersman.journal.record import SessionRecord, apply
+from steersman.machines import protocol as m
 from steersman.machines.conversation import ChatMessage
 from steersman.machines.disposition import DEFAULT_DISPOSITIONS, Intent
-from steersman.machines.messages import UserMessage
 from steersman.machines.policy import Policy
-from steersman.machines.said import Routed, Said
 
 FIRST = ChatMessage(role="user", text="first")
 ENDED = (
     e.SessionOpened(session="s", folder="/", agent="a", model="m", system="", tools=()),
-    e.Queued(item="m1", number=1, said=Said(text="first"), is_next=True),
+    e.Queued(item="m1", number=1, said=m.Said(text="first"), is_next=True),
     e.TurnStarted(turn="t1", item="m1", number=1, epoch=1, messages=(FIRST,)),
-    e.Queued(item="m2", number=2, said=Said(text="second"), routed=Routed(said_as="queue")),
+    e.Queued(item="m2", number=2, said=m.Said(text="second"), routed=m.Routed(said_as="queue")),
     e.ModelCalled(turn="t1", step=1),
     e.Answered(turn="t1", step=1, messages=(ChatMessage(role="assistant", text="done"),)),
     e.TurnEnded(turn="t1", status="completed"),
@@ -44,7 +43,7 @@ def test_a_message_between_two_turns_follows_what_waits(
         dispositions=DEFAULT_DISPOSITIONS,
         delegation=SimpleNamespace(depth=0),
     )
-    message = UserMessage(type="normal", said=Said(text="third"), intent=intent)
+    message = m.UserMessage(type="normal", said=m.Said(text="third"), intent=intent)
     decision = route(record, message, environment)
     (queued,) = [entry for entry in decision.entries if isinstance(entry, e.Queued)]
     is_held = bool(more) and isinstance(more[0], e.QueueHeld)

@@ -7,27 +7,9 @@ from simulation.single import TALK, entries, facts, performed, program, run
 
 from steersman.actors.decisions import handlers
 from steersman.journal import entries as e
-from steersman.machines import messages
-from steersman.machines.delegation_messages import EndChild, Recall, SideTalk
+from steersman.machines import protocol as m
 from steersman.machines.disposition import Intent
-from steersman.machines.effects import CallModel
-from steersman.machines.goal_messages import ChangeGoal, SetGoal
-from steersman.machines.messages import (
-    Compact,
-    Interrupt,
-    Message,
-    PolicyChange,
-    QueueChange,
-    Rename,
-    ResumeQueue,
-    Revert,
-    TakeBack,
-    UserMessage,
-)
 from steersman.machines.people import DEFAULT_RIGHTS, Deed, FromPerson, Right
-from steersman.machines.said import Said, StopOrder
-from steersman.machines.transient_events import MessageRejected
-from steersman.machines.workflow_messages import Reopen, TryAgain
 from steersman.simulator.program import SimulatedProgram
 
 SEED = 1
@@ -41,14 +23,14 @@ MORE = {
 STEER = {"type": "steer", "intent": Intent.EXPLICIT_STEER}
 
 
-def of(user: str, message: Message, *more: Right) -> FromPerson:
+def of(user: str, message: m.Message, *more: Right) -> FromPerson:
     """Sign a message of a person, who has some rights beyond the usual ones."""
     return FromPerson(message=message, user=user, may=(*DEFAULT_RIGHTS, *more))
 
 
 def said(user: str, key: str, *more: Right, text: str = "use tabs", **what: Any) -> FromPerson:
     """Write what a person says."""
-    return of(user, UserMessage(said=Said(text=text, user=user, client_id=key), **what), *more)
+    return of(user, m.UserMessage(said=m.Said(text=text, user=user, client_id=key), **what), *more)
 
 
 @pytest.fixture
@@ -56,7 +38,7 @@ def shared() -> SimulatedProgram:
     """Ann's turn runs."""
     made = program(TALK, seed=SEED)
     made.say(said("ann", "a1", type="normal", text="work", intent=Intent.CONVERSE))
-    run(made, lambda: bool(performed(made, CallModel)))
+    run(made, lambda: bool(performed(made, m.CallModel)))
     assert made.record.running is not None
     return made
 
@@ -73,7 +55,7 @@ def test_nobody_stops_the_turn_of_another(shared: SimulatedProgram) -> None:
     """Bo's "stop" is given back with the reason; Ann's turn goes on to its end."""
     shared.say(said("bo", "b1", **BARE))
     run(shared)
-    (given_back,) = facts(shared, MessageRejected)
+    (given_back,) = facts(shared, m.MessageRejected)
     assert given_back.reason == "not_allowed"
     assert given_back.hint == "it is ann's, and you do not have the right `stop`"
     assert not entries(shared, e.InterruptRequested)
@@ -111,32 +93,34 @@ def test_whoever_may_not_speak_is_given_back_everything(shared: SimulatedProgram
     plain: dict[str, Any] = {"type": "normal", "intent": Intent.CONVERSE}
     shared.say(
         FromPerson(
-            message=UserMessage(said=Said(text="hi", user="eve"), **plain), user="eve", may=()
+            message=m.UserMessage(said=m.Said(text="hi", user="eve"), **plain), user="eve", may=()
         )
     )
-    shared.say(FromPerson(message=SideTalk(said=Said(text="psst", user="eve")), user="eve", may=()))
+    shared.say(
+        FromPerson(message=m.SideTalk(said=m.Said(text="psst", user="eve")), user="eve", may=())
+    )
     run(shared)
-    assert [one.reason for one in facts(shared, MessageRejected)] == ["not_allowed"] * 2
+    assert [one.reason for one in facts(shared, m.MessageRejected)] == ["not_allowed"] * 2
     assert {item.said.user for item in shared.record.queue.items.values()} == {"ann"}
 
 
 @pytest.mark.parametrize(
     "order",
     [
-        Interrupt(order=StopOrder(cause="stop")),
-        QueueChange(op="withdraw", number=2),
-        QueueChange(op="edit", number=2, said=Said(text="no")),
-        QueueChange(op="move", number=2, position=1),
-        QueueChange(op="steer", number=3),
-        QueueChange(op="clear"),
-        QueueChange(op="hold"),
-        ResumeQueue(number=2),
-        SetGoal(text="mine"),
-        PolicyChange(busy_mode="interrupt"),
+        m.Interrupt(order=m.StopOrder(cause="stop")),
+        m.QueueChange(op="withdraw", number=2),
+        m.QueueChange(op="edit", number=2, said=m.Said(text="no")),
+        m.QueueChange(op="move", number=2, position=1),
+        m.QueueChange(op="steer", number=3),
+        m.QueueChange(op="clear"),
+        m.QueueChange(op="hold"),
+        m.ResumeQueue(number=2),
+        m.SetGoal(text="mine"),
+        m.PolicyChange(busy_mode="interrupt"),
     ],
     ids=lambda order: f"{type(order).__name__} {getattr(order, 'op', '')}".strip(),
 )
-def test_orders_about_others_are_refused(shared: SimulatedProgram, order: Message) -> None:
+def test_orders_about_others_are_refused(shared: SimulatedProgram, order: m.Message) -> None:
     """Nothing of what others said is changed by somebody without the right to do that."""
     queue: dict[str, Any] = {"type": "normal", "intent": Intent.EXPLICIT_QUEUE}
     shared.say(said("ann", "a2", text="next", **queue))
@@ -154,15 +138,17 @@ def test_one_changes_ones_own_messages(shared: SimulatedProgram) -> None:
     queue: dict[str, Any] = {"type": "normal", "intent": Intent.EXPLICIT_QUEUE}
     shared.say(said("bo", "b1", text="mine", **queue))
     run(shared, lambda: len(shared.record.queue.items) == 2)
-    assert ask(shared, of("bo", QueueChange(op="edit", number=2, said=Said(text="better"))))["ok"]
-    assert ask(shared, of("bo", QueueChange(op="withdraw")))["ok"]
+    assert ask(shared, of("bo", m.QueueChange(op="edit", number=2, said=m.Said(text="better"))))[
+        "ok"
+    ]
+    assert ask(shared, of("bo", m.QueueChange(op="withdraw")))["ok"]
     run(shared)
     assert list(shared.record.turns) == ["t1"]
 
 
 def test_gates_of_a_goal_need_the_right_to_approve(shared: SimulatedProgram) -> None:
     """A gate is a command that runs without a question."""
-    order = SetGoal(text="tests pass", gates=(("rm", "-rf", "x"),))
+    order = m.SetGoal(text="tests pass", gates=(("rm", "-rf", "x"),))
     answer = ask(shared, of("bo", order, Right.STEER, Right.STOP))
     assert answer["reason"] == "you do not have the right `approve`"
 
@@ -170,14 +156,22 @@ def test_gates_of_a_goal_need_the_right_to_approve(shared: SimulatedProgram) -> 
 @pytest.mark.parametrize(
     ("deed", "messages"),
     [
-        (Deed.SPEAK, [SideTalk(said=Said(text="why?")), ResumeQueue()]),
+        (Deed.SPEAK, [m.SideTalk(said=m.Said(text="why?")), m.ResumeQueue()]),
         (
             Deed.STEER,
-            [ResumeQueue(number=1), SetGoal(text="x"), ChangeGoal(op="pause"), Rename(name="x")],
+            [
+                m.ResumeQueue(number=1),
+                m.SetGoal(text="x"),
+                m.ChangeGoal(op="pause"),
+                m.Rename(name="x"),
+            ],
         ),
-        (Deed.STEER, [Compact(wish="")]),
-        (Deed.STOP, [Revert(scope="turn"), TakeBack(), EndChild(child="kid")]),
-        (Deed.APPROVE, [SetGoal(text="x", gates=(("true",),)), PolicyChange(busy_mode="queue")]),
+        (Deed.STEER, [m.Compact(wish="")]),
+        (Deed.STOP, [m.Revert(scope="turn"), m.TakeBack(), m.EndChild(child="kid")]),
+        (
+            Deed.APPROVE,
+            [m.SetGoal(text="x", gates=(("true",),)), m.PolicyChange(busy_mode="queue")],
+        ),
     ],
 )
 def test_each_order_needs_the_right_to_its_deed(
@@ -195,20 +189,11 @@ def test_a_message_of_another_is_changed_with_the_right_to_stop(
     """One's own takes no right, and that of another is whose the refusal names."""
     shared.say(said("bo", "b1", type="normal", text="later", intent=Intent.EXPLICIT_QUEUE))
     run(shared, lambda: len(shared.record.queue.items) == 2)
-    change = QueueChange(op=op, number=2, said=Said(text="x"), editor="e")
+    change = m.QueueChange(op=op, number=2, said=m.Said(text="x"), editor="e")
     assert handlers.concern(shared.record, of("bo", change)) == (Deed.SPEAK, "")
     assert handlers.concern(shared.record, of("ann", change)) == (Deed.STOP, "bo")
 
 
-ELSEWHERE = {SideTalk, EndChild, Recall, Reopen, TryAgain, SetGoal, ChangeGoal}
-"""Messages of people and other programs that stand beside those of one part of the session."""
-
-
 def test_each_message_of_a_person_has_a_row() -> None:
     """One that is forgotten would silently need the right to approve, and be refused offline."""
-    declared = {
-        kind
-        for kind in vars(messages).values()
-        if isinstance(kind, type) and issubclass(kind, Message) and kind is not Message
-    }
-    assert declared | ELSEWHERE == set(handlers.HANDLERS)
+    assert set(m.Request.__subclasses__()) == set(handlers.HANDLERS)

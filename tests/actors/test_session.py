@@ -7,20 +7,9 @@ from pykka.messages import ProxyCall
 from simulation.single import TALK, TOOLS, entries, facts, has, performed, program, run, say
 
 from steersman.journal import entries as e
+from steersman.machines import protocol as m
 from steersman.machines.disposition import Intent
-from steersman.machines.effects import CallModel, CancelModel, StopTool
-from steersman.machines.messages import (
-    Answer,
-    Finalize,
-    Interrupt,
-    QueueChange,
-    ResumeQueue,
-    Suspend,
-    UserMessage,
-)
 from steersman.machines.policy import Policy
-from steersman.machines.said import Said, StopOrder
-from steersman.machines.transient_events import MessageKnown, MessageRejected
 from steersman.simulator.program import SimulatedProgram
 from steersman.simulator.session import SimulationPlan
 
@@ -51,7 +40,7 @@ def test_a_turn_that_crashes_is_survived(state: str) -> None:
     say(made, "hello")
     run(made, lambda: bool(made.ports.tools if state != "calling" else made.ports.models))
     if state == "interrupted":
-        made.say(Interrupt(order=StopOrder(cause="stop")))
+        made.say(m.Interrupt(order=m.StopOrder(cause="stop")))
         run(made, has(made, e.Interrupted))
     turn = made.actor("turn")
     assert turn is not None
@@ -61,7 +50,7 @@ def test_a_turn_that_crashes_is_survived(state: str) -> None:
     assert isinstance(ended, e.TurnEnded)
     assert ended.status == "failed"
     assert "fault in the program" in ended.reason
-    assert performed(made, StopTool if state != "calling" else CancelModel)
+    assert performed(made, m.StopTool if state != "calling" else m.CancelModel)
     assert made.record.conversation[-1].role == "assistant"
     run(made)
     say(made, "again")
@@ -103,7 +92,7 @@ def test_a_steer_that_waits_when_everything_dies_is_requeued() -> None:
     run(made)
     assert [one.state for one in made.record.queue.live()] == ["interrupted", "pending"]
     assert made.record.queue.state == "held"
-    made.say(ResumeQueue())
+    made.say(m.ResumeQueue())
     run(made)
     assert made.record.queue.order == ()
 
@@ -119,11 +108,11 @@ def test_what_was_about_to_run_does_not_run_after_a_crash() -> None:
     made.crash()
     made.restart()
     run(made)
-    asked = len(performed(made, CallModel))
-    made.say(QueueChange(op="hold"))
+    asked = len(performed(made, m.CallModel))
+    made.say(m.QueueChange(op="hold"))
     say(made, "and this", Intent.EXPLICIT_QUEUE)
     run(made)
-    assert len(performed(made, CallModel)) == asked
+    assert len(performed(made, m.CallModel)) == asked
 
 
 def test_a_steer_enters_before_the_cut() -> None:
@@ -132,7 +121,7 @@ def test_a_steer_enters_before_the_cut() -> None:
     say(made, "hello")
     run(made, has(made, e.TurnStarted))
     say(made, "steer", Intent.EXPLICIT_STEER)
-    made.say(Interrupt(order=StopOrder(cause="stop")))
+    made.say(m.Interrupt(order=m.StopOrder(cause="stop")))
     run(made)
     kinds = [type(one) for one in entries(made)]
     if e.Steered in kinds:
@@ -155,7 +144,7 @@ def test_an_interrupt_that_comes_too_late_still_holds() -> None:
     run(made, lambda: bool(made.ports.models))
     say(made, "second")
     run(made, has(made, e.TurnEnded))  # the queue has not looked yet
-    made.say(Interrupt(order=StopOrder(cause="stop")))
+    made.say(m.Interrupt(order=m.StopOrder(cause="stop")))
     run(made)
     assert entries(made, e.StopNoted)
     assert made.record.queue.state == "held"
@@ -168,7 +157,7 @@ def test_a_message_that_interrupts_runs_next(intent: Intent) -> None:
     made = program()
     say(made, "first")
     run(made, lambda: bool(made.ports.models))
-    made.say(UserMessage(type="normal", said=Said(text="instead"), intent=intent))
+    made.say(m.UserMessage(type="normal", said=m.Said(text="instead"), intent=intent))
     run(made)
     assert [one.text for one in made.record.queue.items.values()] == ["first", "instead"]
     assert made.record.queue.items["m2"].state == "done"
@@ -181,7 +170,7 @@ def test_a_repeated_message_is_known_only_when_it_is_durable() -> None:
     say(made, "hello", client_id="k")
     run(made)
     assert len(entries(made, e.Queued)) == 1
-    assert [one.id for one in facts(made, MessageKnown)] == ["m1"]
+    assert [one.id for one in facts(made, m.MessageKnown)] == ["m1"]
 
 
 def test_a_repeated_interrupt_stops_one_turn() -> None:
@@ -201,11 +190,11 @@ def test_a_repeated_interrupt_stops_one_turn() -> None:
 def test_after_leaving_nothing_is_taken() -> None:
     """A suspended session gives what is said back to the sender."""
     made = program()
-    made.say(Suspend())
+    made.say(m.Suspend())
     run(made)
     say(made, "hello")
     run(made)
-    assert [one.reason for one in facts(made, MessageRejected)] == ["session_suspended"]
+    assert [one.reason for one in facts(made, m.MessageRejected)] == ["session_suspended"]
     assert made.record.state == "suspended"
 
 
@@ -216,9 +205,9 @@ def test_the_last_entry_is_the_last() -> None:
     run(made, lambda: bool(made.ports.models))
     for number in range(3):
         say(made, f"more {number}")
-    made.say(Finalize())
-    made.say(Finalize())
-    made.say(ResumeQueue())
+    made.say(m.Finalize())
+    made.say(m.Finalize())
+    made.say(m.ResumeQueue())
     run(made)
     assert made.record.state == "finalized"
     assert isinstance(entries(made)[-1], e.SessionFinalized)
@@ -247,13 +236,13 @@ def test_a_broken_store_stops_everything() -> None:
     run(made)
     assert [type(one).__name__ for one in made.history[told:]] == ["Uttered", "Passed"]
     assert not made.ports.tools
-    assert performed(made, StopTool)
+    assert performed(made, m.StopTool)
 
 
 def test_an_answer_to_nothing() -> None:
     """An answer to a question that is not open is rejected with the reason."""
     made = program()
-    asked = made.session.ask(Answer(question="q", choice="allow"), block=False)
+    asked = made.session.ask(m.Answer(question="q", choice="allow"), block=False)
     run(made)
     assert asked.get(timeout=0) == {"ok": False, "reason": "no question `q` is open"}
 
@@ -265,8 +254,8 @@ def test_a_session_that_dies_stops_what_runs() -> None:
     run(made, lambda: bool(made.ports.tools))
     made.session.tell(POISON)
     run(made)
-    assert performed(made, CancelModel)
-    assert performed(made, StopTool)
+    assert performed(made, m.CancelModel)
+    assert performed(made, m.StopTool)
     assert made.actor("turn") is None
     assert made.record.state == "idle"
 
@@ -279,9 +268,9 @@ def test_resume_by_number() -> None:
     say(made, "second")
     say(made, "third")
     run(made, lambda: len(entries(made, e.Queued)) == 3)
-    made.say(Interrupt(order=StopOrder(cause="stop")))
+    made.say(m.Interrupt(order=m.StopOrder(cause="stop")))
     run(made)
-    made.say(ResumeQueue(number=3))
+    made.say(m.ResumeQueue(number=3))
     run(made, lambda: len(entries(made, e.TurnStarted)) == 2)
     started = entries(made, e.TurnStarted)[-1]
     assert isinstance(started, e.TurnStarted)

@@ -7,27 +7,24 @@ from simulation.single import TALK, TOOLS, entries, performed, program, run, say
 
 from steersman.actors.decisions import routing
 from steersman.journal import entries as e
+from steersman.machines import protocol as m
 from steersman.machines.disposition import Intent
-from steersman.machines.effects import CallModel, CancelModel, StopTool
-from steersman.machines.messages import Interrupt, Message, QueueChange, TakeBack, UserMessage
-from steersman.machines.said import Said, StopOrder
-from steersman.machines.transient_events import FULL_QUEUE, MessageRejected
 from steersman.simulator.happening import Passed
 from steersman.simulator.ports import Chances
 from steersman.simulator.program import SimulatedProgram
 
 SEED = 1
 """With it the first answer comes in pieces."""
-STEER = UserMessage(
-    type="steer", said=Said(text="use tabs", client_id="c2"), intent=Intent.EXPLICIT_STEER
+STEER = m.UserMessage(
+    type="steer", said=m.Said(text="use tabs", client_id="c2"), intent=Intent.EXPLICIT_STEER
 )
-WORD = UserMessage(
+WORD = m.UserMessage(
     type="interrupt",
-    said=Said(text="stop", client_id="c3"),
+    said=m.Said(text="stop", client_id="c3"),
     intent=Intent.INTERRUPT_BARE,
     matched="stop",
 )
-STOP = Interrupt(order=StopOrder(cause="stop", said=Said(text="", client_id="c4")))
+STOP = m.Interrupt(order=m.StopOrder(cause="stop", said=m.Said(text="", client_id="c4")))
 
 
 def working(chances: Chances, **settings: Any) -> SimulatedProgram:
@@ -49,11 +46,11 @@ def test_a_steer_cuts_the_stream() -> None:
     run(made, lambda: bool(partial(made)))
     came = partial(made)
     made.say(STEER)
-    run(made, lambda: len(performed(made, CallModel)) == 2)
+    run(made, lambda: len(performed(made, m.CallModel)) == 2)
     (cut,) = entries(made, e.AnswerCut)
     assert [one.text for one in cut.messages] == [came]
-    assert performed(made, CancelModel) == [CancelModel(turn="t1")]
-    said = [(one.role, one.text) for one in performed(made, CallModel)[1].messages]
+    assert performed(made, m.CancelModel) == [m.CancelModel(turn="t1")]
+    said = [(one.role, one.text) for one in performed(made, m.CallModel)[1].messages]
     assert said == [
         ("user", "work"),
         ("assistant", came),
@@ -78,12 +75,12 @@ def test_a_waiting_message_that_is_handed_over_cuts_too() -> None:
     """`/queue steer N` cuts the stream like a steer does."""
     made = working(TALK, steer_while_streaming="cut")
     made.say(
-        UserMessage(
-            type="normal", said=Said(text="tabs", client_id="c2"), intent=Intent.EXPLICIT_QUEUE
+        m.UserMessage(
+            type="normal", said=m.Said(text="tabs", client_id="c2"), intent=Intent.EXPLICIT_QUEUE
         )
     )
     run(made, lambda: bool(partial(made)))
-    made.say(QueueChange(op="steer", number=2))
+    made.say(m.QueueChange(op="steer", number=2))
     run(made)
     assert entries(made, e.AnswerCut)
     assert entries(made, e.Steered)[0].items == ("m2",)
@@ -96,23 +93,27 @@ def test_steers_are_bounded_like_the_queue() -> None:
     for number in range(4):
         key, text = f"s{number}", f"remark {number}"
         made.say(
-            UserMessage(
-                type="steer", said=Said(text=text, client_id=key), intent=Intent.EXPLICIT_STEER
+            m.UserMessage(
+                type="steer", said=m.Said(text=text, client_id=key), intent=Intent.EXPLICIT_STEER
             )
         )
     made.say(
-        UserMessage(
-            type="normal", said=Said(text="later", client_id="q"), intent=Intent.EXPLICIT_QUEUE
+        m.UserMessage(
+            type="normal", said=m.Said(text="later", client_id="q"), intent=Intent.EXPLICIT_QUEUE
         )
     )
     run(made)
     facts = [one.fact for one in made.history if isinstance(one, Passed)]
-    full = FULL_QUEUE.format(2)
+    full = m.FULL_QUEUE.format(2)
     assert facts == [
-        MessageRejected(reason="queue_full", said=Said(text="remark 2", client_id="s2"), hint=full),
-        MessageRejected(reason="queue_full", said=Said(text="remark 3", client_id="s3"), hint=full),
-        MessageRejected(reason="queue_full", said=Said(text="later", client_id="q"), hint=full),
-        *[one for one in facts if not isinstance(one, MessageRejected)],
+        m.MessageRejected(
+            reason="queue_full", said=m.Said(text="remark 2", client_id="s2"), hint=full
+        ),
+        m.MessageRejected(
+            reason="queue_full", said=m.Said(text="remark 3", client_id="s3"), hint=full
+        ),
+        m.MessageRejected(reason="queue_full", said=m.Said(text="later", client_id="q"), hint=full),
+        *[one for one in facts if not isinstance(one, m.MessageRejected)],
     ]
     (steered,) = entries(made, e.Steered)
     assert steered.items == ("m2", "m3")
@@ -135,27 +136,27 @@ def test_at_a_boundary_the_running_tool_ends_first() -> None:
     (requested,) = entries(made, e.InterruptRequested)
     assert planned.tools
     assert (planned.receipt, planned.order.said.client_id) == (requested.receipt, "c3")
-    assert not performed(made, StopTool)
+    assert not performed(made, m.StopTool)
     assert len(entries(made, e.ModelCalled)) == asked
     assert made.record.turns["t1"].state == "interrupted"
     assert made.record.interrupts[planned.receipt].state == "stopped"
 
 
 @pytest.mark.parametrize("second", [WORD, STOP])
-def test_a_second_interrupt_is_now(second: Message) -> None:
+def test_a_second_interrupt_is_now(second: m.Message) -> None:
     """Another interrupt, or `/stop`, does not wait for the tool."""
     made = at_a_tool()
     made.say(WORD)
     run(made, lambda: bool(entries(made, e.InterruptPlanned)))
-    again = UserMessage(
+    again = m.UserMessage(
         type="interrupt",
-        said=Said(text="stop!", client_id="c5"),
+        said=m.Said(text="stop!", client_id="c5"),
         intent=Intent.INTERRUPT_BARE,
         matched="stop",
     )
     made.say(again if second is WORD else second)
     run(made)
-    assert performed(made, StopTool)
+    assert performed(made, m.StopTool)
     first, last = made.record.interrupts.values()
     assert (first.state, last.state) == ("overtaken", "stopped")
 
@@ -172,9 +173,9 @@ def offered(made: SimulatedProgram) -> int | None:
 def test_what_is_taken_back_in_time_stops_nothing(says_more: bool) -> None:
     """Undo calls a planned stop off while its tool still runs: the turn goes on, the message waits."""
     made = at_a_tool()
-    more = UserMessage(
+    more = m.UserMessage(
         type="interrupt",
-        said=Said(text="tabs", client_id="c3"),
+        said=m.Said(text="tabs", client_id="c3"),
         intent=Intent.CONVERSE,
         then="tabs",
     )
@@ -182,7 +183,7 @@ def test_what_is_taken_back_in_time_stops_nothing(says_more: bool) -> None:
     run(made, lambda: bool(entries(made, e.InterruptPlanned)))
     if not says_more:
         assert offered(made) is None
-    made.say(TakeBack())
+    made.say(m.TakeBack())
     run(
         made,
         lambda: bool(entries(made, e.InterruptCalledOff) and made.record.queue.waiting()),
@@ -191,7 +192,7 @@ def test_what_is_taken_back_in_time_stops_nothing(says_more: bool) -> None:
     assert [one.text for one in made.record.queue.waiting()] == ["tabs" if says_more else "stop"]
     run(made, lambda: made.record.turn == "t2")
     assert {stop.cause for stop in entries(made, e.InterruptRequested)} <= {"budget"}
-    assert not performed(made, StopTool)
+    assert not performed(made, m.StopTool)
     assert made.record.turns["t1"].state in ("completed", "interrupted")
 
 
@@ -201,7 +202,7 @@ def test_undo_after_the_tool_has_ended_offers_the_turn() -> None:
     made.say(WORD)
     run(made)
     assert offered(made) == 1
-    made.say(TakeBack())
+    made.say(m.TakeBack())
     run(made)
     assert not entries(made, e.InterruptCalledOff)
     assert [one.state for one in made.record.queue.live()] == ["interrupted", "pending"]
@@ -213,11 +214,11 @@ def test_undo_of_a_later_message_leaves_the_stop_alone() -> None:
     made.say(WORD)
     run(made, lambda: bool(entries(made, e.InterruptPlanned)))
     made.say(
-        UserMessage(
-            type="steer", said=Said(text="use tabs", client_id="c4"), intent=Intent.EXPLICIT_STEER
+        m.UserMessage(
+            type="steer", said=m.Said(text="use tabs", client_id="c4"), intent=Intent.EXPLICIT_STEER
         )
     )
-    made.say(TakeBack())
+    made.say(m.TakeBack())
     run(made)
     assert not entries(made, e.InterruptCalledOff)
     assert made.record.interrupts["i1"].state == "stopped"
@@ -230,4 +231,4 @@ def test_stop_never_waits() -> None:
     made.say(STOP)
     run(made)
     assert not entries(made, e.InterruptPlanned)
-    assert performed(made, StopTool)
+    assert performed(made, m.StopTool)

@@ -11,11 +11,9 @@ from simulation.single import has, run, say
 
 from steersman.actors.decisions import goals, queueing, stopping
 from steersman.journal import entries as e
+from steersman.machines import protocol as m
 from steersman.machines.delivery import Cause, Relation
 from steersman.machines.disposition import Intent
-from steersman.machines.goal_messages import ChangeGoal, SetGoal
-from steersman.machines.messages import Interrupt, UserMessage
-from steersman.machines.said import Said, StopOrder
 from steersman.simulator.program import SimulatedProgram
 from steersman.simulator.session import SimulatedRun
 from steersman.workflows.flow.reading import parse_workflow
@@ -47,7 +45,9 @@ def workflow() -> Iterator[SimulatedProgram]:
     """A run with a command and an agent at work."""
     plan = {"run": SimulatedRun(spec=parse_workflow("two.toml", WORKFLOW))}
     with scene(plan=plan) as made:
-        text = UserMessage(type="normal", said=Said(text="run two"), intent=Intent.EXPLICIT_QUEUE)
+        text = m.UserMessage(
+            type="normal", said=m.Said(text="run two"), intent=Intent.EXPLICIT_QUEUE
+        )
         made.say(text)
         run(made, lambda: bool(made.ports.tools) and has_asked(made, "s1-1")())
         yield made
@@ -55,11 +55,11 @@ def workflow() -> Iterator[SimulatedProgram]:
 
 def test_the_whole_of_a_stop_is_journalled(turn: SimulatedProgram) -> None:
     """Its receipt, its cause, and the relations that the table names; nothing that no client said."""
-    (entry,) = stopping.stop(turn.record, StopOrder(cause="stop"), turn.environment).entries
+    (entry,) = stopping.stop(turn.record, m.StopOrder(cause="stop"), turn.environment).entries
     assert entry == e.InterruptRequested(
         receipt="i1",
         turn="t1",
-        order=StopOrder(cause="stop"),
+        order=m.StopOrder(cause="stop"),
         reaches=tuple(map(str, stopping.DOWNWARD)),
     )
 
@@ -70,7 +70,7 @@ def test_a_run_lets_its_commands_end_unless_there_is_no_time(
 ) -> None:
     """A stop is planned while a command runs, and reaches agents at once; in a hurry, everything."""
     is_hurried = cause in HURRIED
-    decision = stopping.stop(workflow.record, StopOrder(cause=cause), workflow.environment)
+    decision = stopping.stop(workflow.record, m.StopOrder(cause=cause), workflow.environment)
     entry: Any = decision.entries[0]
     assert isinstance(entry, e.InterruptRequested if is_hurried else e.InterruptPlanned)
     assert Relation.FOREGROUND_CHILD in entry.reaches
@@ -85,7 +85,7 @@ def test_a_patient_stop_detaches_now_the_child_that_outlives_it() -> None:
         run(made, has_asked(made))
         answer(made, start_child("kid", agent="scout"))
         run(made, has_asked(made, "s1-1"))
-        stop = StopOrder(cause="bare_word")
+        stop = m.StopOrder(cause="bare_word")
         detached, planned = stopping.stop(made.record, stop, made.environment).entries
         assert detached == e.ChildDetached(child="kid")
         assert isinstance(planned, e.InterruptPlanned)
@@ -96,14 +96,14 @@ def test_a_goal_that_is_paused_is_not_stopped(turn: SimulatedProgram) -> None:
     """Nothing is at work: the stop is noted, and no goal is named in the reply."""
     answer(turn)
     run(turn)
-    turn.say(SetGoal(text="all is done"))
+    turn.say(m.SetGoal(text="all is done"))
     run(turn, lambda: turn.record.turn == "t2" and has_asked(turn)())
-    turn.say(ChangeGoal(op="pause"))
+    turn.say(m.ChangeGoal(op="pause"))
     run(turn, has(turn, e.GoalPaused))
     answer(turn)
     run(turn)
     assert (turn.record.state, turn.record.goals.current) == ("idle", "g1")
-    decision = stopping.stop(turn.record, StopOrder(cause="stop"), turn.environment)
+    decision = stopping.stop(turn.record, m.StopOrder(cause="stop"), turn.environment)
     assert [type(entry) for entry in decision.entries] == [e.StopNoted]
     assert decision.reply["interrupted"] is None
     assert "goal" not in decision.reply
@@ -111,11 +111,11 @@ def test_a_goal_that_is_paused_is_not_stopped(turn: SimulatedProgram) -> None:
 
 def test_a_goal_that_a_limit_stopped_says_so(turn: SimulatedProgram) -> None:
     """The newest stop that reached goals is the reason, not one before it."""
-    turn.say(Interrupt(order=StopOrder(cause="stop")))
+    turn.say(m.Interrupt(order=m.StopOrder(cause="stop")))
     run(turn, has(turn, e.Stopped))
-    turn.say(SetGoal(text="all is done"))
+    turn.say(m.SetGoal(text="all is done"))
     run(turn, lambda: turn.record.turn == "t2" and has_asked(turn)())
-    turn.say(Interrupt(order=StopOrder(cause="budget")))
+    turn.say(m.Interrupt(order=m.StopOrder(cause="budget")))
     run(turn)
     assert goals.stopped_by(turn.record)[0] == "budget"
 

@@ -8,7 +8,7 @@ from support.cast_of_actors import Boom, Data, Hand, Parent, Recorder
 
 from steersman.actors.actor import Actor
 from steersman.actors.supervisor import ChildSpec
-from steersman.machines.internal_messages import Down, Kill
+from steersman.machines import protocol as m
 
 NAMES = ("a", "b", "c")
 
@@ -168,8 +168,8 @@ def test_a_start_that_fails_counts(hand: Hand) -> None:
 def test_news_of_a_former_child_is_ignored(hand: Hand) -> None:
     """A `Down` that names a child by an old address changes nothing."""
     family = Family(hand, "one_for_one")
-    family.ref.tell(Down(name="a", urn="actor:0", reason="x"))
-    family.ref.tell(Down(name="nobody", urn="actor:0", reason="x"))
+    family.ref.tell(m.Down(name="a", urn="actor:0", reason="x"))
+    family.ref.tell(m.Down(name="nobody", urn="actor:0", reason="x"))
     hand.run()
     assert family.started == []
 
@@ -189,4 +189,4 @@ def test_a_name_can_be_taken_over(hand: Hand) -> None:
     assert family.states()["a"] == "running"
     old_kill = family.children["a"]
     with pytest.raises(ActorDeadError):
-        old_kill.tell(Kill())
+        old_kill.tell(m.Kill())

@@ -12,7 +12,7 @@ from support.model_server import Text
 
 from steersman.gateway.home import open_store
 from steersman.journal.store import Store
-from steersman.machines.messages import Lane
+from steersman.machines import protocol as m
 from steersman.workflows.paths import Paths
 
 
@@ -94,7 +94,7 @@ def test_what_is_no_request_is_answered_with_an_error(place: Place, serve) -> No
     )
     with opened(place) as store:
         for number, request in enumerate(wrong):
-            posted = store.post(chat.session, Lane.DATA, dict(request), f"wrong-{number}")
+            posted = store.post(chat.session, m.Lane.DATA, dict(request), f"wrong-{number}")
             answer = store.reply(posted, 60.0)
             assert answer is not None
             assert "error" in answer or answer["result"].get("ok") is False, (request, answer)

@@ -10,11 +10,10 @@ from msgspec.structs import replace
 from steersman.gateway.acknowledgement import Acknowledged, acknowledgement_text
 from steersman.gateway.events.contract import Event
 from steersman.gateway.events.translation import EventPublisher
+from steersman.machines import protocol as m
 from steersman.machines.disposition import DEFAULT_DISPOSITIONS, Action, DispositionRow, Intent
-from steersman.machines.messages import UserMessage
 from steersman.machines.policy import Policy
 from steersman.machines.routing import Table
-from steersman.machines.said import Said
 from steersman.simulator.ports import Chances
 from steersman.simulator.program import SimulatedProgram
 from steersman.simulator.session import SimulationPlan
@@ -30,7 +29,9 @@ def program(heard: list[Event], chances: Chances, **settings: Any) -> SimulatedP
     made = SimulatedProgram(plan, Random(7), session_first)
     made.environment.observers = (EventPublisher("s1", heard.append, lambda: 0.0),)
     made.say(
-        UserMessage(type="normal", said=Said(text="work", client_id="c1"), intent=Intent.CONVERSE)
+        m.UserMessage(
+            type="normal", said=m.Said(text="work", client_id="c1"), intent=Intent.CONVERSE
+        )
     )
     return made
 
@@ -64,9 +65,9 @@ def test_each_row_is_acknowledged_as_it_says(row: DispositionRow, intent: Intent
     then = "" if intent is Intent.INTERRUPT_BARE else "exit now"
     kind: Any = "interrupt" if intent is Intent.INTERRUPT_BARE else "normal"
     made.say(
-        UserMessage(
+        m.UserMessage(
             type=kind,
-            said=Said(text="exit now", client_id="c2"),
+            said=m.Said(text="exit now", client_id="c2"),
             intent=intent,
             matched="exit",
             then=then,
@@ -101,8 +102,8 @@ def test_a_word_is_named_only_where_it_decided(
     run(made, lambda: bool(made.ports.models))
     kind: Any = "steer" if intent is Intent.STEER_WORD else "interrupt"
     made.say(
-        UserMessage(
-            type=kind, said=Said(text="words", client_id="c2"), intent=intent, matched=matched
+        m.UserMessage(
+            type=kind, said=m.Said(text="words", client_id="c2"), intent=intent, matched=matched
         )
     )
     run(made)
@@ -115,9 +116,9 @@ def test_at_rest_no_word_decides() -> None:
     made = program(heard, TALK)
     run(made)
     made.say(
-        UserMessage(
+        m.UserMessage(
             type="interrupt",
-            said=Said(text="stop it", client_id="c2"),
+            said=m.Said(text="stop it", client_id="c2"),
             intent=Intent.INTERRUPT_BARE,
             matched="stop",
         )
@@ -134,9 +135,9 @@ def test_a_stop_that_comes_again_says_so() -> None:
     run(made, lambda: bool(made.ports.tools))
     for key in ("c2", "c3"):
         made.say(
-            UserMessage(
+            m.UserMessage(
                 type="interrupt",
-                said=Said(text="stop", client_id=key),
+                said=m.Said(text="stop", client_id=key),
                 intent=Intent.INTERRUPT_BARE,
                 matched="stop",
             )
@@ -154,8 +155,8 @@ def test_a_steer_behind_the_last_answer_enters() -> None:
     run(made, lambda: bool(made.ports.models))
     run(made, lambda: not made.ports.models)  # the answer is in the turn's mailbox
     made.say(
-        UserMessage(
-            type="steer", said=Said(text="use tabs", client_id="c2"), intent=Intent.EXPLICIT_STEER
+        m.UserMessage(
+            type="steer", said=m.Said(text="use tabs", client_id="c2"), intent=Intent.EXPLICIT_STEER
         )
     )
     run(made)
@@ -170,9 +171,9 @@ def test_a_planned_stop_is_acknowledged_by_its_row() -> None:
     made = program(heard, TOOLS, interrupt_at="boundary")
     run(made, lambda: bool(made.ports.tools))
     made.say(
-        UserMessage(
+        m.UserMessage(
             type="interrupt",
-            said=Said(text="stop", client_id="c2"),
+            said=m.Said(text="stop", client_id="c2"),
             intent=Intent.INTERRUPT_BARE,
             matched="stop",
         )

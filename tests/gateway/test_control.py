@@ -19,9 +19,8 @@ from steersman.gateway.events.contract import Event
 from steersman.gateway.host import Host
 from steersman.gateway.remote import Remote
 from steersman.journal.sqlite import SqliteStore
+from steersman.machines import protocol as m
 from steersman.machines.errors import UnknownSession
-from steersman.machines.messages import ImportedItem, QueueImport
-from steersman.machines.said import Said
 
 Begin = Callable[..., Host]
 WAIT = 20.0
@@ -223,8 +222,8 @@ def test_an_edit_ends_with_its_client(begin: Begin) -> None:
     """A message that a client edits is marked, until the client says so or hangs up."""
     host = begin()
     conversation = host.begin(host.paths.config.parent / "project")
-    items = (ImportedItem(said=Said(text="one")), ImportedItem(said=Said(text="two")))
-    assert conversation.ask(QueueImport(items=items))["ok"]
+    items = (m.ImportedItem(said=m.Said(text="one")), m.ImportedItem(said=m.Said(text="two")))
+    assert conversation.ask(m.QueueImport(items=items))["ok"]
     is_over = threading.Event()
 
     def hear(event: Event) -> None:

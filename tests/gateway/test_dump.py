@@ -12,11 +12,9 @@ from support.patience import seconds
 from steersman.gateway.dumps.dump import dump_session
 from steersman.gateway.dumps.tree import draw_dump
 from steersman.gateway.host import Host
+from steersman.machines import protocol as m
 from steersman.machines.disposition import Intent
 from steersman.machines.errors import StoreError
-from steersman.machines.internal_messages import Inspect, Kill
-from steersman.machines.messages import UserMessage
-from steersman.machines.said import Said
 
 Begin = Callable[..., Host]
 ONLY_LIVE = ("mailbox", "restarts", "rule", "supervised", "waiting_for", "last_message")
@@ -83,7 +81,7 @@ def test_a_difference_to_the_journal_is_shown(
         raise StoreError("the disk is full", "make room")
 
     monkeypatch.setattr(conversation.store, "commit", refuse)
-    said = UserMessage(type="normal", said=Said(text="work"), intent=Intent.CONVERSE)
+    said = m.UserMessage(type="normal", said=m.Said(text="work"), intent=Intent.CONVERSE)
     conversation.post(said, "work")
     assert is_refused.wait(seconds(20))
     data = conversation.inspect()
@@ -102,8 +100,8 @@ def test_an_actor_says_how_often_it_was_restarted(begin: Begin, tmp_path: Path) 
     ref = host.runtime.sessions[conversation.session].ref
     assert ref is not None
     session: Any = ref.actor_inbox
-    session.owner.children["queue"].ref.tell(Kill(incarnation=0))
-    conversation.ask(Inspect(is_last=True, is_of_queue=True))
+    session.owner.children["queue"].ref.tell(m.Kill(incarnation=0))
+    conversation.ask(m.Inspect(is_last=True, is_of_queue=True))
     queue = conversation.inspect()["actors"]["queue"]
     said = [queue[name] for name in ("restarts", "last_message", "supervised")]
     assert said == [1, "", "running"]

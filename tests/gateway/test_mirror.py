@@ -11,14 +11,14 @@ from support.patience import seconds
 from steersman.gateway import offline_writer
 from steersman.gateway.offline_writer import QueueMirror
 from steersman.journal.queue_record import ItemRecord, QueueRecord
-from steersman.machines.said import Said
+from steersman.machines import protocol as m
 from steersman.workflows.paths import write_private
 
 
 def queue(*texts: str) -> QueueRecord:
     """A queue of these, all waiting."""
     items = {
-        f"m{n}": ItemRecord(id=f"m{n}", number=n, said=Said(text=text))
+        f"m{n}": ItemRecord(id=f"m{n}", number=n, said=m.Said(text=text))
         for n, text in enumerate(texts, 1)
     }
     return QueueRecord(items=items, order=tuple(items))

@@ -9,9 +9,8 @@ from msgspec.structs import replace
 
 from steersman.gateway.queue_file import document, item_text, parse, read_file, write_file
 from steersman.journal.queue_record import ItemRecord, QueueRecord
+from steersman.machines import protocol as m
 from steersman.machines.errors import ConfigError
-from steersman.machines.messages import ImportedItem
-from steersman.machines.said import Said
 
 ODD = 'two\nlines "quoted" \\ back ' + "'''" + """ é 日本 \u0007 \ud800 end"""
 
@@ -20,7 +19,7 @@ def queue(*texts: str) -> QueueRecord:
     """A queue of these, all waiting."""
     items = {
         f"m{n}": ItemRecord(
-            id=f"m{n}", number=n, said=Said(text=text, user="ann"), created=1_800_000_000.0
+            id=f"m{n}", number=n, said=m.Said(text=text, user="ann"), created=1_800_000_000.0
         )
         for n, text in enumerate(texts, 1)
     }
@@ -45,8 +44,8 @@ def test_what_is_written_reads_back() -> None:
     assert (data["session_id"], data["items"][0]["progress"]) == ("abc", "file 23/50")
     assert data["saved_at"].isoformat() == "2027-01-15T08:01:40+00:00"
     assert parse(text, "q.toml") == [
-        ImportedItem(said=Said(text="first", user="ann")),
-        ImportedItem(said=Said(text=ODD.replace("\ud800", "?"), user="ann")),
+        m.ImportedItem(said=m.Said(text="first", user="ann")),
+        m.ImportedItem(said=m.Said(text=ODD.replace("\ud800", "?"), user="ann")),
     ]
 
 
@@ -95,7 +94,7 @@ def test_links_pipes_and_large_files_are_not_read(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.toml")
     (tmp_path / "large.toml").write_bytes(b"# \n" * 3_000_000)
     (tmp_path / "bytes.toml").write_bytes(b'a = 1\nb = "\xff"')
-    assert read_file(real) == [ImportedItem(said=Said(text="a", user="ann"))]
+    assert read_file(real) == [m.ImportedItem(said=m.Said(text="a", user="ann"))]
     for name, why in {
         "link": "symbolic link",
         "pipe": "not a regular file",

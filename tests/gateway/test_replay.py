@@ -7,14 +7,13 @@ from steersman.journal import entries as e
 from steersman.journal.codec import encode_entry
 from steersman.journal.entries import LimitReached
 from steersman.journal.store import StoredEntry
+from steersman.machines import protocol as m
 from steersman.machines.classification import Keywords
 from steersman.machines.conversation import ChatMessage, ToolRequest
 from steersman.machines.delivery import Delivery, DeliveryRow
 from steersman.machines.policy import Policy, RoutesChoice
-from steersman.machines.port_results import CallEnd
 from steersman.machines.routes import Routes
 from steersman.machines.routing import when
-from steersman.machines.said import Routed, Said, StopOrder
 from steersman.workflows.table_file import named_table
 
 
@@ -31,7 +30,7 @@ OPENED = e.SessionOpened(
 )
 FIRST = (
     OPENED,
-    e.Queued(item="m1", number=1, said=Said(text="rewrite it all"), routed=Routed(rule="run")),
+    e.Queued(item="m1", number=1, said=m.Said(text="rewrite it all"), routed=m.Routed(rule="run")),
     e.TurnStarted(turn="t1", item="m1", number=1, epoch=1),
 )
 
@@ -91,8 +90,8 @@ def test_a_question_during_delegation() -> None:
     asked = e.Queued(
         item="m2",
         number=2,
-        said=Said(text="how is it going?"),
-        routed=Routed(said_as="queue", rule="subagent-working"),
+        said=m.Said(text="how is it going?"),
+        routed=m.Routed(said_as="queue", rule="subagent-working"),
     )
     done = under("cancel-on-message", asked)
     assert [brief(one) for one in done.deviations] == [
@@ -112,7 +111,7 @@ def test_a_question_during_delegation() -> None:
 
 def test_a_stop_that_spares_children() -> None:
     """What /stop reaches is looked up in the second table; who is treated alike is left out."""
-    stop = e.InterruptRequested(receipt="i1", turn="t1", order=StopOrder(cause="stop"))
+    stop = e.InterruptRequested(receipt="i1", turn="t1", order=m.StopOrder(cause="stop"))
     done = under("never-cancel", stop, e.Interrupted(turn="t1", cause="stop"), e.Stopped(turn="t1"))
     assert [brief(one) for one in done.deviations] == [
         (
@@ -140,14 +139,14 @@ def test_a_message_that_says_more_is_one_message() -> None:
         e.Queued(
             item="m2",
             number=2,
-            said=Said(text="use zod"),
-            routed=Routed(said_as="interrupt", rule="busy-interrupt"),
+            said=m.Said(text="use zod"),
+            routed=m.Routed(said_as="interrupt", rule="busy-interrupt"),
             is_next=True,
         ),
         e.InterruptRequested(
             receipt="i1",
             turn="t1",
-            order=StopOrder(cause="message", routed=Routed(rule="busy-interrupt")),
+            order=m.StopOrder(cause="message", routed=m.Routed(rule="busy-interrupt")),
         ),
         children=HELPER,
     )
@@ -162,9 +161,9 @@ def test_a_planned_stop_is_one_stop() -> None:
     done = under(
         "never-cancel",
         e.InterruptPlanned(
-            receipt="i1", turn="t1", order=StopOrder(cause="stop"), tools=("shell",)
+            receipt="i1", turn="t1", order=m.StopOrder(cause="stop"), tools=("shell",)
         ),
-        e.InterruptRequested(receipt="i1", turn="t1", order=StopOrder(cause="stop")),
+        e.InterruptRequested(receipt="i1", turn="t1", order=m.StopOrder(cause="stop")),
     )
     assert done.looked_at == {"message": 1, "other": 1}
     assert len(done.deviations) == 1
@@ -175,10 +174,10 @@ def test_the_same_table_deviates_nowhere() -> None:
     said = e.Queued(
         item="m2",
         number=2,
-        said=Said(text="how is it going?"),
-        routed=Routed(said_as="queue", rule="subagent-working"),
+        said=m.Said(text="how is it going?"),
+        routed=m.Routed(said_as="queue", rule="subagent-working"),
     )
-    stop = e.InterruptRequested(receipt="i1", turn="t1", order=StopOrder(cause="stop"))
+    stop = e.InterruptRequested(receipt="i1", turn="t1", order=m.StopOrder(cause="stop"))
     assert under("steersman", said, stop).deviations == []
     choice = e.PolicyChanged(routes=RoutesChoice(table="never-cancel", may_be_unsafe=True))
     assert under("never-cancel", said, choice, stop).deviations == []
@@ -190,8 +189,8 @@ def test_the_row_says_which_choice_the_sender_made() -> None:
     queued = e.Queued(
         item="m2",
         number=2,
-        said=Said(text="stop the press"),
-        routed=Routed(said_as="queue", rule="explicit-queue"),
+        said=m.Said(text="stop the press"),
+        routed=m.Routed(said_as="queue", rule="explicit-queue"),
     )
     assert under("cancel-on-message", queued).deviations == []
 
@@ -202,8 +201,8 @@ def test_modes_are_the_sessions_own() -> None:
     queued = e.Queued(
         item="m2",
         number=2,
-        said=Said(text="how is it going?"),
-        routed=Routed(said_as="queue", rule="busy-queue"),
+        said=m.Said(text="how is it going?"),
+        routed=m.Routed(said_as="queue", rule="busy-queue"),
     )
     assert under("cancel-on-message", chosen_mode, queued).deviations == []
 
@@ -212,12 +211,14 @@ def test_what_no_table_decided_is_not_looked_at() -> None:
     """An imported message, and one whose reading was taken back, have no row."""
     done = under(
         "cancel-on-message",
-        e.Queued(item="m2", number=2, said=Said(text="imported"), routed=Routed(said_as="queue")),
+        e.Queued(
+            item="m2", number=2, said=m.Said(text="imported"), routed=m.Routed(said_as="queue")
+        ),
         e.Queued(
             item="m3",
             number=3,
-            said=Said(text="how is it going?"),
-            routed=Routed(said_as="queue", rule="taken-back"),
+            said=m.Said(text="how is it going?"),
+            routed=m.Routed(said_as="queue", rule="taken-back"),
         ),
     )
     assert (done.looked_at, done.deviations) == ({"message": 1}, [])
@@ -236,7 +237,7 @@ def test_the_end_of_a_session_is_one_moment(entry: e.Entry, what: str, cause: st
     follows = e.InterruptRequested(
         receipt="i1",
         turn="t1",
-        order=StopOrder(cause="signal" if cause == "signal" else "finalize"),
+        order=m.StopOrder(cause="signal" if cause == "signal" else "finalize"),
     )
     *_, last = moments(journal(*FIRST, *KID, *HELPER, entry, follows), Policy())
     assert (last.what, last.cause) == (what, cause)
@@ -249,12 +250,12 @@ def test_an_ended_child_is_no_recipient() -> None:
         e.Queued(
             item=f"m{n}",
             number=n,
-            said=Said(text="go on"),
-            routed=Routed(said_as="queue", rule="busy-queue"),
+            said=m.Said(text="go on"),
+            routed=m.Routed(said_as="queue", rule="busy-queue"),
         )
         for n in (2, 3, 4)
     ]
-    ended = e.ToolEnded(turn="t1", call=CALL.call, tool=CALL.tool, end=CallEnd(status="ok"))
+    ended = e.ToolEnded(turn="t1", call=CALL.call, tool=CALL.tool, end=m.CallEnd(status="ok"))
     history = moments(
         journal(
             *FIRST,
@@ -281,8 +282,8 @@ def test_a_named_steer_is_replayed_by_its_own_cause() -> None:
     said = e.Queued(
         item="m2",
         number=2,
-        said=Said(text="use tabs"),
-        routed=Routed(said_as="steer", rule="explicit-steer-through"),
+        said=m.Said(text="use tabs"),
+        routed=m.Routed(said_as="steer", rule="explicit-steer-through"),
         for_children=("helper",),
     )
     table = named_table("steersman")
@@ -318,14 +319,14 @@ def test_a_named_steer_is_replayed_by_its_own_cause() -> None:
         (
             (
                 LimitReached(turn="t1", what="tokens"),
-                e.InterruptRequested(receipt="i1", turn="t1", order=StopOrder(cause="budget")),
+                e.InterruptRequested(receipt="i1", turn="t1", order=m.StopOrder(cause="budget")),
             ),
             "a limit of the session",
             "budget",
             ["the turn", "kid", "helper"],
         ),
         (
-            (e.InterruptRequested(receipt="i1", turn="t1", order=StopOrder(cause="parent")),),
+            (e.InterruptRequested(receipt="i1", turn="t1", order=m.StopOrder(cause="parent")),),
             "a stop by the parent",
             "parent",
             ["the turn", "kid", "helper"],
@@ -333,7 +334,7 @@ def test_a_named_steer_is_replayed_by_its_own_cause() -> None:
         (
             (
                 e.SessionFinalizing(cause="new"),
-                e.InterruptRequested(receipt="i1", turn="t1", order=StopOrder(cause="new")),
+                e.InterruptRequested(receipt="i1", turn="t1", order=m.StopOrder(cause="new")),
             ),
             "the end of the session",
             "new",
@@ -360,8 +361,8 @@ def test_what_no_message_raises_is_one_moment(
     waiting = e.Queued(
         item="m2",
         number=2,
-        said=Said(text="use tabs"),
-        routed=Routed(said_as="queue", rule="busy-queue"),
+        said=m.Said(text="use tabs"),
+        routed=m.Routed(said_as="queue", rule="busy-queue"),
     )
     *_, last = moments(journal(*FIRST, *KID, *HELPER, waiting, *entries), Policy())
     assert (last.what, last.cause) == (what, cause)
@@ -372,7 +373,7 @@ def test_the_end_of_a_stop_beside_the_turn_is_no_end_of_a_turn() -> None:
     """Where children alone were stopped, no turn has ended."""
     stop = (
         e.InterruptRequested(
-            receipt="i1", turn="", order=StopOrder(cause="stop"), reaches=("background_child",)
+            receipt="i1", turn="", order=m.StopOrder(cause="stop"), reaches=("background_child",)
         ),
         e.Stopped(turn=""),
     )

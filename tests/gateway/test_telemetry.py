@@ -24,10 +24,9 @@ from steersman.gateway.telemetry.spans import (
     model_name,
 )
 from steersman.journal import entries as e
+from steersman.machines import protocol as m
 from steersman.machines.conversation import ChatMessage, ToolRequest, Usage
 from steersman.machines.errors import UsageError
-from steersman.machines.port_results import CallEnd
-from steersman.machines.said import StopOrder
 from steersman.ports.models.provider import ModelConfig
 
 USED = Usage(input=100, output=20, cache_read=60, cost=0.5)
@@ -61,14 +60,14 @@ JOURNAL: tuple[e.Entry, ...] = (
         call="t1.s1.c1",
     ),
     e.ToolEnded(
-        turn="t1", call="t1.s1.c1", tool="shell", end=CallEnd(status="failed", exit_code=1)
+        turn="t1", call="t1.s1.c1", tool="shell", end=m.CallEnd(status="failed", exit_code=1)
     ),
     e.ToolRefused(turn="t1", call="t1.s1.c2", tool="write", status="denied", reason="no"),
     e.CompactionBegun(turn="t1", step=2, why="full"),
     e.Compacted(turn="t1", step=2, dropped=1, how="summary", usage=USED),
     e.PolicyChanged(model="small"),
     e.ModelCalled(turn="t1", step=2),
-    e.InterruptRequested(receipt="i1", turn="t1", order=StopOrder(cause="stop")),
+    e.InterruptRequested(receipt="i1", turn="t1", order=m.StopOrder(cause="stop")),
     e.Interrupted(turn="t1", cause="stop"),
     e.Stopped(turn="t1"),
     e.LateResult(turn="t1", what="answer", usage=USED),
@@ -206,7 +205,7 @@ def test_contents_are_redacted_whole_and_then_cut() -> None:
         e.ModelCalled(turn="t1", step=1),
         e.Answered(turn="t1", step=1, messages=(asks,)),
         e.ToolIntended(turn="t1", step=1, call="c", tool=secret, arguments={"token": "abc"}),
-        e.ToolEnded(turn="t1", call="c", tool=secret, end=CallEnd(status="ok")),
+        e.ToolEnded(turn="t1", call="c", tool=secret, end=m.CallEnd(status="ok")),
         e.TurnEnded(turn="t1", status="completed"),
     )
     spans = list(told(trace(True, {"MY_TOKEN": secret}), journal))

@@ -18,9 +18,9 @@ from steersman.journal.queue_record import apply_to_queue
 from steersman.journal.record import SessionRecord, apply
 from steersman.journal.revert_record import apply_to_reverts
 from steersman.journal.run_record import NOTHING
+from steersman.machines import protocol as m
 from steersman.machines.conversation import ChatMessage
 from steersman.machines.errors import StoreDamaged
-from steersman.machines.said import Routed, Said
 from steersman.simulator.scenario import Scenario
 
 GOLDEN = [Path(__file__).parent / "golden" / "1.json"]
@@ -48,7 +48,7 @@ def a_run() -> list[Entry]:
         e.SessionOpened(
             session="s1", folder="/", agent="assistant", model="main", system="", workflow=workflow
         ),
-        e.Queued(item="m1", number=1, said=Said(text="run x")),
+        e.Queued(item="m1", number=1, said=m.Said(text="run x")),
         e.TurnStarted(turn="t1", item="m1", number=1, epoch=1),
         e.StepStarted(turn="t1", step="a", items=("one", "two", "three")),
         e.ItemStarted(turn="t1", step="a", index=0, call="t1.w1"),
@@ -129,7 +129,9 @@ def test_a_refused_entry_leaves_the_original_of_a_copy() -> None:
     said = (ChatMessage(role="user", text="and this"),)
     apply(
         draft,
-        e.Queued(item="m90", number=90, said=Said(text="and this"), routed=Routed(said_as="queue")),
+        e.Queued(
+            item="m90", number=90, said=m.Said(text="and this"), routed=m.Routed(said_as="queue")
+        ),
         record.seq + 1,
         1.0,
     )

@@ -22,8 +22,8 @@ from steersman.journal.recovery import (
 )
 from steersman.journal.sqlite import SqliteStore
 from steersman.journal.store import Commit, SessionRow, Snapshot, StoredEntry
+from steersman.machines import protocol as m
 from steersman.machines.conversation import ChatMessage
-from steersman.machines.said import Routed, Said, StopOrder
 
 APART = 250
 ROW = SessionRow(session="s1", folder="/here")
@@ -39,7 +39,7 @@ def turn(number: int, *between: e.Entry) -> list[e.Entry]:
     """Return a turn with these entries between its first and its last message."""
     item, name = f"m{number}", f"t{number}"
     return [
-        e.Queued(item=item, number=number, said=Said(text=f"do {number}")),
+        e.Queued(item=item, number=number, said=m.Said(text=f"do {number}")),
         e.TurnStarted(
             turn=name, item=item, number=number, epoch=number, messages=say("user", f"do {number}")
         ),
@@ -68,15 +68,15 @@ def stored(told: Sequence[e.Entry]) -> list[StoredEntry]:
 def replaced_turn(number: int) -> list[e.Entry]:
     """Return a turn in whose place another message came, with a steer that waited for it."""
     item, name = f"m{number}", f"t{number}"
-    order = StopOrder(cause="message", is_replaced=True)
+    order = m.StopOrder(cause="message", is_replaced=True)
     return [
-        e.Queued(item=item, number=number, said=Said(text=f"do {number}")),
+        e.Queued(item=item, number=number, said=m.Said(text=f"do {number}")),
         e.TurnStarted(turn=name, item=item, number=number, epoch=2 * number),
         e.Queued(
             item=f"s{number}",
             number=number,
-            said=Said(text="so"),
-            routed=Routed(said_as="steer"),
+            said=m.Said(text="so"),
+            routed=m.Routed(said_as="steer"),
             for_turn=name,
         ),
         e.InterruptRequested(receipt=f"i{number}", turn=name, order=order),

@@ -5,10 +5,10 @@ import pytest
 from steersman.journal import entries as e
 from steersman.journal.entries import Reverted
 from steersman.journal.queue_record import QueueRecord, apply_to_queue
-from steersman.machines.said import Said
+from steersman.machines import protocol as m
 
 RUN = (
-    e.Queued(item="m1", number=1, said=Said(text="refactor")),
+    e.Queued(item="m1", number=1, said=m.Said(text="refactor")),
     e.TurnStarted(turn="t1", item="m1", number=1, epoch=1),
     e.ProgressMade(turn="t1", done=45, total=50, unit="file"),
     e.Interrupted(turn="t1", cause="bare_word"),

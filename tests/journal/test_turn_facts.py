@@ -4,24 +4,24 @@ import pytest
 
 from steersman.journal import entries as e
 from steersman.journal.turn_facts import TurnFacts, contradicted, written
+from steersman.machines import protocol as m
 from steersman.machines.conversation import ChatMessage
-from steersman.machines.port_results import CallEnd, ChangedFile
 
 
-def ended(tool: str, exit_code: int | None = None, *changed: ChangedFile) -> e.ToolEnded:
+def ended(tool: str, exit_code: int | None = None, *changed: m.ChangedFile) -> e.ToolEnded:
     """Return the end of a call."""
     return e.ToolEnded(
         turn="t1",
         call="c",
         tool=tool,
-        end=CallEnd(status="ok", exit_code=exit_code, changed=changed),
+        end=m.CallEnd(status="ok", exit_code=exit_code, changed=changed),
     )
 
 
 NOTHING = TurnFacts().after(ended("read"), None)
 FAILED = NOTHING.after(ended("shell", 2), "make test")
-EDIT = ChangedFile(path="a.py", added=3, removed=1)
-MADE = NOTHING.after(ended("write", None, ChangedFile(path="b", is_new=True)), None)
+EDIT = m.ChangedFile(path="a.py", added=3, removed=1)
+MADE = NOTHING.after(ended("write", None, m.ChangedFile(path="b", is_new=True)), None)
 EDITED = NOTHING.after(ended("edit", None, EDIT), None)
 
 
@@ -35,7 +35,7 @@ EDITED = NOTHING.after(ended("edit", None, EDIT), None)
         (EDITED, "Changed: a.py (+3 -1)."),
         (EDITED.after(ended("edit", None, EDIT), None), "Changed: a.py (+6 -2)."),
         (
-            NOTHING.after(ended("write", None, ChangedFile(path="b", is_new=True)), None),
+            NOTHING.after(ended("write", None, m.ChangedFile(path="b", is_new=True)), None),
             "Changed: b (new).",
         ),
     ],

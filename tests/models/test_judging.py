@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
+from steersman.machines import protocol as m
 from steersman.machines.conversation import ChatMessage, ToolRequest
 from steersman.machines.errors import ModelError
-from steersman.machines.goal_messages import AskJudge, GateResult, JudgeAnswered
 from steersman.ports.judging import LIMIT, JudgeSeat, ask_judge, brief
 from steersman.ports.models.model import ModelAnswer, ModelRequest
 
@@ -20,11 +20,11 @@ SAID = (
     ChatMessage(role="tool", text="2 errors", call="c1"),
     ChatMessage(role="assistant", text="It is so."),
 )
-ORDER = AskJudge(
+ORDER = m.AskJudge(
     goal="g1",
     turn="t1",
     text="make it so",
-    gates=(GateResult(command="npm test", passed=True),),
+    gates=(m.GateResult(command="npm test", passed=True),),
     earlier=("continue: no",),
     said=SAID,
     timeout=0.2,
@@ -57,7 +57,9 @@ def test_what_a_judge_is_shown_has_a_size(size: int) -> None:
         for number in range(30)
         for role in ("user", "tool", "assistant")
     )
-    order = AskJudge(goal="g1", turn="t1", text=f"the goal {long}", said=said, earlier=(long,) * 5)
+    order = m.AskJudge(
+        goal="g1", turn="t1", text=f"the goal {long}", said=said, earlier=(long,) * 5
+    )
     text = brief(order)
     assert len(text) < LIMIT + 500
     assert "the goal" in text
@@ -87,7 +89,7 @@ class Mind:
         """Nothing to close."""
 
 
-def ask(mind: Mind) -> JudgeAnswered:
+def ask(mind: Mind) -> m.JudgeAnswered:
     """Ask it."""
     return asyncio.run(ask_judge(JudgeSeat(model=mind), ORDER))
 
@@ -95,7 +97,7 @@ def ask(mind: Mind) -> JudgeAnswered:
 def test_a_judge_is_cold_has_no_tools_and_a_schema() -> None:
     """Temperature 0, no tools, a schema for servers that can be held to one."""
     mind = Mind("yes")
-    assert ask(mind) == JudgeAnswered(turn="t1", text="yes")
+    assert ask(mind) == m.JudgeAnswered(turn="t1", text="yes")
     (request,) = mind.asked
     assert (request.temperature, request.tools) == (0.0, ())
     assert request.response_schema is not None

@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 from support.patience import seconds
 
+from steersman.machines import protocol as m
 from steersman.machines.conversation import ChatMessage, ToolSchema
 from steersman.machines.errors import ModelError
-from steersman.machines.goal_messages import AskJudge
 from steersman.machines.verdict import Verdict, read_verdict
 from steersman.ports.judging import JudgeSeat, ask_judge
 from steersman.ports.models.dialect import JsonDialect
@@ -363,7 +363,7 @@ def test_each_verdict_of_the_embedded_model_can_be_read(embedded, weights):
             return [
                 await ask_judge(
                     seat,
-                    AskJudge(
+                    m.AskJudge(
                         goal="g1",
                         turn="t1",
                         text="greeting.txt says hello",

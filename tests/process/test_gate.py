@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from steersman.machines.goal_messages import GateResult
+from steersman.machines import protocol as m
 from steersman.ports.judging import KEEP, run_gate
 from steersman.ports.process.host import ProcessHost
 from steersman.ports.process.process import Process
@@ -16,15 +16,15 @@ from steersman.ports.process.process import Process
 
 def run(
     hosting: Any, mark: Any, *argv: str, timeout: float = 30.0, folder: Path = Path("/")
-) -> GateResult:
+) -> m.GateResult:
     """Run a gate whose processes carry the mark."""
     environment = {"PATH": os.environ["PATH"], "MARK": mark.word}
 
-    async def scenario(host: ProcessHost) -> GateResult:
+    async def scenario(host: ProcessHost) -> m.GateResult:
         result, _ = await run_gate(argv, folder, environment, timeout, host, lambda process: None)
         return result
 
-    result: GateResult = hosting(scenario)
+    result: m.GateResult = hosting(scenario)
     return result
 
 
@@ -70,7 +70,7 @@ def test_a_gate_that_is_stopped_leaves_nothing(hosting, mark) -> None:
     """A stop returns the gate's end, and no process of it runs."""
     environment = {"PATH": os.environ["PATH"], "MARK": mark.word}
 
-    async def scenario(host: ProcessHost) -> tuple[GateResult, list[int]]:
+    async def scenario(host: ProcessHost) -> tuple[m.GateResult, list[int]]:
         began = asyncio.get_running_loop().create_future()
         argv = ("sh", "-c", "sleep 60 & sleep 60")
         gate = run_gate(argv, Path("/"), environment, 60.0, host, began.set_result)

@@ -12,7 +12,7 @@ import pytest
 from support.fake_placement import KILLED, LOST, FakePlacement, exited
 from support.patience import seconds
 
-from steersman.machines.port_results import ToolResult
+from steersman.machines import protocol as m
 from steersman.ports.placement import Placement
 from steersman.ports.process.host import ProcessHost
 from steersman.ports.tools.environment import clean_environment
@@ -27,10 +27,10 @@ def run(
     arguments: dict[str, Any],
     placement: Placement | None = None,
     stop_when: Callable[[], bool] | None = None,
-) -> tuple[ToolResult, str]:
+) -> tuple[m.ToolResult, str]:
     """Run a workflow's command in a folder; return its result and what it streamed."""
 
-    async def scenario() -> tuple[ToolResult, str]:
+    async def scenario() -> tuple[m.ToolResult, str]:
         printed: list[str] = []
         host = ProcessHost()
         try:

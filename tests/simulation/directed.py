@@ -4,10 +4,9 @@ from collections.abc import Callable, Sequence
 from random import Random
 
 from steersman.journal import entries as e
+from steersman.machines import protocol as m
 from steersman.machines.disposition import Intent
-from steersman.machines.messages import Interrupt, UserMessage
 from steersman.machines.policy import Policy
-from steersman.machines.said import Said, StopOrder
 from steersman.simulator.happening import Appended
 from steersman.simulator.ports import Chances
 from steersman.simulator.program import SimulatedProgram
@@ -31,25 +30,25 @@ def interrupt_while_steers_enter() -> SimulatedProgram:
     program = SimulatedProgram(plan, Random(7), session_first)
     try:
         program.say(
-            UserMessage(
-                type="normal", said=Said(text="work", client_id="c1"), intent=Intent.CONVERSE
+            m.UserMessage(
+                type="normal", said=m.Said(text="work", client_id="c1"), intent=Intent.CONVERSE
             )
         )
         _step_until(program, lambda: bool(program.ports.models))
         program.say(
-            UserMessage(
+            m.UserMessage(
                 type="steer",
-                said=Said(text="use tabs", client_id="c2"),
+                said=m.Said(text="use tabs", client_id="c2"),
                 intent=Intent.EXPLICIT_STEER,
             )
         )
         _step_until(program, lambda: _has(program, e.Queued, 2))
         _step_until(program, lambda: _has(program, e.Steered, 1))
-        program.say(Interrupt(order=StopOrder(cause="stop")))
+        program.say(m.Interrupt(order=m.StopOrder(cause="stop")))
         _step_until(program, lambda: False)
         program.say(
-            UserMessage(
-                type="normal", said=Said(text="go on", client_id="c3"), intent=Intent.CONVERSE
+            m.UserMessage(
+                type="normal", said=m.Said(text="go on", client_id="c3"), intent=Intent.CONVERSE
             )
         )
         _step_until(program, lambda: False)

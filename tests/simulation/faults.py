@@ -21,13 +21,10 @@ from steersman.journal import record as records
 from steersman.journal.queue_record import ItemRecord, QueueRecord
 from steersman.journal.record import SessionRecord
 from steersman.journal.turn_record import CallRecord, TurnRecord
-from steersman.machines.delegation_messages import ResumeChildren
+from steersman.machines import protocol as m
 from steersman.machines.delivery import Cause, Relation
-from steersman.machines.effects import RunTool, StopTool
-from steersman.machines.internal_messages import ChildrenClosed
 from steersman.machines.lifecycles import SESSION
 from steersman.machines.machine import Transition
-from steersman.machines.messages import QueueChange
 from steersman.simulator.scenario import Scenario
 
 __all__ = ["FAULTS", "NO_LAST_WORD", "WITHIN", "Fault", "run_with"]
@@ -77,7 +74,7 @@ def _forget_stops(*_: Any) -> list[Any]:
 
 
 def _report_closed_at_once(supervisor: ChildSupervisor) -> None:
-    tell(supervisor.ledger.member("session"), ChildrenClosed())
+    tell(supervisor.ledger.member("session"), m.ChildrenClosed())
 
 
 def _return_twice(*arguments: Any) -> tuple[Any, ...]:
@@ -87,14 +84,14 @@ def _return_twice(*arguments: Any) -> tuple[Any, ...]:
 
 def _start_and_resume_children(session: Session) -> None:
     _START(session)
-    order = ResumeChildren(earlier=(), turn="", epoch=session.ledger.record.epoch)
+    order = m.ResumeChildren(earlier=(), turn="", epoch=session.ledger.record.epoch)
     tell(session.ledger.member("children"), order)
 
 
 def _start_and_release(session: Session) -> None:
     _START(session)
     if session.ledger.record.queue.state == "held":
-        tell(session.actor_ref, QueueChange(op="release"))
+        tell(session.actor_ref, m.QueueChange(op="release"))
 
 
 def _release_all(outbox: Outbox, seq: int) -> Iterator[OutboxItem]:
@@ -103,7 +100,7 @@ def _release_all(outbox: Outbox, seq: int) -> Iterator[OutboxItem]:
 
 def _stop_one_tool(*arguments: Any) -> Decision:
     decision = _CUT_OFF(*arguments)
-    stops = [effect for effect in decision.urgent if isinstance(effect, StopTool)]
+    stops = [effect for effect in decision.urgent if isinstance(effect, m.StopTool)]
     return replace(
         decision, urgent=tuple(effect for effect in decision.urgent if effect not in stops[1:])
     )
@@ -121,7 +118,7 @@ def _drop_what_interrupts(*arguments: Any) -> Decision:
 
 def _perform_tools_twice(self: ledger.Ledger, effect: Any, reply_to: Any) -> None:
     _PERFORM(self, effect, reply_to)
-    if isinstance(effect, RunTool):
+    if isinstance(effect, m.RunTool):
         _PERFORM(self, effect, reply_to)
 
 

@@ -24,6 +24,7 @@ from steersman.journal import record as records
 from steersman.journal.entries import AllowanceGiven, JudgingBegun
 from steersman.journal.record import SessionRecord
 from steersman.machines import machine as steps
+from steersman.machines import protocol as m
 from steersman.machines.delivery import DEFAULT_DELIVERIES, Cause, Delivery, Relation
 from steersman.machines.disposition import (
     DEFAULT_DISPOSITIONS,
@@ -34,11 +35,8 @@ from steersman.machines.disposition import (
     Situation,
     Strategy,
 )
-from steersman.machines.effects import CallModel, RunTool
-from steersman.machines.internal_messages import Committed
 from steersman.machines.lifecycles import ITEM, SESSION, SUBAGENT, TURN
 from steersman.machines.machine import Machine
-from steersman.machines.messages import Finalize, Interrupt, Lane, UserMessage
 from steersman.machines.policy import Account
 from steersman.machines.result_routing import DEFAULT_RETURNS, Awaited, Return, SessionOwner
 from steersman.machines.routing import Table
@@ -125,7 +123,9 @@ def _step_anywhere(machine: Machine, state: str, event: str, facts: Any = frozen
 
 
 def _hold_only_what_acts(outbox: Outbox, held: OutboxItem) -> None:
-    if held.effects and not any(isinstance(effect, CallModel | RunTool) for effect in held.effects):
+    if held.effects and not any(
+        isinstance(effect, m.CallModel | m.RunTool) for effect in held.effects
+    ):
         outbox._held.insert(0, replace(held, seq=0))
     else:
         _HOLD(outbox, held)
@@ -284,22 +284,22 @@ MUTANTS: dict[str, Mutant] = {
     ),
     "L01": Mutant(
         "Finalize travels in DATA",
-        ((Finalize, "lane", Lane.DATA),),
+        ((m.Finalize, "lane", m.Lane.DATA),),
         corners.test_the_end_of_a_session_overtakes_what_waits,
     ),
     "L02": Mutant(
         "steers travel in DATA",
-        ((UserMessage, "lane", Lane.DATA),),
+        ((m.UserMessage, "lane", m.Lane.DATA),),
         corners.test_a_steer_overtakes_what_waits,
     ),
     "L03": Mutant(
         "Committed travels in DATA",
-        ((Committed, "lane", Lane.DATA),),
+        ((m.Committed, "lane", m.Lane.DATA),),
         corners.test_news_of_a_commit_overtakes_what_waits,
     ),
     "L04": Mutant(
         "Interrupt travels in DATA",
-        ((Interrupt, "lane", Lane.DATA),),
+        ((m.Interrupt, "lane", m.Lane.DATA),),
         corners.test_a_stop_overtakes_what_waits,
     ),
     "S01": Mutant(

@@ -9,10 +9,9 @@ from pykka import ActorRef
 from simulation.single import run
 
 from steersman.journal.record import SessionRecord
+from steersman.machines import protocol as m
 from steersman.machines.conversation import ToolRequest
-from steersman.machines.effects import CallModel, RunTool
 from steersman.machines.policy import DelegationPolicy, Policy
-from steersman.machines.port_results import ModelAnswered, ToolFinished, ToolResult
 from steersman.simulator.ports import ModelCall, SimulatedPorts, ToolCall
 from steersman.simulator.program import SimulatedProgram
 from steersman.simulator.session import AGENTS, SimulationPlan
@@ -36,10 +35,10 @@ Chooser = Callable[[Sequence[str]], int]
 class QuietPorts(SimulatedPorts):
     """Ports that start model calls and tools, and end tools only on a stop."""
 
-    def _call(self, effect: CallModel, reply_to: ActorRef[Any] | None) -> None:
+    def _call(self, effect: m.CallModel, reply_to: ActorRef[Any] | None) -> None:
         self.models[effect.turn] = ModelCall(effect=effect, reply_to=reply_to)
 
-    def _run(self, effect: RunTool, reply_to: ActorRef[Any] | None) -> None:
+    def _run(self, effect: m.RunTool, reply_to: ActorRef[Any] | None) -> None:
         self.tools[effect.call] = ToolCall(effect=effect, reply_to=reply_to)
 
 
@@ -87,7 +86,7 @@ def answer(made: SimulatedProgram, *calls: tuple[str, dict[str, Any]], path: str
     )
     text = "" if requests else f"answer {record.id}.{record.step}"
     turn.actor_ref.tell(
-        ModelAnswered(
+        m.ModelAnswered(
             turn=record.id, epoch=record.epoch, step=record.step, text=text, tool_calls=requests
         )
     )
@@ -99,11 +98,11 @@ def end_tool(made: SimulatedProgram, call: str) -> None:
     at = running.effect
     assert running.reply_to is not None
     running.reply_to.tell(
-        ToolFinished(
+        m.ToolFinished(
             turn=at.turn,
             epoch=at.epoch,
             call=at.call,
-            result=ToolResult(status="ok", text="output", exit_code=0, bytes=6),
+            result=m.ToolResult(status="ok", text="output", exit_code=0, bytes=6),
         )
     )
 

@@ -7,10 +7,9 @@ from typing import Any
 from steersman.actors.decisions.decision import Decision
 from steersman.actors.session import Session
 from steersman.journal import entries as e
+from steersman.machines import protocol as m
 from steersman.machines.disposition import Intent
-from steersman.machines.messages import UserMessage
 from steersman.machines.policy import Policy
-from steersman.machines.said import Said
 from steersman.simulator.happening import Appended, Passed, Performed
 from steersman.simulator.ports import Chances
 from steersman.simulator.program import SimulatedProgram
@@ -64,7 +63,9 @@ def say(
         kind = "steer"
     then = "" if intent is Intent.INTERRUPT_BARE else text
     made.say(
-        UserMessage(type=kind, said=Said(text=text, client_id=client_id), intent=intent, then=then)
+        m.UserMessage(
+            type=kind, said=m.Said(text=text, client_id=client_id), intent=intent, then=then
+        )
     )
 
 

@@ -3,7 +3,7 @@
 from random import Random
 
 from steersman.journal.entries import Compacted
-from steersman.machines.messages import Compact
+from steersman.machines import protocol as m
 from steersman.machines.policy import CompactionPolicy
 from steersman.simulator.happening import Appended
 from steersman.simulator.person import SimulatedPerson
@@ -29,7 +29,9 @@ def run(seed: int) -> set[str]:
     program = SimulatedProgram(plan, dice, chooser)
     SimulatedPerson(program, dice, 12)
     for _ in range(3):
-        program.timeline.after(dice.random() * 30, lambda: program.say(Compact(wish="all")), "user")
+        program.timeline.after(
+            dice.random() * 30, lambda: program.say(m.Compact(wish="all")), "user"
+        )
     try:
         for _ in range(6000):
             if not program.is_running:

@@ -23,26 +23,12 @@ from steersman.actors.system import ActorSystem
 from steersman.journal import entries as e
 from steersman.journal.entries import AllowanceGiven, JudgingBegun
 from steersman.journal.record import SessionRecord, apply
-from steersman.machines.delegation_messages import Delegate, EndChild, OpenChild, SideTalk
+from steersman.machines import protocol as m
 from steersman.machines.delivery import Relation
 from steersman.machines.disposition import Intent
-from steersman.machines.effects import CallModel, RunTool
 from steersman.machines.errors import AdmissionRefused
-from steersman.machines.goal_messages import AskJudge, RunGate, SetGoal
-from steersman.machines.internal_messages import Down
 from steersman.machines.machine import Refusal
-from steersman.machines.messages import (
-    Answer,
-    Finalize,
-    Interrupt,
-    QueueChange,
-    ResumeQueue,
-    Suspend,
-    TakeBack,
-    UserMessage,
-)
 from steersman.machines.policy import GoalPolicy
-from steersman.machines.said import Routed, Said, StopOrder
 from steersman.simulator.happening import Appended, Durable, Performed, Sent, Told
 from steersman.simulator.person import POISON
 from steersman.simulator.ports import Chances, Verdicts
@@ -85,7 +71,7 @@ def test_a_child_that_takes_too_long_is_cancelled() -> None:
 def test_talk_that_interrupts_leaves_the_goal() -> None:
     """A message that stops a goal's turn runs first; the goal is pursued after it."""
     with scene() as made:
-        made.say(SetGoal(text="all tests pass"))
+        made.say(m.SetGoal(text="all tests pass"))
         run(made, has_asked(made))
         say(made, "instead")
         run(made, lambda: made.record.turn == "t2" and has_asked(made)())
@@ -111,7 +97,7 @@ def test_what_is_said_during_a_stop_runs_next() -> None:
     """A message that comes while the turn is being stopped is taken in, and runs after it."""
     with scene() as made:
         at_a_tool(made)
-        made.say(Interrupt(order=StopOrder(cause="stop")))
+        made.say(m.Interrupt(order=m.StopOrder(cause="stop")))
         run(made, has(made, e.Interrupted))
         say(made, "instead")
         run(made)
@@ -126,9 +112,9 @@ def test_a_session_that_is_being_stopped_can_be_finalized() -> None:
     """The end is accepted while a tool of the stopped turn still dies."""
     with scene() as made:
         at_a_tool(made)
-        made.say(Interrupt(order=StopOrder(cause="stop")))
+        made.say(m.Interrupt(order=m.StopOrder(cause="stop")))
         run(made, has(made, e.Interrupted))
-        made.say(Finalize())
+        made.say(m.Finalize())
         run(made)
         assert made.record.state == "finalized"
 
@@ -148,9 +134,9 @@ def test_an_interrupted_message_can_be_edited() -> None:
     """A person says an interrupted message again in other words before it is resumed."""
     with scene() as made:
         work(made)
-        made.say(Interrupt(order=StopOrder(cause="stop")))
+        made.say(m.Interrupt(order=m.StopOrder(cause="stop")))
         run(made)
-        made.say(QueueChange(op="edit", number=1, said=Said(text="something else")))
+        made.say(m.QueueChange(op="edit", number=1, said=m.Said(text="something else")))
         run(made)
         assert [item.text for item in made.record.queue.live()] == ["something else"]
 
@@ -162,7 +148,7 @@ def test_a_child_that_waits_for_room_can_be_ended() -> None:
         answer(made, start_child("kid", background=True), start_child("late", background=True))
         run(made, lambda: "late" in made.record.children)
         assert made.record.children["late"].state == "waiting"
-        made.say(EndChild(child="late"))
+        made.say(m.EndChild(child="late"))
         run(made, lambda: made.record.children["late"].state != "waiting")
         assert made.record.children["late"].state == "cancelled"
 
@@ -172,7 +158,7 @@ def test_a_decision_that_a_machine_refuses_is_refused_whole() -> None:
     with scene() as made:
         run(made, has(made, e.SessionOpened))
         said = e.Queued(
-            item="m1", number=1, said=Said(text="hello"), routed=Routed(said_as="queue")
+            item="m1", number=1, said=m.Said(text="hello"), routed=m.Routed(said_as="queue")
         )
         ended = e.TurnEnded(turn="t1", status="completed")
         started = e.TurnStarted(turn="t1", item="m1", number=1, epoch=1)
@@ -192,7 +178,7 @@ def test_a_spared_child_is_detached_in_the_journal() -> None:
         work(made)
         answer(made, start_child("kid", agent="scout"))
         run(made, has_asked(made, "s1-1"))
-        made.say(Interrupt(order=StopOrder(cause="stop")))
+        made.say(m.Interrupt(order=m.StopOrder(cause="stop")))
         run(made)
         assert [entry.child for entry in entries(made, e.ChildDetached)] == ["kid"]
         child = made.record.children["kid"]
@@ -206,7 +192,7 @@ def test_what_is_always_allowed_is_journalled() -> None:
         answer(made, ("ask_read", {}))
         run(made, has(made, e.QuestionAsked))
         (asked,) = entries(made, e.QuestionAsked)
-        made.say(Answer(question=asked.question, choice="always"))
+        made.say(m.Answer(question=asked.question, choice="always"))
         run(made, lambda: made.durable == made.record.seq and bool(made.ports.tools))
         assert entries(made, AllowanceGiven) == [AllowanceGiven(tool="ask_read", pattern="*")]
         assert not entries(made, e.ToolRefused)
@@ -220,12 +206,12 @@ def test_what_is_released_runs() -> None:
     with scene(busy_mode="queue") as made:
         work(made)
         say(made, "then")
-        made.say(QueueChange(op="hold"))
+        made.say(m.QueueChange(op="hold"))
         run(made, lambda: made.record.queue.state == "held")
         answer(made)
         run(made)
         assert made.record.turn == "t1"
-        made.say(QueueChange(op="release"))
+        made.say(m.QueueChange(op="release"))
         run(made)
         assert made.record.turn == "t2"
 
@@ -249,7 +235,7 @@ def judged(says: tuple[str, ...]) -> Any:
 def after_a_turn(made: Any) -> Any:
     """Let the first turn of a goal end, and what follows from it happen."""
     with made as program:
-        program.say(SetGoal(text="all tests pass"))
+        program.say(m.SetGoal(text="all tests pass"))
         run(program, has_asked(program))
         answer(program)
         run(program)
@@ -259,11 +245,11 @@ def after_a_turn(made: Any) -> Any:
 # Effects ------------------------------------------------------------------------------------------
 
 AWAITED: dict[type[Any], type[Any]] = {
-    CallModel: e.ModelCalled,
-    RunTool: e.ToolIntended,
-    OpenChild: e.ChildStarted,
-    RunGate: JudgingBegun,
-    AskJudge: JudgingBegun,
+    m.CallModel: e.ModelCalled,
+    m.RunTool: e.ToolIntended,
+    m.OpenChild: e.ChildStarted,
+    m.RunGate: JudgingBegun,
+    m.AskJudge: JudgingBegun,
 }
 """The entry that has to be durable before an effect begins."""
 
@@ -292,14 +278,14 @@ def test_a_child_is_opened_after_the_commit() -> None:
         work(made)
         answer(made, start_child("kid"))
         run(made, has_asked(made, "s1-1"))
-        require_commits_first(made, OpenChild, CallModel)
+        require_commits_first(made, m.OpenChild, m.CallModel)
 
 
 def test_a_tool_begins_after_the_commit() -> None:
     """A tool runs once the entry that says so is durable."""
     with scene() as made:
         at_a_tool(made)
-        require_commits_first(made, RunTool)
+        require_commits_first(made, m.RunTool)
 
 
 def test_a_message_is_acknowledged_after_the_commit() -> None:
@@ -323,7 +309,7 @@ def test_a_message_is_acknowledged_after_the_commit() -> None:
 def test_gates_and_judges_begin_after_the_commit() -> None:
     """Neither a gate nor a judge begins before the entry that says so is durable."""
     with judged(("done",)) as made:
-        require_commits_first(made, RunGate, AskJudge)
+        require_commits_first(made, m.RunGate, m.AskJudge)
 
 
 def test_a_stop_before_the_commit_keeps_an_effect_from_beginning() -> None:
@@ -331,9 +317,9 @@ def test_a_stop_before_the_commit_keeps_an_effect_from_beginning() -> None:
     with scene(SESSION_FIRST) as made:
         say(made, "work")
         run(made, has(made, e.ModelCalled))
-        made.say(Interrupt(order=StopOrder(cause="stop")))
+        made.say(m.Interrupt(order=m.StopOrder(cause="stop")))
         run(made)
-        assert not performed(made, CallModel)
+        assert not performed(made, m.CallModel)
         assert made.record.turns["t1"].state == "interrupted"
 
 
@@ -351,7 +337,7 @@ def test_a_recovery_is_a_stop_of_what_was_ordered_before() -> None:
     )
     journal = [
         opened,
-        e.Queued(item="m1", number=1, said=Said(text="hello")),
+        e.Queued(item="m1", number=1, said=m.Said(text="hello")),
         e.TurnStarted(turn="t1", item="m1", number=1, epoch=1),
         e.Recovered(cause="crash", items=1, last_active=8.0),
         late,
@@ -369,10 +355,12 @@ def test_what_a_stop_overtook_waits() -> None:
     """A message that was said before a stop, and comes after it, does not run."""
     with scene() as made:
         work(made)
-        made.say(Interrupt(order=StopOrder(cause="stop", utterance=2)))
+        made.say(m.Interrupt(order=m.StopOrder(cause="stop", utterance=2)))
         run(made)
         made.say(
-            UserMessage(type="normal", said=Said(text="late"), intent=Intent.CONVERSE, utterance=1)
+            m.UserMessage(
+                type="normal", said=m.Said(text="late"), intent=Intent.CONVERSE, utterance=1
+            )
         )
         run(made)
         assert made.record.turn == "t1"
@@ -383,14 +371,14 @@ def test_a_side_talk_that_a_stop_overtakes_does_not_begin() -> None:
     """The stop comes before its session is opened: it reaches the talk, says so, and waits for it."""
     with scene(by_rank("", "queue")) as made:
         run(made)
-        made.say(SideTalk(said=Said(text="why?", user="ann", client_id="s1")))
-        made.say(Interrupt(order=StopOrder(cause="stop")))
+        made.say(m.SideTalk(said=m.Said(text="why?", user="ann", client_id="s1")))
+        made.say(m.Interrupt(order=m.StopOrder(cause="stop")))
         run(made)
-        assert not performed(made, OpenChild)
+        assert not performed(made, m.OpenChild)
         assert [entry.why for entry in entries(made, e.ChildInterrupted)] == ["stop"]
         found = kinds(made)
         assert found.index("ChildInterrupted") < found.index("Stopped")
-        made.say(ResumeQueue())
+        made.say(m.ResumeQueue())
         run(made, has_asked(made, "s1-1"))
         answer(made, path="children/talk-1")
         run(made)
@@ -401,8 +389,8 @@ def test_a_side_talk_whose_question_is_withdrawn_does_not_begin() -> None:
     """A person takes the question back before the talk has begun: its model is never asked."""
     with scene(by_rank("", "queue")) as made:
         run(made)
-        made.say(SideTalk(said=Said(text="why?", user="ann", client_id="s1")))
-        made.say(QueueChange(op="withdraw", number=1))
+        made.say(m.SideTalk(said=m.Said(text="why?", user="ann", client_id="s1")))
+        made.say(m.QueueChange(op="withdraw", number=1))
         run(made)
         assert not has_asked(made, "s1-1")()
         assert made.record.children["talk-1"].state == "cancelled"
@@ -414,13 +402,13 @@ def test_a_side_talk_that_a_crash_overtakes_can_be_resumed() -> None:
         work(made)
         answer(made)
         run(made)
-        made.say(SideTalk(said=Said(text="why?", user="ann", client_id="s1")))
+        made.say(m.SideTalk(said=m.Said(text="why?", user="ann", client_id="s1")))
         run(made, lambda: has(made, e.Offered)() and made.durable == made.record.seq)
-        assert not performed(made, OpenChild)
+        assert not performed(made, m.OpenChild)
         made.crash()
         made.restart()
         run(made)
-        made.say(ResumeQueue())
+        made.say(m.ResumeQueue())
         run(made, has_asked(made, "s1-1"))
         said = made.world.open["s1-1"].record.conversation
         assert [message.text for message in said] == ["work", "answer t1.1", "why?"]
@@ -433,7 +421,7 @@ def test_a_stop_that_is_taken_back_stops_no_later_child() -> None:
         made.timeline.now += 1.0
         say(made, "stop", Intent.INTERRUPT_BARE)
         run(made, has(made, e.InterruptPlanned))
-        made.say(TakeBack())
+        made.say(m.TakeBack())
         run(made, has(made, e.InterruptCalledOff))
         end_tool(made, "t1.s1.c1")
         run(made, lambda: made.record.turns["t1"].step == 2)
@@ -466,7 +454,7 @@ def test_a_bare_stop_means_what_was_to_run_next_too() -> None:
         run(made, lambda: bool(made.ports.tools) and has_asked(made, "s1-1")())
         say(made, "instead")
         run(made, lambda: len(made.record.queue.live()) == 2)
-        made.say(Interrupt(order=StopOrder(cause="stop")))
+        made.say(m.Interrupt(order=m.StopOrder(cause="stop")))
         run(made)
         assert made.record.turn == "t1"
         assert made.record.queue.state == "held"
@@ -481,7 +469,7 @@ def test_the_end_of_a_session_overtakes_what_waits() -> None:
         run(made)
         for number in range(5):
             say(made, f"words {number}", Intent.EXPLICIT_QUEUE)
-        made.say(Finalize())
+        made.say(m.Finalize())
         run(made)
         assert not has(made, e.Queued)()
 
@@ -521,7 +509,7 @@ def test_a_stop_overtakes_what_waits() -> None:
         work(made)
         for number in range(5):
             say(made, f"words {number}", Intent.EXPLICIT_QUEUE)
-        made.say(Interrupt(order=StopOrder(cause="stop")))
+        made.say(m.Interrupt(order=m.StopOrder(cause="stop")))
         run(made)
         found = kinds(made)
         assert found.index("InterruptRequested") < found.index("Queued", 2)
@@ -574,7 +562,7 @@ class Slow(Supervisor):
 
     def on_receive(self, message: Any) -> Any:
         """Supervise."""
-        if isinstance(message, Down):
+        if isinstance(message, m.Down):
             self.handle_down(message)
 
 
@@ -632,7 +620,7 @@ def test_the_name_of_a_child_that_is_just_ending_is_not_given_again() -> None:
         answer(made, path="children/kid")
         run(made, has(made, e.ChildEnded))
         turn = made.record.turns["t1"]
-        order = Delegate(
+        order = m.Delegate(
             turn="t1", epoch=turn.epoch, call="c9", arguments={"task": "again", "name": "kid"}
         )
         found = children.delegate(made.record, order, ("kid",), made.environment)
@@ -658,11 +646,11 @@ def test_a_steer_stays_with_the_turn_that_was_interrupted() -> None:
         work(made)
         say(made, "use tabs", Intent.EXPLICIT_STEER)
         run(made, lambda: len(made.record.queue.live()) == 2)
-        made.say(Interrupt(order=StopOrder(cause="stop")))
+        made.say(m.Interrupt(order=m.StopOrder(cause="stop")))
         run(made)
         waiting = made.record.queue.items["m2"]
         assert (waiting.state, waiting.for_turn) == ("pending", "t1")
-        made.say(ResumeQueue())
+        made.say(m.ResumeQueue())
         run(made, has_asked(made))
         steer = made.record.queue.items["m2"]
         assert (steer.state, steer.turn) == ("steered", "t2")
@@ -675,12 +663,12 @@ def test_an_answer_that_missed_its_turn_waits_for_a_persons_word(
 ) -> None:
     """It is offered again: a hold does not concern it, a steer lets it run, and keeping it does not."""
     with scene(after_interrupt="hold") as made:
-        made.say(SideTalk(said=Said(text="why?", user="ann", client_id="s1")))
+        made.say(m.SideTalk(said=m.Said(text="why?", user="ann", client_id="s1")))
         run(made, has_asked(made, "s1-1"))
         answer(made, path="children/talk-1")
         run(made, has(made, e.OfferAnswered))
         work(made)
-        made.say(QueueChange(op="steer", number=1))
+        made.say(m.QueueChange(op="steer", number=1))
         run(made, has(made, e.SteerAddressed))
         turn: Any = made.actor("turn")
         turn.actor_ref.tell(POISON)
@@ -689,10 +677,10 @@ def test_an_answer_that_missed_its_turn_waits_for_a_persons_word(
         work(made)
         say(made, "then", Intent.EXPLICIT_QUEUE)
         run(made, lambda: made.record.queue.waiting_count == 1)
-        made.say(Interrupt(order=StopOrder(cause="stop")))
+        made.say(m.Interrupt(order=m.StopOrder(cause="stop")))
         run(made)
         assert made.record.queue.state == "held"
-        made.say(QueueChange(op=op, number=1))
+        made.say(m.QueueChange(op=op, number=1))
         run(made)
         assert made.record.queue.items["m1"].state == state
         what_is_held_stays(made.history)
@@ -711,7 +699,7 @@ def test_a_turn_that_a_message_replaced_is_resumed(number: int | None) -> None:
         run(made)
         queue = made.record.queue
         assert ([item.id for item in queue.superseded()], queue.live()) == (["m1"], [])
-        made.say(ResumeQueue(number=number))
+        made.say(m.ResumeQueue(number=number))
         run(made, lambda: made.record.turn == "t3")
         states = {item.text: item.state for item in made.record.queue.items.values()}
         assert states["work"] == "running"
@@ -721,13 +709,13 @@ def test_a_turn_that_a_message_replaced_is_resumed(number: int | None) -> None:
 def test_a_mailbox_is_bounded() -> None:
     """What comes from outside is refused when a thousand messages wait already."""
     with scene() as made:
-        message = UserMessage(type="normal", said=Said(text="words"), intent=Intent.CONVERSE)
+        message = m.UserMessage(type="normal", said=m.Said(text="words"), intent=Intent.CONVERSE)
         for _ in range(1_000):
             made.session.tell(message)
         assert is_refused(made, message)
 
 
-def is_refused(made: SimulatedProgram, message: UserMessage) -> bool:
+def is_refused(made: SimulatedProgram, message: m.UserMessage) -> bool:
     """Whether the mailbox of the session takes a message in."""
     try:
         made.session.tell(message)
@@ -744,14 +732,14 @@ def test_a_message_of_a_goal_waits_behind_those_of_people() -> None:
     with scene(by_rank("", "children", "goal", "queue", "turn"), is_auto_queue=True) as made:
         work(made)
         say(made, "then")
-        made.say(QueueChange(op="hold"))
+        made.say(m.QueueChange(op="hold"))
         run(made, lambda: made.record.queue.state == "held")
         answer(made)
         run(made)
-        made.say(SetGoal(text="all tests pass"))
+        made.say(m.SetGoal(text="all tests pass"))
         say(made, "fresh")
         run(made, lambda: made.record.turn == "t2" and has_asked(made)())
-        made.say(QueueChange(op="release"))
+        made.say(m.QueueChange(op="release"))
         run(made)
         answer(made)
         run(made, lambda: made.record.turn == "t3")
@@ -788,9 +776,9 @@ def test_a_resumed_child_that_was_done_can_be_stopped_before_it_opens() -> None:
         made.crash()
         made.restart()
         run(made)
-        made.say(ResumeQueue())
-        run(made, lambda: len(performed(made, OpenChild)) == 2)
-        made.say(Interrupt(order=StopOrder(cause="stop")))
+        made.say(m.ResumeQueue())
+        run(made, lambda: len(performed(made, m.OpenChild)) == 2)
+        made.say(m.Interrupt(order=m.StopOrder(cause="stop")))
         run(made)
         assert made.record.state == "idle"
         assert made.record.children["kid"].state != "stopping"
@@ -800,18 +788,18 @@ def test_a_resumed_child_whose_session_was_about_to_end_is_over() -> None:
     """A person ended it, and only its own session kept that over a crash: it ends, and makes room."""
     with scene(by_rank("writer s1-1"), plan={"delegation": delegation(max_children=1)}) as made:
         run(made)
-        made.say(SideTalk(said=Said(text="why?", user="ann", client_id="s1")))
+        made.say(m.SideTalk(said=m.Said(text="why?", user="ann", client_id="s1")))
         run(made, has_asked(made, "s1-1"))
-        made.say(Interrupt(order=StopOrder(cause="stop")))
+        made.say(m.Interrupt(order=m.StopOrder(cause="stop")))
         run(made)
-        made.say(EndChild(child="talk-1"))
+        made.say(m.EndChild(child="talk-1"))
         talk = made.world.open["s1-1"]
         run(made, lambda: talk.record.state == "finalizing" and talk.durable == talk.record.seq)
         made.crash()
         made.restart()
         run(made)
         assert made.record.children["talk-1"].state == "interrupted"
-        made.say(ResumeQueue())
+        made.say(m.ResumeQueue())
         run(made)
         assert made.record.children["talk-1"].state == "cancelled"
         work(made)
@@ -824,8 +812,8 @@ def test_a_side_talk_does_not_begin_after_the_session_is_left() -> None:
     """The question is still on its way to the queue when the session is suspended."""
     with scene(by_rank("", "children")) as made:
         run(made)
-        made.say(SideTalk(said=Said(text="why?", user="ann", client_id="s1")))
-        made.say(Suspend())
+        made.say(m.SideTalk(said=m.Said(text="why?", user="ann", client_id="s1")))
+        made.say(m.Suspend())
         run(made)
         assert made.record.state == "suspended"
         assert not any(child.is_at_work for child in made.record.children.values())
@@ -836,6 +824,6 @@ def test_a_session_whose_journal_breaks_as_it_is_left_comes_to_rest() -> None:
     with scene(by_rank("writer")) as made:
         run(made)
         made.writer.failures[made.root.id] = "lost"
-        made.say(Suspend())
+        made.say(m.Suspend())
         assert not all(made.step() for _ in range(1_000)), "no quiet after 1,000 steps"
         assert not made.system.refusals, "what a broken journal refuses is no fault of an actor"

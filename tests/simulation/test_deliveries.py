@@ -10,7 +10,7 @@ from simulation.single import entries, run, say
 
 from steersman.journal import entries as e
 from steersman.journal.entries import GoalCleared, GoalPaused
-from steersman.machines.delegation_messages import SideTalk
+from steersman.machines import protocol as m
 from steersman.machines.delivery import (
     DEFAULT_DELIVERIES,
     ENDS,
@@ -22,10 +22,7 @@ from steersman.machines.delivery import (
     deliver,
 )
 from steersman.machines.disposition import Intent
-from steersman.machines.goal_messages import SetGoal
-from steersman.machines.messages import Finalize, Interrupt, Suspend, UserMessage
 from steersman.machines.routing import when
-from steersman.machines.said import Said, StopOrder
 from steersman.simulator.happening import Appended
 from steersman.simulator.program import SimulatedProgram
 
@@ -72,9 +69,9 @@ def override(made: SimulatedProgram, cause: Cause, relation: Relation, action: D
 def everybody(cause: Cause, *, is_waiting: bool) -> Iterator[SimulatedProgram]:
     """A turn of a goal, a side talk, a child in the background, and one that the turn waits for."""
     with scene() as made:
-        made.say(SetGoal(text="all tests pass"))
+        made.say(m.SetGoal(text="all tests pass"))
         run(made, has_asked(made))
-        made.say(SideTalk(said=Said(text="why?", user="ann", client_id="s1")))
+        made.say(m.SideTalk(said=m.Said(text="why?", user="ann", client_id="s1")))
         run(made, has_asked(made, "s1-1"))
         front = (start_child("front"),) if is_waiting else ()
         answer(made, start_child("back", background=True), *front)
@@ -89,9 +86,9 @@ def arise(made: SimulatedProgram, cause: Cause) -> None:
     """Let a cause arise at the session, as it does in the program."""
     match cause:
         case Cause.STOP | Cause.BUDGET | Cause.NO_PROGRESS:
-            made.say(Interrupt(order=StopOrder(cause=cause), turn="t1"))
+            made.say(m.Interrupt(order=m.StopOrder(cause=cause), turn="t1"))
         case Cause.PARENT | Cause.PARENT_BOUNDARY:
-            made.say(Interrupt(order=StopOrder(cause=cause, epoch=made.record.epoch + 1)))
+            made.say(m.Interrupt(order=m.StopOrder(cause=cause, epoch=made.record.epoch + 1)))
         case Cause.BARE_WORD:
             say(made, "stop", Intent.INTERRUPT_BARE)
         case Cause.MORE_WORD:
@@ -99,11 +96,11 @@ def arise(made: SimulatedProgram, cause: Cause) -> None:
         case Cause.MESSAGE:
             say(made, "the tests")
         case Cause.SIGNAL:
-            made.say(Suspend(cause="signal"))
+            made.say(m.Suspend(cause="signal"))
         case Cause.NEW:
-            made.say(Finalize(cause="new"))
+            made.say(m.Finalize(cause="new"))
         case Cause.FINALIZE:
-            made.say(Finalize())
+            made.say(m.Finalize())
         case Cause.TURN_ENDED:
             answer(made)
         case _:
@@ -196,9 +193,9 @@ def test_a_row_decides_whom_a_steer_reaches(
             override(made, cause, relation, Delivery.STEER if is_meant else Delivery.NONE)
         to = {Cause.STEER: "parent", Cause.STEER_NAMED: CHILDREN.get(relation, "")}.get(cause, "")
         made.say(
-            UserMessage(
+            m.UserMessage(
                 type="steer",
-                said=Said(text="use tabs", client_id="c9"),
+                said=m.Said(text="use tabs", client_id="c9"),
                 intent=Intent.EXPLICIT_STEER,
                 to=to,
             )

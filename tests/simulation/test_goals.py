@@ -11,7 +11,7 @@ from simulation.single import entries, has, program, run, say
 
 from steersman.actors.goal import Goal
 from steersman.journal import entries as e
-from steersman.machines.goal_messages import SetGoal
+from steersman.machines import protocol as m
 from steersman.machines.lifecycles import GOAL, JUDGE
 from steersman.simulator.goals import GoalScenario
 
@@ -73,7 +73,7 @@ def test_no_message_waits_for_a_failed_goal() -> None:
 
     with planted(Goal, "_take", stumble):
         run(made, has(made, e.SessionOpened))
-        made.say(SetGoal(text="all tests pass"))
+        made.say(m.SetGoal(text="all tests pass"))
         say(made, "hello")
         run(made, lambda: len(entries(made, e.TurnEnded)) == 2)
     assert len(made.system.dead_letters) == len(failed) == 1

@@ -15,13 +15,9 @@ from steersman.journal import entries as e
 from steersman.journal.codec import decode_entry
 from steersman.journal.entries import ItemEnded, ItemStarted, StepReopened
 from steersman.journal.run_record import StepRecord
+from steersman.machines import protocol as m
 from steersman.machines.disposition import Intent
-from steersman.machines.effects import RunTool
 from steersman.machines.lifecycles import RUN
-from steersman.machines.messages import Interrupt, ResumeQueue, UserMessage
-from steersman.machines.port_results import ToolResult, ToolStatus
-from steersman.machines.said import Said, StopOrder
-from steersman.machines.workflow_messages import TryAgain
 from steersman.simulator.person import POISON
 from steersman.simulator.ports import Chances, SimulatedPorts
 from steersman.simulator.program import ROOT, SimulatedProgram
@@ -173,7 +169,7 @@ END = {
 class Commands(SimulatedPorts):
     """Ports whose commands end as their name says."""
 
-    def result(self, at: RunTool, status: ToolStatus) -> ToolResult:
+    def result(self, at: m.RunTool, status: m.ToolStatus) -> m.ToolResult:
         """Return the exit code of the command's fate; what is late takes too long."""
         if at.tool != COMMAND:
             return super().result(at, status)
@@ -181,19 +177,19 @@ class Commands(SimulatedPorts):
         code: int | None = int(self.dice.random() < LUCK.get(word, 0.0))
         if word == "late" and status == "ok":
             status, code = "timed_out", None
-        return ToolResult(status=status, text="said", exit_code=code)
+        return m.ToolResult(status=status, text="said", exit_code=code)
 
 
-BEGIN = UserMessage(type="normal", said=Said(text="run graph"), intent=Intent.EXPLICIT_QUEUE)
+BEGIN = m.UserMessage(type="normal", said=m.Said(text="run graph"), intent=Intent.EXPLICIT_QUEUE)
 
 
 def go_on(program: SimulatedProgram) -> None:
     """Take the run up, as `steersman run --resume` does."""
     run = program.root.record.run
     if run is not None and run.state == "failed":
-        program.say(TryAgain())
+        program.say(m.TryAgain())
     else:
-        program.say(ResumeQueue() if program.root.record.queue.items else BEGIN)
+        program.say(m.ResumeQueue() if program.root.record.queue.items else BEGIN)
 
 
 def done_twice(entries: Iterable[e.Entry]) -> Iterator[tuple[str, int]]:
@@ -232,7 +228,7 @@ def played(seed: int) -> tuple[SimulatedProgram, int]:
                 program.store.crash_at = None
             go_on(program)
         if number == stop_at:
-            program.say(Interrupt(order=StopOrder(cause="stop")))
+            program.say(m.Interrupt(order=m.StopOrder(cause="stop")))
         if not program.step():
             run = program.record.run
             assert run is not None
@@ -365,7 +361,7 @@ def test_a_run_whose_actor_fails_while_it_stops_goes_on_where_it_was() -> None:
     until("running")
     while not program.ports.tools and program.step():
         pass
-    program.say(Interrupt(order=StopOrder(cause="stop")))
+    program.say(m.Interrupt(order=m.StopOrder(cause="stop")))
     until("interrupting")
     turn = program.actor("turn")
     assert turn is not None
@@ -374,14 +370,14 @@ def test_a_run_whose_actor_fails_while_it_stops_goes_on_where_it_was() -> None:
     while program.step():
         pass
     items = list(program.record.queue.items)
-    program.say(ResumeQueue())
+    program.say(m.ResumeQueue())
     until("running")
     assert list(program.record.queue.items) == items
     assert not list(done_twice(decode_entry(one.data) for one in program.store.entries(ROOT)))
     program.close()
 
 
-def _lose_and_repeat(attempts: Attempts, attempt: OpenAttempt, ended: ToolResult) -> None:
+def _lose_and_repeat(attempts: Attempts, attempt: OpenAttempt, ended: m.ToolResult) -> None:
     _LOSE(attempts, attempt, ended)
     if not attempt.step.idempotent:
         attempts._context.note(e.ItemReopened(step=attempt.step.id, index=attempt.index))

@@ -12,7 +12,7 @@ from simulation.planting import planted
 
 from steersman.actors import ledger
 from steersman.journal import entries as e
-from steersman.machines.internal_messages import Wake
+from steersman.machines import protocol as m
 from steersman.simulator.goals import GoalScenario
 from steersman.simulator.happening import Performed
 from steersman.simulator.program import SimulatedProgram
@@ -43,7 +43,7 @@ def check_wakes(program: SimulatedProgram) -> None:
         if handle is None or handle.broken or not actor.actor_ref.is_alive():
             continue
         before = _done(program)
-        actor.actor_ref.tell(Wake())
+        actor.actor_ref.tell(m.Wake())
         while program.dispatcher.ready:
             program.dispatcher.run(0, 1)
         after = _done(program)

@@ -30,8 +30,8 @@ from support.postgres_server import PostgresServer
 from steersman.gateway.home import open_store
 from steersman.journal.postgres_home import make_home
 from steersman.journal.store import Store
+from steersman.machines import protocol as m
 from steersman.machines.errors import StoreError
-from steersman.machines.messages import Lane
 from steersman.workflows.paths import Paths
 
 __all__ = ["Change", "Nodes", "faults_of"]
@@ -276,7 +276,7 @@ class Nodes:
         resume = {"name": "queue resume", "arguments": {}}
         for session in sessions:
             request = {"method": "command", "params": resume, "user": ""}
-            store.post(session, Lane.DATA, request)
+            store.post(session, m.Lane.DATA, request)
         until(lambda: not self._unread(), "the decisions about what is held", 120.0)
 
         def is_idle() -> bool:

@@ -8,8 +8,7 @@ from pykka import ActorRef
 from steersman.actors.actor import Actor, Forward
 from steersman.actors.supervisor import Child, ChildSpec, Supervisor
 from steersman.actors.system import ActorSystem
-from steersman.machines.internal_messages import Down
-from steersman.machines.messages import Lane
+from steersman.machines import protocol as m
 from steersman.simulator.schedule import SimulatedDispatcher
 
 __all__ = [
@@ -37,7 +36,7 @@ class Control:
     """What must not wait behind work."""
 
     value: Any = None
-    lane: ClassVar[Lane] = Lane.CONTROL
+    lane: ClassVar[m.Lane] = m.Lane.CONTROL
 
 
 @dataclass(frozen=True)
@@ -109,7 +108,7 @@ class Parent(Supervisor):
         match message:
             case ChildSpec():
                 return self.start_child(message)
-            case Down():
+            case m.Down():
                 self.handle_down(message)
             case Boom(error):
                 raise error
@@ -117,7 +116,7 @@ class Parent(Supervisor):
                 return {name: child.state for name, child in self.children.items()}
         return None
 
-    def child_ended(self, child: Child, down: Down) -> None:
+    def child_ended(self, child: Child, down: m.Down) -> None:
         """Note it."""
         self.ended.append(down.name)
 

@@ -22,7 +22,7 @@ from steersman.gateway.launch_options import LaunchOptions
 from steersman.journal.codec import decode_entry
 from steersman.journal.entries import Queued
 from steersman.journal.store import Store
-from steersman.machines.messages import Lane
+from steersman.machines import protocol as m
 from steersman.workflows.paths import Paths
 
 WAITING = 'busy_input_mode = "queue"\n[auto_queue]\nmax_queue_size = 1000\n'
@@ -119,7 +119,7 @@ def ask_for_tool(store: Store, session: str, number: int, how: str = "auto") -> 
 def post(store: Store, session: str, text: str, key: str, *, how: str = "queue") -> int:
     """Post what `steersman send` does, and do not wait for its answer; durable when it returns."""
     params = {"text": text, "as": how, "plain": False}
-    lane = Lane.CONTROL if how == "interrupt" else Lane.DATA
+    lane = m.Lane.CONTROL if how == "interrupt" else m.Lane.DATA
     return store.post(session, lane, {"method": "say", "params": params, "user": ""}, key)
 
 

@@ -12,7 +12,7 @@ import pytest
 from support.mcp_servers import SERVER
 from support.patience import seconds
 
-from steersman.machines.port_results import ToolResult
+from steersman.machines import protocol as m
 from steersman.ports.process.host import ProcessHost
 from steersman.ports.tools.environment import clean_environment
 from steersman.ports.tools.mcp import McpServers
@@ -60,11 +60,11 @@ class Bench:
 
         return asyncio.run(bounded())
 
-    def call(self, name: str, /, may_leave_folder: bool = False, **arguments: Any) -> ToolResult:
+    def call(self, name: str, /, may_leave_folder: bool = False, **arguments: Any) -> m.ToolResult:
         """Call one tool and return its result; it was allowed to leave the folder where it leads now."""
         path = str(find_place(arguments["path"], self.folder).path) if may_leave_folder else ""
 
-        async def scenario(toolbox: Toolbox) -> ToolResult:
+        async def scenario(toolbox: Toolbox) -> m.ToolResult:
             context = self.context(path=path)
             return await tool_of(toolbox, name).start(arguments, context).wait()
 
@@ -110,7 +110,7 @@ class Session:
     def __init__(self, bench: Any, servers: McpServers, changes: list[str], limit: int) -> None:
         self.bench, self.servers, self.changes, self.limit = bench, servers, changes, limit
 
-    async def call(self, tool: str, **arguments: Any) -> ToolResult:
+    async def call(self, tool: str, **arguments: Any) -> m.ToolResult:
         """Call a tool by the name that a model knows."""
         return await self.start(tool, **arguments).wait()
 

@@ -14,8 +14,8 @@ from support.mcp_servers import PIXEL
 from support.patience import seconds
 from tools.conftest import LONG, Play, Session, odd
 
+from steersman.machines import protocol as m
 from steersman.machines.errors import ToolError
-from steersman.machines.port_results import ToolResult
 from steersman.ports.process.tree import is_running
 from steersman.ports.tools.mcp_offer import McpRestart, McpServer, tool_names
 
@@ -77,7 +77,7 @@ def test_a_tool_is_listed_and_called(play: Play, bench: Any) -> None:
             "properties": {"text": {"type": "string"}},
             "required": ["text"],
         }
-        assert await session.call("echo", text="héllo") == ToolResult(
+        assert await session.call("echo", text="héllo") == m.ToolResult(
             status="ok", text="héllo", bytes=6
         )
         assert session.changes == ["odd", "odd"]
@@ -249,7 +249,7 @@ def test_a_result_that_comes_first_counts(play: Play) -> None:
         run = session.start("finishes")
         await session.call("look")  # the other call was sent before this one
         run.stop()
-        assert await run.wait() == ToolResult(status="ok", text="finished first", bytes=14)
+        assert await run.wait() == m.ToolResult(status="ok", text="finished first", bytes=14)
 
     play(scenario, odd(), grace=seconds(LONG))
 

@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from steersman.machines.port_results import ToolResult
+from steersman.machines import protocol as m
 from steersman.ports.tools.toolbox import Toolbox
 
 
@@ -115,7 +115,7 @@ def test_stop(bench, tool, arguments, turns):
     """A run that is stopped at any moment, also before it started, ends as `killed`."""
     (bench.folder / "trap").write_text("a" * 60 + "b")
 
-    async def scenario(toolbox: Toolbox) -> ToolResult:
+    async def scenario(toolbox: Toolbox) -> m.ToolResult:
         wanted = toolbox.get(tool)
         assert wanted is not None
         run = wanted.start(arguments, bench.context())
@@ -134,7 +134,7 @@ def test_stop(bench, tool, arguments, turns):
 def test_stop_a_file_tool(bench, tool):
     """A file tool that is stopped before its work began does nothing."""
 
-    async def scenario(toolbox: Toolbox) -> ToolResult:
+    async def scenario(toolbox: Toolbox) -> m.ToolResult:
         wanted = toolbox.get(tool)
         assert wanted is not None
         arguments = {

@@ -3,7 +3,7 @@
 import pytest
 from tools.conftest import tool_of
 
-from steersman.machines.port_results import ToolResult
+from steersman.machines import protocol as m
 from steersman.ports.tools.survey import TESTS, Found, command_of_tests, shown
 from steersman.ports.tools.toolbox import Toolbox
 
@@ -77,7 +77,7 @@ def test_the_tool_hides_what_the_rules_hide(bench) -> None:
     (bench.folder / "keys.txt").write_text("secret")
     (bench.folder / "test_a.py").write_text("import unittest\n")
 
-    async def look(toolbox: Toolbox) -> ToolResult:
+    async def look(toolbox: Toolbox) -> m.ToolResult:
         context = bench.context(hidden=(("keys.*", True),))
         return await tool_of(toolbox, "survey").start({"request": "what is here?"}, context).wait()
 

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from steersman.journal.workspace.workspace import Workspace
-from steersman.machines.effects import RestoreFiles
-from steersman.machines.port_results import RestoreEnded
+from steersman.machines import protocol as m
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
 
@@ -67,10 +66,10 @@ class Agent:
         target.write_bytes(data)
         self.workspace.end(f"{turn}.c{self._calls}")
 
-    def revert(self, scope="turn", **fields) -> RestoreEnded:
+    def revert(self, scope="turn", **fields) -> m.RestoreEnded:
         """Give an order."""
         self._orders += 1
-        return self.workspace.revert(RestoreFiles(id=f"r{self._orders}", scope=scope, **fields))
+        return self.workspace.revert(m.RestoreFiles(id=f"r{self._orders}", scope=scope, **fields))
 
 
 @pytest.fixture

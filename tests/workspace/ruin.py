@@ -14,11 +14,11 @@ from workspace.test_workspace import fill, ruin
 
 from steersman.journal.workspace.restore import STAGING
 from steersman.journal.workspace.workspace import Workspace
-from steersman.machines.effects import RestoreFiles
+from steersman.machines import protocol as m
 
 __all__ = ["ALL", "FULL", "ORDER", "Origin", "prepare", "revert"]
 
-ORDER = RestoreFiles(id="r1", scope="turn", force=True)
+ORDER = m.RestoreFiles(id="r1", scope="turn", force=True)
 ALL = "all went back"
 FULL = (
     "nothing was changed: No space left on device; "
@@ -51,12 +51,12 @@ class Origin:
         """Start again: all or nothing, nothing left lying about; then it can be done, and undone."""
         folder = root / "project"
         agent = Agent(root / "state", folder)
-        agent.workspace.count(RestoreFiles(id="", scope="turn"))
+        agent.workspace.count(m.RestoreFiles(id="", scope="turn"))
         found = content_of(folder)
         assert found in (self.before, self.after)
         agent.workspace.revert(ORDER)
         assert content_of(folder) == self.before
-        agent.workspace.revert(RestoreFiles(id="r2", scope="undo"))
+        agent.workspace.revert(m.RestoreFiles(id="r2", scope="undo"))
         assert content_of(folder) == self.after
         return "finished" if found == self.before else "never began"
 

@@ -10,7 +10,7 @@ from workspace.test_workspace import fill
 
 from steersman.journal.workspace.restore import RestoreFailed
 from steersman.journal.workspace.workspace import OWN_LARGEST, Workspace
-from steersman.machines.effects import RestoreFiles
+from steersman.machines import protocol as m
 from steersman.ports.workspace import Checkpoints, ChildWorkspace
 
 
@@ -39,7 +39,7 @@ class Family:
     def revert(self, scope="turn", **fields):
         """Give an order."""
         self._orders += 1
-        return self.space.revert(RestoreFiles(id=f"r{self._orders}", scope=scope, **fields))
+        return self.space.revert(m.RestoreFiles(id=f"r{self._orders}", scope=scope, **fields))
 
 
 @pytest.fixture
@@ -204,7 +204,7 @@ def test_children_share_a_folder_and_no_names(tmp_path: Path, folder: Path) -> N
         for name, space in spaces.items():
             await space.begin(turns[name], "t1.s1.c1", "shell", None)
             (folder / name).write_text(name)
-        order = RestoreFiles(id="r1", scope="turn", turns=("t7",))
+        order = m.RestoreFiles(id="r1", scope="turn", turns=("t7",))
         back = asyncio.ensure_future(root.revert(order))
         grandchild.end("t1.s1.c1")
         root.end("t1.s1.c1")

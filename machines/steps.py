@@ -1,18 +1,13 @@
-"""Messages and effects of a run's actors, apart from those of any session."""
+"""A workflow's steps: the machines of a step and of its work, and the words by which a run is known."""
 
 import json
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import Any, ClassVar, Final, cast
+from typing import Any, Final, cast
 
-from msgspec import field
-
-from .delegation_messages import SetTimer
 from .errors import UsageError
 from .json_shape import parse_json
 from .machine import Machine, State, Transition
-from .messages import Lane, Message
-from .value import Value
 
 # The machines of a step and of its work: one piece of work for each item --------------------------
 # A step without `for_each` has one piece. Work is tried once or, with `retry`, several times; each try is
@@ -94,72 +89,7 @@ WORK = Machine(
 )
 
 
-class LookBefore(Value):
-    """Look at the folder before a step's commands begin; answered with `Looked`.
-
-    One look holds for all items of a step: thousands of looks would cost more than the work.
-    """
-
-    turn: str
-    epoch: int
-    step: str
-
-
-class LookAfter(Value):
-    """Look at what a step's commands have changed. Harmless without a look before."""
-
-    turn: str
-    step: str
-
-
-class SetRunTimer(SetTimer):
-    """Send the run a `TimerFired` with this name, so many seconds later."""
-
-
 # Messages -----------------------------------------------------------------------------------------
-
-
-class Looked(Message):
-    """The look before a step's commands is over."""
-
-    lane: ClassVar[Lane] = Lane.SYSTEM
-    turn: str
-    step: str
-
-
-class ChildCame(Message):
-    """The session that works for a step has ended or stopped: how, with what it said last.
-
-    `state` is a state of the subagent machine; `interrupted` ones can be taken up again. `more` is
-    the outcome of its goal.
-    """
-
-    lane: ClassVar[Lane] = Lane.SYSTEM
-    name: str
-    state: str
-    text: str = ""
-    reason: str = ""
-    session: str = ""
-    more: dict[str, Any] = field(default_factory=dict[str, Any])
-    killed: tuple[int, ...] = ()
-    survivors: tuple[int, ...] = ()
-
-
-class Reopen(Message):
-    """A person says of work whose outcome is unknown that it is to be done again, or `is_done`.
-
-    `work` are pairs of a step and an index.
-    """
-
-    lane: ClassVar[Lane] = Lane.CONTROL
-    work: tuple[tuple[str, int], ...]
-    is_done: bool = False
-
-
-class TryAgain(Message):
-    """A person says that a failed run goes on: its steps are made ready for another turn."""
-
-    lane: ClassVar[Lane] = Lane.CONTROL
 
 
 # Workflows within workflows -----------------------------------------------------------------------
