@@ -100,7 +100,7 @@ def check_stored(items: dict[str, Any], printed: Sequence[Event]) -> None:
     for one in printed:
         if one["type"] == "accepted" and one["as"] != "command":
             item = items[one["id"]]
-            assert (item["text"], item["number"]) == (one["text"], one["number"])
+            assert (item["said"]["text"], item["number"]) == (one["text"], one["number"])
     ended = {one["item"]: "done" for one in printed if one["type"] == "turn_ended"}
     ended |= {one["id"]: "steered" for one in printed if one["type"] == "steered"}
     assert {name: items[name]["state"] for name in ended} == ended
