@@ -63,7 +63,7 @@ if TYPE_CHECKING:
     from ..ports.tools.mcp import McpServers
 
 T = TypeVar("T")
-PATIENCE = 60.0
+REPLY_TIMEOUT = 60.0
 """Seconds after which a session that does not reply, or does not end, is given up: a busy machine
 needs far less, and a second Ctrl-C does not wait."""
 _SAID = itertools.count(1)
@@ -289,7 +289,7 @@ class Runtime:
 
     # Talking to a session -------------------------------------------------------------------------
 
-    def ask(self, session: str, message: Any, timeout: float = PATIENCE) -> Any:
+    def ask(self, session: str, message: Any, timeout: float = REPLY_TIMEOUT) -> Any:
         """Send a message and return the actor's reply; not for the loop's own thread."""
         ref = self._ref(session)
         try:
@@ -403,11 +403,11 @@ class Runtime:
         data: dict[str, Any] = self.ask(session, m.Inspect(is_last=is_last))
         return data
 
-    def leave(self, session: str, cause: str = "exit", timeout: float = PATIENCE) -> None:
+    def leave(self, session: str, cause: str = "exit", timeout: float = REPLY_TIMEOUT) -> None:
         """Suspend a session: stop what runs, keep everything, give the lease back."""
         end_session(self, session, m.Suspend(cause=cause), ("suspended", "finalized"), timeout)
 
-    def finalize(self, session: str, cause: str = "user", timeout: float = PATIENCE) -> None:
+    def finalize(self, session: str, cause: str = "user", timeout: float = REPLY_TIMEOUT) -> None:
         """End a session permanently."""
         end_session(self, session, m.Finalize(cause=cause), ("finalized",), timeout)
 

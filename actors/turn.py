@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from .system import ActorSystem
 
 
-PATIENCE = "takes no steer while it works: it gets the message after its answer, in the same turn."
+NO_STEER = "takes no steer while it works: it gets the message after its answer, in the same turn."
 STEPS = "`/queue resume` goes on, for as many again; agents.NAME.max_steps sets the limit"
 NO_ANSWER = "[No answer: the model call failed.]"
 
@@ -130,7 +130,7 @@ class Turn(Actor):
             case m.SteerWaits():
                 if m.AGENT_TOOL in running_calls(self.ledger.record):
                     self.ledger.publish(
-                        m.Notice(text=f"{self.ledger.environment.agent} {PATIENCE}")
+                        m.Notice(text=f"{self.ledger.environment.agent} {NO_STEER}")
                     )
             case _:
                 return super().on_receive(message)

@@ -51,7 +51,7 @@ class Finding(Value):
 # Models: all are reached for at the same time -----------------------------------------------------
 
 
-_PATIENCE = 2.0  # seconds until a model server has accepted a connection
+_CONNECT_TIMEOUT = 2.0  # seconds until a model server has accepted a connection
 _NAMING = 1.0  # seconds more, for resolving its address
 
 
@@ -60,7 +60,7 @@ def reach(models: Sequence[tuple[str, ModelConfig]], environ: Mapping[str, str])
     found: dict[int, ReachResult] = {}
 
     def reach_one(at: int, config: ModelConfig) -> None:
-        found[at] = provider_of(config).reach(config, environ, _PATIENCE)
+        found[at] = provider_of(config).reach(config, environ, _CONNECT_TIMEOUT)
 
     # Daemons: one that hangs in the name service must not hold up the end of the program.
     threads = [
@@ -69,7 +69,7 @@ def reach(models: Sequence[tuple[str, ModelConfig]], environ: Mapping[str, str])
     ]
     for thread in threads:
         thread.start()
-    until = time.monotonic() + _PATIENCE + _NAMING
+    until = time.monotonic() + _CONNECT_TIMEOUT + _NAMING
     for thread in threads:
         thread.join(max(0.0, until - time.monotonic()))
     late = ReachResult("bad", "no answer in time", "start the server, or check the network")

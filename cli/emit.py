@@ -1,7 +1,7 @@
 """`steersman hooks emit`: called by the hooks of other agents; records the event and nothing else.
 
 An agent waits for this at every event, so nothing of the program is imported: no parser, no journal,
-no configuration. It always answers `{}` and exits 0, and stops reading its input after `PATIENCE`
+no configuration. It always answers `{}` and exits 0, and stops reading its input after `INPUT_TIMEOUT`
 seconds or `LIMIT` bytes. `journal/restore.py` reads the lines and decides what they mean.
 """
 
@@ -30,7 +30,7 @@ INHERITED = ("_SESSION_ID", "_THREAD_ID")
 """Suffixes of the variables that name an agent's session to the programs that it starts."""
 DRIVEN = "STEERSMAN_DRIVES"
 """The variable that names the agent that a session of this program drives; that has no record."""
-PATIENCE = 2.0
+INPUT_TIMEOUT = 2.0
 LIMIT = 16 * 1024 * 1024
 _CHUNK = 1 << 16
 
@@ -132,13 +132,13 @@ def _is_inherited(name: str, value: str) -> bool:
 
 
 def _drain() -> bytes:
-    """Read standard input to its end, within `LIMIT` and `PATIENCE`; the rest is discarded."""
+    """Read standard input to its end, within `LIMIT` and `INPUT_TIMEOUT`; the rest is discarded."""
     import select
 
     if os.isatty(0):
         return b""
     kept: list[bytes] = []
-    size, end = 0, time.monotonic() + PATIENCE
+    size, end = 0, time.monotonic() + INPUT_TIMEOUT
     while size < 4 * LIMIT:
         left = end - time.monotonic()
         if left <= 0 or not select.select([0], [], [], left)[0]:

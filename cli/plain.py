@@ -36,7 +36,7 @@ from .printer import Printer
 from .signals import SignalExit
 from .stdin_lines import comes_soon, typed_lines
 
-PATIENCE = 2.0
+PIPE_TIMEOUT = 2.0
 """Seconds within which a piped standard input has to deliver something."""
 LONGEST_REASON = 200
 """Characters of the line that says why a call failed."""
@@ -237,13 +237,15 @@ def with_piped(message: str) -> str:
     """Add what is piped in to a message: `cat notes | steersman chat "sum this up"`.
 
     A command stays as it is. Raises `UsageError` for too much input. If a person sees the output, the
-    wait is unlimited; otherwise a pipe that was left open by mistake is given up after `PATIENCE`.
+    wait is unlimited; otherwise a pipe that was left open by mistake is given up after `PIPE_TIMEOUT`.
     """
     if message.lstrip().startswith(("/", *OWN)) or _is_typed():
         return message
     is_watched = sys.stdout.isatty() or sys.stderr.isatty()  # by a person
-    if not is_watched and not comes_soon(PATIENCE):
-        warn(f"steersman: nothing was piped in within {PATIENCE:g} seconds: continuing without it")
+    if not is_watched and not comes_soon(PIPE_TIMEOUT):
+        warn(
+            f"steersman: nothing was piped in within {PIPE_TIMEOUT:g} seconds: continuing without it"
+        )
         return message
     lines: list[str] = []
     size = 0

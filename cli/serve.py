@@ -24,7 +24,7 @@ from ..workflows.home_folder import home_folder
 from ..workflows.paths import Paths, make_private
 from .output import show, show_document, warn
 
-PATIENCE = 60.0
+SERVE_TIMEOUT = 60.0
 """Seconds within which the program in the background has to serve, or to end."""
 PAUSE = 0.05
 LABEL = "io.steersman.serve"
@@ -99,7 +99,7 @@ def serve_in_background(host: str, port: int, *, is_json: bool = False) -> int:
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + SERVE_TIMEOUT
     while time.monotonic() < deadline:
         said = log.read_text(encoding="utf-8", errors="replace")
         if found := re.search(r"serving at ([^\s\"]+)[\s\"]", said):
@@ -111,7 +111,7 @@ def serve_in_background(host: str, port: int, *, is_json: bool = False) -> int:
             return program.returncode or 1
         time.sleep(PAUSE)
     program.terminate()
-    raise SteersmanError(f"it did not serve within {PATIENCE:g} s", f"look into {log}")
+    raise SteersmanError(f"it did not serve within {SERVE_TIMEOUT:g} s", f"look into {log}")
 
 
 def status(*, as_json: bool) -> int:
@@ -139,7 +139,7 @@ def stop() -> int:
         return 1
     with suppress(ProcessLookupError):
         os.kill(owner.pid, signal.SIGTERM)
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + SERVE_TIMEOUT
     while (now := server_of(state)) is not None and now == owner:
         if time.monotonic() > deadline:
             raise SteersmanError(

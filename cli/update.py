@@ -20,7 +20,7 @@ from .output import show, show_document, warn
 
 PYPI = "https://pypi.org/simple"
 VARIABLES = ("UV_DEFAULT_INDEX", "UV_INDEX_URL", "PIP_INDEX_URL")
-PATIENCE = 10.0
+INDEX_TIMEOUT = 10.0
 """Seconds that the index has."""
 LARGEST = 4 << 20
 """Bytes of an answer."""
@@ -90,7 +90,7 @@ def _asked(index: str, host: str) -> Mapping[str, Any]:
 
     try:
         with (
-            httpx2.Client(timeout=PATIENCE, follow_redirects=True) as client,
+            httpx2.Client(timeout=INDEX_TIMEOUT, follow_redirects=True) as client,
             client.stream("GET", f"{index}/steersman/", headers={"accept": _JSON}) as response,
         ):
             if response.status_code == 404:

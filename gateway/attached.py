@@ -134,7 +134,7 @@ def nothing_said(session: str, upto: int, turn: str) -> Iterable[Event]:
     return ()
 
 
-PATIENCE = 5.0
+LEAVE_TIMEOUT = 5.0
 """Seconds that what was said last may take, on leaving."""
 
 
@@ -176,10 +176,10 @@ class RequestSender:
         return answer
 
     def close(self) -> None:
-        """Send the queued requests, waiting for at most `PATIENCE`, then close the connection."""
+        """Send the queued requests, waiting for at most `LEAVE_TIMEOUT`, then close the connection."""
         self._waiting.put(None)
         if self._thread.is_alive():
-            self._thread.join(PATIENCE)
+            self._thread.join(LEAVE_TIMEOUT)
         self._remote.close()
 
     def _run(self) -> None:
@@ -310,7 +310,7 @@ class AttachedSession:
     def resumable(self) -> Sequence[SessionChoice]:
         """Ask the owner which sessions `/resume` can take up; none where it does not answer."""
         try:
-            found = self._requests.put("resumable", {}).result(PATIENCE)
+            found = self._requests.put("resumable", {}).result(LEAVE_TIMEOUT)
         except (SteersmanError, OSError, ValueError, TimeoutError):
             return ()
         return [decode(SessionChoice, choice) for choice in found]
@@ -386,7 +386,7 @@ class AttachedSession:
         """Go to the session that a command of this terminal has put in the place of the old one."""
         if self._is_closing:
             return None
-        self._requests.put("sessions", {}).result(PATIENCE)  # what was said before is answered
+        self._requests.put("sessions", {}).result(LEAVE_TIMEOUT)  # what was said before is answered
         if self._next in ("", self.session):
             return None
         self._heard.close()

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 
 from ..actors.agent_profile import AgentProfile
 from ..actors.inspection import SessionDescription
-from ..actors.runtime import PATIENCE, Runtime
+from ..actors.runtime import REPLY_TIMEOUT, Runtime
 from ..actors.work.executor import restore_files
 from ..journal.codec import decode
 from ..journal.queue_record import ItemRecord
@@ -209,7 +209,7 @@ class SessionClient:
         """Give a text back to its sender."""
         self.publisher.rejected(reason, text, client_id, hint)
 
-    def ask(self, message: m.Message, timeout: float = PATIENCE) -> dict[str, Any]:
+    def ask(self, message: m.Message, timeout: float = REPLY_TIMEOUT) -> dict[str, Any]:
         """Send a message and return the session's reply; `timeout` in seconds. Raises `StoreError`."""
         self._runtime.recover(self.session)
         reply: dict[str, Any] | None = self._runtime.ask(

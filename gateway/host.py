@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from ..actors.agent_profile import AgentProfile
 from ..actors.environment import Observer
 from ..actors.leaving import abandon
-from ..actors.runtime import PATIENCE, Runtime
+from ..actors.runtime import REPLY_TIMEOUT, Runtime
 from ..journal.memory import MemoryStore
 from ..journal.record import SessionRecord
 from ..journal.store import Lease, Store
@@ -397,7 +397,7 @@ class Host:
         """
         conversation = self.tend(session)
         try:
-            wait(self._mail.read(session), PATIENCE)
+            wait(self._mail.read(session), REPLY_TIMEOUT)
         finally:
             with self._mail.ending(session):
                 conversation.leave()

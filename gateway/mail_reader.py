@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 LOGGER = logging.getLogger("steersman")
 LOOK = 60.0
 """Seconds after which the mailboxes are read although nothing rang."""
-PATIENCE = 10.0
+LEAVE_TIMEOUT = 10.0
 """Seconds that the answers to messages may take when their session is left."""
 PAUSE = 1.0
 """Seconds between two attempts to read them where the store fails."""
@@ -69,7 +69,7 @@ class MailReader:
         self._is_over.set()
         with self._mutex:
             going = tuple(self._going)
-        wait(going, PATIENCE)
+        wait(going, LEAVE_TIMEOUT)
 
     @contextmanager
     def ending(self, session: str) -> Generator[None]:
@@ -78,7 +78,7 @@ class MailReader:
             self._ending.add(session)
             going = [delivery for delivery, about in self._going.items() if about == session]
         try:
-            wait(going, PATIENCE)
+            wait(going, LEAVE_TIMEOUT)
             yield
         finally:
             with self._mutex:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from .commands.command import CommandCall
 
 
-PATIENCE = 30.0
+OWNER_TIMEOUT = 30.0
 """Seconds that one owner may take to answer, or to release the session."""
 LIMIT = 180.0
 """Seconds for the answer, while owners follow one another."""
@@ -115,20 +115,20 @@ class OneShotClient:
         None if a process decided about the message, and ended before it could answer.
         """
         node, limit = "", time.monotonic() + LIMIT
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + OWNER_TIMEOUT
         while True:
             owner = self._store.owner(self._session)
             now = time.monotonic()
             if owner is None and _has_node(store, row):
                 if node:  # its owner has gone: a node gets its full time
-                    node, deadline = "", min(limit, now + PATIENCE)
+                    node, deadline = "", min(limit, now + OWNER_TIMEOUT)
             elif owner is None:
                 node, deadline = "", limit
                 if not self._is_here(row):
                     raise _nobody(row)
                 self._take_in(row)
             elif owner.node != node:
-                node, deadline = owner.node, min(limit, now + PATIENCE)
+                node, deadline = owner.node, min(limit, now + OWNER_TIMEOUT)
             is_late = now > deadline or (owner is not None and _is_stopped(owner))
             answer = store.reply(posted, 0.0 if is_late else LOOK)
             if answer is not None:

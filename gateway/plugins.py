@@ -13,7 +13,7 @@ from ..workflows.tools import TOOLS
 from .commands import registry
 from .commands.installed import INSTALLED
 
-_PATIENCE = 20.0  # seconds until an import that does not end is given up
+_IMPORT_TIMEOUT = 20.0  # seconds until an import that does not end is given up
 
 GROUPS: tuple[EntryPoints, ...] = (
     TOOLS.entry_points,
@@ -56,8 +56,10 @@ def _state(group: EntryPoints, plug_in: PlugIn) -> PlugInState:
 
     thread = threading.Thread(target=load, name="steersman-plug-in", daemon=True)
     thread.start()
-    thread.join(_PATIENCE)
+    thread.join(_IMPORT_TIMEOUT)
     usual = plug_in.error("").hint
-    fault, hint = faults[0] if faults else (f"its import takes more than {_PATIENCE:g} s", usual)
+    fault, hint = (
+        faults[0] if faults else (f"its import takes more than {_IMPORT_TIMEOUT:g} s", usual)
+    )
     kind = group.group.removeprefix(PREFIX)
     return PlugInState(kind=kind, plug_in=plug_in, fault=fault, hint=hint)

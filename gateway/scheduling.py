@@ -63,7 +63,7 @@ PAUSE = 15.0
 """Seconds between two looks at the clock and the configuration, which may be changed at any time."""
 AGAIN = 15.0
 """Seconds after which what could not be carried out is tried again."""
-PATIENCE = 600.0
+RETRIED_FOR = 600.0
 """Seconds for which it is tried."""
 SILENT = StoreBusy("the session did not answer in time")
 
@@ -397,7 +397,7 @@ class Scheduler:
 
     def _is_passing(self, found: Occurrence, fault: Exception) -> bool:
         """Whether a fault may pass: not for ever, and a session that is gone does not come back."""
-        return self._clock() - found.noted <= PATIENCE and not isinstance(fault, UnknownSession)
+        return self._clock() - found.noted <= RETRIED_FOR and not isinstance(fault, UnknownSession)
 
     def _failed(self, found: Occurrence, fault: SteersmanError) -> Occurrence:
         """Return an occurrence that has failed, with its session if there is one."""

@@ -12,7 +12,7 @@ from typing import Protocol
 from ..machines.errors import ConnectionLost, MachineError, StoreDamaged, UnknownSession
 from .store import Commit, Lease, Position, Posted
 
-PATIENCE = 15.0
+COMMIT_TIMEOUT = 15.0
 """Seconds for which a group is repeated: a primary that waits for a replica in vain answers none."""
 
 
@@ -33,7 +33,7 @@ class AskableStore(Protocol):
 
 
 def commit_surely(
-    store: AskableStore, commits: Sequence[Commit], patience: float = PATIENCE
+    store: AskableStore, commits: Sequence[Commit], patience: float = COMMIT_TIMEOUT
 ) -> Sequence[bool]:
     """Commit as `Store.commit` does, and never twice. Raises `StoreError` if the store stays away.
 

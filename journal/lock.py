@@ -20,7 +20,7 @@ from ..machines.value import Value
 from .folder import PrivateFolder
 
 _PAUSE = 0.001  # seconds between two looks at a lock that only a probe holds
-_PATIENCE = 2.0  # seconds; a probe holds the lock for microseconds
+_LOCK_TIMEOUT = 2.0  # seconds; a probe holds the lock for microseconds
 
 
 class Owner(Value):
@@ -139,7 +139,7 @@ class Lock:
 
 def _take(descriptor: int) -> bool:
     """Lock exclusively; False if another holds it so, and not merely a probe."""
-    deadline = time.monotonic() + _PATIENCE
+    deadline = time.monotonic() + _LOCK_TIMEOUT
     while not _lock(descriptor, fcntl.LOCK_EX):
         if not _lock(descriptor, fcntl.LOCK_SH) or time.monotonic() > deadline:
             return False

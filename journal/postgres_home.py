@@ -49,7 +49,7 @@ class HomeReport(Value):
     oldest: float
 
 
-_PATIENCE = 5.0  # seconds for a notification to come back
+_NOTIFY_TIMEOUT = 5.0  # seconds for a notification to come back
 
 
 def report_of(store: PostgresStore) -> HomeReport:
@@ -85,5 +85,5 @@ def _round_trip(store: PostgresStore, node: str) -> float | None:
         return None
     began = time.monotonic()
     store.nodes.ring(node, "")
-    store.wait(node, _PATIENCE)
+    store.wait(node, _NOTIFY_TIMEOUT)
     return time.monotonic() - began

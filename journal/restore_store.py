@@ -23,7 +23,7 @@ from ..workflows.paths import make_private, write_private
 from .hook_log import append, file_of
 from .restore import HookSignal, RestoreBook, RestoreRecord
 
-_PATIENCE = 10.0
+_LOCK_TIMEOUT = 10.0
 _PAUSE = 0.01
 _THIN_AT = 256 * 1024
 _NEWEST = 50
@@ -122,13 +122,13 @@ def _view(book: RestoreBook) -> list[dict[str, Any]]:
 
 
 def _lock(descriptor: int) -> None:
-    deadline = time.monotonic() + _PATIENCE
+    deadline = time.monotonic() + _LOCK_TIMEOUT
     while True:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             if time.monotonic() > deadline:
-                message = f"restore records were locked by another process for {_PATIENCE:g} s"
+                message = f"restore records were locked by another process for {_LOCK_TIMEOUT:g} s"
                 raise StoreBusy(message, "Try again.") from None
             time.sleep(_PAUSE)
         else:

@@ -16,7 +16,7 @@ from time import monotonic
 from typing import Generic, NamedTuple, TypeVar
 
 from ..machines.errors import MachineError, SteersmanError, StoreBusy, StoreError, UsageError
-from .commitment import PATIENCE, commit_surely
+from .commitment import COMMIT_TIMEOUT, commit_surely
 from .store import Commit, Store
 
 Token = TypeVar("Token")
@@ -51,7 +51,9 @@ class Writer(Generic[Token]):
     `commitment.py`.
     """
 
-    def __init__(self, store: Store, deliver: Deliver[Token], patience: float = PATIENCE) -> None:
+    def __init__(
+        self, store: Store, deliver: Deliver[Token], patience: float = COMMIT_TIMEOUT
+    ) -> None:
         self._store = store
         self._deliver = deliver
         self._patience = patience

@@ -48,10 +48,6 @@ class SimulatedWriter:
         """Name the sessions that have a commit to be written, or a result to be returned."""
         return list(dict.fromkeys((*self._commits, *self._answers)))
 
-    def has_work(self, session: str) -> bool:
-        """Whether a commit of a session waits to be written, or its result to be returned."""
-        return session in self._commits or session in self._answers
-
     def work(self, session: str) -> None:
         """Return the results of a session's last commits, or commit its next ones."""
         if session not in self._answers:

@@ -64,13 +64,6 @@ def is_asked_here(record: SessionRecord, question: str) -> bool:
     return question in (turn.question, *(call.question for call in turn.calls.values()))
 
 
-def has_agent(record: SessionRecord) -> bool:
-    """Whether an agent that is another program works in the turn."""
-    turn = record.running
-    calls = turn.calls.values() if turn is not None else ()
-    return any(call.tool == m.AGENT_TOOL and call.state == "running" for call in calls)
-
-
 def running_calls(record: SessionRecord) -> list[str]:
     """Return the tools of the turn's own calls that run, in order; one that is asked about does not."""
     turn = record.running

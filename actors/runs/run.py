@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 OVERTIME: Final = "the run took longer than its `timeout`"
-PATIENCE: Final = 1.0
+STOP_GRACE: Final = 1.0
 """Seconds that commands have to end when a run is stopped."""
 MOST_NAMES: Final = 10
 """Work that a reason names; of more it says how much."""
@@ -295,7 +295,7 @@ class Run(Actor):
                 if self.has_patience:
                     self.has_patience = False
                     self.context.later(
-                        m.SetRunTimer(name="patience", seconds=PATIENCE, epoch=self.context.epoch)
+                        m.SetRunTimer(name="patience", seconds=STOP_GRACE, epoch=self.context.epoch)
                     )
             else:
                 self._cut(stop)

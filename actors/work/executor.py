@@ -29,7 +29,7 @@ from .goal_work import GoalWork
 from .model_work import ModelWork, TextBatcher
 from .resources import SessionResources, StartTask, fault_of
 
-PATIENCE = 0.5
+SHOWN_AFTER = 0.5
 """Seconds for which a command runs before its output is shown: of a short one the result is enough."""
 INTERVAL = 0.25
 """Seconds between two updates of the output."""
@@ -48,7 +48,7 @@ class OutputTail:
     def __init__(self, loop: asyncio.AbstractEventLoop, send: Callable[[str], None]) -> None:
         self._loop = loop
         self._send = send
-        self._from = loop.time() + PATIENCE
+        self._from = loop.time() + SHOWN_AFTER
         self._text = ""
         self._timer: asyncio.TimerHandle | None = None
 

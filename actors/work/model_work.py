@@ -78,7 +78,7 @@ class TextBatcher:
 # The model's window, asked for once, beside the first call, so that no call waits ------------------
 
 
-PATIENCE = 0.5
+WINDOW_TIMEOUT = 0.5
 """Seconds that an answer may wait for the window to be known."""
 
 
@@ -100,7 +100,7 @@ class WindowWatch:
         if self._task is None:
             return 0
         if not self._task.done():
-            await asyncio.wait([self._task], timeout=PATIENCE)
+            await asyncio.wait([self._task], timeout=WINDOW_TIMEOUT)
         if not self._task.done() or self._task.cancelled() or self._task.exception():
             return 0
         return self._task.result()

@@ -18,7 +18,7 @@ PROGRAMS = (
     ("DISPLAY", ("xsel", "--clipboard", "--input")),
 )
 """The variable of the environment that shows a desktop, and the command."""
-PATIENCE = 5.0
+CLIPBOARD_TIMEOUT = 5.0
 """Seconds that a program has."""
 MOST = 74_000
 """Bytes that most terminals take by OSC 52."""
@@ -32,7 +32,7 @@ def copy_text(text: str, environ: Mapping[str, str], send: Callable[[str], None]
             done = subprocess.run(
                 command,
                 input=data,
-                timeout=PATIENCE,
+                timeout=CLIPBOARD_TIMEOUT,
                 check=False,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,

@@ -51,7 +51,7 @@ _CONNECT = 10.0
 _LARGEST = (
     32 * 1024 * 1024
 )  # bytes of an answer: many times what the filters and limits here lead to
-_PATIENCE = 5.0  # seconds, if the server does not say how long to wait
+_RETRY_AFTER = 5.0  # seconds, if the server does not say how long to wait
 
 logging.getLogger("nio").addHandler(logging.NullHandler())  # no line on a screen
 
@@ -152,7 +152,7 @@ async def ask(what: str, kind: type[R], request: Awaitable[object]) -> R:
     try:
         response = await request
     except LocalProtocolError as error:
-        raise NotSent(f"cannot {what}: there is no login now", seconds=_PATIENCE) from error
+        raise NotSent(f"cannot {what}: there is no login now", seconds=_RETRY_AFTER) from error
     except (ClientError, TimeoutError) as error:
         reason = one_line(str(error)) or type(error).__name__
         raise ConnectionError(f"cannot {what}: {reason}") from error
@@ -182,7 +182,7 @@ def _failure(what: str, transport: ClientResponse, response: Any) -> Exception:
 def _header(transport: ClientResponse) -> float:
     """Return the seconds of the header `Retry-After`, the usual ones if it has none."""
     word = transport.headers.get("Retry-After", "")
-    return float(word) if word.isascii() and word.isdecimal() else _PATIENCE
+    return float(word) if word.isascii() and word.isdecimal() else _RETRY_AFTER
 
 
 async def log_in(

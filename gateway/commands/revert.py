@@ -17,7 +17,7 @@ from ..acknowledgement import reverted_text
 from ..client import SessionClient
 from .command import Argument, Reply, command
 
-PATIENCE = 600.0
+REVERT_TIMEOUT = 600.0
 """Seconds for the end of all processes and the restoration of files."""
 BELONGS = "belong to the turn of `{0}` that delegated to it: use /revert there"
 LONGEST = 400
@@ -89,7 +89,7 @@ def revert(
 
 def _outcome(client: SessionClient, name: str) -> dict[str, Any]:
     """Wait until a revert has ended, and return its outcome."""
-    return client.ask(m.RevertOutcome(id=name), PATIENCE)
+    return client.ask(m.RevertOutcome(id=name), REVERT_TIMEOUT)
 
 
 def _before(client: SessionClient, record: SessionRecord) -> str:
@@ -119,7 +119,7 @@ def _revert_ended(client: SessionClient, record: SessionRecord, order: m.Revert)
             case m.RestoreEnded():
                 reverts = apply_to_reverts(reverts, ending_of(known, message, others))
 
-    client.restore_files(order_of(record, known.asked), hear, PATIENCE)
+    client.restore_files(order_of(record, known.asked), hear, REVERT_TIMEOUT)
     return answer_of(reverts[name])
 
 

@@ -40,7 +40,7 @@ METER_TIMEOUT = 2.0
 """Seconds for a request of spans, and for one of metrics, of which the next one tells all again."""
 LAST_TIMEOUT = 0.7
 """Seconds for the last requests of a process: too short for the SDK to repeat one that failed."""
-PATIENCE = 1.5
+FLUSH_TIMEOUT = 1.5
 """Seconds that the end of a process waits for the last requests."""
 WAITING = 4_096
 """Spans that are kept for a collector that is gone; the oldest are dropped."""
@@ -158,7 +158,7 @@ class Telemetry:
             self._changed.notify()
         if self._thread is not None:
             self._export.hurry()
-            self._thread.join(PATIENCE)
+            self._thread.join(FLUSH_TIMEOUT)
 
     def _run(self) -> None:
         is_closing = False

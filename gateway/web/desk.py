@@ -47,7 +47,7 @@ from .requests import Sessions
 from .stream import Batch, Doorbell, SessionStream
 
 T = TypeVar("T")
-PATIENCE = 15.0
+OWNER_TIMEOUT = 15.0
 """Seconds that another process may take to answer."""
 AT_A_TIME = 4
 """Requests to one other process at a time."""
@@ -180,7 +180,7 @@ class Desk:
         """Ask another process; one that does not answer takes few of the threads."""
         turn = self._turns.setdefault(owner.node, asyncio.Semaphore(AT_A_TIME))
         try:
-            await asyncio.wait_for(turn.acquire(), PATIENCE)
+            await asyncio.wait_for(turn.acquire(), OWNER_TIMEOUT)
         except TimeoutError:
             raise StoreBusy(
                 f"{owner.process} does not answer", "wait a moment and try again, or end it"
@@ -198,7 +198,7 @@ class Desk:
             store = self._hosts.store
             client = OneShotClient(self._hosts.paths, os.environ, store, session, user, key)
             return client.request(method, **rest)
-        with closing(Remote.connect(state, session, owner, PATIENCE)) as remote:
+        with closing(Remote.connect(state, session, owner, OWNER_TIMEOUT)) as remote:
             return remote.call(method, **rest)
 
     async def begin_edit(self, session: str, number: int, editor: str) -> dict[str, Any]:
@@ -222,7 +222,9 @@ class Desk:
         if owner is None:
             raise UnknownSession(f"no program has session `{session}` open", "say something to it")
         state = self._hosts.paths.state
-        return HolderThere(await asyncio.to_thread(Remote.connect, state, session, owner, PATIENCE))
+        return HolderThere(
+            await asyncio.to_thread(Remote.connect, state, session, owner, OWNER_TIMEOUT)
+        )
 
     async def queue(self, session: str) -> SessionQueue:
         """Return the queue as `{session, state, items}`."""

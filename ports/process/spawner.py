@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 _LOOK_AGAIN = 0.002  # seconds, while orphans are being killed
-_PATIENCE = 1.0  # seconds for supervisors to end when the runtime is gone
+_SUPERVISOR_TIMEOUT = 1.0  # seconds for supervisors to end when the runtime is gone
 _LEAVE_AGAIN = 0.02  # the same, when the runtime is gone
 _GIVE_UP = 5.0  # seconds of killing orphans after which survivors are reported
 _IGNORED = (signal.SIGINT, signal.SIGHUP, signal.SIGTERM)
@@ -193,7 +193,7 @@ class Spawner:
             now = time.monotonic()
             late = now - began
             if now >= look_at:
-                self._end_pass(frozenset(self._supervisors if late < _PATIENCE else ()))
+                self._end_pass(frozenset(self._supervisors if late < _SUPERVISOR_TIMEOUT else ()))
                 look_at = time.monotonic() + (_LEAVE_AGAIN if late < _GIVE_UP else 1.0)
             self._ready(max(0.0, look_at - time.monotonic()))
             self._drain_wake()

@@ -27,7 +27,7 @@ _IDLE = 3.0  # seconds for which a slot is kept without work
 _LOOK = 0.5  # seconds for which what the cluster has free is taken as known
 _UNBOUNDED = 64  # slots that need nothing
 _STARTS = 3  # attempts to start a slot for a command
-_PATIENCE = 20.0  # seconds for a stopped command to end, beyond its own grace
+_STOP_TIMEOUT = 20.0  # seconds for a stopped command to end, beyond its own grace
 _BATCH = 0.02  # seconds of work that are handed over at a time; as much may be unknown at once
 _MOST = 32  # commands that are handed over at a time
 _QUIET = 0.5  # seconds for which a command runs before its output is asked for
@@ -76,7 +76,7 @@ class Pool:
         job.slot.actor.stop.remote(number, grace)
         if job.stopping is None:
             loop = asyncio.get_running_loop()
-            job.stopping = loop.call_later((grace or 0.0) + _PATIENCE, self._abandon, job)
+            job.stopping = loop.call_later((grace or 0.0) + _STOP_TIMEOUT, self._abandon, job)
 
     async def close(self) -> None:
         """End all slots; the owner gets no more messages."""

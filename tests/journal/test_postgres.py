@@ -16,7 +16,7 @@ from support.cut_wire import CutWire
 from support.patience import seconds
 from support.postgres_server import PostgresServer, as_server
 
-from steersman.journal.commitment import PATIENCE
+from steersman.journal.commitment import COMMIT_TIMEOUT
 from steersman.journal.postgres import PostgresStore
 from steersman.journal.postgres_connection import without_password
 from steersman.journal.postgres_home import make_home
@@ -57,7 +57,7 @@ def wire(postgres_server: PostgresServer) -> Iterator[CutWire]:
 class Writing:
     """A writer whose results are kept in order, by the number that was submitted."""
 
-    def __init__(self, store: PostgresStore, patience: float = PATIENCE) -> None:
+    def __init__(self, store: PostgresStore, patience: float = COMMIT_TIMEOUT) -> None:
         self.results: dict[int, Result] = {}
         self.writer = Writer[int](store, lambda results: self.results.update(results), patience)
 

@@ -31,7 +31,7 @@ _HEADERS = {
     "accept": "application/vnd.pypi.simple.v1+json, text/html;q=0.5",
     "accept-encoding": "identity",  # a small body may unpack to one without end
 }
-_PATIENCE = 60.0  # seconds that a page may take
+_PAGE_TIMEOUT = 60.0  # seconds that a page may take
 _LONGEST = 16 << 20  # bytes of a page of an index
 
 
@@ -145,7 +145,7 @@ async def _page(client: "AsyncClient", url: str) -> str:
 
     try:
         async with (
-            asyncio.timeout(_PATIENCE),
+            asyncio.timeout(_PAGE_TIMEOUT),
             client.stream("GET", url, headers=_HEADERS) as response,
         ):
             if response.status_code == 404:
@@ -159,7 +159,7 @@ async def _page(client: "AsyncClient", url: str) -> str:
                     raise OSError("its page is too long")
             return body.decode("utf-8", "replace")
     except TimeoutError as error:
-        raise OSError(f"its page took more than {_PATIENCE:.0f} seconds") from error
+        raise OSError(f"its page took more than {_PAGE_TIMEOUT:.0f} seconds") from error
     except (httpx2.HTTPError, httpx2.InvalidURL) as error:
         raise OSError(str(error) or type(error).__name__) from error
 
