@@ -93,7 +93,11 @@ class SteerRelay:
         late = self._ledger.environment.delegation.steer_deadline
         if late:
             self._ledger.decide(
-                Decision(effects=(m.SetTimer(name=f"steer {message.item}", seconds=late),))
+                Decision(
+                    effects=(
+                        m.SetTimer(timer=m.Timer(kind="steer", about=message.item), seconds=late),
+                    )
+                )
             )
 
     def hand_on(self, child: str, slot: ChildSlot) -> None:
@@ -221,8 +225,8 @@ class ChildSupervisor(Supervisor):
                 self._lost(message)
             case m.ChildReport():
                 self._reported(message)
-            case m.TimerFired(name=name):
-                self._time_is_up(name)
+            case m.TimerFired(timer=timer):
+                self._time_is_up(timer)
             case m.StoreBroke():  # no child works for a session that cannot journal its result
                 for slot in self.slots.values():
                     order = m.StopOrder(cause="parent", epoch=self.ledger.record.epoch + 1)
@@ -310,7 +314,11 @@ class ChildSupervisor(Supervisor):
         limit = self.ledger.environment.delegation.timeout
         if limit:
             self.ledger.decide(
-                Decision(effects=(m.SetTimer(name=f"limit {child.name}", seconds=limit),))
+                Decision(
+                    effects=(
+                        m.SetTimer(timer=m.Timer(kind="limit", about=child.name), seconds=limit),
+                    )
+                )
             )
 
     def _lost(self, message: m.ChildLost) -> None:
@@ -412,7 +420,9 @@ class ChildSupervisor(Supervisor):
         )
         seconds = self.ledger.environment.delegation.wrap_up
         self.ledger.decide(
-            Decision(effects=(m.SetTimer(name=f"wrap {child.name}", seconds=seconds),))
+            Decision(
+                effects=(m.SetTimer(timer=m.Timer(kind="wrap", about=child.name), seconds=seconds),)
+            )
         )
         return answer(name=child.name, state=child.state, seconds=seconds)
 
@@ -486,12 +496,11 @@ class ChildSupervisor(Supervisor):
 
     # Time ----------------------------------------------------------------------
 
-    def _time_is_up(self, timer: str) -> None:
-        kind, _, name = timer.partition(" ")
-        child = self.ledger.record.children.get(name)
-        if kind == "steer":
-            self.relay.recall(name)
-        elif kind == "limit" and child is not None:
+    def _time_is_up(self, timer: m.Timer) -> None:
+        child = self.ledger.record.children.get(timer.about)
+        if timer.kind == "steer":
+            self.relay.recall(timer.about)
+        elif timer.kind == "limit" and child is not None:
             if children.is_timed_out(child, self.ledger.environment):
                 self._cancel(child, "timeout", is_kept=False)
         elif child is not None and child.is_at_work:

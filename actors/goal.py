@@ -349,7 +349,8 @@ class Goal(Supervisor):
 
     def _time_has_come(self, message: m.ConditionMet | m.TimerFired) -> None:
         goal = self._goal
-        if goal is None or message.name != self.awaited.name:
+        name = message.name if isinstance(message, m.ConditionMet) else message.timer.kind
+        if goal is None or name != self.awaited.name:
             return
         kind = self.awaited.end()
         if kind == "wait" and goal.state == "waiting" and isinstance(message, m.ConditionMet):

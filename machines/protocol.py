@@ -429,11 +429,19 @@ class Retire(Message):
     urn: str
 
 
+class Timer(Value):
+    """Which of its timers an actor set; `about` names a child, a call, a step or an item."""
+
+    kind: str
+    about: str = ""
+    index: int = 0
+
+
 class TimerFired(Message):
     """A timer that the receiver set has run out."""
 
     lane: ClassVar[Lane] = Lane.CONTROL
-    name: str
+    timer: Timer
     epoch: int = 0
 
 
@@ -618,9 +626,9 @@ class PassSteer(Message):
 
 
 class SetTimer(Value):
-    """Send the actor that asked a `TimerFired` with this name, so many seconds later."""
+    """Send the actor that asked a `TimerFired`, so many seconds later."""
 
-    name: str
+    timer: Timer
     seconds: float
     epoch: int = 0
 
@@ -870,7 +878,7 @@ class AwaitCondition(Value):
 
 
 class GoalTimer(Value):
-    """Send the goal a `TimerFired` with this name, so many seconds later."""
+    """Send the goal a `TimerFired` with a timer of this kind, so many seconds later."""
 
     goal: str
     name: str
@@ -1175,10 +1183,6 @@ class LookAfter(Value):
 
     turn: str
     step: str
-
-
-class SetRunTimer(SetTimer):
-    """Send the run a `TimerFired` with this name, so many seconds later."""
 
 
 class Looked(Message):

@@ -71,7 +71,10 @@ class SimulatedJudging:
                 met = m.ConditionMet(name=effect.name, is_late=self._dice.random() < 0.2)
                 self._later(seconds, lambda: reply(reply_to, met))
             case m.GoalTimer():
-                self._later(effect.seconds, lambda: reply(reply_to, m.TimerFired(name=effect.name)))
+                self._later(
+                    effect.seconds,
+                    lambda: reply(reply_to, m.TimerFired(timer=m.Timer(kind=effect.name))),
+                )
             case m.StopJudging():
                 killed = (
                     (4712,) if any(isinstance(o, m.RunGate) for o in self.begun.values()) else ()
@@ -198,7 +201,7 @@ class SimulatedPorts:
             case m.CloseChild(session=session):
                 self._at_door(session, lambda: self._child_opener.close_child(session))
             case m.SetTimer():
-                fired = m.TimerFired(name=effect.name, epoch=effect.epoch)
+                fired = m.TimerFired(timer=effect.timer, epoch=effect.epoch)
                 self._later(effect.seconds, lambda: reply(reply_to, fired))
             case m.LookBefore():
                 looked = m.Looked(turn=effect.turn, step=effect.step)

@@ -235,7 +235,11 @@ class Attempts:
         self._context.later(order)
         if step.timeout:
             self._context.later(
-                m.SetRunTimer(name=f"limit {call}", seconds=step.timeout, epoch=self._context.epoch)
+                m.SetTimer(
+                    timer=m.Timer(kind="limit", about=call),
+                    seconds=step.timeout,
+                    epoch=self._context.epoch,
+                )
             )
 
     def _note_sessions(self) -> None:
@@ -265,7 +269,11 @@ class Attempts:
             self._context.ledger.tell("children", order)
         if step.timeout:
             self._context.later(
-                m.SetRunTimer(name=f"limit {call}", seconds=step.timeout, epoch=self._context.epoch)
+                m.SetTimer(
+                    timer=m.Timer(kind="limit", about=call),
+                    seconds=step.timeout,
+                    epoch=self._context.epoch,
+                )
             )
 
     def _ask(self, step: StepSpec, action: AskAction, record: StepRecord, index: int) -> None:
@@ -296,7 +304,11 @@ class Attempts:
         seconds = action.timeout or step.timeout
         if seconds:
             self._context.later(
-                m.SetRunTimer(name=f"ask {call}", seconds=seconds, epoch=self._context.epoch)
+                m.SetTimer(
+                    timer=m.Timer(kind="ask", about=call),
+                    seconds=seconds,
+                    epoch=self._context.epoch,
+                )
             )
 
     def _start(self, step: StepSpec, record: StepRecord, index: int, is_child: bool = False) -> str:
@@ -344,10 +356,10 @@ class Attempts:
                     result=result,
                 )
             )
-            timer = f"rest {attempt.index} {attempt.step.id}"
+            timer = m.Timer(kind="rest", about=attempt.step.id, index=attempt.index)
             self._context.later(
-                m.SetRunTimer(
-                    name=timer, seconds=attempt.step.retry.delay(number), epoch=self._context.epoch
+                m.SetTimer(
+                    timer=timer, seconds=attempt.step.retry.delay(number), epoch=self._context.epoch
                 )
             )
             return

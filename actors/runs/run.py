@@ -172,7 +172,7 @@ class Steps:
 class Run(Actor):
     """One turn of a run: from the beginning, or from where it was interrupted, to an end.
 
-    `has_patience`: no planned stop waits yet for commands to end.
+    `is_stop_timed`: a planned stop waits for commands to end, no longer than `STOP_GRACE`.
     """
 
     def __init__(self, system: ActorSystem, ledger: Ledger, turn: str) -> None:
@@ -180,7 +180,7 @@ class Run(Actor):
         self.context = RunContext(LedgerHandle(ledger, self, "turn"), turn)
         self.attempts = Attempts(self.context)
         self.steps = Steps(self.context, self.attempts)
-        self.has_patience = True
+        self.is_stop_timed = False
 
     @property
     def id(self) -> str:
@@ -195,7 +195,7 @@ class Run(Actor):
             if self.attempts.may_repeat(self.context.plan.steps[name], index):
                 self.context.note(e.ItemReopened(step=name, index=index))
         if limit and run.worked < limit:
-            self.context.later(m.SetRunTimer(name="run", seconds=limit - run.worked))
+            self.context.later(m.SetTimer(timer=m.Timer(kind="run"), seconds=limit - run.worked))
         elif limit and not run.is_late:
             self.context.note(e.RunOverdue(turn=self.id))
         for record in list(self.context.run.steps.values()):
@@ -217,8 +217,8 @@ class Run(Actor):
                 self.attempts.asked = False
             case m.SteerWaits():
                 pass
-            case m.TimerFired(name=name):
-                self._time_is_up(name)
+            case m.TimerFired(timer=timer):
+                self._time_is_up(timer)
             case m.Answer():
                 return self._answered(message)
             case m.ModelNoticed(text=text):
@@ -292,10 +292,12 @@ class Run(Actor):
         if stop is not None and self.context.run.state == "running":
             has_commands = any(attempt.is_command for attempt in self.attempts.open.values())
             if stop.state == "planned" and has_commands:
-                if self.has_patience:
-                    self.has_patience = False
+                if not self.is_stop_timed:
+                    self.is_stop_timed = True
                     self.context.later(
-                        m.SetRunTimer(name="patience", seconds=STOP_GRACE, epoch=self.context.epoch)
+                        m.SetTimer(
+                            timer=m.Timer(kind="stop"), seconds=STOP_GRACE, epoch=self.context.epoch
+                        )
                     )
             else:
                 self._cut(stop)
@@ -365,20 +367,18 @@ class Run(Actor):
 
     # Time -----------------------------------------------------------------------------------------
 
-    def _time_is_up(self, timer: str) -> None:
-        kind, _, rest = timer.partition(" ")
+    def _time_is_up(self, timer: m.Timer) -> None:
         if self.context.run.state != "running":
             return
         cancel = self.context.cancel
-        if kind == "patience" and cancel is not None:
+        if timer.kind == "stop" and cancel is not None:
             self._cut(cancel)
             self.context.flush()
-        elif kind == "rest":
-            index, _, name = rest.partition(" ")
-            self.attempts.rested(name, int(index))
-        elif kind in ("limit", "ask") and rest in self.attempts.open:
-            self._limit(self.attempts.open[rest])
-        elif kind == "run" and cancel is None:
+        elif timer.kind == "rest":
+            self.attempts.rested(timer.about, timer.index)
+        elif timer.kind in ("limit", "ask") and timer.about in self.attempts.open:
+            self._limit(self.attempts.open[timer.about])
+        elif timer.kind == "run" and cancel is None:
             self.context.note(e.RunOverdue(turn=self.id))
             self._stop_late()
 

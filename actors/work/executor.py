@@ -404,7 +404,7 @@ class EffectExecutor:
     def _set_timer(self, effect: m.SetTimer, reply_to: ActorRef[Any] | None) -> None:
         def fire() -> None:
             self._timers.discard(timer)
-            reply(reply_to, m.TimerFired(name=effect.name, epoch=effect.epoch))
+            reply(reply_to, m.TimerFired(timer=effect.timer, epoch=effect.epoch))
 
         timer = self._loop.call_later(effect.seconds, fire)
         self._timers.add(timer)

@@ -161,7 +161,7 @@ class GoalWork:
     def _set_timer(self, effect: m.GoalTimer, reply_to: ActorRef[Any] | None) -> None:
         def fire() -> None:
             self._timers.discard(timer)
-            reply(reply_to, m.TimerFired(name=effect.name))
+            reply(reply_to, m.TimerFired(timer=m.Timer(kind=effect.name)))
 
         timer = self._loop.call_later(effect.seconds, fire)
         self._timers.add(timer)
