@@ -16,7 +16,6 @@ from ..machines import protocol as m
 from ..machines.result_routing import Return
 from .environment import Publication
 
-MARKS = ("[Interrupted", "[No answer", "[The program")
 COMES = (Return.ANSWER, Return.BOUNDARY, Return.RUN)
 """The ways of a result with which a session goes on automatically."""
 PARTIAL_LIMIT = 8_000
@@ -197,9 +196,9 @@ def _last_word(record: SessionRecord) -> str:
 def _so_far(record: SessionRecord) -> str:
     """Gather what the agent has said of its own, newest last, up to a limit."""
     said = [
-        message.text
+        message.own
         for message in record.conversation[record.seeded :]
-        if message.role == "assistant" and message.text and not message.text.startswith(MARKS)
+        if message.role == "assistant" and message.own
     ]
     return "\n".join(said)[-PARTIAL_LIMIT:]
 

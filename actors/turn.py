@@ -14,7 +14,7 @@ from ..journal.entries import Entry, QuestionAnswered
 from ..journal.record import SessionRecord
 from ..journal.turn_record import CALL_ENDS, GOES_ON, TurnRecord
 from ..machines import protocol as m
-from ..machines.conversation import Usage
+from ..machines.conversation import Usage, cut_short
 from ..machines.delivery import ENDS, Relation, deliver
 from ..machines.lifecycles import TURN
 from ..machines.machine import Refusal, perform, step
@@ -326,8 +326,7 @@ class Turn(Actor):
         if compacting.overflows(self.ledger.record, message, environment.compaction):
             self._compact("overflow", "refused", message.reason)
             return
-        text = "".join(self.partial)
-        said = f"{text}\n{NO_ANSWER}" if text else NO_ANSWER
+        said = cut_short("".join(self.partial), NO_ANSWER)
         ending = Ending(status="failed", reason=message.reason, hint=message.hint, said=said)
         self._fire("model_failed", decision=turning.model_failed(turn, message), ending=ending)
 

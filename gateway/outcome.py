@@ -8,9 +8,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, Literal
 
-from ..actors.decisions.turning import INTERRUPTED
 from ..actors.environment import Publication
-from ..actors.turn import NO_ANSWER
 from ..journal import entries as e
 from ..journal.codec import decode_entry
 from ..journal.record import SessionRecord, apply
@@ -33,8 +31,6 @@ _BECAME: dict[str, Status] = {
     "superseded": "interrupted",
 }
 _OF_A_TURN = ("done", "failed", "interrupted")
-_NOTES = (NO_ANSWER, INTERRUPTED)
-"""What the runtime writes in the agent's place, for the model."""
 
 
 class Outcome:
@@ -181,16 +177,8 @@ def last_answer(record: SessionRecord) -> str:
         if message.role == "user":
             break
         if message.role == "assistant" and message.text:
-            return _said(message.text)
+            return message.own
     return ""
-
-
-def _said(text: str) -> str:
-    """Return a text of the agent without what the runtime added for the model."""
-    for note in _NOTES:
-        if text == note or text.endswith(f"\n{note}"):
-            return text.removesuffix(note).rstrip("\n")
-    return text
 
 
 def later(loop: asyncio.AbstractEventLoop, do: Callable[[], object]) -> None:

@@ -7,7 +7,7 @@ the session waits for a person.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ..machines.conversation import ChatMessage
+from ..machines.conversation import ChatMessage, cut_short
 from ..machines.lifecycles import CALL
 from .codec import decode, decode_entry, encode
 from .entries import Recovered
@@ -189,8 +189,7 @@ def closing_messages(record: SessionRecord) -> tuple[ChatMessage, ...]:
     said = (*record.conversation[-1:], *results)
     if not said or said[-1].role == "assistant":
         return ()
-    text = f"{turn.said}\n{INTERRUPTED}" if turn is not None and turn.said else INTERRUPTED
-    return (*results, ChatMessage(role="assistant", text=text))
+    return (*results, cut_short(turn.said if turn is not None else "", INTERRUPTED))
 
 
 def _result_of(call: CallRecord) -> ChatMessage:

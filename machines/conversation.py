@@ -54,7 +54,8 @@ class ChatMessage(Value):
     """One message of a conversation; `call` names the tool call that a `tool` message answers.
 
     `thoughts` are there only where the model's API wants them back; `pictures` come from people and
-    from tools.
+    from tools. `note` is what the runtime has written at the end of `text`, in the model's place.
+    `is_summary`: it stands for older messages.
     """
 
     role: Role
@@ -63,6 +64,19 @@ class ChatMessage(Value):
     call: str = ""
     thoughts: tuple[Thought, ...] = ()
     pictures: tuple[Picture, ...] = ()
+    note: str = ""
+    is_summary: bool = False
+
+    @property
+    def own(self) -> str:
+        """The text without the runtime's note."""
+        return self.text.removesuffix(self.note).rstrip("\n") if self.note else self.text
+
+
+def cut_short(partial: str, note: str) -> ChatMessage:
+    """Return an answer that broke off, with a note that says so."""
+    text = f"{partial}\n{note}" if partial else note
+    return ChatMessage(role="assistant", text=text, note=note)
 
 
 class Usage(Value):

@@ -187,7 +187,7 @@ def compacted(
     kept = list(record.conversation[dropped:])
     is_step = bool(kept) and kept[0].role == "assistant"
     read = () if is_step else (ChatMessage(role="assistant", text=READ),)
-    said = [ChatMessage(role="user", text=f"{SUMMARY}{message.text}"), *read]
+    said = [ChatMessage(role="user", text=f"{SUMMARY}{message.text}", is_summary=True), *read]
     spared, count = pruned(kept, _excess([*said, *kept], policy))
     return _replace(
         record,
@@ -286,5 +286,4 @@ def asked(record: SessionRecord, message: m.Compact, environment: Environment) -
 
 def has_news(conversation: Sequence[ChatMessage]) -> bool:
     """Whether there are messages since the last summary."""
-    is_summary = len(conversation) == 2 and conversation[0].text.startswith(SUMMARY)
-    return not is_summary
+    return not (len(conversation) == 2 and conversation[0].is_summary)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 from ...journal import entries as e
 from ...journal.record import SessionRecord
 from ...journal.turn_record import CONTINUE, TurnRecord
-from ...machines.conversation import ChatMessage
+from ...machines.conversation import ChatMessage, cut_short
 from ...machines.delivery import Cause
 from .decision import Decision
 from .turning import Ending
@@ -71,8 +71,7 @@ def asked(turn: TurnRecord, environment: Environment) -> Decision:
 
 def judged(turn: TurnRecord, environment: Environment) -> tuple[Ending, e.Entry]:
     """Return how the turn of a goal ends so that the goal is judged, and the entry that says so."""
-    said = ENDED.format(evidence=turn.progress.evidence)
-    return Ending(reason=NO_PROGRESS, said=said), _noted(turn, environment, "judged")
+    return Ending(reason=NO_PROGRESS, said=_last_word(turn)), _noted(turn, environment, "judged")
 
 
 def ended(turn: TurnRecord, environment: Environment) -> tuple[Ending, e.Entry]:
@@ -81,10 +80,14 @@ def ended(turn: TurnRecord, environment: Environment) -> tuple[Ending, e.Entry]:
         status="failed",
         reason=NO_PROGRESS,
         hint=f"{what(turn, environment)}: {turn.progress.evidence}",
-        said=ENDED.format(evidence=turn.progress.evidence),
+        said=_last_word(turn),
         cause=Cause.NO_PROGRESS,
     )
     return ending, _noted(turn, environment, "ended")
+
+
+def _last_word(turn: TurnRecord) -> ChatMessage:
+    return cut_short("", ENDED.format(evidence=turn.progress.evidence))
 
 
 def what(turn: TurnRecord, environment: Environment) -> str:

@@ -379,6 +379,14 @@ def over(record: SessionRecord, stop: CancelRecord) -> e.Stopped | None:
     )
 
 
+def died_of(record: SessionRecord, turn: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return the processes beside a turn that died of its stops, also overtaken ones, and survivors."""
+    stops = [stop for stop in record.interrupts.values() if stop.turn == turn]
+    killed = dict.fromkeys(pid for stop in stops for pid in stop.killed)
+    survivors = dict.fromkeys(pid for stop in stops for pid in stop.survivors)
+    return tuple(killed), tuple(survivors)
+
+
 def end(record: SessionRecord) -> Decision:
     """Answer the stops of children and goals, once everything that they reached is dead."""
     stops = [

@@ -11,7 +11,7 @@ from ...journal.turn_facts import contradicted
 from ...journal.turn_record import CALL_ENDS, CONTINUE, CallRecord, TurnRecord
 from ...machines import protocol as m
 from ...machines.context import Fill
-from ...machines.conversation import ChatMessage, Usage
+from ...machines.conversation import ChatMessage, Usage, cut_short
 from ...machines.delivery import Cause, Relation
 from ...machines.policy import ANSWER
 from ...machines.value import Value
@@ -45,7 +45,7 @@ class Ending(Value):
     status: str = "completed"
     reason: str = ""
     hint: str = ""
-    said: str = ""
+    said: ChatMessage | None = None
     cause: Cause = Cause.TURN_ENDED
 
 
@@ -181,8 +181,8 @@ def ended(
     """End the turn without a stop."""
     turn = record.turns[record.turn]
     owes_word = bool(ending.reason) and record.queue.items[turn.item].kind not in m.PURPOSEFUL
-    text = ending.said or f"[{ending.reason}]"
-    messages = (ChatMessage(role="assistant", text=text),) if owes_word else ()
+    said = ending.said or ChatMessage(role="assistant", text=f"[{ending.reason}]")
+    messages = (said,) if owes_word else ()
     over = e.TurnEnded(
         turn=turn.id,
         status=ending.status,
@@ -341,9 +341,7 @@ def _last_words(
     has_said = record.conversation[-1].role == "assistant" and not has_results
     if has_open or has_said:
         return ()
-    return (
-        ChatMessage(role="assistant", text=f"{partial}\n{INTERRUPTED}" if partial else INTERRUPTED),
-    )
+    return (cut_short(partial, INTERRUPTED),)
 
 
 def _stop_effect(turn: TurnRecord, call: CallRecord) -> m.StopTool | m.StopChild:
@@ -369,13 +367,12 @@ def buried(record: SessionRecord) -> Decision:
         return NOTHING
     turn = record.turns[record.turn]
     stop = stop_of(record)
-    killed = stop.killed if stop is not None else ()
-    survivors = stop.survivors if stop is not None else ()
+    killed, survivors = stopping.died_of(record, turn.id)
     for end in (call.end for call in turn.calls.values() if call.end is not None):
         killed += tuple(pid for pid in end.killed if pid not in killed)
         survivors += tuple(pid for pid in end.survivors if pid not in survivors)
     owes_word = record.conversation[-1].role == "tool"
-    said = (ChatMessage(role="assistant", text=INTERRUPTED),) if owes_word else ()
+    said = (cut_short("", INTERRUPTED),) if owes_word else ()
     order = stop.order.epoch if stop is not None else 0
     return Decision(
         entries=(

@@ -15,7 +15,7 @@ from ...journal import entries as e
 from ...journal.record import CancelRecord
 from ...journal.run_record import StepRecord
 from ...machines import protocol as m
-from ...machines.conversation import ChatMessage
+from ...machines.conversation import ChatMessage, cut_short
 from ...machines.errors import TemplateError
 from ...machines.steps import UNDECIDED
 from ...workflows.flow.spec import Kind, StepSpec
@@ -352,10 +352,9 @@ class Run(Actor):
         for name in self.steps.looked:
             self.context.at_once(m.LookAfter(turn=self.context.id, step=name))
         stop = self.context.cancel
-        killed, survivors = self.attempts.killed, self.attempts.survivors
-        if stop is not None:
-            killed, survivors = killed + stop.killed, survivors + stop.survivors
-        said = (ChatMessage(role="assistant", text=INTERRUPTED),)
+        killed, survivors = stopping.died_of(self.context.ledger.record, self.context.id)
+        killed, survivors = self.attempts.killed + killed, self.attempts.survivors + survivors
+        said = (cut_short("", INTERRUPTED),)
         order = stop.order.epoch if stop is not None else 0
         self.context.note(
             e.Stopped(

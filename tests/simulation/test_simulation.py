@@ -8,6 +8,7 @@ from simulation.faults import FAULTS, NO_LAST_WORD, WITHIN, run_with
 from simulation.planting import planted_all
 
 from steersman.simulator import promises
+from steersman.simulator.loops import LoopScenario
 from steersman.simulator.scenario import Scenario
 
 SEEDS = 2_000
@@ -77,6 +78,11 @@ def test_promises_hold_in_many_runs(first: int) -> None:
 def test_promises_hold_in_runs_that_once_broke_them(seed: int) -> None:
     """Each of these runs has found a fault in the product: see what it comes upon."""
     Scenario(seed).run()
+
+
+def test_what_died_of_an_overtaken_stop_is_told() -> None:
+    """A planned stop ends a child; a second one, now, tells of what died of both."""
+    LoopScenario(1_313_792_054).run()
 
 
 @pytest.mark.parametrize("seed", [3, 4])
