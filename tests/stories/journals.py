@@ -33,7 +33,10 @@ def journals(place: Place) -> list[list[Entry]]:
 def _normal(data: str, known: dict[str, str]) -> Entry:
     text = re.sub("|".join(map(re.escape, known)), lambda found: known[found[0]], data)
     text = re.sub(r"127\.0\.0\.1:\d+", "127.0.0.1:PORT", text)
-    entry: Entry = json.loads(text)
-    if "killed" in entry:
-        entry["killed"] = len(entry["killed"])
+    entry: Entry = json.loads(text, object_hook=_counted)
     return entry
+
+
+def _counted(part: Entry) -> Entry:
+    """Give how many processes were killed in place of their ids."""
+    return {**part, "killed": len(part["killed"])} if "killed" in part else part

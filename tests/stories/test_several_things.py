@@ -5,7 +5,7 @@ from .stage import Stage
 
 WISH = "which of these schemas are used nowhere?"
 SECOND = "then delete those"
-THIRD = "and write down what you found in FOUND.md"
+THIRD = "and write what you found in FOUND.md"
 
 
 def several_things(stage: Stage) -> None:
