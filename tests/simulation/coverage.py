@@ -62,6 +62,7 @@ REASONS: Mapping[Point, str] = {
     ("subagent", "working", "stopped", "*"): "a child that works is told to stop before it has",
     ("subagent", "waiting", "fail", "*"): "what has not begun can't fail",
     ("subagent", "interrupted", "fail", "*"): "what does not work can't fail",
+    ("item", "offered", "end_edit", "*"): "no turn ends here while a person edits a child's result",
     ("item", "pending", "bring", "*"): "no queue is brought here from another session",
     ("session", "interrupting", "turn_ended", "*"): ENDS_STOPPED,
     ("session", "leaving", "turn_ended", "*"): ENDS_STOPPED,
