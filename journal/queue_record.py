@@ -465,7 +465,7 @@ def _start_item(queue: QueueRecord, entry: e.TurnStarted) -> QueueRecord:
         said=_without_files(item.said),
         past_hold=queue.state == "held",
     )
-    news = queue.news if item.kind in m.PURPOSEFUL else ""
+    news = queue.news if item.kind in m.SILENT else ""
     steers = queue.steers_for(entry.resumes) if entry.resumes else ()
     return queue.having(
         begun, *(replace(steer, for_turn=entry.turn) for steer in steers), news=news

@@ -79,7 +79,7 @@ class ItemKind(StrEnum):
 
 SPOKEN = (ItemKind.MESSAGE, ItemKind.RESULT, ItemKind.TALK)
 """The kinds whose words somebody said, and which may be edited, steered or kept."""
-PURPOSEFUL = (ItemKind.SUMMARY, ItemKind.RETRY)
+SILENT = (ItemKind.SUMMARY, ItemKind.RETRY)
 """The kinds that say nothing to the model."""
 
 

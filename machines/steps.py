@@ -89,9 +89,6 @@ WORK = Machine(
 )
 
 
-# Messages -----------------------------------------------------------------------------------------
-
-
 # Workflows within workflows -----------------------------------------------------------------------
 # A step that is a workflow is a child of the run, as a subagent is: its agent's name and its task say so.
 

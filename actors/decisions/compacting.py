@@ -51,7 +51,7 @@ Room = Literal["", "asked", "full", "nothing_new", "done", "gives_up"]
 """The action of a boundary on the window: nothing, a summary and why, or an end of the turn."""
 
 
-def is_asked_for(record: SessionRecord) -> bool:
+def is_for_summary(record: SessionRecord) -> bool:
     """Whether the newest turn is there to sum up the conversation."""
     item = record.queue.items.get(record.turns[record.turn].item)
     return item is not None and item.kind is m.ItemKind.SUMMARY
@@ -66,7 +66,7 @@ def room(record: SessionRecord, policy: CompactionPolicy) -> Room:
     """Say what is to be done about the window before the model is called."""
     turn = record.turns[record.turn]
     is_done = turn.compacted_at == turn.step
-    if is_asked_for(record):
+    if is_for_summary(record):
         if is_done:
             return "done"
         return "asked" if has_news(record.conversation) else "nothing_new"
@@ -107,7 +107,7 @@ def is_worth_it(record: SessionRecord, why: str, policy: CompactionPolicy) -> bo
     """Whether what would be summed up is a good part of the whole; a person may want it anyway."""
     dropped = _cut(record, why, policy).dropped
     talk = list(record.conversation)
-    return is_asked_for(record) or tokens_of(talk[:dropped]) > WORTH * tokens_of(talk)
+    return is_for_summary(record) or tokens_of(talk[:dropped]) > WORTH * tokens_of(talk)
 
 
 def folded(record: SessionRecord, why: str, policy: CompactionPolicy) -> Decision:
@@ -216,7 +216,7 @@ def _prune(
     wanted = before - int(policy.at * policy.window) if policy.window else before // 2
     changed, count = pruned(list(record.conversation), wanted)
     refusal = record.turns[record.turn].refusal
-    if not count and (is_asked_for(record) or refusal or before > policy.window):
+    if not count and (is_for_summary(record) or refusal or before > policy.window):
         hint = "`/new` starts again; a model with a larger window accepts more"
         said = f"{refusal}; " if refusal else ""
         return Ending(

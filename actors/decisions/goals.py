@@ -203,7 +203,7 @@ def rest_turn(record: SessionRecord) -> str:
     turns = [
         turn
         for turn in record.turns.values()
-        if turn.item not in items or items[turn.item].kind not in m.PURPOSEFUL
+        if turn.item not in items or items[turn.item].kind not in m.SILENT
     ]
     return turns[-1].id if turns else ""
 

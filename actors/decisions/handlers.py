@@ -68,12 +68,14 @@ def _about_turn(record: SessionRecord, asked: FromPerson) -> Concern:
 
 
 def _resuming(record: SessionRecord, asked: FromPerson) -> Concern:
-    return (Deed.SPEAK if asked.message.number is None else Deed.STEER), ""  # type: ignore[attr-defined]
+    assert isinstance(asked.message, m.ResumeQueue)
+    return (Deed.SPEAK if asked.message.number is None else Deed.STEER), ""
 
 
 def _pursuing(record: SessionRecord, asked: FromPerson) -> Concern:
     """Setting a goal; its gates are commands that are run without a question."""
-    return (Deed.APPROVE if asked.message.gates else Deed.STEER), ""  # type: ignore[attr-defined]
+    assert isinstance(asked.message, m.SetGoal)
+    return (Deed.APPROVE if asked.message.gates else Deed.STEER), ""
 
 
 def _changing(record: SessionRecord, asked: FromPerson) -> Concern:

@@ -127,7 +127,7 @@ def enqueue_goal(record: SessionRecord, order: m.GoalMessage, environment: Envir
     queue = record.queue
     if queue.state == "closed" or not _goal_may_act(record, order.goal):
         return NOTHING
-    newest = [turn.id for turn in record.turns.values() if not _is_purposeful(record, turn.item)]
+    newest = [turn.id for turn in record.turns.values() if not _is_silent(record, turn.item)]
     if order.after is not None and order.after != (newest[-1] if newest else ""):
         return NOTHING
     its = [item for item in queue.special() if item.goal]
@@ -150,10 +150,10 @@ def enqueue_goal(record: SessionRecord, order: m.GoalMessage, environment: Envir
     return Decision(entries=(*(e.Withdrawn(item=name) for name in gone), queued))
 
 
-def _is_purposeful(record: SessionRecord, name: str) -> bool:
+def _is_silent(record: SessionRecord, name: str) -> bool:
     """Whether a turn's message says nothing to the model."""
     item = record.queue.items.get(name)
-    return item is not None and item.kind in m.PURPOSEFUL
+    return item is not None and item.kind in m.SILENT
 
 
 # Offers -------------------------------------------------------------------------------------------
@@ -473,7 +473,7 @@ def _next_turn(record: SessionRecord, environment: Environment) -> tuple[e.Entry
         epoch=record.epoch + 1,
         resumes=resumes,
         messages=()
-        if item.kind in m.PURPOSEFUL
+        if item.kind in m.SILENT
         else (ChatMessage(role="user", text=said, pictures=pictures_of((item, *steers))),),
         ancestors=environment.ancestors.mandate(),
         storage=environment.storage if record.storages[-1:] != (environment.storage,) else "",

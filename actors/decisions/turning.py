@@ -180,7 +180,7 @@ def ended(
 ) -> Decision:
     """End the turn without a stop."""
     turn = record.turns[record.turn]
-    owes_word = bool(ending.reason) and record.queue.items[turn.item].kind not in m.PURPOSEFUL
+    owes_word = bool(ending.reason) and record.queue.items[turn.item].kind not in m.SILENT
     said = ending.said or ChatMessage(role="assistant", text=f"[{ending.reason}]")
     messages = (said,) if owes_word else ()
     over = e.TurnEnded(

@@ -282,8 +282,8 @@ def test_a_room_that_follows_a_turn_later_shows_its_answer(tmp_path: Path, joins
     async def shown() -> str:
         bus, book = EventBus(), Book(tmp_path / "memory.sqlite")
         await book.open()
-        server = Server()
-        live = LiveAnswer(ServerPlatform(server, can_edit=True), book, "#dev", "s", asyncio.Event())
+        server, posted = Server(), asyncio.Event()
+        live = LiveAnswer(ServerPlatform(server, can_edit=True), book, "#dev", "s", posted)
         at = {"session": "s", "turn": "t1", "time": ""}
         for event in events[:joins]:
             bus.publish(cast("Event", event | at))
@@ -292,8 +292,9 @@ def test_a_room_that_follows_a_turn_later_shows_its_answer(tmp_path: Path, joins
             bus.publish(cast("Event", event | at))
         leave()
         async with asyncio.timeout(seconds(10)):
-            while (letter := await book.next_letter("#dev")) is None:
-                await asyncio.sleep(0.01)
+            await posted.wait()
+        letter = await book.next_letter("#dev")
+        assert letter is not None
         await live.aclose()
         await book.aclose()
         return letter.letter.outgoing.text
