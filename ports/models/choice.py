@@ -100,7 +100,7 @@ def choose(
         return Choice(name=flag, config=config, why="asked for with `--model`", is_named=True)
     if chosen:
         config = _named(chosen, config_models, usual)
-        return Choice(name=chosen, config=config, why="chosen with `/model`", is_named=True)
+        return Choice(name=chosen, config=config, why="the model of this session", is_named=True)
     if agent_model:
         config = _named(agent_model, config_models, usual, "`model` of the agent: ")
         why = "the agent's `model` in the configuration"
