@@ -19,7 +19,7 @@ from ..machines.lifecycles import SUBAGENT
 from .actor import Forward
 from .decisions import children
 from .decisions.decision import Decision, answer, refused_with
-from .gate import turn_may_act
+from .gate import never_started, turn_may_act
 from .ledger import Ledger, LedgerHandle
 from .mailbox import tell
 from .supervisor import Child, ChildSpec, GaveUp, Supervisor
@@ -199,7 +199,7 @@ class ChildSupervisor(Supervisor):
         match message:
             case m.Delegate():
                 if not turn_may_act(record, environment.ancestors, message.turn):
-                    self.ledger.decide(children.answered(message, "killed", children.NOT_STARTED))
+                    self.ledger.tell("turn", never_started(message))
                     return
                 self._begin(children.delegate(record, message, self.slots, environment))
             case m.ResumeChildren():

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, assert_never
 
+from msgspec.structs import replace
+
 from ..journal.child_record import ChildRecord
 from ..journal.record import SessionRecord
 from ..machines import protocol as m
@@ -111,6 +113,29 @@ def admits(record: SessionRecord, ancestors: Ancestors, effect: m.Effect) -> boo
             return True
         case _:
             assert_never(effect)
+
+
+def in_place_of(record: SessionRecord, effect: m.Effect) -> m.ToolFinished | m.AnswerAgent | None:
+    """Return what is done in place of an effect that a stop above has overtaken, so that nobody waits.
+
+    The stop may let what runs here end: a call that never ran has ended, what an agent asks is denied.
+    A turn that is stopped itself sees to its calls.
+    """
+    match effect:
+        case m.RunTool() | m.Delegate() | m.Dismiss() if turn_may_act(record, ROOT, effect.turn):
+            return never_started(effect)
+        case m.AnswerAgent() if turn_may_act(record, ROOT, effect.turn):
+            return replace(effect, is_allowed=False)
+        case _:
+            return None
+
+
+def never_started(
+    effect: m.RunTool | m.Delegate | m.Dismiss | m.StopTool | m.StopChild,
+) -> m.ToolFinished:
+    """Return the end of a call that was stopped before it started."""
+    result = m.ToolResult(status="killed", text="[It was stopped before it started.]")
+    return m.finished(effect, result)
 
 
 def turn_may_act(record: SessionRecord, ancestors: Ancestors, turn: str) -> bool:

@@ -29,7 +29,7 @@ from ..machines.machine import Refusal
 from ..machines.value import Value
 from .actor import Actor, posted_of
 from .decisions.decision import Decision, Role, refused_with
-from .gate import admits
+from .gate import admits, in_place_of
 from .mailbox import tell
 
 if TYPE_CHECKING:
@@ -321,7 +321,12 @@ class Ledger:
 
     def _perform(self, effect: m.Effect, reply_to: ActorRef[Any] | None) -> None:
         if not admits(self.record, self.environment.ancestors, effect):
-            return
+            instead = in_place_of(self.record, effect)
+            if isinstance(instead, m.ToolFinished):
+                tell(reply_to, instead)
+            if not isinstance(instead, m.AnswerAgent):
+                return
+            effect = instead
         match effect:
             case m.Delegate() | m.Dismiss() | m.StopChild() | m.PassSteer():
                 tell(self.member("children"), effect)

@@ -1317,6 +1317,13 @@ Effect = PortEffect | Delegate | Dismiss | StopChild | PassSteer
 """All effects, performed once they are durable; the last four by the child supervisor."""
 
 
+def finished(
+    effect: RunTool | StopTool | Delegate | Dismiss | StopChild, result: ToolResult
+) -> ToolFinished:
+    """Return the end of the call that an effect began, or was to begin or stop."""
+    return ToolFinished(turn=effect.turn, epoch=effect.epoch, call=effect.call, result=result)
+
+
 # Facts: shown, and not journalled -----------------------------------------------------------------
 
 

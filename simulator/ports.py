@@ -13,6 +13,7 @@ from msgspec import Struct, field
 from pykka import ActorRef
 
 from ..actors.decisions.queries import DELEGATE
+from ..actors.gate import never_started
 from ..actors.mailbox import reply
 from ..machines import protocol as m
 from ..machines.conversation import ToolRequest, Usage
@@ -356,14 +357,13 @@ class SimulatedPorts:
     def _stop(self, effect: m.StopTool, reply_to: ActorRef[Any] | None) -> None:
         call = self.tools.get(effect.call)
         if call is None:
-            missing = m.ToolResult(status="killed", text="[stopped before it started]")
-            reply(reply_to, _finished(effect, missing))
+            reply(reply_to, never_started(effect))
         else:  # it may take its time, or end before that
             self._later(self._delay(), lambda: self._end(call, "killed"))
 
     def _end(self, call: ToolCall, status: m.ToolStatus) -> None:
         if self.tools.pop(call.effect.call, None) is not None:
-            reply(call.reply_to, _finished(call.effect, self.result(call.effect, status)))
+            reply(call.reply_to, m.finished(call.effect, self.result(call.effect, status)))
 
     def pids(self, status: m.ToolStatus) -> tuple[int, ...]:
         """Name the process of a call that was killed: each has one of its own, in the whole program."""
@@ -405,10 +405,6 @@ class SimulatedPorts:
 
     def _delay(self) -> float:
         return self.dice.random() * self._chances.longest
-
-
-def _finished(effect: m.RunTool | m.StopTool, result: m.ToolResult) -> m.ToolFinished:
-    return m.ToolFinished(turn=effect.turn, epoch=effect.epoch, call=effect.call, result=result)
 
 
 class ModelCall(Struct, kw_only=True, eq=False):

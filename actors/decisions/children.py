@@ -14,6 +14,7 @@ from ...machines import protocol as m
 from ...machines.delivery import ENDS, Cause, Delivery, Relation, deliver
 from ...machines.disposition import Intent
 from ...machines.lifecycles import SUBAGENT
+from ..gate import never_started
 from .decision import NOTHING, Decision
 from .results import returned, seed, way_home
 from .wording import TASK
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from ..environment import Environment
 
 
-NOT_STARTED = "[It was stopped before it started.]"
 LOST = "a fault in the program ended it"
 CLOSES = ("leaving", "finalizing")
 """The states of a session in which no child begins any more."""
@@ -68,13 +68,10 @@ def delegate(
     return begun + answered(order, "ok", said)
 
 
-def answered(
-    order: m.Delegate | m.Dismiss | m.StopChild, status: m.ToolStatus, text: str
-) -> Decision:
+def answered(order: m.Delegate | m.Dismiss, status: m.ToolStatus, text: str) -> Decision:
     """Answer a tool call."""
     result = m.ToolResult(status=status, text=text)
-    finished = m.ToolFinished(turn=order.turn, epoch=order.epoch, call=order.call, result=result)
-    return Decision(orders=(("turn", finished),))
+    return Decision(orders=(("turn", m.finished(order, result)),))
 
 
 def talk(record: SessionRecord, asked: e.Offered, environment: Environment) -> e.ChildStarted:
@@ -296,7 +293,7 @@ def stop_call(record: SessionRecord, order: m.StopChild) -> Decision:
     """Answer a stopped call whose child has not begun, and never will."""
     if any(child.call == order.call for child in record.children.values()):
         return NOTHING  # the result is the child's, when it has stopped
-    return answered(order, "killed", NOT_STARTED)
+    return Decision(orders=(("turn", never_started(order)),))
 
 
 def is_stale(child: ChildRecord, report: m.ChildReport) -> bool:

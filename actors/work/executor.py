@@ -24,6 +24,7 @@ from ...ports.models.model import Model
 from ...ports.tools.tool import Tool, ToolContext, ToolRun, kept_ends
 from ...ports.tools.toolbox import Toolbox
 from ...ports.workspace import WatchedRun, WorkspacePort, written_path
+from ..gate import never_started
 from ..mailbox import reply
 from .goal_work import GoalWork
 from .model_work import ModelWork, TextBatcher
@@ -109,11 +110,6 @@ class ToolReports:
         if self._progress is not None:
             newest, self._progress = self._progress, None
             self._send(newest)
-
-
-def finished(effect: m.RunTool | m.StopTool, result: m.ToolResult) -> m.ToolFinished:
-    """Return a tool call's result as the message that its actor gets."""
-    return m.ToolFinished(turn=effect.turn, epoch=effect.epoch, call=effect.call, result=result)
 
 
 # The session's folder: looks around a step of a run, reverts --------------------------------------
@@ -276,7 +272,7 @@ class EffectExecutor:
         tool = self.resources.toolbox.get(effect.tool)
         if tool is None:
             result = m.ToolResult(status="failed", text=f"[there is no tool `{effect.tool}`]")
-            reply(reply_to, finished(effect, result))
+            reply(reply_to, m.finished(effect, result))
             return
         reports = ToolReports(self._loop, effect.call, lambda said: reply(reply_to, said))
         latest = OutputTail(
@@ -304,7 +300,7 @@ class EffectExecutor:
 
         def fault(error: BaseException) -> None:
             text = f"[{fault_of(error)}]"
-            reply(reply_to, finished(effect, m.ToolResult(status="failed", text=text)))
+            reply(reply_to, m.finished(effect, m.ToolResult(status="failed", text=text)))
 
         is_bounded = bool(self.resources.tools) and not isinstance(tool, ExternalAgent)
         bounds = context if is_bounded else None  # a run reads its commands' outputs itself
@@ -360,15 +356,14 @@ class EffectExecutor:
             call = self._calls.pop(effect.call)
             call.reports.close()
             call.latest.close()
-        reply(reply_to, finished(effect, result))
+        reply(reply_to, m.finished(effect, result))
 
     def _stop(self, effect: m.StopTool, reply_to: ActorRef[Any] | None) -> None:
         call = self._calls.get(effect.call)
         if call is not None:
             call.run.stop()
             return
-        result = m.ToolResult(status="killed", text="[stopped before it started]")
-        reply(reply_to, finished(effect, result))
+        reply(reply_to, never_started(effect))
 
     # Children and time ----------------------------------------------------------------------------
 

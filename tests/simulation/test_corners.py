@@ -55,6 +55,12 @@ def at_a_tool(made: SimulatedProgram, tool: str = "write") -> None:
     run(made, lambda: bool(made.ports.tools))
 
 
+def entries_of(made: SimulatedProgram, session: str, kind: type[e.Entry]) -> list[Any]:
+    """Return what was journalled of a session, of this kind."""
+    found = [one.entry for one in made.chronicle.of[session] if isinstance(one, Appended)]
+    return [one for one in found if isinstance(one, kind)]
+
+
 # Routing tables -----------------------------------------------------------------------------------
 
 
@@ -66,6 +72,23 @@ def test_a_child_that_takes_too_long_is_cancelled() -> None:
         run(made, has(made, e.ChildEnded))
         cancelled = entries(made, e.ChildCancelled)
         assert [(entry.child, entry.cause) for entry in cancelled] == [("kid", "timeout")]
+
+
+@pytest.mark.parametrize("tool", ["read", "delegate", "dismiss"])
+def test_a_patient_stop_ends_a_child_whose_call_it_has_overtaken(tool: str) -> None:
+    """A call that was written down, and that the stop of the parent kept from running, has ended."""
+    with scene(by_rank("", "children"), interrupt_at="boundary") as made:
+        work(made)
+        answer(made, start_child("kid"))
+        run(made, has_asked(made, "s1-1"))
+        answer(made, (tool, {"task": "more", "name": "grandkid"}), path="children/kid")
+        run(made, lambda: bool(entries_of(made, "s1-1", e.ToolIntended)))
+        made.say(m.Interrupt(order=m.StopOrder(cause="bare_word")))
+        run(made)
+        assert made.record.turns["t1"].state == "interrupted"
+        assert made.record.state == "idle"
+        ends = entries_of(made, "s1-1", e.ToolEnded)
+        assert [(entry.tool, entry.end.status) for entry in ends] == [(tool, "killed")]
 
 
 def test_talk_that_interrupts_leaves_the_goal() -> None:
