@@ -28,7 +28,10 @@ export class QueueView {
     this.state = "open";
     this.isKnown = false;
     this.drag = null;
-    this.late = null; // a queue that came during a drag
+    this.known = { items: [], state: "open" }; // as the server has it
+    this.moves = Promise.resolve(); // the moves that are under way, one after another
+    this.moving = 0;
+    this.isLate = false; // what is known has changed while a message is moved here
     this.heading = el("h2", { id: "queue-title" }, "Queue");
     this.list = el("ol.queue", { "aria-labelledby": "queue-title" });
     this.banner = el("div.held");
@@ -44,15 +47,14 @@ export class QueueView {
 
   /** Take in a whole queue, or the change of the one that is known; false if that is not enough to know it. */
   take(queue) {
-    const before = this.late || this;
     let { items } = queue;
     if (!items) {
       const gone = new Set([...queue.removed, ...queue.changed.map((item) => item.id)]);
-      items = before.items.filter((item) => !gone.has(item.id));
+      items = this.known.items.filter((item) => !gone.has(item.id));
       for (const item of queue.changed) items.splice(item.place - 1, 0, item);
     }
     this.isKnown = Boolean(queue.items) || (this.isKnown && items.length === queue.count);
-    if (this.isKnown) this.show({ state: queue.state, items });
+    if (this.isKnown) this.show((this.known = { state: queue.state, items }));
     return this.isKnown;
   }
 
@@ -62,9 +64,9 @@ export class QueueView {
 
   /** Show a queue. Rows that stay keep their element, so that nothing loses the focus. */
   show(queue) {
-    if (this.drag) {
-      this.late = queue;
-      return;
+    if (queue === this.known) {
+      this.isLate = Boolean(this.drag || this.moving);
+      if (this.isLate) return;
     }
     const focused = this.list.contains(document.activeElement) ? document.activeElement : null;
     [this.items, this.state] = [queue.items, queue.state];
@@ -166,12 +168,15 @@ export class QueueView {
 
   // What a person does -----------------------------------------------------------------------------
 
+  /** Do something and say so, or say why it failed; return whether it was done. */
   async attempt(doing, said) {
     try {
       await doing();
       if (said) announce(said);
+      return true;
     } catch (error) {
       complain(error);
+      return false;
     }
   }
 
@@ -195,22 +200,21 @@ export class QueueView {
     return this.place(item, this.places.get(item.id) + step);
   }
 
-  /** Move a message to a place among those that wait, from 0; what is shown moves at once. */
+  /** Move a message to a place among those that wait, from 0: at once in what is shown, then at the server, one move after another. */
   place(item, at) {
     const waiting = [...this.waiting];
     const from = this.places.get(item.id) ?? -1;
-    if (at < 0 || at >= waiting.length || from < 0 || at === from) return Promise.resolve();
-    const before = { items: this.items, state: this.state };
+    if (at < 0 || at >= waiting.length || from < 0 || at === from) return;
     waiting.splice(at, 0, ...waiting.splice(from, 1));
     this.show({ state: this.state, items: [...this.items.filter((other) => !isWaiting(other)), ...waiting] });
-    return this.attempt(async () => {
-      try {
-        await send("PATCH", this.path(item.number), { position: at + 1 });
-      } catch (error) {
-        this.show(before);
-        throw error;
-      }
-    }, `#${item.number} is now at place ${at + 1} of ${waiting.length}`);
+    this.moving += 1;
+    this.moves = this.moves.then(() => this.sendMove(item, at, waiting.length));
+  }
+
+  async sendMove(item, at, count) {
+    const isDone = await this.attempt(() => send("PATCH", this.path(item.number), { position: at + 1 }), `#${item.number} is now at place ${at + 1} of ${count}`);
+    this.moving -= 1;
+    if (this.isLate || !isDone) this.show(this.known);
   }
 
   /** Have the server keep a message from starting while it is edited here, or let it go. */
@@ -324,9 +328,8 @@ export class QueueView {
     const { row, rows, from, at } = this.drag;
     for (const other of rows) other.node.style.transform = "";
     row.node.classList.remove("is-dragged");
-    const late = this.late;
-    [this.drag, this.late] = [null, null];
-    if (late) this.show(late);
+    this.drag = null;
+    if (this.isLate) this.show(this.known);
     if (isDropped && at !== from) this.place(row.item, at);
   }
 }
