@@ -80,8 +80,9 @@ class _Waiting(Struct, kw_only=True):
 class Prompts:
     """One session's open prompts, by their client ids. Belongs to one asyncio loop.
 
-    A prompt is answered when its message is done: at the end of the turn that it began or entered, at
-    once if it only stopped something, and as cancelled if it was removed from the queue or is held.
+    A prompt is answered when its message is done: at the end of the turn that it began or entered, with
+    the result of a command, at once if it only stopped something, and as cancelled if it was removed from
+    the queue or is held. What belongs to it has been sent before.
     """
 
     def __init__(self) -> None:
@@ -108,11 +109,18 @@ class Prompts:
         """Stop awaiting a message."""
         self._waiting.pop(key, None)
 
+    def answered(self, key: str) -> None:
+        """Note that a message has its answer, if it is awaited."""
+        if prompt := self._waiting.get(key):
+            prompt.end(PromptOutcome(stop_reason="end_turn"))
+
     def hear(self, event: Event, *, is_parked: bool) -> None:
         """Receive an event of the session itself; `is_parked`: nothing runs in the session."""
         match event["type"]:
             case "accepted" | "rejected":
                 self._receipt(event)
+            case "result":
+                self.answered(event["client_id"] or "")
             case "turn_started":
                 self._turn = event["turn"]
             case "steered":
@@ -140,6 +148,8 @@ class Prompts:
             prompt.accepted.set_result("rejected")
             return
         prompt.accepted.set_result(event["as"])
+        if event["as"] == "command":
+            return
         if event["number"] is None or event["as"] == "side_talk":
             # an interrupt or a side talk has no turn of its own to wait for
             prompt.end(PromptOutcome(stop_reason="end_turn"))
@@ -198,8 +208,6 @@ class EditorSession:
     async def prompt(self, said: PromptParts) -> PromptOutcome:
         """Send a message, and wait until it is done. Raises `RequestError`."""
         key = await self._say(said)
-        if not key:
-            return PromptOutcome(stop_reason="end_turn")
         outcome = await self._prompts.ended(key)
         if outcome.fault:
             raise RequestError(-32603, outcome.fault)
@@ -239,7 +247,7 @@ class EditorSession:
             return await asyncio.to_thread(call.run, self.conversation)
 
     async def _say(self, said: PromptParts, explicit: str = "auto") -> str:
-        """Send a message, and return its client id; empty for a command, which has its reply."""
+        """Send a message, and return its client id."""
         text, say = said.text, self.conversation.say
         key = f"acp-{uuid4().hex}"
         self._prompts.expect(key)
@@ -248,12 +256,9 @@ class EditorSession:
             name = found.command if explicit == "auto" else ""
             if name in NOT_HERE:
                 await self.send(self._updates.note(f"/{name}: your editor has its own way for it."))
-                reply: Reply | None = Reply(ok=False)
+                self._prompts.answered(key)
             else:
-                reply = await asyncio.to_thread(say, text, explicit, key, pictures=said.pictures)
-        if reply is not None:
-            self._prompts.forget(key)
-            return ""
+                await asyncio.to_thread(say, text, explicit, key, pictures=said.pictures)
         return key
 
     # Updates for the editor -----------------------------------------------------------------------
