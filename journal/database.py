@@ -75,6 +75,22 @@ class Database:
                 raise
             return cls._open_readable(folder, patience, "mode=ro&immutable=1")
 
+    @classmethod
+    def in_memory(cls, content: bytes) -> Self:
+        """Open a database that no file holds, with what `copied` returned, or empty."""
+        raw = apsw.Connection(":memory:")
+        if content:
+            raw.deserialize("main", content)  # pyright: ignore[reportUnknownMemberType]
+        database = cls(Connection(raw), 0.0)
+        with database._opening() as connection:
+            migrate(connection)
+        return database
+
+    def copied(self) -> bytes:
+        """Copy all that is in it, as a file would hold it."""
+        with self._used() as connection:
+            return connection.raw.serialize("main")
+
     @contextmanager
     def reading(self) -> Generator[Connection]:
         """Read one state of the database. Raises `StoreError` and its kin."""

@@ -9,6 +9,7 @@ import select
 import socket
 import threading
 from contextlib import ExitStack
+from typing import Protocol
 
 from ..machines.errors import StoreBusy, StoreError
 from .folder import PrivateFolder
@@ -114,33 +115,71 @@ _LOOKS = 3
 """Locks of one node that are looked at: the first may just be released, or taken over."""
 
 
-class Presence:
-    """Locks and wake-up sockets beneath a home's folder, which need not exist to read. Thread-safe."""
+class SessionLock(Protocol):
+    """The right of a live process to a session."""
 
-    def __init__(self, folder: PrivateFolder) -> None:
-        self._folder = folder
-        self._subfolders: dict[str, PrivateFolder] = {}
-        self._held: dict[str, tuple[Lease, Lock]] = {}
-        self._sockets: dict[str, WakeSocket] = {}
+    def release(self) -> None:
+        """Let others take it. Idempotent."""
+        ...
+
+
+class Waker(Protocol):
+    """What one thread of a node waits on."""
+
+    def wait(self, timeout: float) -> None:
+        """Block until it is rung or closed, or `timeout` seconds have passed."""
+        ...
+
+    def close(self) -> None:
+        """Wake the thread that waits. Idempotent."""
+        ...
+
+
+class Presence:
+    """Who lives and owns what, as far as the threads of one open store are told. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._held: dict[str, tuple[Lease, SessionLock]] = {}
         self._mutex = threading.Lock()  # of the dictionaries
 
-    def take(self, session: str, owner: Owner) -> Lock | None:
+    def take(self, session: str, owner: Owner) -> SessionLock | None:
         """Lock a session and sign the lock, or none if a live process holds it."""
-        lock = Lock(self._subfolder("locks", create=True), session)
-        if not lock.take():
-            return None
-        with ExitStack() as undo:
-            undo.callback(lock.release)
-            lock.sign(owner)
-            undo.pop_all()
-        return lock
+        raise NotImplementedError
 
-    def keep(self, lease: Lease, lock: Lock) -> None:
+    def is_held(self, session: str) -> bool:
+        """Whether a live process, this or another, holds the session. Changes nothing."""
+        raise NotImplementedError
+
+    def owner(self, session: str) -> Owner | None:
+        """Return the session's owner, as signed; none if no live process holds it."""
+        raise NotImplementedError
+
+    def wake_socket(self, node: str) -> tuple[Waker, bool]:
+        """Return what the node waits on, and whether it was made just now."""
+        raise NotImplementedError
+
+    def ring(self, node: str) -> bool:
+        """Ring a node, here or elsewhere; False if it is gone."""
+        raise NotImplementedError
+
+    def is_bound(self, node: str) -> bool:
+        """Whether a live process waits for messages to this node, or is about to."""
+        raise NotImplementedError
+
+    def silence(self) -> None:
+        """Wake the threads that wait, for good."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """Be present no more; locks were handed out by `drop` before. Idempotent."""
+        self.silence()
+
+    def keep(self, lease: Lease, lock: SessionLock) -> None:
         """Remember that this lease is backed by this lock."""
         with self._mutex:
             self._held[lease.session] = (lease, lock)
 
-    def drop(self, lease: Lease) -> Lock | None:
+    def drop(self, lease: Lease) -> SessionLock | None:
         """Forget the lease and hand out its lock for release; none if it is not held here."""
         with self._mutex:
             held = self._held.get(lease.session)
@@ -154,14 +193,6 @@ class Presence:
         with self._mutex:
             return [lease for lease, _ in self._held.values()]
 
-    def is_held(self, session: str) -> bool:
-        """Whether a live process, this or another, holds the session. Changes nothing."""
-        return self.owner_lock(session).is_held() if self._has("locks") else False
-
-    def owner(self, session: str) -> Owner | None:
-        """Return the session's owner, as signed; none if no live process holds it."""
-        return self.owner_lock(session).owner() if self._has("locks") else None
-
     def owners(self, claimed: dict[str, list[str]]) -> dict[str, Owner]:
         """Map the sessions that each node claimed to their owners, for display."""
         found: dict[str, Owner] = {}
@@ -171,6 +202,35 @@ class Presence:
             if owner is not None:
                 found |= dict.fromkeys(sessions, owner)
         return found
+
+
+class FolderPresence(Presence):
+    """Locks and wake-up sockets beneath a home's folder, which need not exist to read."""
+
+    def __init__(self, folder: PrivateFolder) -> None:
+        super().__init__()
+        self._folder = folder
+        self._subfolders: dict[str, PrivateFolder] = {}
+        self._sockets: dict[str, WakeSocket] = {}
+
+    def take(self, session: str, owner: Owner) -> Lock | None:
+        """Lock a session and sign the lock, or none if a live process holds it."""
+        lock = Lock(self._subfolder("locks", create=True), session)
+        if not lock.take():
+            return None
+        with ExitStack() as undo:
+            undo.callback(lock.release)
+            lock.sign(owner)
+            undo.pop_all()
+        return lock
+
+    def is_held(self, session: str) -> bool:
+        """Whether a live process, this or another, holds the session. Changes nothing."""
+        return self.owner_lock(session).is_held() if self._has("locks") else False
+
+    def owner(self, session: str) -> Owner | None:
+        """Return the session's owner, as signed; none if no live process holds it."""
+        return self.owner_lock(session).owner() if self._has("locks") else None
 
     def owner_lock(self, session: str) -> Lock:
         """Give the session's lock for looking at it."""

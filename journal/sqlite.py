@@ -20,7 +20,7 @@ from . import tables
 from .damage import RowFault, sqlite_faults
 from .encoding import encode, encode_commit, encode_reply
 from .lock import Owner, this_process
-from .sqlite_home import SqliteHome
+from .sqlite_home import FolderHome, SqliteHome
 from .sqlite_nodes import SqliteNodes
 from .store import (
     ANSWERS_KEPT,
@@ -72,7 +72,7 @@ class SqliteStore:
         Raises `StoreFailed`, `StoreDamaged`, `StoreTooNew`, and `StoreError` for a folder that is
         not ours. Reading a home that has no database makes nothing and shows no sessions.
         """
-        home = SqliteHome(folder, patience, is_read_only=read_only)
+        home = FolderHome(folder, patience, is_read_only=read_only)
         home.open()
         return cls(home, clock)
 

@@ -10,33 +10,21 @@ from ..machines.errors import StoreError, StoreFailed
 from .connection import Connection
 from .database import Database
 from .folder import PrivateFolder
-from .presence import Presence
+from .presence import FolderPresence, Presence
 from .store import check_identifier, unknown_session
 
 
 class SqliteHome:
-    """What the parts of a `SqliteStore` share. Safe from several threads.
+    """What the parts of a `SqliteStore` share: a database, and who is present. Thread-safe."""
 
-    A home that is read only may get its database while it is open.
-    """
-
-    def __init__(self, path: Path, patience: float, *, is_read_only: bool) -> None:
-        self._path = path
-        self._patience = patience
-        self._is_read_only = is_read_only
-        self._folder: PrivateFolder | None = None
-        self._database: Database | None = None
-        self.presence: Presence | None = None
+    def __init__(
+        self, name: str, database: Database | None = None, presence: Presence | None = None
+    ) -> None:
+        self._name = name
+        self._database = database
+        self.presence = presence
         self.is_closed = False
         self._mutex = threading.Lock()  # held while opening late, and to close once
-
-    def open(self) -> None:
-        """Open what is there; make it if need be, unless it is open for reading only."""
-        if self._is_read_only:
-            self.look()
-            return
-        with self.translated():
-            self._enter(create=True)
 
     @contextmanager
     def reading(self, session: str) -> Generator[Connection]:
@@ -63,17 +51,74 @@ class SqliteHome:
         with self.writable().writing(is_synced=is_synced) as connection:
             yield connection
 
-    def writable(self) -> Database:
-        """Return the database. Raises `StoreError` if it is open for reading only."""
-        if self._is_read_only or self._database is None:
-            raise StoreError(f"`{self._path}` is open for reading only", "Open it for writing.")
-        return self._database
-
     def present(self) -> Presence:
         """Return the locks and sockets, for changing them. Raises `StoreError` likewise."""
         self.writable()
         assert self.presence is not None
         return self.presence
+
+    def begin_closing(self) -> bool:
+        """Note that the home closes; False if it did already."""
+        with self._mutex:
+            was_closed, self.is_closed = self.is_closed, True
+        return not was_closed
+
+    @contextmanager
+    def translated(self) -> Generator[None]:
+        """Say in our words what the file system refused."""
+        try:
+            yield
+        except OSError as fault:
+            raise StoreFailed(
+                f"`{fault.filename or self._name}` cannot be used: {fault.strerror or fault}",
+                "Check free space and permissions there, or set STEERSMAN_HOME.",
+            ) from fault
+
+    def writable(self) -> Database:
+        """Return the database. Raises `StoreError` if it is open for reading only."""
+        if self._database is None:
+            raise StoreError(f"`{self._name}` is open for reading only", "Open it for writing.")
+        return self._database
+
+    def look(self) -> Database | None:
+        """Return the database, if there is one yet."""
+        return self._database
+
+    def reopen(self) -> None:
+        """Put a new connection in the place of one that failed; locks and leases stay."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """Empty the log and close; leases were released before."""
+        with ExitStack() as closing:
+            for part in (self._database, self.presence):
+                if part is not None:
+                    closing.callback(part.close)
+
+
+class FolderHome(SqliteHome):
+    """A home in a folder; one that is read only may get its database while it is open."""
+
+    def __init__(self, path: Path, patience: float, *, is_read_only: bool) -> None:
+        super().__init__(str(path))
+        self._path = path
+        self._patience = patience
+        self._is_read_only = is_read_only
+        self._folder: PrivateFolder | None = None
+
+    def open(self) -> None:
+        """Open what is there; make it if need be, unless it is open for reading only."""
+        if self._is_read_only:
+            self.look()
+            return
+        with self.translated():
+            self._enter(create=True)
+
+    def writable(self) -> Database:
+        """Return the database. Raises `StoreError` if it is open for reading only."""
+        if self._is_read_only:
+            raise StoreError(f"`{self._path}` is open for reading only", "Open it for writing.")
+        return super().writable()
 
     def look(self) -> Database | None:
         """Find the database; a read-only home may get one while we look on."""
@@ -91,29 +136,12 @@ class SqliteHome:
                 self._database = Database.open(folder, self._patience)
                 failed.close()
 
-    def begin_closing(self) -> bool:
-        """Note that the home closes; False if it did already."""
-        with self._mutex:
-            was_closed, self.is_closed = self.is_closed, True
-        return not was_closed
-
     def close(self) -> None:
-        """Empty the log and close; leases were released before."""
+        """Close the folder, too."""
         with ExitStack() as closing:
-            for part in (self._folder, self._database, self.presence):
-                if part is not None:
-                    closing.callback(part.close)
-
-    @contextmanager
-    def translated(self) -> Generator[None]:
-        """Say in our words what the file system refused."""
-        try:
-            yield
-        except OSError as fault:
-            raise StoreFailed(
-                f"`{fault.filename or self._path}` cannot be used: {fault.strerror or fault}",
-                "Check free space and permissions there, or set STEERSMAN_HOME.",
-            ) from fault
+            if self._folder is not None:
+                closing.callback(self._folder.close)
+            super().close()
 
     def _enter(self, *, create: bool) -> None:
         """Open folder and database; leave the folder open only if both are."""
@@ -124,5 +152,5 @@ class SqliteHome:
             opened = open_database(folder, self._patience)
             if opened is None:
                 return
-            self._folder, self._database, self.presence = folder, opened, Presence(folder)
+            self._folder, self._database, self.presence = folder, opened, FolderPresence(folder)
             undo.pop_all()

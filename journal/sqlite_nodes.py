@@ -7,9 +7,9 @@ from msgspec.structs import replace
 
 from ..machines.errors import StoreError
 from . import node_tables, tables
-from .lock import Lock, this_process
+from .lock import this_process
 from .node_tables import Member
-from .presence import Presence
+from .presence import Presence, SessionLock
 from .sqlite_home import SqliteHome
 from .store import Lease, NodeRow, NodeState, check_identifier
 
@@ -98,7 +98,7 @@ class SqliteNodes:
             claimed = tables.read_nodes(connection)
         with self._home.translated():
             owned = presence.owners(claimed)
-        locks: dict[str, Lock] = {}
+        locks: dict[str, SessionLock] = {}
         with ExitStack() as undo:
             for members in families.values():
                 if limit <= 0:
@@ -138,9 +138,9 @@ class SqliteNodes:
 
     def _lock(
         self, presence: Presence, node: str, members: Sequence[Member], undo: ExitStack
-    ) -> dict[str, Lock]:
+    ) -> dict[str, SessionLock]:
         """Lock all sessions of a family, or none: then a live process has one of them."""
-        owner, taken = this_process(node, self._clock()), dict[str, Lock]()
+        owner, taken = this_process(node, self._clock()), dict[str, SessionLock]()
         with ExitStack() as own, self._home.translated():
             for session, _ in members:
                 lock = presence.take(session, owner)

@@ -18,8 +18,7 @@ from ..actors.mailbox import tell
 from ..actors.supervisor import ChildSpec, Root
 from ..actors.system import ActorSystem
 from ..journal import entries as e
-from ..journal.memory import MemoryStore
-from ..journal.memory_home import SimulatedCrash
+from ..journal.memory import MemoryStore, SimulatedCrash
 from ..journal.record import SessionRecord
 from ..journal.store import SessionRow
 from ..machines.steps import WORKFLOW

@@ -1,5 +1,6 @@
 """A session's dump is the same from the living actors and from the store."""
 
+import os
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -64,7 +65,7 @@ def test_the_mailboxes_are_the_living_ones(begin: Begin, tmp_path: Path) -> None
     assert set(data["actors"]["queue"]["mailbox"]) == {"system", "control", "data"}
     assert data["actors"]["queue"]["restarts"] == 0
     assert data["actors"]["session"]["last_message"] in ("OpenSession", "Committed")
-    assert data["owner"] is None
+    assert data["owner"]["pid"] == os.getpid()
     assert conversation.say("/inspect").text.startswith(f"session {conversation.session}  idle")
 
 

@@ -2,8 +2,7 @@
 
 import pytest
 
-from steersman.journal.memory import MemoryStore
-from steersman.journal.memory_home import SimulatedCrash
+from steersman.journal.memory import MemoryStore, SimulatedCrash
 from steersman.journal.store import Snapshot
 
 

@@ -7,8 +7,7 @@ from itertools import pairwise
 import pytest
 from support.patience import seconds
 
-from steersman.journal.memory import MemoryStore
-from steersman.journal.memory_home import SimulatedCrash
+from steersman.journal.memory import MemoryStore, SimulatedCrash
 from steersman.journal.store import Commit
 from steersman.journal.writer import Result, Writer
 from steersman.machines.errors import MachineError, StoreBusy, StoreError, StoreFailed
