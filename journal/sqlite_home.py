@@ -21,8 +21,8 @@ class SqliteHome:
         self, name: str, database: Database | None = None, presence: Presence | None = None
     ) -> None:
         self._name = name
-        self._database = database
-        self.presence = presence
+        self._database: Database | None = database
+        self.presence: Presence | None = presence
         self.is_closed = False
         self._mutex = threading.Lock()  # held while opening late, and to close once
 
