@@ -17,11 +17,11 @@ class Connection:
 
     def __init__(self, raw: apsw.Connection) -> None:
         self.raw = raw
-        self.file = raw.filename
+        self.name: str = raw.filename
 
     def rows(self, statement: str, *values: Value) -> list[tuple[Any, ...]]:
         """Run a statement and read all its rows."""
-        cursor: Any = self.raw.execute(statement, values)  # pyright: ignore[reportUnknownMemberType]
+        cursor: Any = self.raw.execute(statement.replace("home.", ""), values)  # pyright: ignore[reportUnknownMemberType]
         return list(cursor)
 
     def row(self, statement: str, *values: Value) -> tuple[Any, ...] | None:
@@ -31,12 +31,12 @@ class Connection:
 
     def change(self, statement: str, *values: Value) -> int:
         """Run a statement and return how many rows it changed."""
-        self.raw.execute(statement, values)  # pyright: ignore[reportUnknownMemberType]
+        self.raw.execute(statement.replace("home.", ""), values)  # pyright: ignore[reportUnknownMemberType]
         return self.raw.changes()
 
     def change_many(self, statement: str, values: Iterable[tuple[Value, ...]]) -> None:
         """Run a statement once for each of the values."""
-        self.raw.executemany(statement, values)  # pyright: ignore[reportUnknownMemberType]
+        self.raw.executemany(statement.replace("home.", ""), values)  # pyright: ignore[reportUnknownMemberType]
 
     @contextmanager
     def writing(self) -> Generator[None]:

@@ -1,6 +1,6 @@
 """What of a store cannot be read, row by row, the same for SQLite and PostgreSQL; changes nothing.
 
-Each query names its columns as the tables of both have them; `{}` stands for the schema of a server.
+Each query is one that both run (see `sql.py`).
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -17,7 +17,7 @@ from .store import Occurrence, Watch
 Read = Callable[..., Sequence[tuple[Any, ...]]]
 """Runs a query with its values, and reads all rows."""
 _PAGE = 500  # entries read at once
-_ENTRIES = "SELECT seq, data FROM {}entries WHERE session = ? AND seq > ? ORDER BY seq LIMIT ?"
+_ENTRIES = "SELECT seq, data FROM home.entries WHERE session = ? AND seq > ? ORDER BY seq LIMIT ?"
 _PLANS = (("watches", Watch), ("occurrences", Occurrence))
 
 
@@ -42,7 +42,7 @@ def row_faults(read: Read) -> Iterator[RowFault]:
     """Look through every table."""
     lengths: dict[str, int] = {}
     for row in read(
-        "SELECT session, row, seq, root, place, updated FROM {}sessions ORDER BY session"
+        "SELECT session, row, seq, root, place, updated FROM home.sessions ORDER BY session"
     ):
         found = decode_row(*row)
         lengths[found.session] = found.seq
@@ -52,16 +52,16 @@ def row_faults(read: Read) -> Iterator[RowFault]:
             )
     yield from _texts(read)
     yield from _plans(read)
-    kept = (session for (session,) in read("SELECT DISTINCT session FROM {}entries"))
+    kept = (session for (session,) in read("SELECT DISTINCT session FROM home.entries"))
     for session in sorted({*lengths, *kept}):
         yield from _journal(read, session, lengths.get(session))
 
 
 def _texts(read: Read) -> Iterator[RowFault]:
     """Look through what else is JSON: snapshots, messages, replies."""
-    for session, seq, state in read("SELECT session, seq, state FROM {}snapshots"):
+    for session, seq, state in read("SELECT session, seq, state FROM home.snapshots"):
         yield from _broken("snapshots", f"{session} {seq}", state)
-    query = "SELECT session, id, message, consumed, reply FROM {}inbox ORDER BY id"
+    query = "SELECT session, id, message, consumed, reply FROM home.inbox ORDER BY id"
     for session, id, message, is_consumed, reply in read(query):
         if not is_consumed:
             yield from _broken("inbox", f"{session} {id}", message)
@@ -79,7 +79,7 @@ def _broken(table: str, row: str, text: object) -> Iterator[RowFault]:
 def _plans(read: Read) -> Iterator[RowFault]:
     for table, kind in _PLANS:
         names = kind.__struct_fields__
-        for row in read(f"SELECT {', '.join(names)} FROM {{}}{table}"):
+        for row in read(f"SELECT {', '.join(names)} FROM home.{table}"):
             if not readable(kind, names, [row]):
                 yield RowFault(table=table, row=f"{row[0]}", what="a value is of the wrong kind")
 

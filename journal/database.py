@@ -37,7 +37,7 @@ class Database:
 
     def __init__(self, connection: Connection, patience: float) -> None:
         self._connection: Connection | None = connection
-        self._file = connection.file
+        self._file = connection.name
         self._patience = patience
         self._fault: StoreError | None = None
         self._mutex = threading.Lock()

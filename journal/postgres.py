@@ -7,43 +7,43 @@ for data and one that shows that it lives; a command that only reads has the fir
 """
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
-from functools import partial
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from ..machines.errors import ConnectionLost, StoreError
 from . import postgres_tables as tables
+from . import sql
 from .damage import RowFault, row_faults
 from .encoding import encode, encode_commit, encode_reply
 from .lock import Owner
-from .postgres_connection import PostgresAddress, PostgresConnection, check_about
+from .postgres_connection import (
+    PostgresAddress,
+    PostgresConnection,
+    PostgresSql,
+    Raw,
+    check_about,
+)
 from .postgres_nodes import PostgresNodes
 from .postgres_presence import LIVE, POLL, SEEN, PostgresPresence
 from .postgres_tables import Group, GroupError
+from .sql import Sql
+from .sql_store import SqlStore
 from .store import (
-    ANSWERS_KEPT,
     Commit,
     Lease,
-    Loaded,
-    Occurrence,
-    Position,
     Posted,
     SessionRow,
-    Snapshot,
     StoredEntry,
-    Watch,
     check_client_id,
     check_identifier,
-    looked_for,
-    unknown_session,
+    lease_lost,
 )
 
-_PAGE = 500  # entries read at once
-_HOUR = 3600.0
+T = TypeVar("T")
 
 
-class PostgresStore:
+class PostgresStore(SqlStore):
     """A home's sessions in a PostgreSQL database; see `store.Store` for each method.
 
     Safe from several threads; each call waits for the one before it.
@@ -53,11 +53,10 @@ class PostgresStore:
         self, line: PostgresConnection, presence: PostgresPresence, clock: Callable[[], float]
     ) -> None:
         """Use `open` instead."""
+        super().__init__(clock)
         self._line = line
         self._presence = presence
-        self._clock = clock
         self._nodes = PostgresNodes(line, presence)
-        self._forgotten = 0.0  # when replies were last looked through
 
     @classmethod
     def open(
@@ -128,17 +127,6 @@ class PostgresStore:
         """Map the sessions that live processes own to these."""
         return self._owners("node <> ''")
 
-    def position(self, session: str) -> Position:
-        """Read what a commit is compared with."""
-        check_identifier("session", session)
-        found = self._line.rows(
-            "SELECT epoch, node, seq FROM home.sessions WHERE session = %s", session
-        )
-        if not found:
-            raise unknown_session(session)
-        epoch, node, seq = found[0]
-        return Position(epoch=epoch, node=node, seq=seq)
-
     def commit(self, commits: Sequence[Commit]) -> list[bool]:
         """Write all in one statement; raises `MachineError` for a gap, and then writes none.
 
@@ -155,7 +143,7 @@ class PostgresStore:
                 kept = tables.write_group(raw, group, now)
                 for lease, snapshot in snapshots:
                     if lease in kept:
-                        tables.write_snapshot(raw, lease, snapshot)
+                        sql.write_snapshot(PostgresSql(raw), lease.session, snapshot)
             return kept
 
         try:
@@ -165,79 +153,24 @@ class PostgresStore:
             raise StoreError("the database refused a group of commits") from fault.__cause__
         return [commit.lease in kept for commit in commits]
 
-    def load(self, session: str) -> Loaded:
-        """Read row, snapshot, tail and inbox as of one moment."""
-        check_identifier("session", session)
-
-        def read(raw: Any) -> Loaded:
-            with raw.transaction():
-                raw.rows("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
-                row = tables.read_row(raw, session)
-                snapshot = tables.read_snapshot(raw, session)
-                after = snapshot.seq if snapshot else 0
-                return Loaded(
-                    row=row,
-                    snapshot=snapshot,
-                    tail=tables.read_entries(raw, session, after, row.seq),
-                    unconsumed=tables.read_inbox(raw, session),
-                )
-
-        return self._line.run(read)
-
-    def entries(
-        self, session: str, after: int = 0, upto: int | None = None
-    ) -> Iterable[StoredEntry]:
-        """Read the journal in pages."""
-        last = self.row(session).seq
-        return self._pages(session, max(0, after), last if upto is None else min(upto, last))
-
-    def row(self, session: str) -> SessionRow:
-        """Read what a list shows of one session."""
-        check_identifier("session", session)
-        return self._line.run(lambda raw: tables.read_row(raw, session))
-
-    def snapshot(self, session: str, upto: int) -> Snapshot | None:
-        """Read the newest snapshot at or before entry `upto`."""
-        check_identifier("session", session)
-        return self._line.run(lambda raw: tables.read_snapshot(raw, session, upto))
-
-    def epoch(self, session: str) -> int:
-        """Count the claims of a session."""
-        check_identifier("session", session)
-        return self._line.run(lambda raw: tables.read_epoch(raw, session))
-
-    def sessions(self) -> list[SessionRow]:
-        """List all sessions, newest activity first."""
-        return self._line.run(tables.read_rows)
-
-    def search(self, text: str) -> Iterator[tuple[str, StoredEntry]]:
-        """Yield the entries that may hold a text, with their sessions."""
-        yield from self._line.run(lambda raw: tables.search_entries(raw, text))
-
-    def sizes(self) -> dict[str, int]:
-        """Return how many bytes the journal of each session takes."""
-        return self._line.run(tables.read_sizes)
-
     def faults(self) -> Iterator[RowFault]:
         """Name what cannot be read of each row; the server checks its own files."""
-
-        def read(query: str, *values: str | int) -> list[tuple[Any, ...]]:
-            return self._line.rows(query.format("home.").replace("?", "%s"), *values)
-
-        yield from row_faults(read)
+        yield from row_faults(self._rows)
 
     def delete(self, lease: Lease) -> None:
         """Delete a session: its journal, its snapshots, its inbox; its lease ends, too."""
+
+        def delete(raw: Raw) -> bool:
+            with raw.transaction():
+                return sql.delete_session(PostgresSql(raw), lease.session, lease.epoch)
+
         try:
-            self._line.run(lambda raw: tables.delete_session(raw, lease), is_repeatable=False)
+            if not self._line.run(delete, is_repeatable=False):
+                raise lease_lost(lease.session)
         except ConnectionLost:
             if self._line.rows("SELECT 1 FROM home.sessions WHERE session = %s", lease.session):
                 self.delete(lease)
         self._nodes.forget(lease)
-
-    def thin(self, sessions: Sequence[str]) -> None:
-        """Drop all but the newest snapshot of these sessions."""
-        self._line.run(lambda raw: tables.thin_snapshots(raw, sessions))
 
     def compact(self) -> int:
         """Give nothing back: the server's autovacuum does, in its own time."""
@@ -255,11 +188,6 @@ class PostgresStore:
         with suppress(StoreError):
             self._nodes.ring(node, place)
         return posted
-
-    def unconsumed(self, session: str) -> tuple[Posted, ...]:
-        """Read the inbox, by lane and then by id."""
-        self.row(session)
-        return self._line.run(lambda raw: tables.read_inbox(raw, session))
 
     def wait(self, node: str, timeout: float) -> list[str]:
         """Block until the node is notified; where that cannot be, look often. One thread a node."""
@@ -283,40 +211,9 @@ class PostgresStore:
         text, now = encode_reply(lease.session, message, reply), self._clock()
         return self._line.run(lambda raw: tables.write_reply(raw, lease, message, text, now))
 
-    def reply(self, message: int, timeout: float) -> dict[str, Any] | None:
-        """Look for the reply, at first often, until it is there, the time is over or the store closes."""
-        return looked_for(
-            lambda: self._line.run(lambda raw: tables.read_reply(raw, message)),
-            timeout,
-            lambda: self._presence.is_closed,
-        )
-
-    def note(self, watch: Watch, occurrences: Sequence[Occurrence] = ()) -> list[bool]:
-        """Keep how far a schedule was looked at, and what was found, in one transaction."""
-        return self._line.run(lambda raw: tables.write_note(raw, watch, occurrences))
-
-    def conclude(self, occurrence: Occurrence) -> None:
-        """Change what became of a noted occurrence."""
-        self._line.run(lambda raw: tables.update_occurrence(raw, occurrence))
-
-    def watches(self) -> list[Watch]:
-        """List the schedules that were looked at, by name."""
-        return self._line.run(tables.read_watches)
-
-    def occurrences(self) -> list[Occurrence]:
-        """List the occurrences that are remembered, the newest first."""
-        return self._line.run(tables.read_occurrences)
-
     def reopen(self) -> None:
         """Try the connection; it is made again when it is lost. Raises `StoreError` if it cannot be."""
         self._line.rows("SELECT 1")
-
-    def settle(self) -> None:
-        """Forget old replies, once an hour."""
-        now = self._clock()
-        if now - self._forgotten > _HOUR:
-            self._forgotten = now
-            self._line.run(lambda raw: tables.forget_replies(raw, now - ANSWERS_KEPT))
 
     def close(self) -> None:
         """Release all leases, wake the threads that wait, close. Idempotent."""
@@ -328,13 +225,40 @@ class PostgresStore:
         self._presence.close()
         self._line.close()
 
-    def _pages(self, session: str, after: int, upto: int) -> Iterator[StoredEntry]:
-        while after < upto:
-            page_end = min(after + _PAGE, upto)
-            yield from self._line.run(
-                partial(tables.read_entries, session=session, after=after, upto=page_end)
-            )
-            after = page_end
+    def _read(self, session: str, work: Callable[[Sql], T], *, is_one_moment: bool = False) -> T:
+        check_identifier("session", session)
+        if not is_one_moment:
+            return self._line.run(lambda raw: work(PostgresSql(raw)))
+
+        def read(raw: Raw) -> T:
+            with raw.transaction():
+                raw.rows("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+                return work(PostgresSql(raw))
+
+        return self._line.run(read)
+
+    def _look(self, work: Callable[[Sql], T], nothing: T) -> T:
+        return self._line.run(lambda raw: work(PostgresSql(raw)))
+
+    def _write(self, work: Callable[[Sql], T]) -> T:
+        def write(raw: Raw) -> T:
+            with raw.transaction():
+                return work(PostgresSql(raw))
+
+        return self._line.run(write)
+
+    @property
+    def _is_over(self) -> bool:
+        return self._presence.is_closed
+
+    def _inbox(self, connection: Sql, session: str) -> tuple[Posted, ...]:
+        return tables.read_inbox(connection, session)
+
+    def _found(self, connection: Sql, text: str) -> list[tuple[str, StoredEntry]]:
+        return tables.search_entries(connection, text)
+
+    def _forget_replies(self, before: float) -> None:
+        self._line.run(lambda raw: tables.forget_replies(raw, before))
 
     def _owners(self, condition: str, *values: str) -> dict[str, Owner]:
         """Map sessions to live owners; one that seems dead gets the grace to show that it lives.

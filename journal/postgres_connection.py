@@ -10,7 +10,8 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache
 from typing import Any, TypeVar
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
 
@@ -319,6 +320,37 @@ class Raw:
 
     def _named(self, statement: str) -> str:
         return statement.replace("home.", f'"{self.schema}".')
+
+
+class PostgresSql:
+    """The connection as the statements of `sql.py` see it."""
+
+    def __init__(self, raw: Raw) -> None:
+        self._raw = raw
+        self.name = f"schema {raw.schema}"
+
+    def rows(self, statement: str, *values: Any) -> Rows:
+        """Run a statement and read all its rows."""
+        return self._raw.rows(_of_postgres(statement), *values)
+
+    def row(self, statement: str, *values: Any) -> tuple[Any, ...] | None:
+        """Run a statement and read its only row, or none."""
+        found = self.rows(statement, *values)
+        return found[0] if found else None
+
+    def change(self, statement: str, *values: Any) -> int:
+        """Run a statement and return how many rows it changed."""
+        return self._raw.change(_of_postgres(statement), *values)
+
+    def change_many(self, statement: str, values: Iterable[tuple[Any, ...]]) -> None:
+        """Run a statement once for each of the values."""
+        for one in values:
+            self.change(statement, *one)
+
+
+@cache
+def _of_postgres(statement: str) -> str:
+    return statement.replace("%", "%%").replace("?", "%s")
 
 
 def execute(raw: Raw, statement: str, *values: Any) -> Rows:

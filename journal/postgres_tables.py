@@ -10,27 +10,19 @@ import secrets
 from collections.abc import Sequence
 from typing import Any
 
-from ..machines.errors import StoreDamaged
 from .encoding import (
     EncodedCommit,
-    decode,
-    decode_row,
     encode_row,
     posted,
-    readable,
     readable_entries,
 )
-from .postgres_connection import VERSION, Raw, errors
+from .postgres_connection import VERSION, PostgresSql, Raw, errors
+from .sql import Sql
 from .store import (
-    REMEMBERED,
     Lease,
-    Occurrence,
     Posted,
     SessionRow,
-    Snapshot,
     StoredEntry,
-    Watch,
-    lease_lost,
     missing_message,
     session_exists,
     unknown_session,
@@ -304,34 +296,13 @@ def explain_group(raw: Raw, group: Group) -> None:
             lease.epoch,
             lease.node,
         )
-        unread = {message.id for message in read_inbox(raw, lease.session)}
+        unread = {message.id for message in read_inbox(PostgresSql(raw), lease.session)}
         for last in (int(seq) for (seq,) in found):
             for commit in part:
                 last = commit.check_follows(last)
                 for id, _ in commit.consumed:
                     if id not in unread:
                         raise missing_message(lease.session, id)
-
-
-def write_snapshot(raw: Raw, lease: Lease, snapshot: tuple[int, bytes]) -> None:
-    """Keep a snapshot; the one that is no longer among the newest stays if it begins a stretch."""
-    raw.rows(
-        "INSERT INTO home.snapshots (session, seq, state) VALUES (%s, %s, %s)"
-        " ON CONFLICT (session, seq) DO UPDATE SET state = excluded.state",
-        lease.session,
-        *snapshot,
-    )
-    raw.rows(
-        "DELETE FROM home.snapshots AS old WHERE session = %s AND seq ="
-        " (SELECT seq FROM home.snapshots WHERE session = %s ORDER BY seq DESC LIMIT 1 OFFSET %s)"
-        " AND EXISTS (SELECT 1 FROM home.snapshots WHERE session = %s AND seq < old.seq"
-        " AND seq >= old.seq - old.seq %% %s)",
-        lease.session,
-        lease.session,
-        _SNAPSHOTS_KEPT,
-        lease.session,
-        _SNAPSHOT_GAP,
-    )
 
 
 # Messages -----------------------------------------------------------------------------------------
@@ -364,11 +335,11 @@ def insert_message(
             return int(id), node, place
 
 
-def read_inbox(raw: Raw, session: str) -> tuple[Posted, ...]:
+def read_inbox(connection: Sql, session: str) -> tuple[Posted, ...]:
     """Read the unread messages, by lane and then by id."""
-    found = raw.rows(
+    found = connection.rows(
         "SELECT id, lane, message, client_id, time FROM home.inbox"
-        " WHERE session = %s AND NOT consumed ORDER BY lane, id",
+        " WHERE session = ? AND NOT consumed ORDER BY lane, id",
         session,
     )
     return posted(
@@ -407,12 +378,6 @@ def write_reply(raw: Raw, lease: Lease, id: int, reply: str, now: float) -> bool
     return bool(is_held)
 
 
-def read_reply(raw: Raw, id: int) -> dict[str, Any] | None:
-    """Read the reply to a message; none if there is none yet, or no longer."""
-    found = raw.rows("SELECT reply FROM home.inbox WHERE id = %s AND reply IS NOT NULL", id)
-    return decode(f"the reply to message {id}", found[0][0]) if found else None
-
-
 def forget_replies(raw: Raw, before: float) -> None:
     """Drop what was settled before that time; a message with a client id stays known."""
     raw.rows(
@@ -429,81 +394,13 @@ def forget_replies(raw: Raw, before: float) -> None:
 # Reading ------------------------------------------------------------------------------------------
 
 
-def read_row(raw: Raw, session: str) -> SessionRow:
-    """Read a session's row; raises `UnknownSession`."""
-    found = raw.rows(f"{_ROWS} WHERE session = %s", session)
-    if not found:
-        raise unknown_session(session)
-    return decode_row(*found[0])
-
-
-def read_rows(raw: Raw) -> list[SessionRow]:
-    """Read all rows, newest activity first."""
-    return [decode_row(*row) for row in raw.rows(f"{_ROWS} ORDER BY updated DESC, session")]
-
-
-def read_epoch(raw: Raw, session: str) -> int:
-    """Give the epoch of a session's newest lease; raises `UnknownSession`."""
-    found = raw.rows("SELECT epoch FROM home.sessions WHERE session = %s", session)
-    if not found:
-        raise unknown_session(session)
-    return int(found[0][0])
-
-
-def read_snapshot(raw: Raw, session: str, upto: int | None = None) -> Snapshot | None:
-    """Read the newest snapshot, or the newest at or before entry `upto`."""
-    found = raw.rows(
-        "SELECT seq, state FROM home.snapshots WHERE session = %s"
-        " AND (seq <= %s OR %s) ORDER BY seq DESC LIMIT 1",
-        session,
-        upto or 0,
-        upto is None,
-    )
-    if not found:
-        return None
-    seq, state = found[0]
-    try:
-        return Snapshot(seq=seq, state=decode(f"a snapshot of `{session}`", state))
-    except StoreDamaged:  # the journal and an older one give the same state
-        return read_snapshot(raw, session, seq - 1)
-
-
-def read_entries(raw: Raw, session: str, after: int, upto: int) -> tuple[StoredEntry, ...]:
-    """Read `after` < seq <= `upto`; raises `StoreDamaged` if one is missing."""
-    found = raw.rows(
-        "SELECT seq, time, data FROM home.entries WHERE session = %s AND seq > %s AND seq <= %s"
-        " ORDER BY seq",
-        session,
-        after,
-        upto,
-    )
-    if [seq for seq, _, _ in found] != list(range(after + 1, upto + 1)):
-        raise StoreDamaged(
-            f"the journal of `{session}` lacks entries of {after + 1} to {upto}",
-            "Restore the database from a copy; nothing was deleted.",
-        )
-    return tuple(
-        StoredEntry(seq=seq, time=time, data=decode(f"entry {seq} of `{session}`", data))
-        for seq, time, data in found
-    )
-
-
-def read_sizes(raw: Raw) -> dict[str, int]:
-    """Add up what is stored of each session, in bytes of text."""
-    found = raw.rows(
-        "SELECT session, sum(size) FROM (SELECT session, octet_length(data) AS size FROM home.entries"
-        " UNION ALL SELECT session, octet_length(state) FROM home.snapshots) AS parts GROUP BY 1"
-    )
-    return {session: int(size) for session, size in found}
-
-
-def search_entries(raw: Raw, text: str) -> list[tuple[str, StoredEntry]]:
+def search_entries(connection: Sql, text: str) -> list[tuple[str, StoredEntry]]:
     """Find the entries that hold a text as JSON writes it, newest session first."""
     written = json.dumps(text, ensure_ascii=False)[1:-1]
-    found = raw.rows(
+    found = connection.rows(
         "SELECT session, entry.seq, time, data FROM home.entries AS entry"
         " JOIN home.sessions AS top USING (session)"
-        ' WHERE position(lower(%s COLLATE "C") IN lower(data COLLATE "C")) > 0'
+        ' WHERE position(lower(? COLLATE "C") IN lower(data COLLATE "C")) > 0'
         " ORDER BY top.updated DESC, session, entry.seq",
         written.encode("ascii", "backslashreplace").decode() if _is_broken(written) else written,
     )
@@ -515,94 +412,4 @@ def _is_broken(text: str) -> bool:
     return any("\ud800" <= char <= "\udfff" for char in text)
 
 
-def delete_session(raw: Raw, lease: Lease) -> None:
-    """Delete every row of a session. Raises `LeaseLost`."""
-    with raw.transaction():
-        gone = raw.change(
-            "DELETE FROM home.sessions WHERE session = %s AND epoch = %s",
-            lease.session,
-            lease.epoch,
-        )
-        if not gone:
-            raise lease_lost(lease.session)
-        for table in ("entries", "snapshots", "inbox"):
-            raw.change(f"DELETE FROM home.{table} WHERE session = %s", lease.session)
-
-
-def thin_snapshots(raw: Raw, sessions: Sequence[str]) -> None:
-    """Drop all but the newest snapshot of these sessions."""
-    raw.change(
-        "DELETE FROM home.snapshots AS old WHERE session = ANY(%s) AND seq <"
-        " (SELECT max(seq) FROM home.snapshots WHERE session = old.session)",
-        list(sessions),
-    )
-
-
 # Schedules ----------------------------------------------------------------------------------------
-
-
-def write_note(raw: Raw, watch: Watch, occurrences: Sequence[Occurrence]) -> list[bool]:
-    """Keep a watch and what was found; False for each that is known and another. Repeatable."""
-    with raw.transaction():
-        noted = [_insert_occurrence(raw, found) for found in occurrences]
-        raw.rows(
-            "INSERT INTO home.watches VALUES (%s, %s, %s, %s) ON CONFLICT (schedule) DO UPDATE SET"
-            " timing = excluded.timing, upto = excluded.upto,"
-            " floor = greatest(watches.floor, excluded.floor)",
-            *(watch.schedule, watch.timing, watch.upto, watch.floor),
-        )
-        gone = raw.rows(
-            "DELETE FROM home.occurrences AS old WHERE schedule = %s AND planned < %s"
-            " AND state <> 'due' AND planned < (SELECT max(planned) FROM home.occurrences"
-            " WHERE schedule = old.schedule) RETURNING planned",
-            watch.schedule,
-            watch.upto - REMEMBERED,
-        )
-        if gone:
-            raw.rows(
-                "UPDATE home.watches SET floor = greatest(floor, %s) WHERE schedule = %s",
-                max(planned for (planned,) in gone),
-                watch.schedule,
-            )
-    return noted
-
-
-def _insert_occurrence(raw: Raw, found: Occurrence) -> bool:
-    values = (found.state, found.session, found.noted, found.reason, found.count)
-    changed = raw.rows(
-        "INSERT INTO home.occurrences AS known VALUES (%s, %s, %s, %s, %s, %s, %s)"
-        " ON CONFLICT (schedule, planned) DO UPDATE SET state = excluded.state,"
-        " session = excluded.session, noted = excluded.noted, reason = excluded.reason,"
-        " count = excluded.count WHERE (known.state = 'missed' AND excluded.state <> 'missed')"
-        " OR (known.session <> '' AND (known.state, known.session, known.noted, known.count)"
-        " = (excluded.state, excluded.session, excluded.noted, excluded.count))"
-        " RETURNING 1",
-        *(found.schedule, found.planned, *values),
-    )
-    return bool(changed)
-
-
-def update_occurrence(raw: Raw, found: Occurrence) -> None:
-    """Change what became of an occurrence."""
-    raw.rows(
-        "UPDATE home.occurrences SET state = %s, session = %s, reason = %s"
-        " WHERE schedule = %s AND planned = %s",
-        *(found.state, found.session, found.reason, found.schedule, found.planned),
-    )
-
-
-def read_watches(raw: Raw) -> list[Watch]:
-    """List how far schedules were looked at, by name."""
-    found = raw.rows(
-        'SELECT schedule, timing, upto, floor FROM home.watches ORDER BY schedule COLLATE "C"'
-    )
-    return readable(Watch, Watch.__struct_fields__, found)
-
-
-def read_occurrences(raw: Raw) -> list[Occurrence]:
-    """List all occurrences, the newest first."""
-    found = raw.rows(
-        "SELECT schedule, planned, state, session, noted, reason, count FROM home.occurrences"
-        ' ORDER BY planned DESC, schedule COLLATE "C"'
-    )
-    return readable(Occurrence, Occurrence.__struct_fields__, found)

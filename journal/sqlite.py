@@ -10,40 +10,35 @@ the epoch protects the journal; it is compared in the transaction that writes.
 
 import contextlib
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from ..machines.errors import StoreError
-from . import tables
+from . import sql, tables
 from .damage import RowFault, sqlite_faults
 from .encoding import encode, encode_commit, encode_reply
 from .lock import Owner, this_process
+from .sql import Sql
+from .sql_store import SqlStore
 from .sqlite_home import FolderHome, SqliteHome
 from .sqlite_nodes import SqliteNodes
 from .store import (
-    ANSWERS_KEPT,
     Commit,
     Lease,
-    Loaded,
-    Occurrence,
-    Position,
     Posted,
     SessionRow,
-    Snapshot,
     StoredEntry,
-    Watch,
     check_client_id,
     check_identifier,
-    looked_for,
+    lease_lost,
 )
 
-_HOUR = 3600.0
-_PAGE = 500  # entries read at once, so that no reader holds the log for long
+T = TypeVar("T")
 
 
-class SqliteStore:
+class SqliteStore(SqlStore):
     """A home's sessions in one SQLite database; see `store.Store` for each method.
 
     Safe from several threads; each call waits for the one before it. After a `StoreFailed` every
@@ -52,10 +47,9 @@ class SqliteStore:
 
     def __init__(self, home: SqliteHome, clock: Callable[[], float]) -> None:
         """Use `open` instead."""
+        super().__init__(clock)
         self._home = home
-        self._clock = clock
         self._nodes = SqliteNodes(home, clock)
-        self._forgotten = 0.0  # when replies were last looked through
 
     @classmethod
     def open(
@@ -98,7 +92,7 @@ class SqliteStore:
         check_identifier("node", node)
         presence = self._home.present()
         with self._home.reading(session) as connection:
-            tables.last_seq(connection, session)  # no lock file for a session that is not
+            sql.read_position(connection, session)  # no lock file for a session that is not
         with self._home.translated():
             lock = presence.take(session, this_process(node, self._clock()))
         if lock is None:
@@ -148,53 +142,6 @@ class SqliteStore:
         with self._home.writing() as connection:
             return tables.write_commits(connection, encoded, self._clock())
 
-    def load(self, session: str) -> Loaded:
-        """Read row, snapshot, tail and inbox as of one moment."""
-        with self._home.reading(session) as connection:
-            row = tables.read_row(connection, session)
-            snapshot = tables.read_snapshot(connection, session)
-            after = snapshot.seq if snapshot else 0
-            tail = tables.read_entries(connection, session, after, row.seq)
-            return Loaded(
-                row=row,
-                snapshot=snapshot,
-                tail=tail,
-                unconsumed=tables.read_inbox(connection, session),
-            )
-
-    def entries(
-        self, session: str, after: int = 0, upto: int | None = None
-    ) -> Iterable[StoredEntry]:
-        """Read the journal in pages, so that neither memory nor the log grows with its length."""
-        with self._home.reading(session) as connection:
-            last = tables.last_seq(connection, session)
-        return self._pages(session, max(0, after), last if upto is None else min(upto, last))
-
-    def row(self, session: str) -> SessionRow:
-        """Read what a list shows of one session."""
-        with self._home.reading(session) as connection:
-            return tables.read_row(connection, session)
-
-    def snapshot(self, session: str, upto: int) -> Snapshot | None:
-        """Read the newest snapshot at or before entry `upto`."""
-        with self._home.reading(session) as connection:
-            return tables.read_snapshot(connection, session, upto)
-
-    def epoch(self, session: str) -> int:
-        """Count the claims of a session."""
-        with self._home.reading(session) as connection:
-            return tables.read_epoch(connection, session)
-
-    def position(self, session: str) -> Position:
-        """Read what the next commit is compared with."""
-        with self._home.reading(session) as connection:
-            return tables.read_position(connection, session)
-
-    def sessions(self) -> list[SessionRow]:
-        """List all sessions, newest activity first."""
-        with self._home.looking() as connection:
-            return tables.read_rows(connection) if connection is not None else []
-
     def owners(self) -> dict[str, Owner]:
         """Map sessions to their owners, with one look at a lock for each process, not each session.
 
@@ -206,38 +153,17 @@ class SqliteStore:
         with self._home.translated():
             return presence.owners(claimed) if presence else {}
 
-    def search(self, text: str) -> Iterator[tuple[str, StoredEntry]]:
-        """Yield the entries that may hold a text, with their sessions; ASCII letters in any case."""
-        with self._home.looking() as connection:
-            found = tables.search_entries(connection, text) if connection is not None else []
-        yield from found
-
-    def sizes(self) -> dict[str, int]:
-        """Return how many bytes the journal of each session takes."""
-        with self._home.looking() as connection:
-            return tables.read_sizes(connection) if connection is not None else {}
-
     def faults(self) -> Iterator[RowFault]:
         """Name what cannot be read, of the file and of each row."""
-
-        def read(query: str, *values: str | int) -> list[tuple[Any, ...]]:
-            with self._home.looking() as connection:
-                rows = connection.rows(query.format(""), *values) if connection is not None else []
-            return rows
-
-        yield from sqlite_faults(read)
+        yield from sqlite_faults(self._rows)
 
     def delete(self, lease: Lease) -> None:
         """Delete a session: its journal, its snapshots, its inbox; its lease ends, too."""
         with self._home.writing() as connection:
-            tables.delete_session(connection, lease.session, lease.epoch)
+            connection.change("PRAGMA secure_delete = on")  # what they held is overwritten
+            if not sql.delete_session(connection, lease.session, lease.epoch):
+                raise lease_lost(lease.session)
         self.release(lease)
-
-    def thin(self, sessions: Sequence[str]) -> None:
-        """Drop all but the newest snapshot of these sessions."""
-        with self._home.writing() as connection:
-            for session in sessions:
-                tables.thin_snapshots(connection, session)
 
     def compact(self) -> int:
         """Give unused pages of the file back, if it is worth it; returns bytes."""
@@ -265,21 +191,6 @@ class SqliteStore:
         with self._home.writing() as connection:
             return tables.write_reply(connection, lease, message, text, self._clock())
 
-    def reply(self, message: int, timeout: float) -> dict[str, Any] | None:
-        """Look for the reply, at first often, until it is there, the time is over or the home closes."""
-
-        def look() -> dict[str, Any] | None:
-            with self._home.looking() as connection:
-                return tables.read_reply(connection, message) if connection is not None else None
-
-        return looked_for(look, timeout, lambda: self._home.is_closed)
-
-    def unconsumed(self, session: str) -> tuple[Posted, ...]:
-        """Read the inbox, by lane and then by id."""
-        with self._home.reading(session) as connection:
-            tables.last_seq(connection, session)
-            return tables.read_inbox(connection, session)
-
     def wait(self, node: str, timeout: float) -> list[str]:
         """Block until the node's wake-up socket is rung; one thread a node.
 
@@ -295,38 +206,13 @@ class SqliteStore:
         wake_socket.wait(timeout)
         return [] if self._home.is_closed else self._unread(node)
 
-    def note(self, watch: Watch, occurrences: Sequence[Occurrence] = ()) -> list[bool]:
-        """Keep how far a schedule was looked at, and what was found, in one transaction."""
-        with self._home.writing() as connection:
-            noted = [tables.insert_occurrence(connection, found) for found in occurrences]
-            tables.write_watch(connection, watch)
-            return noted
-
-    def conclude(self, occurrence: Occurrence) -> None:
-        """Change what became of a noted occurrence."""
-        with self._home.writing() as connection:
-            tables.update_occurrence(connection, occurrence)
-
-    def watches(self) -> list[Watch]:
-        """List the schedules that were looked at, by name."""
-        with self._home.looking() as connection:
-            return tables.read_watches(connection) if connection is not None else []
-
-    def occurrences(self) -> list[Occurrence]:
-        """List the occurrences that are remembered, the newest first."""
-        with self._home.looking() as connection:
-            return tables.read_occurrences(connection) if connection is not None else []
-
     def reopen(self) -> None:
         """Put a new connection in the place of one that failed; locks and leases stay."""
         self._home.reopen()
 
     def settle(self) -> None:
         """Move the log into the database, in an idle moment; once an hour, forget old replies."""
-        now = self._clock()
-        if now - self._forgotten > _HOUR:
-            self._forgotten = now
-            self._forget_replies(now - ANSWERS_KEPT)
+        super().settle()
         self._home.writable().checkpoint()
 
     def close(self) -> None:
@@ -342,13 +228,27 @@ class SqliteStore:
                 closing.callback(self._nodes.close)
                 closing.callback(presence.silence)
 
-    def _pages(self, session: str, after: int, upto: int) -> Iterator[StoredEntry]:
-        while after < upto:
-            page_end = min(after + _PAGE, upto)
-            with self._home.reading(session) as connection:
-                page = tables.read_entries(connection, session, after, page_end)
-            yield from page
-            after = page_end
+    def _read(self, session: str, work: Callable[[Sql], T], *, is_one_moment: bool = False) -> T:
+        with self._home.reading(session) as connection:
+            return work(connection)
+
+    def _look(self, work: Callable[[Sql], T], nothing: T) -> T:
+        with self._home.looking() as connection:
+            return nothing if connection is None else work(connection)
+
+    def _write(self, work: Callable[[Sql], T]) -> T:
+        with self._home.writing() as connection:
+            return work(connection)
+
+    @property
+    def _is_over(self) -> bool:
+        return self._home.is_closed
+
+    def _inbox(self, connection: Sql, session: str) -> tuple[Posted, ...]:
+        return tables.read_inbox(connection, session)
+
+    def _found(self, connection: Sql, text: str) -> list[tuple[str, StoredEntry]]:
+        return tables.search_entries(connection, text)
 
     def _unread(self, node: str) -> list[str]:
         with self._home.writable().reading() as connection:

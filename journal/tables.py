@@ -1,6 +1,7 @@
-"""The tables of the database: their migrations, and one function for each kind of access.
+"""The tables of the SQLite database: their migrations, and the access that only SQLite has.
 
-The functions of access run inside a transaction of the caller (`database.py`); none commits.
+The functions of access run inside a transaction of the caller (`database.py`); none commits. `sql.py`
+has those that PostgreSQL runs, too.
 
 `PRAGMA user_version` counts the migrations that were applied, from `NEVER_RELEASED` on; each is one step
 from version n to n+1 and runs in one transaction with the change of that number. Never edit a
@@ -14,30 +15,17 @@ reply; for ever when it has a client id: the same id must not run twice, however
 
 import json
 from collections.abc import Sequence
-from typing import Any
 
 from ..machines.errors import StoreDamaged, StoreError, StoreTooNew, StoreTooOld
+from . import sql
 from .connection import Connection
-from .encoding import (
-    EncodedCommit,
-    decode,
-    decode_row,
-    encode_row,
-    posted,
-    readable,
-    readable_entries,
-)
+from .encoding import EncodedCommit, encode_row, posted, readable_entries
+from .sql import Sql
 from .store import (
-    REMEMBERED,
     Lease,
-    Occurrence,
-    Position,
     Posted,
     SessionRow,
-    Snapshot,
     StoredEntry,
-    Watch,
-    lease_lost,
     missing_message,
     session_exists,
     unknown_session,
@@ -151,18 +139,18 @@ def check_version(connection: Connection, migrations: Sequence[str] = MIGRATIONS
     version, application, tables = found[0]
     if (version or tables) and application != APPLICATION_ID:
         raise StoreDamaged(
-            f"`{connection.file}` is a database of another program",
+            f"`{connection.name}` is a database of another program",
             "Move it away; nothing in it was changed.",
         )
     if 0 < version <= NEVER_RELEASED:
         raise StoreTooOld(
-            f"`{connection.file}` is from before the first release, and can't be read any more",
+            f"`{connection.name}` is from before the first release, and can't be read any more",
             "Move its folder away, or set STEERSMAN_HOME to another; nothing in it was changed.",
         )
     known = NEVER_RELEASED + len(migrations)
     if version > known:
         raise StoreTooNew(
-            f"`{connection.file}` has version {version}; this program knows versions up to {known}",
+            f"`{connection.name}` has version {version}; this program knows versions up to {known}",
             "Install the newest steersman, or set STEERSMAN_HOME to another folder.",
         )
     return max(0, int(version) - NEVER_RELEASED)
@@ -173,7 +161,7 @@ def check_readable(connection: Connection, migrations: Sequence[str] = MIGRATION
     version = check_version(connection, migrations)
     if 0 < version < len(migrations):
         raise StoreError(
-            f"`{connection.file}` was written by an earlier version of this program",
+            f"`{connection.name}` was written by an earlier version of this program",
             "Run a command that writes, such as `steersman chat`, which upgrades it.",
         )
     return version > 0
@@ -192,13 +180,6 @@ def migrate(connection: Connection, migrations: Sequence[str] = MIGRATIONS) -> N
 
 
 # Access to one session ----------------------------------------------------------------------------
-
-
-_ROWS = "SELECT session, row, seq, root, place, updated FROM sessions"
-_OF_SESSION = ("entries", "snapshots", "inbox")
-_SNAPSHOTS_KEPT = 3
-_SNAPSHOT_GAP = 1000  # entries; of older snapshots the first in each stretch of so many is kept
-LAST = (1 << 63) - 1  # greater than any sequence number
 
 
 def insert_session(connection: Connection, row: SessionRow) -> None:
@@ -257,7 +238,7 @@ def write_commits(
         if commit.consumed:
             _consume(connection, commit.lease.session, commit.consumed, now)
         if commit.snapshot is not None:
-            _write_snapshot(connection, commit.lease.session, commit.snapshot)
+            sql.write_snapshot(connection, commit.lease.session, commit.snapshot)
     return results
 
 
@@ -291,19 +272,6 @@ def insert_message(
     return added[0], *owner
 
 
-def read_row(connection: Connection, session: str) -> SessionRow:
-    """Read a session's row; raises `UnknownSession`."""
-    found = connection.row(f"{_ROWS} WHERE session = ?", session)
-    if found is None:
-        raise unknown_session(session)
-    return decode_row(*found)
-
-
-def read_rows(connection: Connection) -> list[SessionRow]:
-    """Read all rows, newest activity first."""
-    return [decode_row(*row) for row in connection.rows(f"{_ROWS} ORDER BY updated DESC, session")]
-
-
 def last_seq(connection: Connection, session: str) -> int:
     """Give the last sequence number of a session; raises `UnknownSession`."""
     found = connection.row("SELECT seq FROM sessions WHERE session = ?", session)
@@ -312,64 +280,7 @@ def last_seq(connection: Connection, session: str) -> int:
     return int(found[0])
 
 
-def read_epoch(connection: Connection, session: str) -> int:
-    """Give the epoch of a session's newest lease; raises `UnknownSession`."""
-    found = connection.row("SELECT epoch FROM sessions WHERE session = ?", session)
-    if found is None:
-        raise unknown_session(session)
-    return int(found[0])
-
-
-def read_position(connection: Connection, session: str) -> Position:
-    """Read the newest lease and the last entry of a session; raises `UnknownSession`."""
-    found = connection.row("SELECT epoch, node, seq FROM sessions WHERE session = ?", session)
-    if found is None:
-        raise unknown_session(session)
-    epoch, node, seq = found
-    return Position(epoch=epoch, node=node, seq=seq)
-
-
-def read_snapshot(connection: Connection, session: str, upto: int | None = None) -> Snapshot | None:
-    """Read the newest snapshot, or the newest at or before entry `upto`."""
-    found = connection.row(
-        "SELECT seq, state FROM snapshots WHERE session = ? AND seq <= ? ORDER BY seq DESC LIMIT 1",
-        session,
-        LAST if upto is None else upto,
-    )
-    if found is None:
-        return None
-    seq, state = found
-    try:
-        return Snapshot(seq=seq, state=decode(_what(connection, session, "a snapshot"), state))
-    except StoreDamaged:  # the journal and an older one give the same state
-        return read_snapshot(connection, session, seq - 1)
-
-
-def read_entries(
-    connection: Connection, session: str, after: int, upto: int
-) -> tuple[StoredEntry, ...]:
-    """Read `after` < seq <= `upto`; raises `StoreDamaged` if one is missing."""
-    found = connection.rows(
-        "SELECT seq, time, data FROM entries WHERE session = ? AND seq > ? AND seq <= ?"
-        " ORDER BY seq",
-        session,
-        after,
-        upto,
-    )
-    if [seq for seq, _, _ in found] != list(range(after + 1, upto + 1)):
-        raise StoreDamaged(
-            f"{_what(connection, session, 'the journal')} lacks entries of {after + 1} to {upto}",
-            "Restore the home from a copy; nothing was deleted.",
-        )
-    return tuple(
-        StoredEntry(
-            seq=seq, time=time, data=decode(_what(connection, session, f"entry {seq}"), data)
-        )
-        for seq, time, data in found
-    )
-
-
-def read_inbox(connection: Connection, session: str) -> tuple[Posted, ...]:
+def read_inbox(connection: Sql, session: str) -> tuple[Posted, ...]:
     """Read the unread messages, by lane and then by id."""
     found = connection.rows(
         "SELECT id, lane, message, client_id, time FROM inbox"
@@ -402,12 +313,6 @@ def write_reply(connection: Connection, lease: Lease, id: int, reply: str, now: 
     return True
 
 
-def read_reply(connection: Connection, id: int) -> dict[str, Any] | None:
-    """Read the reply to a message; none if there is none yet, or no longer."""
-    found = connection.row("SELECT reply FROM inbox WHERE id = ? AND reply IS NOT NULL", id)
-    return None if found is None else decode(f"the reply to message {id}", found[0])
-
-
 def has_old_replies(connection: Connection, before: float) -> bool:
     """Whether messages were settled before that time that need not be kept."""
     found = connection.row(
@@ -429,7 +334,7 @@ def forget_replies(connection: Connection, before: float) -> None:
     )
 
 
-def unread_sessions(connection: Connection, node: str) -> list[str]:
+def unread_sessions(connection: Sql, node: str) -> list[str]:
     """List the sessions of a node that have unread messages."""
     found = connection.rows(
         "SELECT DISTINCT session FROM inbox CROSS JOIN sessions USING (session)"
@@ -474,103 +379,7 @@ def _consume(
             raise missing_message(session, id)
 
 
-def _write_snapshot(connection: Connection, session: str, snapshot: tuple[int, bytes]) -> None:
-    """Keep a snapshot; the one that is no longer among the newest stays if it begins a stretch."""
-    connection.change(
-        "INSERT OR REPLACE INTO snapshots (session, seq, state) VALUES (?, ?, ?)",
-        session,
-        *snapshot,
-    )
-    connection.change(
-        "DELETE FROM snapshots AS old WHERE session = ?1 AND seq ="
-        " (SELECT seq FROM snapshots WHERE session = ?1 ORDER BY seq DESC LIMIT 1 OFFSET ?2)"
-        " AND EXISTS (SELECT * FROM snapshots WHERE session = ?1 AND seq < old.seq"
-        " AND seq >= old.seq - old.seq % ?3)",
-        session,
-        _SNAPSHOTS_KEPT,
-        _SNAPSHOT_GAP,
-    )
-
-
-def _what(connection: Connection, session: str, part: str) -> str:
-    """Name a part of a session and its file, for an error."""
-    return f"`{connection.file}`: {part} of session `{session}`"
-
-
 # Schedules ----------------------------------------------------------------------------------------
-
-
-def write_watch(connection: Connection, watch: Watch) -> None:
-    """Keep how far a schedule was looked at, and forget its occurrences of long ago."""
-    connection.change(
-        "INSERT INTO watches (schedule, timing, upto, floor) VALUES (?, ?, ?, ?)"
-        " ON CONFLICT (schedule) DO UPDATE SET timing = excluded.timing, upto = excluded.upto,"
-        " floor = max(floor, excluded.floor)",
-        watch.schedule,
-        watch.timing,
-        watch.upto,
-        watch.floor,
-    )
-    old = (
-        "schedule = ?1 AND planned < ?2 AND state <> 'due'"
-        " AND planned < (SELECT max(planned) FROM occurrences WHERE schedule = ?1)"
-    )
-    connection.change(
-        f"UPDATE watches SET floor = max(floor, (SELECT max(planned) FROM occurrences WHERE {old}))"
-        f" WHERE schedule = ?1 AND EXISTS (SELECT * FROM occurrences WHERE {old})",
-        watch.schedule,
-        watch.upto - REMEMBERED,
-    )
-    connection.change(
-        f"DELETE FROM occurrences WHERE {old}", watch.schedule, watch.upto - REMEMBERED
-    )
-
-
-def insert_occurrence(connection: Connection, found: Occurrence) -> bool:
-    """Add an occurrence; False if it is known, and was more than missed."""
-    changed = connection.change(
-        "INSERT INTO occurrences (schedule, planned, state, session, noted, reason, count)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (schedule, planned) DO UPDATE SET"
-        " state = excluded.state, session = excluded.session, noted = excluded.noted,"
-        " reason = excluded.reason, count = excluded.count"
-        " WHERE state = 'missed' AND excluded.state <> 'missed'",
-        found.schedule,
-        found.planned,
-        found.state,
-        found.session,
-        found.noted,
-        found.reason,
-        found.count,
-    )
-    return bool(changed)
-
-
-def update_occurrence(connection: Connection, found: Occurrence) -> None:
-    """Change what became of an occurrence."""
-    connection.change(
-        "UPDATE occurrences SET state = ?, session = ?, reason = ?"
-        " WHERE schedule = ? AND planned = ?",
-        found.state,
-        found.session,
-        found.reason,
-        found.schedule,
-        found.planned,
-    )
-
-
-def read_watches(connection: Connection) -> list[Watch]:
-    """List how far schedules were looked at, by name."""
-    found = connection.rows("SELECT schedule, timing, upto, floor FROM watches ORDER BY schedule")
-    return readable(Watch, Watch.__struct_fields__, found)
-
-
-def read_occurrences(connection: Connection) -> list[Occurrence]:
-    """List all occurrences, the newest first."""
-    found = connection.rows(
-        "SELECT schedule, planned, state, session, noted, reason, count FROM occurrences"
-        " ORDER BY planned DESC, schedule"
-    )
-    return readable(Occurrence, Occurrence.__struct_fields__, found)
 
 
 # Access to all sessions, deletion -----------------------------------------------------------------
@@ -584,17 +393,7 @@ def read_nodes(connection: Connection) -> dict[str, list[str]]:
     return found
 
 
-def read_sizes(connection: Connection) -> dict[str, int]:
-    """Add up what is stored of each session, in bytes of text."""
-    sizes: dict[str, int] = {}
-    for table, column in (("entries", "data"), ("snapshots", "state")):
-        rows = connection.rows(f"SELECT session, sum(length({column})) FROM {table} GROUP BY 1")
-        for session, size in rows:
-            sizes[session] = sizes.get(session, 0) + int(size)
-    return sizes
-
-
-def search_entries(connection: Connection, text: str) -> list[tuple[str, StoredEntry]]:
+def search_entries(connection: Sql, text: str) -> list[tuple[str, StoredEntry]]:
     """Find the entries that hold a text as JSON writes it, newest session first."""
     written = json.dumps(text, ensure_ascii=False)[1:-1]
     for char in "\\%_":
@@ -605,23 +404,3 @@ def search_entries(connection: Connection, text: str) -> list[tuple[str, StoredE
         f"%{written}%",
     )
     return readable_entries(found)
-
-
-def delete_session(connection: Connection, session: str, epoch: int) -> None:
-    """Delete every row of a session, and overwrite what they held. Raises `LeaseLost`."""
-    connection.change("PRAGMA secure_delete = on")
-    known = connection.row("SELECT epoch FROM sessions WHERE session = ?", session)
-    if known is None or known[0] != epoch:
-        raise lease_lost(session)
-    for table in _OF_SESSION:
-        connection.change(f"DELETE FROM {table} WHERE session = ?", session)
-    connection.change("DELETE FROM sessions WHERE session = ?", session)
-
-
-def thin_snapshots(connection: Connection, session: str) -> None:
-    """Drop all but the newest snapshot of a session."""
-    connection.change(
-        "DELETE FROM snapshots WHERE session = ?1"
-        " AND seq < (SELECT max(seq) FROM snapshots WHERE session = ?1)",
-        session,
-    )
