@@ -20,7 +20,7 @@ from .actor import Forward
 from .decisions import children
 from .decisions.decision import Decision, answer, refused_with
 from .gate import never_started, turn_may_act
-from .ledger import Ledger, LedgerHandle
+from .ledger import Ledger, Member
 from .mailbox import tell
 from .supervisor import Child, ChildSpec, GaveUp, Supervisor
 
@@ -74,25 +74,25 @@ class ChildSlot(Struct, kw_only=True):
 class SteerRelay:
     """Passes on the messages to children that go through their parent: steers, and answers."""
 
-    def __init__(self, ledger: LedgerHandle, slots: dict[str, ChildSlot]) -> None:
-        self._ledger, self._slots = ledger, slots
+    def __init__(self, member: Member, slots: dict[str, ChildSlot]) -> None:
+        self._member, self._slots = member, slots
 
     def pass_steer(self, message: m.PassSteer) -> None:
         """Hand a steer on to the children it is for, and wait a while for each to take it in."""
         for name in message.names:
-            child, slot = self._ledger.record.children.get(name), self._slots.get(name)
+            child, slot = self._member.record.children.get(name), self._slots.get(name)
             if child is not None and child.state in ("waiting", "stopping", "interrupted"):
                 continue  # it is handed on again when the child begins or goes on
             if child is None or child.state != "working" or slot is None:
-                self._ledger.decide(
+                self._member.decide(
                     Decision(entries=(e.SteerArrived(item=message.item, child=name),))
                 )
                 continue
             slot.steers = (*slot.steers, message)
             slot.tell(self._said(message))
-        late = self._ledger.environment.delegation.steer_deadline
+        late = self._member.environment.delegation.steer_deadline
         if late:
-            self._ledger.decide(
+            self._member.decide(
                 Decision(
                     effects=(
                         m.SetTimer(timer=m.Timer(kind="steer", about=message.item), seconds=late),
@@ -104,7 +104,7 @@ class SteerRelay:
         """Hand on all that waits for a child that begins, or goes on, only now."""
         for steer in slot.steers:
             slot.tell(self._said(steer))
-        for item in self._ledger.record.queue.handed_on(child):
+        for item in self._member.record.queue.handed_on(child):
             if all(steer.item != item.id for steer in slot.steers):
                 steer = m.PassSteer(item=item.id, names=(child,), said=item.said)
                 slot.steers = (*slot.steers, steer)
@@ -119,7 +119,7 @@ class SteerRelay:
                 arrived = e.SteerArrived(
                     item=steer.item, child=report.name, turn=turn, step=report.step
                 )
-                self._ledger.decide(Decision(entries=(arrived,)))
+                self._member.decide(Decision(entries=(arrived,)))
 
     def recall(self, item: str) -> None:
         """Take a steer back from children that have not taken it in yet."""
@@ -129,7 +129,7 @@ class SteerRelay:
 
     def pass_answer(self, message: m.Answer) -> Any:
         """Pass an answer on to the child that asked."""
-        start = f"q-{self._ledger.environment.path}"
+        start = f"q-{self._member.environment.path}"
         for name in sorted(self._slots, key=len, reverse=True):
             ref = self._slots[name].ref
             if ref is not None and message.question.startswith(f"{start}{name}-"):
@@ -140,37 +140,38 @@ class SteerRelay:
         return children.say_to_child(steer.said, self._key(steer.item), steer.beneath)
 
     def _key(self, item: str) -> str:
-        return f"{self._ledger.record.id}:{item}"
+        return f"{self._member.record.id}:{item}"
 
 
-class ChildSupervisor(Supervisor):
+class ChildSupervisor(Member, Supervisor):
     """One session's children; `slots` are those whose session is open, or being opened, here."""
 
+    role = "children"
+
     def __init__(self, system: ActorSystem, ledger: Ledger) -> None:
-        super().__init__(system)
-        self.ledger = LedgerHandle(ledger, self, "children")
+        super().__init__(system, ledger)
         self.slots: dict[str, ChildSlot] = {}
-        self.relay = SteerRelay(self.ledger, self.slots)
+        self.relay = SteerRelay(self, self.slots)
 
     def on_start(self) -> None:
         """Release the children of an incarnation that failed; requeue the steers that had not arrived."""
-        self.ledger.enlist()
+        self.enlist()
         if self.birth.incarnation:
-            lost = children.lose(self.ledger.record)
-            self.ledger.decide(lost)
+            lost = children.lose(self.record)
+            self.decide(lost)
             for entry in lost.entries:
                 if isinstance(entry, e.ChildInterrupted):
                     self._give_back(entry.child)
-        self.ledger.decide(children.let_go(self.ledger.record))
-        for name in children.unreturned(self.ledger.record):  # after a crash
+        self.decide(children.let_go(self.record))
+        for name in children.unreturned(self.record):  # after a crash
             self._give_back(name)
 
     def on_receive(self, message: Any) -> Any:
         """Decide; then stop, admit and close children as the record says."""
         match message:
             case m.Wake():
-                self.ledger.awake()
-                for name in children.stranded(self.ledger.record):
+                self.awake()
+                for name in children.stranded(self.record):
                     self._give_back(name)
                 reply = None
             case m.EndChild():
@@ -195,7 +196,7 @@ class ChildSupervisor(Supervisor):
         return reply
 
     def _obey(self, message: Any) -> Any:
-        record, environment = self.ledger.record, self.ledger.environment
+        record, environment = self.record, self.environment
         match message:
             case m.Delegate():
                 if not turn_may_act(record, environment.ancestors, message.turn):
@@ -207,7 +208,7 @@ class ChildSupervisor(Supervisor):
             case m.Dismiss():
                 self._dismiss(message)
             case m.StopChild():
-                self.ledger.decide(children.stop_call(record, message))
+                self.decide(children.stop_call(record, message))
             case m.PassSteer():
                 self.relay.pass_steer(message)
             case m.CloseChildren():
@@ -229,7 +230,7 @@ class ChildSupervisor(Supervisor):
                 self._time_is_up(timer)
             case m.StoreBroke():  # no child works for a session that cannot journal its result
                 for slot in self.slots.values():
-                    order = m.StopOrder(cause="parent", epoch=self.ledger.record.epoch + 1)
+                    order = m.StopOrder(cause="parent", epoch=self.record.epoch + 1)
                     slot.tell(m.Interrupt(order=order))
             case _:
                 self._down(message)
@@ -242,34 +243,34 @@ class ChildSupervisor(Supervisor):
         Those begin that were started, and those that there is room for now. A session that ends closes
         the idle ones.
         """
-        for child in children.to_be_cancelled(self.ledger.record):
-            is_kept = children.is_kept(self.ledger.record, child, self.ledger.environment)
+        for child in children.to_be_cancelled(self.record):
+            is_kept = children.is_kept(self.record, child, self.environment)
             self._cancel(child, child.cancelled_cause, is_kept=is_kept)
         for name, slot in self.slots.items():
-            known = self.ledger.record.children.get(name)
+            known = self.record.children.get(name)
             if known is not None and known.state == "stopping" and slot.told < known.cancelled:
                 slot.stop(known)  # it was told to wait for its boundary
-        for child in children.given_up(self.ledger.record):
+        for child in children.given_up(self.record):
             self._cancel(child, "parent", is_kept=False)
-        for child in children.unopened(self.ledger.record, self.slots):
-            self._begin(Decision(effects=(children.opening(self.ledger.record, child),)))
-        while (waiting := children.admit(self.ledger.record, self.ledger.environment)) is not None:
-            opening = children.opening(self.ledger.record, waiting)
+        for child in children.unopened(self.record, self.slots):
+            self._begin(Decision(effects=(children.opening(self.record, child),)))
+        while (waiting := children.admit(self.record, self.environment)) is not None:
+            opening = children.opening(self.record, waiting)
             admitted = e.ChildAdmitted(child=waiting.name)
             if not self._begin(Decision(entries=(admitted,), effects=(opening,))):
                 break
-        if self.ledger.record.state in children.CLOSES:
+        if self.record.state in children.CLOSES:
             self._close_all()
 
     def _close_all(self) -> None:
         """The session ends: close the children that are stopped or done, with what may be resumed."""
-        is_final = self.ledger.record.state == "finalizing"
-        cause = self.ledger.record.finalize_cause if is_final else "exit"
-        for name in list(self.ledger.record.children):
-            child, slot = self.ledger.record.children[name], self.slots.get(name)
+        is_final = self.record.state == "finalizing"
+        cause = self.record.finalize_cause if is_final else "exit"
+        for name in list(self.record.children):
+            child, slot = self.record.children[name], self.slots.get(name)
             if is_final and child.state == "interrupted":
                 self._cancel(child, cause, is_kept=False)
-                child = self.ledger.record.children[name]
+                child = self.record.children[name]
             is_free = child.state == "stopping" or not child.is_at_work
             if slot is not None and not slot.is_closing and slot.ref is not None and is_free:
                 slot.is_closing = slot.tell(
@@ -285,15 +286,15 @@ class ChildSupervisor(Supervisor):
         for effect in decision.effects:
             if isinstance(effect, m.OpenChild):
                 self.slots[effect.name] = ChildSlot(number=effect.number)
-        return self.ledger.accepts(decision)
+        return self.accepts(decision)
 
     def _opened(self, message: m.ChildOpened) -> None:
-        child, slot = self.ledger.record.children.get(message.name), self.slots.get(message.name)
+        child, slot = self.record.children.get(message.name), self.slots.get(message.name)
         if slot is not None and slot.number != message.number:
             return  # of an order that a later one has replaced
         if child is None or slot is None or child.state != "working" or message.is_over:
             # it has stopped meanwhile, or is over
-            self.ledger.decide(Decision(effects=(m.CloseChild(session=message.session),)))
+            self.decide(Decision(effects=(m.CloseChild(session=message.session),)))
             self.slots.pop(message.name, None)
             if child is not None:
                 self._stopped(child, message.last)
@@ -311,9 +312,9 @@ class ChildSupervisor(Supervisor):
         else:
             slot.ref.tell(children.first_message(child))
         self.relay.hand_on(child.name, slot)
-        limit = self.ledger.environment.delegation.timeout
+        limit = self.environment.delegation.timeout
         if limit:
-            self.ledger.decide(
+            self.decide(
                 Decision(
                     effects=(
                         m.SetTimer(timer=m.Timer(kind="limit", about=child.name), seconds=limit),
@@ -327,22 +328,22 @@ class ChildSupervisor(Supervisor):
         if slot is None or slot.number != message.number:
             return
         del self.slots[message.name]
-        child = self.ledger.record.children[message.name]
+        child = self.record.children[message.name]
         if child.state == "stopping":
             self._stopped(child)
         elif child.state not in SUBAGENT.final:
             self._finish(child, "failed", reason=message.reason)
 
     def _resume(self, message: m.ResumeChildren) -> None:
-        for child in children.resumable(self.ledger.record, message):
+        for child in children.resumable(self.record, message):
             slot = self.slots.get(child.name)
             is_new = slot is None or slot.is_closing
             turn = message.turn or child.turn
-            above = self.ledger.environment.ancestors.mandate()
+            above = self.environment.ancestors.mandate()
             resumed = e.ChildResumed(
-                child=child.name, turn=turn, epoch=self.ledger.record.epoch, above=above
+                child=child.name, turn=turn, epoch=self.record.epoch, above=above
             )
-            opening = (children.opening(self.ledger.record, child),) if is_new else ()
+            opening = (children.opening(self.record, child),) if is_new else ()
             self._begin(Decision(entries=(resumed,), effects=opening))
             if not is_new and slot is not None:
                 for word in children.go_on(child):
@@ -353,13 +354,13 @@ class ChildSupervisor(Supervisor):
 
     def _cancel(self, child: ChildRecord, cause: str, *, is_kept: bool) -> None:
         """Stop a child: for its parent to resume, or permanently."""
-        child, slot = self.ledger.record.children[child.name], self.slots.get(child.name)
-        record, environment = self.ledger.record, self.ledger.environment
+        child, slot = self.record.children[child.name], self.slots.get(child.name)
+        record, environment = self.record, self.environment
         is_open = slot is not None
         decision = children.cancel(record, child, cause, is_kept, environment, is_open=is_open)
-        if not decision or not self.ledger.accepts(decision):
+        if not decision or not self.accepts(decision):
             return
-        now = self.ledger.record.children[child.name]
+        now = self.record.children[child.name]
         if now.state == "stopping" and slot is not None:
             slot.stop(now)
         else:
@@ -367,33 +368,33 @@ class ChildSupervisor(Supervisor):
 
     def _stopped(self, child: ChildRecord, report: m.ChildReport | None = None) -> None:
         """Nothing of a child is at work any more; without a report, since its session is not open."""
-        decision = children.stopped(self.ledger.record, child, report, self.ledger.environment)
-        if decision and self.ledger.accepts(decision):
+        decision = children.stopped(self.record, child, report, self.environment)
+        if decision and self.accepts(decision):
             self._gone(child.name, report)
 
     def _finish(
         self, child: ChildRecord, status: str, report: m.ChildReport | None = None, reason: str = ""
     ) -> None:
         """A child is over; its session ends permanently, too."""
-        record, environment = self.ledger.record, self.ledger.environment
+        record, environment = self.record, self.environment
         decision = children.ended(record, child, status, environment, report, reason)
-        if self.ledger.accepts(decision):
+        if self.accepts(decision):
             self._gone(child.name, report)
 
     def _gone(self, name: str, report: m.ChildReport | None = None) -> None:
         """Give back what a child had; close the session of one that is over."""
         self._give_back(name, report)
-        child, slot = self.ledger.record.children[name], self.slots.get(name)
+        child, slot = self.record.children[name], self.slots.get(name)
         if child.state not in SUBAGENT.final:
             return
         if slot is None:
-            self.ledger.decide(Decision(effects=(m.CloseChild(session=child.session),)))
+            self.decide(Decision(effects=(m.CloseChild(session=child.session),)))
         elif not slot.is_closing and slot.ref is not None:
             slot.is_closing = slot.tell(m.Finalize(cause=child.state))
 
     def _give_back(self, name: str, report: m.ChildReport | None = None) -> None:
-        record, environment = self.ledger.record, self.ledger.environment
-        self.ledger.decide(children.give_back(record, name, environment, report))
+        record, environment = self.record, self.environment
+        self.decide(children.give_back(record, name, environment, report))
 
     def _end_one(self, message: m.EndChild, cause: str = "user") -> Any:
         """End one child, at once or after it has summed up what it has."""
@@ -401,16 +402,14 @@ class ChildSupervisor(Supervisor):
         slot = self.slots.get(head)
         if rest and slot is not None and slot.ref is not None:
             return Forward(ref=slot.ref, message=replace(message, child=rest))
-        child = self.ledger.record.children.get(message.child)
+        child = self.record.children.get(message.child)
         if child is None or not (child.is_at_work or child.state == "interrupted"):
-            there = (
-                ", ".join(other.name for other in at_work(self.ledger.record.children)) or "none"
-            )
+            there = ", ".join(other.name for other in at_work(self.record.children)) or "none"
             reason = f"No subagent `{message.child}` works. There are: {there}"
             return refused_with(reason)
         if not message.is_gentle:
             self._cancel(child, cause, is_kept=False)
-            return answer(name=child.name, state=self.ledger.record.children[child.name].state)
+            return answer(name=child.name, state=self.record.children[child.name].state)
         if slot is None or child.state != "working":
             return refused_with(f"`{child.name}` is {child.state}: stop it instead")
         slot.tell(
@@ -418,8 +417,8 @@ class ChildSupervisor(Supervisor):
                 m.Said(text=WRAP_UP, user=message.user or "user"), f"wrap {child.name}"
             )
         )
-        seconds = self.ledger.environment.delegation.wrap_up
-        self.ledger.decide(
+        seconds = self.environment.delegation.wrap_up
+        self.decide(
             Decision(
                 effects=(m.SetTimer(timer=m.Timer(kind="wrap", about=child.name), seconds=seconds),)
             )
@@ -430,23 +429,23 @@ class ChildSupervisor(Supervisor):
         """Do for the agent itself what a person can do; it can name only its own children."""
         wanted, gently = str(message.arguments["name"]), bool(message.arguments.get("wrap_up"))
         done = self._end_one(
-            m.EndChild(child=wanted, is_gentle=gently, user=self.ledger.environment.agent), "parent"
+            m.EndChild(child=wanted, is_gentle=gently, user=self.environment.agent), "parent"
         )
         if isinstance(done, Forward):  # a child of a child: it gets the message, and reports itself
             tell(done.ref, done.message)
             done = answer()
         if not done["ok"]:
             text = f"[dismiss was not run: {done['reason']}]"
-            self.ledger.decide(children.answered(message, "failed", text))
+            self.decide(children.answered(message, "failed", text))
             return
         how = "was asked to sum up" if gently else "was asked to stop"
         text = f"`{wanted}` {how}; what it has comes as its result."
-        self.ledger.decide(children.answered(message, "ok", text))
+        self.decide(children.answered(message, "ok", text))
 
     # Reports --------------------------------------------------------------------------------------
 
     def _reported(self, report: m.ChildReport) -> None:
-        child, slot = self.ledger.record.children.get(report.name), self.slots.get(report.name)
+        child, slot = self.record.children.get(report.name), self.slots.get(report.name)
         if child is None or slot is None:
             return
         match report.kind:
@@ -467,7 +466,7 @@ class ChildSupervisor(Supervisor):
         found = self.children.pop(child.name, None)
         if found is not None:
             self._retire(found)
-        self.ledger.decide(Decision(effects=(m.CloseChild(session=child.session),)))
+        self.decide(Decision(effects=(m.CloseChild(session=child.session),)))
         self._stopped(child)
 
     def _down(self, down: m.Down) -> None:
@@ -476,32 +475,32 @@ class ChildSupervisor(Supervisor):
         try:
             self.handle_down(down)
             if slot is not None and down.name in self.children:
-                slot.take_up(self.ledger.record.children[down.name])
+                slot.take_up(self.record.children[down.name])
         except GaveUp as error:
             found = self.children.pop(down.name, None)
             if found is not None:
                 self._retire(found)
-            child = self.ledger.record.children[down.name]
+            child = self.record.children[down.name]
             self.slots.pop(down.name, None)
             if child.is_at_work:
                 self._finish(child, "failed", reason=str(error))
             else:
-                self.ledger.decide(Decision(effects=(m.CloseChild(session=child.session),)))
+                self.decide(Decision(effects=(m.CloseChild(session=child.session),)))
 
     def child_ended(self, child: Child, down: m.Down) -> None:
         """A child that was started again has found that its session is over."""
-        known = self.ledger.record.children.get(down.name)
+        known = self.record.children.get(down.name)
         if known is not None and down.name in self.slots:
             self._closed(known)
 
     # Time ----------------------------------------------------------------------
 
     def _time_is_up(self, timer: m.Timer) -> None:
-        child = self.ledger.record.children.get(timer.about)
+        child = self.record.children.get(timer.about)
         if timer.kind == "steer":
             self.relay.recall(timer.about)
         elif timer.kind == "limit" and child is not None:
-            if children.is_timed_out(child, self.ledger.environment):
+            if children.is_timed_out(child, self.environment):
                 self._cancel(child, "timeout", is_kept=False)
         elif child is not None and child.is_at_work:
             self._cancel(child, "user", is_kept=False)

@@ -21,7 +21,7 @@ from .decisions import goals, queueing
 from .decisions.decision import Decision
 from .decisions.goals import GoalBoundary
 from .judge import Judge, JudgeRequest
-from .ledger import Ledger, LedgerHandle
+from .ledger import Ledger, Member
 from .mailbox import tell
 from .supervisor import Child, ChildSpec, Supervisor, mark_stopping
 
@@ -58,30 +58,31 @@ class _Waiting:
         return kind
 
 
-def carry_out(ledger: LedgerHandle, decision: Decision) -> Any:
+def carry_out(member: Member, decision: Decision) -> Any:
     """Fold a decision about a goal, and queue the message that the goal goes on with in the same step.
 
     Its turn begins if one may. Return the decision's reply, or what a machine refused.
     """
-    reply = ledger.decide(replace(decision, orders=()))
+    reply = member.decide(replace(decision, orders=()))
     for _, message in decision.orders:
-        ledger.decide(queueing.enqueue_goal(ledger.record, message, ledger.environment))
-    ledger.settle(queueing.due)
+        member.decide(queueing.enqueue_goal(member.record, message, member.environment))
+    member.settle(queueing.due)
     return reply
 
 
-class Goal(Supervisor):
+class Goal(Member, Supervisor):
     """One session's goals; `judge_type` is what it starts to look at a boundary.
 
     `is_dirty`: files may have changed since the boundary before the last; `are_gates_known`: nothing
     can have changed since the gates ran.
     """
 
+    role = "goal"
+
     judge_type: type[Judge] = Judge
 
     def __init__(self, system: ActorSystem, ledger: Ledger) -> None:
-        super().__init__(system)
-        self.ledger = LedgerHandle(ledger, self, "goal")
+        super().__init__(system, ledger)
         self.awaited = _Waiting(ledger.record.goals.orders)
         self.is_dirty = False
         self.are_gates_known = False
@@ -89,7 +90,7 @@ class Goal(Supervisor):
     @property
     def _goal(self) -> GoalRecord | None:
         """The goal that is pursued, if one is."""
-        goal = self.ledger.record.goals.goal
+        goal = self.record.goals.goal
         return goal if goal is not None and goal.is_pursued else None
 
     @property
@@ -100,13 +101,13 @@ class Goal(Supervisor):
 
     def on_start(self) -> None:
         """Put in order what an incarnation that failed has left."""
-        self.ledger.enlist()
+        self.enlist()
         goal = self._goal
         if self.birth.incarnation and goal is not None and goal.state == "waiting":
-            self.ledger.decide(
+            self.decide(
                 Decision(entries=(e.GoalWoken(goal=goal.id, why="a fault in the program"),))
             )
-        if goals.is_judging(self.ledger.record):
+        if goals.is_judging(self.record):
             self._leave_off()
         self._attend()
 
@@ -120,7 +121,7 @@ class Goal(Supervisor):
     def _take(self, message: Any) -> Any:
         match message:
             case m.Wake():
-                self.ledger.awake()
+                self.awake()
             case m.Judged():
                 self._judged(message)
             case m.GateEnded() | m.JudgeAnswered() | m.ChangesCounted():
@@ -128,7 +129,7 @@ class Goal(Supervisor):
                     tell(self._judge.ref, message)
             case m.JudgeDead():
                 if self._judge is None:
-                    self.ledger.decide(goals.judging_stopped(self.ledger.record, message))
+                    self.decide(goals.judging_stopped(self.record, message))
             case m.ConditionMet() | m.TimerFired():
                 self._time_has_come(message)
             case m.Down():
@@ -139,7 +140,7 @@ class Goal(Supervisor):
 
     def _obey_order(self) -> None:
         """End what went on for an order that a newer one has replaced."""
-        orders = self.ledger.record.goals.orders
+        orders = self.record.goals.orders
         if orders != self.awaited.orders:
             self.awaited.orders = orders
             self._leave_off()
@@ -149,11 +150,11 @@ class Goal(Supervisor):
 
     def _attend(self) -> None:
         """Do what the record says is due: obey a stop, keep the budget, or look at a boundary."""
-        record = self.ledger.record
-        stopped = goals.paused_by_stop(record, self.ledger.environment)
+        record = self.record
+        stopped = goals.paused_by_stop(record, self.environment)
         if stopped:
             self._leave_off()
-            self.ledger.decide(Decision(entries=stopped))
+            self.decide(Decision(entries=stopped))
             return
         goal = self._goal
         if goal is None:
@@ -161,8 +162,8 @@ class Goal(Supervisor):
                 self._leave_off()
             return
         if record.running is None and goals.is_at_rest(record) and not goals.is_judging(record):
-            self._rested(goal, goals.rest(record, goal, self.ledger.environment))
-            record, goal = self.ledger.record, self._goal  # its next turn may have begun
+            self._rested(goal, goals.rest(record, goal, self.environment))
+            record, goal = self.record, self._goal  # its next turn may have begun
         if record.running is not None and goal is not None:
             self._watch_turn(record, goal)
 
@@ -182,13 +183,13 @@ class Goal(Supervisor):
     def _pause(self, goal: GoalRecord, reason: str, detail: str) -> None:
         """Pause the goal; a turn of its own that runs is stopped."""
         paused = e.GoalPaused(goal=goal.id, reason=reason, detail=detail)
-        running = self.ledger.record.running
+        running = self.record.running
         is_in_turn = running is not None and running.id == goal.turn
         decision = Decision(entries=(paused,))
         if is_in_turn:
             order = m.Interrupt(order=m.StopOrder(cause="budget"), turn=goal.turn)
             decision = replace(decision, orders=(("session", order),))
-        self.ledger.decide(decision)
+        self.decide(decision)
 
     def _leave_off(self) -> None:
         """Stop judging and waiting; `JudgeDead` comes when nothing of that is left."""
@@ -196,10 +197,10 @@ class Goal(Supervisor):
         judge = self._judge
         if judge is not None:
             mark_stopping(judge)
-            tell(judge.ref, m.StopJudging(goal=self.ledger.record.goals.current))
-        if judge is not None or is_waiting or goals.is_judging(self.ledger.record):
-            stop = m.StopJudging(goal=self.ledger.record.goals.current)
-            self.ledger.decide(Decision(urgent=(stop,)))
+            tell(judge.ref, m.StopJudging(goal=self.record.goals.current))
+        if judge is not None or is_waiting or goals.is_judging(self.record):
+            stop = m.StopJudging(goal=self.record.goals.current)
+            self.decide(Decision(urgent=(stop,)))
 
     # Boundaries -----------------------------------------------------------------------------------
 
@@ -210,9 +211,7 @@ class Goal(Supervisor):
             if is_new and at.is_persons:
                 self._leave_off()
                 self.are_gates_known = False
-                self.ledger.decide(
-                    Decision(entries=(e.GoalWoken(goal=goal.id, why="a message came"),))
-                )
+                self.decide(Decision(entries=(e.GoalWoken(goal=goal.id, why="a message came"),)))
                 self._attend()
             return
         if self.awaited.kind == "pause" and not is_new:
@@ -231,9 +230,9 @@ class Goal(Supervisor):
         self.is_dirty = self.is_dirty or at.may_have_changed
         self.are_gates_known = self.are_gates_known and not at.may_have_changed
         failed = e.GoalTurnFailed(goal=goal.id, turn=at.turn, status=at.status, reason=at.reason)
-        self.ledger.decide(Decision(entries=(failed,)))
-        goal = self.ledger.record.goals.goals[goal.id]
-        most = self.ledger.environment.goals.max_failed_turns
+        self.decide(Decision(entries=(failed,)))
+        goal = self.record.goals.goals[goal.id]
+        most = self.environment.goals.max_failed_turns
         if most and goal.failing >= most:
             times = f"{goal.failing} turns in a row failed" if goal.failing > 1 else "a turn failed"
             self._pause(goal, "failing", f"{times}: {at.reason}")
@@ -242,7 +241,7 @@ class Goal(Supervisor):
 
     def _begin_judging(self, goal: GoalRecord, at: GoalBoundary) -> None:
         has_news = at.may_have_changed or at.is_persons or self.is_dirty
-        policy = self.ledger.environment.goals
+        policy = self.environment.goals
         judging = JudgeRequest(
             goal=goal.id,
             turn=at.turn,
@@ -256,9 +255,9 @@ class Goal(Supervisor):
             timeouts=(policy.gate_timeout, policy.judge_timeout),
         )
         self.is_dirty = False
-        begun = e.JudgingBegun(goal=goal.id, turn=at.turn, epoch=self.ledger.record.epoch)
-        self.ledger.decide(Decision(entries=(begun,)))
-        ledger, me = self.ledger.whole, self.actor_ref
+        begun = e.JudgingBegun(goal=goal.id, turn=at.turn, epoch=self.record.epoch)
+        self.decide(Decision(entries=(begun,)))
+        ledger, me = self.ledger, self.actor_ref
 
         def start() -> ActorRef[Any]:
             return self.judge_type.start(self.system, ledger, judging, me)
@@ -270,25 +269,25 @@ class Goal(Supervisor):
         goal = self._goal
         if goal is not None and goal.judging and down.reason:
             fault = f"a fault in the program: {down.reason}"
-            self.ledger.decide(Decision(urgent=(m.StopJudging(goal=goal.id),)))
+            self.decide(Decision(urgent=(m.StopJudging(goal=goal.id),)))
             self._judged(m.Judged(turn=goal.judging, verdict=Verdict(kind="continue"), fault=fault))
 
     def _judged(self, message: m.Judged) -> None:
         goal = self._goal
-        if goal is None or goal.judging != message.turn or self.ledger.record.running is not None:
+        if goal is None or goal.judging != message.turn or self.record.running is not None:
             return
         self.children.pop("judge", None)
-        at = goals.rest(self.ledger.record, goal, self.ledger.environment)
+        at = goals.rest(self.record, goal, self.environment)
         verdict = message.verdict
         self.are_gates_known = verdict.kind == "continue"
         entry = goals.judged(goal, message, at)
         match verdict.kind:
-            case "done" if self.ledger.record.goals.line:
+            case "done" if self.record.goals.line:
                 judged = Decision(entries=(entry,))
-                carry_out(self.ledger, judged + goals.next_goal(self.ledger.record, goal.epoch))
+                carry_out(self, judged + goals.next_goal(self.record, goal.epoch))
             case "wait":
                 assert verdict.condition is not None
-                limit, name = self.ledger.environment.goals.max_wait, self.awaited.begin("wait")
+                limit, name = self.environment.goals.max_wait, self.awaited.begin("wait")
                 wait = m.AwaitCondition(
                     goal=goal.id,
                     name=name,
@@ -296,15 +295,15 @@ class Goal(Supervisor):
                     limit=limit,
                     since=at.ended,
                 )
-                self.ledger.decide(Decision(entries=(entry,), effects=(wait,)))
+                self.decide(Decision(entries=(entry,), effects=(wait,)))
             case "continue":
-                self.ledger.decide(Decision(entries=(entry,)))
-                self._not_yet(self.ledger.record.goals.goals[goal.id], message)
+                self.decide(Decision(entries=(entry,)))
+                self._not_yet(self.record.goals.goals[goal.id], message)
             case _:
-                self.ledger.decide(Decision(entries=(entry,)))
+                self.decide(Decision(entries=(entry,)))
 
     def _not_yet(self, goal: GoalRecord, message: m.Judged) -> None:
-        most = self.ledger.environment.goals.max_judge_failures
+        most = self.environment.goals.max_judge_failures
         unstarted = next((gate for gate in message.gates if gate.status == "failed"), None)
         if unstarted is not None:
             detail = f"the gate `{unstarted.command}` could not be started: {unstarted.output}"
@@ -316,7 +315,7 @@ class Goal(Supervisor):
             what = "answer" if length == 1 else f"{length} answers"
             detail = f"the same {what} twice, and no file changed in between"
             self._pause(goal, "no_progress", detail)
-        elif goals.is_at_rest(self.ledger.record):
+        elif goals.is_at_rest(self.record):
             self._go_on(goal)
 
     # Going on -------------------------------------------------------------------------------------
@@ -327,7 +326,7 @@ class Goal(Supervisor):
         if spent and not goal.reserved:
             self._pause(goal, "budget", spent)
             return
-        pause = goals.pause_before(goal, self.ledger.environment.goals)
+        pause = goals.pause_before(goal, self.environment.goals)
         if pause:
             self._set_timer(goal, "pause", pause)
         else:
@@ -338,10 +337,10 @@ class Goal(Supervisor):
         message = m.GoalMessage(
             goal=goal.id, said=m.Said(text=said, user=goal.user), after=goal.boundary
         )
-        carry_out(self.ledger, Decision(orders=(("queue", message),)))
+        carry_out(self, Decision(orders=(("queue", message),)))
 
     def _set_timer(self, goal: GoalRecord, what: str, seconds: float) -> None:
-        self.ledger.decide(
+        self.decide(
             Decision(
                 effects=(m.GoalTimer(goal=goal.id, name=self.awaited.begin(what), seconds=seconds),)
             )
@@ -355,8 +354,8 @@ class Goal(Supervisor):
         kind = self.awaited.end()
         if kind == "wait" and goal.state == "waiting" and isinstance(message, m.ConditionMet):
             why = "it did not happen in time" if message.is_late else "it has happened"
-            self.ledger.decide(Decision(entries=(e.GoalWoken(goal=goal.id, why=why),)))
-        elif kind == "pause" and goal.state == "active" and goals.is_at_rest(self.ledger.record):
+            self.decide(Decision(entries=(e.GoalWoken(goal=goal.id, why=why),)))
+        elif kind == "pause" and goal.state == "active" and goals.is_at_rest(self.record):
             self._continue(goal)
         elif kind == "limit" and goal.turn:
             minutes = (goal.max_seconds or 0.0) / 60

@@ -19,9 +19,8 @@ from ..machines.lifecycles import JUDGE
 from ..machines.machine import Refusal, perform, step
 from ..machines.value import Value
 from ..machines.verdict import Unusable, Verdict, read_verdict
-from .actor import Actor
 from .decisions.decision import Decision
-from .ledger import Ledger, LedgerHandle
+from .ledger import Ledger, Member
 
 if TYPE_CHECKING:
     from .system import ActorSystem
@@ -51,14 +50,16 @@ class JudgeRequest(Value):
     timeouts: tuple[float, float] = (600.0, 60.0)
 
 
-class Judge(Actor):
+class Judge(Member):
     """One boundary's judge; it ends with its verdict. `found` is what it has found out so far."""
+
+    role = "goal"
 
     def __init__(
         self, system: ActorSystem, ledger: Ledger, judging: JudgeRequest, goal: ActorRef[Any]
     ) -> None:
-        super().__init__(system)
-        self.ledger, self.goal = LedgerHandle(ledger, self, "goal"), goal
+        super().__init__(system, ledger)
+        self.goal = goal
         self.state: str = JUDGE.initial
         self.at = judging
         self.found = m.Judged(
@@ -109,7 +110,7 @@ class Judge(Actor):
         perform(JUDGE, moved.effects, EFFECTS)(self)
 
     def _do(self, effect: m.RunGate | m.AskJudge | m.CountChanges) -> None:
-        self.ledger.decide(Decision(effects=(effect,)))
+        self.decide(Decision(effects=(effect,)))
 
     # Gates ----------------------------------------------------------------------------------------
 
@@ -149,7 +150,7 @@ class Judge(Actor):
     def ask_model(self) -> None:
         """Show the model the newest messages, and ask whether the goal is reached."""
         at = self.at
-        said = tuple(self.ledger.record.conversation[-NEWEST:])
+        said = tuple(self.record.conversation[-NEWEST:])
         gates = self.found.gates
         timeout = at.timeouts[1]
         self._do(

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from pykka import ActorRef
 
@@ -34,6 +34,7 @@ from .mailbox import tell
 
 if TYPE_CHECKING:
     from .environment import Environment, Publication
+    from .system import ActorSystem
 
 
 # The outbox: events and effects of decisions that are not durable yet --------------------------------
@@ -222,6 +223,10 @@ class Ledger:
         ref = self._members.get(role)
         return ref if ref is not None and ref.is_alive() else None
 
+    def tell(self, role: Role, message: Any) -> None:
+        """Tell one of the session's actors, if it is there."""
+        tell(self.member(role), message)
+
     def wake(self, role: Role) -> None:
         """Have an actor do what is due; once, however often it is asked before it does."""
         ref = self.member(role)
@@ -354,42 +359,32 @@ class Ledger:
             self.publish(fact)
 
 
-class LedgerHandle:
-    """One actor's access to its session's ledger: what it reads, and how it decides, as `role`."""
+class Member(Actor):
+    """One of a session's actors: it reads the record, and what it decides is folded as its `role`'s."""
 
-    __slots__ = ("_actor", "_ledger", "role")
+    role: ClassVar[Role]
 
-    def __init__(self, ledger: Ledger, actor: Actor, role: Role) -> None:
-        self._ledger, self._actor = ledger, actor
-        self.role: Role = role
+    def __init__(self, system: ActorSystem, ledger: Ledger) -> None:
+        super().__init__(system)
+        self.ledger = ledger
 
     @property
     def record(self) -> SessionRecord:
         """The session's state, with everything that was decided until now."""
-        return self._ledger.record
+        return self.ledger.record
 
     @property
     def environment(self) -> Environment:
         """The environment of the session's actors."""
-        return self._ledger.environment
-
-    @property
-    def broken(self) -> str:
-        """Why the journal cannot be written any more; empty while it can."""
-        return self._ledger.broken
-
-    @property
-    def whole(self) -> Ledger:
-        """The ledger itself, for an actor that starts others."""
-        return self._ledger
+        return self.ledger.environment
 
     def enlist(self) -> None:
         """Make the actor known to the others."""
-        self._ledger.enlist(self.role, self._actor.actor_ref)
+        self.ledger.enlist(self.role, self.actor_ref)
 
     def awake(self) -> None:
         """Note that the actor looks at the record now."""
-        self._ledger.awake(self.role)
+        self.ledger.awake(self.role)
 
     def decide(self, decision: Decision) -> Any:
         """Have a decision folded and carried out; return its reply, or what a machine refused.
@@ -403,7 +398,7 @@ class LedgerHandle:
         if decision.entries or not decision.facts:
             return refused_with(refused.reason)
         for fact in decision.facts:
-            self._ledger.publish(fact)
+            self.ledger.publish(fact)
         return decision.reply
 
     def accepts(self, decision: Decision) -> bool:
@@ -417,19 +412,7 @@ class LedgerHandle:
                 break
 
     def _fold(self, decision: Decision) -> Refusal | None:
-        refused = self._ledger.decide(self.role, decision, posted_of(self._actor))
-        if refused is not None and not self._ledger.broken:
-            self._actor.system.note_refusal(self._actor, refused)
+        refused = self.ledger.decide(self.role, decision, posted_of(self))
+        if refused is not None and not self.ledger.broken:
+            self.system.note_refusal(self, refused)
         return refused
-
-    def member(self, role: Role) -> ActorRef[Any] | None:
-        """Return another actor of the session; none if it is not there."""
-        return self._ledger.member(role)
-
-    def tell(self, role: Role, message: Any) -> None:
-        """Tell another actor of the session, if it is there."""
-        tell(self._ledger.member(role), message)
-
-    def publish(self, fact: m.Fact) -> None:
-        """Publish a fact that is not journalled."""
-        self._ledger.publish(fact)

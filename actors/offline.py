@@ -13,54 +13,52 @@ from ..journal.queue_record import ItemRecord
 from ..journal.recovery import closing_messages
 from ..machines import protocol as m
 from ..machines.disposition import Intent, Situation
-from .actor import Actor
 from .decisions import queueing, reverting, routing
 from .decisions.decision import Decision, answer, refusal
 from .decisions.handlers import handler_of
 from .decisions.queries import known
 from .inspection import describe_session, inspect_session
-from .ledger import Ledger, LedgerHandle
+from .ledger import Ledger, Member
 from .outcome_waiters import OutcomeWaiters
 
 if TYPE_CHECKING:
     from .system import ActorSystem
 
 
-class OfflineSession(Actor):
+class OfflineSession(Member):
     """Keeps a session's queue; every message waits, whatever its disposition."""
 
+    role = "session"
+
     def __init__(self, system: ActorSystem, ledger: Ledger) -> None:
-        super().__init__(system)
-        self.ledger = LedgerHandle(ledger, self, "session")
+        super().__init__(system, ledger)
         self.waiters = OutcomeWaiters()
 
     def on_start(self) -> None:
         """Leave the work of a dead owner as it is."""
-        self.ledger.enlist()
+        self.enlist()
 
     def on_receive(self, message: Any) -> Any:
         """Change the queue, or say that the session is not open."""
         match message:
             case m.Wake():
-                self.ledger.awake()
+                self.awake()
             case m.Committed(seq=seq):
-                self.ledger.whole.committed(seq)
+                self.ledger.committed(seq)
             case m.StoreBroke():
-                self.ledger.whole.break_off(message)
+                self.ledger.break_off(message)
             case m.RestoreCounted() | m.RestoreEnded():
-                self.ledger.decide(
-                    reverting.restored(self.ledger.record, message, self.ledger.environment)
-                )
-                self.waiters.answer(self.ledger.record)
+                self.decide(reverting.restored(self.record, message, self.environment))
+                self.waiters.answer(self.record)
             case m.NoteEntry(entry=entry):
-                self.ledger.decide(Decision(entries=(entry,)))
+                self.decide(Decision(entries=(entry,)))
             case m.Describe():
-                return describe_session(self.ledger.record, self.ledger.environment)
+                return describe_session(self.record, self.environment)
             case m.Inspect(is_of_queue=False):
-                return inspect_session(self, self.ledger.record, {})
+                return inspect_session(self, self.record, {})
             case _ if self.ledger.broken:
                 return self._turn_away(message, self.ledger.broken)
-            case _ if self.ledger.record.state in ("finalizing", "finalized"):
+            case _ if self.record.state in ("finalizing", "finalized"):
                 return self._turn_away(message, "session_finalized", m.FINALIZED, m.ANOTHER_CHAT)
             case _:
                 return self._obey(message)
@@ -68,7 +66,7 @@ class OfflineSession(Actor):
 
     def _obey(self, message: Any) -> Any:
         """Carry a message out as its row says for a session that no program runs, or refuse it."""
-        record, environment = self.ledger.record, self.ledger.environment
+        record, environment = self.record, self.environment
         handler = handler_of(message)
         match message:
             case m.UserMessage():
@@ -80,24 +78,24 @@ class OfflineSession(Actor):
             case m.RevertOutcome(id=name):
                 return self.waiters.outcome(self, record, name)
             case _ if handler is not None and handler.offline is not None:
-                return self.ledger.decide(handler.offline(record, message, environment))
+                return self.decide(handler.offline(record, message, environment))
             case _:
                 return refusal(self._not_open).reply
 
     @property
     def _not_open(self) -> str:
-        return m.NOT_OPEN.format(self.ledger.record.id)
+        return m.NOT_OPEN.format(self.record.id)
 
     def _turn_away(self, message: Any, reason: str, why: str = "", hint: str = "") -> Any:
         if isinstance(message, m.UserMessage):
-            return self.ledger.decide(routing.rejection(reason, message.said, hint))
+            return self.decide(routing.rejection(reason, message.said, hint))
         return refusal(why or reason).reply
 
     def _keep(self, message: m.UserMessage) -> Any:
-        before = known(self.ledger.record, message.said.client_id)
+        before = known(self.record, message.said.client_id)
         if before is not None:
-            return self.ledger.decide(Decision(facts=(before,), reply=answer()))
-        environment = self.ledger.environment
+            return self.decide(Decision(facts=(before,), reply=answer()))
+        environment = self.environment
         waiting = m.UserMessage(
             type=message.type,
             said=message.said,
@@ -108,12 +106,12 @@ class OfflineSession(Actor):
             environment.dispositions, waiting, Situation.BUSY, environment.policy
         )
         order = routing.enqueue(said, row, "queue")
-        self._take_in(queueing.enqueue(self.ledger.record, order, environment))
+        self._take_in(queueing.enqueue(self.record, order, environment))
         return answer()
 
     def _take_in(self, decision: Decision) -> Any:
-        reply = self.ledger.decide(decision)
-        self.ledger.settle(queueing.due)
+        reply = self.decide(decision)
+        self.settle(queueing.due)
         return reply
 
     def _change(self, message: m.QueueChange) -> Any:
@@ -121,21 +119,19 @@ class OfflineSession(Actor):
         cut_off = self._cut_off()
         if cut_off is not None and self._is_taken_back(cut_off, message):
             why = "its program died, then it was removed"
-            said = closing_messages(self.ledger.record)
+            said = closing_messages(self.record)
             over = e.TurnEnded(
                 turn=cut_off.turn, status="failed", reason=why, hint="send it again", messages=said
             )
-            self.ledger.decide(Decision(entries=(over,)))
+            self.decide(Decision(entries=(over,)))
             if message.op == "withdraw":
                 return answer(withdrawn=[cut_off.number], text=cut_off.text)
-        return self._take_in(queueing.change(self.ledger.record, message))
+        return self._take_in(queueing.change(self.record, message))
 
     def _is_taken_back(self, item: ItemRecord, message: m.QueueChange) -> bool:
-        last = self.ledger.record.queue.live()[-1].number
+        last = self.record.queue.live()[-1].number
         is_meant = (message.number or last) == item.number
         return message.op == "clear" or (message.op == "withdraw" and is_meant)
 
     def _cut_off(self) -> ItemRecord | None:
-        return next(
-            (item for item in self.ledger.record.queue.special() if item.state == "running"), None
-        )
+        return next((item for item in self.record.queue.special() if item.state == "running"), None)

@@ -35,7 +35,7 @@ from .decisions.handlers import handler_of, obstacle
 from .decisions.queries import is_asked_here, resumed_turns
 from .goal import Goal, carry_out
 from .inspection import describe_session, inspect_session
-from .ledger import Ledger, LedgerHandle
+from .ledger import Ledger, Member
 from .mailbox import tell
 from .outcome_waiters import OutcomeWaiters
 from .queue import Queue
@@ -48,11 +48,13 @@ if TYPE_CHECKING:
     from .system import ActorSystem
 
 
-class Session(Supervisor):
+class Session(Member, Supervisor):
     """One session, as people and other programs speak to it. The types are what it starts.
 
     `askers` wait for the outcome of a revert.
     """
+
+    role = "session"
 
     queue_type: type[Queue] = Queue
     children_type: type[ChildSupervisor] = ChildSupervisor
@@ -60,20 +62,19 @@ class Session(Supervisor):
     turn_type: type[Any] = Turn
 
     def __init__(self, system: ActorSystem, ledger: Ledger) -> None:
-        super().__init__(system)
-        self.ledger = LedgerHandle(ledger, self, "session")
+        super().__init__(system, ledger)
         self.waiters = OutcomeWaiters()
 
     def on_start(self) -> None:
         """Put in order what a dead owner left, and start the other actors. Nothing runs automatically."""
-        self.ledger.enlist()
-        if self.ledger.record.state == "finalized" and self.birth.restart == "transient":
+        self.enlist()
+        if self.record.state == "finalized" and self.birth.restart == "transient":
             self.stop()  # a child that failed after its last entry: its parent learns of it
             return
-        self.ledger.decide(recovering.take_up(self.ledger.record))
+        self.decide(recovering.take_up(self.record))
         self._start("queue", self.queue_type)
         self._start("children", self.children_type)
-        if self.ledger.record.goals.goals:
+        if self.record.goals.goals:
             self._start("goal", self.goal_type)
         self._attend()
 
@@ -86,14 +87,14 @@ class Session(Supervisor):
     def _take(self, message: Any) -> Any:
         match message:
             case m.Wake():
-                self.ledger.awake()
+                self.awake()
             case m.Committed(seq=seq):
-                self.ledger.whole.committed(seq)
+                self.ledger.committed(seq)
             case m.OpenSession(entry=entry):
-                self.ledger.decide(Decision(entries=(entry,)))
+                self.decide(Decision(entries=(entry,)))
             case m.NoteEntry(entry=entry):
-                if self.ledger.record.state != "finalized":
-                    self.ledger.decide(Decision(entries=(entry,)))
+                if self.record.state != "finalized":
+                    self.decide(Decision(entries=(entry,)))
             case m.StoreBroke():
                 self._break(message)
             case m.Down():
@@ -101,14 +102,12 @@ class Session(Supervisor):
             case m.ChildrenClosed():
                 self._close()
             case m.RestoreCounted() | m.RestoreEnded():
-                self.ledger.decide(
-                    reverting.restored(self.ledger.record, message, self.ledger.environment)
-                )
-                self.waiters.answer(self.ledger.record)
+                self.decide(reverting.restored(self.record, message, self.environment))
+                self.waiters.answer(self.record)
             case m.Describe():
-                return describe_session(self.ledger.record, self.ledger.environment)
+                return describe_session(self.record, self.environment)
             case m.Inspect(is_of_queue=False):
-                return inspect_session(self, self.ledger.record, self.children)
+                return inspect_session(self, self.record, self.children)
             case m.RecoverRecord():
                 if self.ledger.broken:
                     self._end(is_failure=True, wants_restart=True)
@@ -124,15 +123,15 @@ class Session(Supervisor):
 
     def _is_gone(self, message: Any) -> bool:
         """Whether the session is left: the only message that it still takes is `Finalize`."""
-        is_left = self.ledger.record.state in ("leaving", "suspended")
+        is_left = self.record.state in ("leaving", "suspended")
         return is_left and not isinstance(message, m.Finalize)
 
     def _turn_away(self, message: Any, reason: str, *, is_left: bool = False) -> Any:
         if isinstance(message, FromPerson):
             message = message.message
         if isinstance(message, m.UserMessage):
-            return self.ledger.decide(routing.rejection(reason, message.said))
-        return refusal(m.NOT_OPEN.format(self.ledger.record.id) if is_left else reason).reply
+            return self.decide(routing.rejection(reason, message.said))
+        return refusal(m.NOT_OPEN.format(self.record.id) if is_left else reason).reply
 
     # Messages of people and other programs --------------------------------------------------------
 
@@ -141,7 +140,7 @@ class Session(Supervisor):
         message = asked.message
         if isinstance(message, m.UserMessage):
             return self._route(message, asked.may)
-        why = obstacle(self.ledger.record, asked)
+        why = obstacle(self.record, asked)
         if not why:
             done = self._obey(message)
             return (
@@ -151,16 +150,16 @@ class Session(Supervisor):
             )
         if isinstance(message, m.SideTalk):
             turned_away = routing.rejection("not_allowed", message.said, why)
-            return self.ledger.decide(turned_away)
+            return self.decide(turned_away)
         return refusal(why).reply
 
     def _obey(self, message: Any) -> Any:
         """Carry a message out by its row; what has none to decide concerns an actor."""
         handler = handler_of(message)
         if handler is not None and handler.decide is not None:
-            record, environment = self.ledger.record, self.ledger.environment
+            record, environment = self.record, self.environment
             reply = self._take_in(handler.decide(record, message, environment))
-            environment.account.shares = 1 + self.ledger.record.grants
+            environment.account.shares = 1 + self.record.grants
             return reply
         match message:
             case m.UserMessage():
@@ -170,10 +169,10 @@ class Session(Supervisor):
             case m.ResumeQueue():
                 return self._resume(message)
             case m.TakeBack():
-                record, environment = self.ledger.record, self.ledger.environment
+                record, environment = self.record, self.environment
                 return self._take_in(routing.take_back(record, self.system.now(), environment))
             case m.RevertOutcome(id=name):
-                return self.waiters.outcome(self, self.ledger.record, name)
+                return self.waiters.outcome(self, self.record, name)
             case m.Inspect():
                 return Forward(ref=self._member("queue"), message=m.Inspect())
             case m.EndChild():
@@ -184,7 +183,7 @@ class Session(Supervisor):
                 return super().on_receive(message)
 
     def _route(self, message: m.UserMessage, may: tuple[str, ...] | None = None) -> Any:
-        decision = routing.route(self.ledger.record, message, self.ledger.environment, may)
+        decision = routing.route(self.record, message, self.environment, may)
         runs = any(
             isinstance(entry, e.Queued) and entry.routed.said_as == "turn"
             for entry in decision.entries
@@ -202,8 +201,8 @@ class Session(Supervisor):
 
         Both are one step, so the next message finds the turn that runs by then.
         """
-        reply = self.ledger.decide(decision)
-        self.ledger.settle(queueing.due)
+        reply = self.decide(decision)
+        self.settle(queueing.due)
         return reply
 
     def _pursue(self, message: m.SetGoal | m.ChangeGoal) -> Any:
@@ -212,38 +211,38 @@ class Session(Supervisor):
         Both are one step, so no later message runs first. The goal's actor, which is started when
         there is a goal, learns of the order from the record.
         """
-        record, environment = self.ledger.record, self.ledger.environment
+        record, environment = self.record, self.environment
         decision = goals.obstacle(record, message)
         if decision is None:
             decision = goals.order(record, message, environment.goals)
-        reply = carry_out(self.ledger, decision)
-        if self.ledger.record.goals.goals and "goal" not in self.children:
+        reply = carry_out(self, decision)
+        if self.record.goals.goals and "goal" not in self.children:
             self._start("goal", self.goal_type)
         return reply
 
     def _resume(self, message: m.ResumeQueue) -> Any:
         """Run what was interrupted; children go on, too, for which no turn waits."""
-        obstacle = running.obstacle(self.ledger.record, self.ledger.environment)
+        obstacle = running.obstacle(self.record, self.environment)
         if obstacle:
             return refusal(obstacle).reply
         if message.number is not None:
-            return self._take_in(queueing.resume(self.ledger.record, message))
+            return self._take_in(queueing.resume(self.record, message))
         names = tuple(
             child.name
-            for child in self.ledger.record.children.values()
+            for child in self.record.children.values()
             if child.state == "interrupted" and child.relation != Relation.FOREGROUND_CHILD
         )
         if names:
             tell(
                 self._member("children"),
-                m.ResumeChildren(earlier=(), turn="", epoch=self.ledger.record.epoch),
+                m.ResumeChildren(earlier=(), turn="", epoch=self.record.epoch),
             )
-        resumed = queueing.resume(self.ledger.record, replace(message, children=names))
+        resumed = queueing.resume(self.record, replace(message, children=names))
         return self._take_in(resumed)
 
     def _pass_answer(self, message: m.Answer) -> Any:
         """Pass an answer on to the turn or child that asked."""
-        record, turn = self.ledger.record, self.ledger.member("turn")
+        record, turn = self.record, self.ledger.member("turn")
         is_of_run = record.run is not None and message.question in record.run.questions
         if turn is not None and (is_of_run or is_asked_here(record, message.question)):
             return Forward(ref=turn)
@@ -253,8 +252,8 @@ class Session(Supervisor):
 
     def _attend(self) -> None:
         """Do what the record says is due: a turn to start, a stop to answer, files, the end."""
-        self.ledger.settle(_due)
-        record = self.ledger.record
+        self.settle(_due)
+        record = self.record
         turn = record.running
         if turn is not None and self._has_no_actor(turn.id):
             self._start_turn(turn.id, turn.resumes)
@@ -270,39 +269,39 @@ class Session(Supervisor):
 
     def _close(self) -> None:
         """Write the last entry, once nothing is at work and no child is open any more."""
-        record = self.ledger.record
+        record = self.record
         if not stopping.is_settled(record):
             return
         if record.state == "leaving":
-            self.ledger.decide(Decision(entries=(e.SessionSuspended(),)))
+            self.decide(Decision(entries=(e.SessionSuspended(),)))
         elif record.state == "finalizing":
-            name = self.ledger.environment.finalize_id(record.id)
+            name = self.environment.finalize_id(record.id)
             cause = record.finalize_cause or "crashed"
-            self.ledger.decide(Decision(entries=(e.SessionFinalized(finalize=name, cause=cause),)))
+            self.decide(Decision(entries=(e.SessionFinalized(finalize=name, cause=cause),)))
 
     # Child actors ---------------------------------------------------------------------------------
 
     def _start(self, role: Role, kind: type[Any]) -> ActorRef[Any]:
         def start() -> ActorRef[Any]:
-            ref: ActorRef[Any] = kind.start(self.system, self.ledger.whole)
+            ref: ActorRef[Any] = kind.start(self.system, self.ledger)
             return ref
 
         return self.start_child(ChildSpec(name=role, start=start))
 
     def _start_turn(self, turn: str, resumes: str) -> None:
         """Start a turn's actor; the children that it waited for go on with it."""
-        kind = self.ledger.environment.turn_type or self.turn_type
-        account = self.ledger.environment.account
-        account.seconds, account.since = self.ledger.record.seconds, self.system.now()
+        kind = self.environment.turn_type or self.turn_type
+        account = self.environment.account
+        account.seconds, account.since = self.record.seconds, self.system.now()
         if resumes:
-            earlier = resumed_turns(self.ledger.record, resumes)
+            earlier = resumed_turns(self.record, resumes)
             tell(
                 self._member("children"),
-                m.ResumeChildren(earlier=earlier, turn=turn, epoch=self.ledger.record.epoch),
+                m.ResumeChildren(earlier=earlier, turn=turn, epoch=self.record.epoch),
             )
 
         def start() -> ActorRef[Any]:
-            ref: ActorRef[Any] = kind.start(self.system, self.ledger.whole, turn)
+            ref: ActorRef[Any] = kind.start(self.system, self.ledger, turn)
             return ref
 
         self.start_child(ChildSpec(name="turn", start=start, restart="temporary"))
@@ -314,26 +313,22 @@ class Session(Supervisor):
 
     def child_ended(self, child: Child, down: m.Down) -> None:
         """Journal the end of a turn whose actor failed; the session goes on."""
-        turn, actor = self.ledger.record.unfinished, child.mailbox.owner
+        turn, actor = self.record.unfinished, child.mailbox.owner
         if turn is None or self.ledger.broken or getattr(actor, "id", turn.id) != turn.id:
             return
         stop = next(
             (
                 interrupt
-                for interrupt in self.ledger.record.interrupts.values()
+                for interrupt in self.record.interrupts.values()
                 if interrupt.turn == turn.id
             ),
             None,
         )
-        self.ledger.decide(
-            recovering.turn_failed(self.ledger.record, down.reason or "its actor ended")
-        )
-        self.ledger.whole.wake(
-            "children"
-        )  # a result that the turn had not taken in is lost with it
+        self.decide(recovering.turn_failed(self.record, down.reason or "its actor ended"))
+        self.ledger.wake("children")  # a result that the turn had not taken in is lost with it
         if stop is not None and stop.order.epoch:
             order = m.StopOrder(cause=stop.order.cause, epoch=stop.order.epoch)
-            self.ledger.decide(stopping.stop(self.ledger.record, order, self.ledger.environment))
+            self.decide(stopping.stop(self.record, order, self.environment))
 
     def on_failure(
         self,
@@ -345,23 +340,23 @@ class Session(Supervisor):
         letter = self.envelope.message if self.envelope else None
         letter = letter.message if isinstance(letter, m.Mailed) else letter
         if isinstance(letter, m.UserMessage):
-            self.ledger.decide(routing.rejection("fault", letter.said))
+            self.decide(routing.rejection("fault", letter.said))
 
     def stop_children(self) -> None:
         """End all child actors, and whatever the turn started in the world."""
-        for effect in recovering.stopping_effects(self.ledger.record):
+        for effect in recovering.stopping_effects(self.record):
             if not isinstance(effect, m.StopChild):
-                self.ledger.environment.perform(effect, None)
+                self.environment.perform(effect, None)
         super().stop_children()
 
     def _break(self, message: m.StoreBroke) -> None:
         """The journal cannot be written: nothing more is accepted, and what runs is stopped."""
         if self.ledger.broken:
             return
-        self.ledger.whole.break_off(message)
-        for effect in recovering.stopping_effects(self.ledger.record):
+        self.ledger.break_off(message)
+        for effect in recovering.stopping_effects(self.record):
             if not isinstance(effect, m.StopChild):
-                self.ledger.environment.perform(effect, self.ledger.member("turn"))
+                self.environment.perform(effect, self.ledger.member("turn"))
         self.ledger.tell("children", message)
 
 

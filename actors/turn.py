@@ -19,12 +19,11 @@ from ..machines.delivery import ENDS, Relation, deliver
 from ..machines.lifecycles import TURN
 from ..machines.machine import Refusal, perform, step
 from ..machines.policy import ANSWER
-from .actor import Actor
 from .decisions import calls, compacting, progress, stopping, turning
 from .decisions.decision import NOTHING, Decision, answer, refused_with
 from .decisions.queries import running_calls, waiting_steers
 from .decisions.turning import Ending
-from .ledger import Ledger, LedgerHandle
+from .ledger import Ledger, Member
 
 if TYPE_CHECKING:
     from .environment import Environment
@@ -67,16 +66,17 @@ class CallBudget:
             account.settle(self._name, usage or Usage(input=self.reserved))
 
 
-class Turn(Actor):
+class Turn(Member):
     """One turn, from its first boundary to its end. All that must outlive it is in the record.
 
     `partial` is what has come of the answer that streams, `budget` what the calls may use;
     `asked` is the step before which the queue was asked for steers, and has not answered.
     """
 
+    role = "turn"
+
     def __init__(self, system: ActorSystem, ledger: Ledger, turn: str) -> None:
-        super().__init__(system)
-        self.ledger = LedgerHandle(ledger, self, "turn")
+        super().__init__(system, ledger)
         self.id = turn
         self.partial: list[str] = []
         self.budget = CallBudget(ledger.environment, turn)
@@ -84,11 +84,11 @@ class Turn(Actor):
 
     @property
     def _turn(self) -> TurnRecord:
-        return self.ledger.record.turns[self.id]
+        return self.record.turns[self.id]
 
     def on_start(self) -> None:
         """Begin at a boundary."""
-        self.ledger.enlist()
+        self.enlist()
         self._attend()
 
     def on_receive(self, message: Any) -> Any:
@@ -102,7 +102,7 @@ class Turn(Actor):
     def _take(self, message: Any) -> Any:
         match message:
             case m.Wake():
-                self.ledger.awake()
+                self.awake()
                 self.asked = 0
             case (
                 m.ModelText()
@@ -122,16 +122,14 @@ class Turn(Actor):
                 self._tool_finished(message)
             case m.ToolProgressed():
                 if message.call in _begun(self._turn) and self._turn.state == "acting":
-                    self.ledger.decide(turning.progressed(self.id, message))
+                    self.decide(turning.progressed(self.id, message))
             case m.AgentBound() | m.AgentCalled() | m.AgentCallEnded():
                 self._agent_told(message)
             case m.Answer():
                 return self._question_answered(message)
             case m.SteerWaits():
-                if m.AGENT_TOOL in running_calls(self.ledger.record):
-                    self.ledger.publish(
-                        m.Notice(text=f"{self.ledger.environment.agent} {NO_STEER}")
-                    )
+                if m.AGENT_TOOL in running_calls(self.record):
+                    self.ledger.publish(m.Notice(text=f"{self.environment.agent} {NO_STEER}"))
             case _:
                 return super().on_receive(message)
         return None
@@ -141,14 +139,14 @@ class Turn(Actor):
     def _attend(self) -> None:
         """Do what the record says is due: end, be stopped, or take the next step."""
         if not self.actor_stopped.is_set() and not self.ledger.broken:
-            self._attend_to(self.ledger.record, self._turn)
+            self._attend_to(self.record, self._turn)
 
     def _attend_to(self, record: SessionRecord, turn: TurnRecord) -> None:
         if turn.is_over or record.turn != self.id:
             return  # it ends with the next message
         if turn.state == "interrupted":
-            self.ledger.decide(turning.detached(record))
-            if self.ledger.accepts(turning.buried(self.ledger.record)) and self._turn.is_over:
+            self.decide(turning.detached(record))
+            if self.accepts(turning.buried(self.record)) and self._turn.is_over:
                 self.stop()
         elif _is_stopped(record):
             self._fire("interrupt")
@@ -157,7 +155,7 @@ class Turn(Actor):
                 self
             )
         elif turn.state == "acting":
-            self.ledger.decide(turning.detached(record))
+            self.decide(turning.detached(record))
             perform(TURN, ("start_calls",), EFFECTS)(self)
         elif turn.state == "calling":
             self._cut_for_steer()
@@ -174,7 +172,7 @@ class Turn(Actor):
         if isinstance(moved, Refusal):
             self.system.note_refusal(self, moved)
             return
-        if decision and not self.ledger.accepts(decision):
+        if decision and not self.accepts(decision):
             return
         perform(TURN, moved.effects, EFFECTS)(self, ending)
 
@@ -182,7 +180,7 @@ class Turn(Actor):
 
     def boundary(self, ending: Ending | None = None) -> None:
         """Let in the steers that wait; then ask the model again, or end."""
-        record, turn = self.ledger.record, self._turn
+        record, turn = self.record, self._turn
         if waiting_steers(record):
             if self.asked <= turn.step:
                 self.asked = turn.step + 1
@@ -191,15 +189,15 @@ class Turn(Actor):
         if not turn.is_closing and self._stalls():
             return
         if turn.is_closing:
-            self.ledger.decide(turning.doubted(record))
-            record, turn = self.ledger.record, self._turn
-        is_spent = turning.is_spent(turn, self.ledger.environment)
+            self.decide(turning.doubted(record))
+            record, turn = self.record, self._turn
+        is_spent = turning.is_spent(turn, self.environment)
         if turn.is_closing or (turn.was_cut and is_spent):
             if not turning.awaited(record, self.id):
                 self._fire("finish", ending=Ending())
             return
         if is_spent:
-            environment = self.ledger.environment
+            environment = self.environment
             if environment.policy.can_ask:
                 self._fire("pause", decision=turning.paused(turn, environment))
             else:
@@ -209,16 +207,16 @@ class Turn(Actor):
 
     def _stalls(self) -> bool:
         """Do what is due about a turn that repeats itself; whether the model is not asked now."""
-        turn, environment = self._turn, self.ledger.environment
-        match progress.due(self.ledger.record, environment):
+        turn, environment = self._turn, self.environment
+        match progress.due(self.record, environment):
             case "":
                 return False
             case "tell":
-                self.ledger.decide(progress.told(turn, environment))
+                self.decide(progress.told(turn, environment))
                 return False
             case "judge":
                 ending, noted = progress.judged(turn, environment)
-                if self.ledger.accepts(Decision(entries=(noted,))):
+                if self.accepts(Decision(entries=(noted,))):
                     self._fire("finish", ending=ending)
             case "ask":
                 self._fire("pause", decision=progress.asked(turn, environment))
@@ -229,16 +227,16 @@ class Turn(Actor):
     def call_model(self, ending: Ending | None = None) -> None:
         """Ask the model for the next answer."""
         self.partial.clear()
-        most = turning.most_tokens(self.ledger.environment.account.room())
-        self.ledger.decide(turning.call_model(self.ledger.record, self.budget.reserved, most))
+        most = turning.most_tokens(self.environment.account.room())
+        self.decide(turning.call_model(self.record, self.budget.reserved, most))
 
     def start_calls(self, ending: Ending | None = None) -> None:
         """Start the next call, or as many as may run side by side."""
-        if stopping.planned_stop(self.ledger.record) is not None:
+        if stopping.planned_stop(self.record) is not None:
             return
-        while begun := calls.next_calls(self._turn, self.ledger.environment):
+        while begun := calls.next_calls(self._turn, self.environment):
             for call in begun:
-                self.ledger.decide(calls.begin(self.ledger.record, call, self.ledger.environment))
+                self.decide(calls.begin(self.record, call, self.environment))
             if self._turn.state != "acting":
                 break
         if self._turn.state == "boundary":
@@ -247,16 +245,14 @@ class Turn(Actor):
     def finish(self, ending: Ending | None = None) -> None:
         """End the turn without a stop, as `ending` says."""
         assert ending is not None
-        if self.ledger.accepts(turning.ended(self.ledger.record, ending, self.ledger.environment)):
+        if self.accepts(turning.ended(self.record, ending, self.environment)):
             self.stop()
 
     def cut_off(self, ending: Ending | None = None) -> None:
         """End by a stop: what runs is stopped, and awaited."""
         self.budget.settle(None)
         partial = "".join(self.partial)
-        if self.ledger.accepts(
-            turning.cut_off(self.ledger.record, partial, self.ledger.environment)
-        ):
+        if self.accepts(turning.cut_off(self.record, partial, self.environment)):
             self._attend()
 
     # Answers of the model -------------------------------------------------------------------------
@@ -276,7 +272,7 @@ class Turn(Actor):
                 self.partial.append(message.delta)
                 self.ledger.publish(m.TextStreamed(turn=self.id, delta=message.delta))
                 if message.is_due:
-                    self.ledger.decide(turning.answer_grew(turn, "".join(self.partial)))
+                    self.decide(turning.answer_grew(turn, "".join(self.partial)))
             case m.ToolPrinted():
                 if message.call in _begun(self._turn):
                     self.ledger.publish(
@@ -293,11 +289,11 @@ class Turn(Actor):
     def _cut_for_steer(self) -> None:
         """End the stream for a steer, once something came that the conversation can keep."""
         text = "".join(self.partial)
-        is_wanted = self.ledger.environment.policy.steer_while_streaming == "cut"
+        is_wanted = self.environment.policy.steer_while_streaming == "cut"
         if not is_wanted or not text.strip():
             return
         # a result of a child can wait for the end of an answer
-        if any(not item.child for item in self.ledger.record.queue.steers(self.id)):
+        if any(not item.child for item in self.record.queue.steers(self.id)):
             self.budget.settle(None)
             self.partial.clear()
             self._fire("cut", decision=turning.cut_for_steer(self._turn, text))
@@ -305,12 +301,12 @@ class Turn(Actor):
     def _answered(self, message: m.ModelAnswered) -> None:
         turn = self._turn
         if turn.state != "calling" or message.step != turn.step:
-            self.ledger.decide(turning.late(self.id, "model", message.usage))
+            self.decide(turning.late(self.id, "model", message.usage))
             return
         self.partial.clear()
-        self.ledger.environment.learn_window(message.window)
+        self.environment.learn_window(message.window)
         self.budget.settle(message.usage)
-        used, size = message.usage, self.ledger.environment.compaction.window
+        used, size = message.usage, self.environment.compaction.window
         if size and used.input:
             tokens = used.input + used.output
             self.ledger.publish(m.WindowFilled(turn=self.id, tokens=tokens, size=size))
@@ -318,12 +314,12 @@ class Turn(Actor):
         self._fire("answer", facts, turning.answered(turn, message))
 
     def _model_failed(self, message: m.ModelFailed) -> None:
-        turn, environment = self._turn, self.ledger.environment
+        turn, environment = self._turn, self.environment
         if turn.state != "calling" or message.step != turn.step:
             return
         environment.learn_window(message.window)
         self.budget.settle(Usage())
-        if compacting.overflows(self.ledger.record, message, environment.compaction):
+        if compacting.overflows(self.record, message, environment.compaction):
             self._compact("overflow", "refused", message.reason)
             return
         said = cut_short("".join(self.partial), NO_ANSWER)
@@ -334,8 +330,8 @@ class Turn(Actor):
 
     def _makes_room(self) -> bool:
         """Make room in the model's window if that is needed before it is asked; whether it does."""
-        policy = self.ledger.environment.compaction
-        wanted = compacting.room(self.ledger.record, policy)
+        policy = self.environment.compaction
+        wanted = compacting.room(self.record, policy)
         match wanted:
             case "asked" | "full":
                 self._compact("compact", wanted)
@@ -344,16 +340,16 @@ class Turn(Actor):
                     self.ledger.publish(m.Notice(text=f"Not summed up: {compacting.NOTHING_NEW}."))
                 self._fire("finish", ending=Ending())
             case "gives_up":
-                self._fire("fail", ending=compacting.gives_up(self.ledger.record, policy))
+                self._fire("fail", ending=compacting.gives_up(self.record, policy))
             case "":
                 return False
         return True
 
     def _compact(self, event: str, why: str, refusal: str = "") -> None:
-        policy = self.ledger.environment.compaction
+        policy = self.environment.compaction
         if not self._may_call():
             return
-        record = self.ledger.record
+        record = self.record
         folded = compacting.folded(record, why, policy)
         asks = not folded and compacting.is_worth_it(record, why, policy)
         self._fire(event, decision=compacting.begin(record, why, policy, refusal, asks=asks))
@@ -372,14 +368,14 @@ class Turn(Actor):
     def _summarised(self, message: m.Summarised) -> None:
         turn = self._turn
         if turn.state != "compacting" or message.step != turn.step:
-            self.ledger.decide(turning.late(self.id, "summary", message.usage))
+            self.decide(turning.late(self.id, "summary", message.usage))
             return
         self.budget.settle(message.usage)
         self._replace(message)
 
     def _replace(self, message: m.Summarised) -> None:
-        policy = self.ledger.environment.compaction
-        found = compacting.compacted(self.ledger.record, message, policy)
+        policy = self.environment.compaction
+        found = compacting.compacted(self.record, message, policy)
         if isinstance(found, Ending):
             self._fire("fail", ending=found)
         else:
@@ -389,7 +385,7 @@ class Turn(Actor):
 
     def _may_call(self) -> bool:
         """Reserve the next call; if a limit forbids it, stop, and say so."""
-        refusal = self.budget.reserve(self.ledger.record, self.system.now())
+        refusal = self.budget.reserve(self.record, self.system.now())
         if not refusal:
             return True
         self._end_by(*turning.at_limit(self._turn, refusal))
@@ -401,22 +397,22 @@ class Turn(Actor):
         The latter where the table has it so, and in a child, whose parent gets a result.
         """
         entries = (*before, entry)
-        environment = self.ledger.environment
+        environment = self.environment
         row = deliver(environment.deliveries, ending.cause, Relation.SELF)
         if environment.delegation.depth or row.action not in ENDS:
             self._fire("fail", decision=Decision(entries=entries), ending=ending)
         else:
             order = m.Interrupt(order=m.StopOrder(cause=ending.cause), turn=self.id)
-            self.ledger.decide(Decision(entries=entries, orders=(("session", order),)))
+            self.decide(Decision(entries=entries, orders=(("session", order),)))
 
     # Tools ----------------------------------------------------------------------------------------
 
     def _tool_finished(self, message: m.ToolFinished) -> None:
         call = self._turn.calls.get(message.call)
         if call is None or call.state not in ("running", "stopping"):
-            self.ledger.decide(turning.late(self.id, f"tool {message.call}"))
+            self.decide(turning.late(self.id, f"tool {message.call}"))
         else:
-            self.ledger.decide(turning.tool_ended(self.ledger.record, message))
+            self.decide(turning.tool_ended(self.record, message))
 
     def _agent_told(self, message: m.AgentBound | m.AgentCalled | m.AgentCallEnded) -> None:
         """Take in what an agent says; what comes after its call's end is of no interest."""
@@ -424,14 +420,14 @@ class Turn(Actor):
         if call is None or call.state in CALL_ENDS:
             return
         if not isinstance(message, m.AgentCalled):
-            self.ledger.decide(calls.agent_told(self._turn, message))
+            self.decide(calls.agent_told(self._turn, message))
         elif self._turn.state == "acting":
-            environment = self.ledger.environment
-            self.ledger.decide(calls.agent_called(self._turn, message, environment))
+            environment = self.environment
+            self.decide(calls.agent_called(self._turn, message, environment))
 
     def _question_answered(self, message: m.Answer) -> Any:
-        environment = self.ledger.environment
-        turn, is_busy = self._turn, self.ledger.record.state == "busy"
+        environment = self.environment
+        turn, is_busy = self._turn, self.record.state == "busy"
         if is_busy and turn.state == "paused" and message.question == turn.question:
             choice = message.choice.strip().lower()
             if choice not in m.CHOICES:
@@ -444,9 +440,9 @@ class Turn(Actor):
             else:
                 self._end_by(*turning.at_limit(turn, turning.spent(environment), STEPS), said)
             return answer()
-        decision = calls.answered(self.ledger.record, message, environment)
+        decision = calls.answered(self.record, message, environment)
         if decision:
-            self.ledger.accepts(decision)
+            self.accepts(decision)
         return decision.reply
 
 

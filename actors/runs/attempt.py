@@ -24,7 +24,7 @@ from .plan import StepPlan
 from .work import COMMANDS, Outcome, Values, command, delegation, of_child, of_command
 
 if TYPE_CHECKING:
-    from ..ledger import LedgerHandle
+    from ..ledger import Member
 
 
 MOST_LOSSES = 3
@@ -59,10 +59,10 @@ class OpenAttempt(Struct, kw_only=True):
 class RunContext:
     """The context that the parts of a run share: its plan and values, and the effects of one message."""
 
-    def __init__(self, ledger: LedgerHandle, turn: str) -> None:
-        record, workflow = ledger.record, ledger.environment.workflow
+    def __init__(self, member: Member, turn: str) -> None:
+        record, workflow = member.record, member.environment.workflow
         assert isinstance(workflow, WorkflowSpec)
-        self.ledger = ledger
+        self.member = member
         self.id = turn
         self.epoch = record.turns[turn].epoch
         self.plan = StepPlan(workflow)
@@ -73,7 +73,7 @@ class RunContext:
     @property
     def run(self) -> RunRecord:
         """The run, as everything that was decided until now has left it."""
-        run = self.ledger.record.run
+        run = self.member.record.run
         assert run is not None, "a run without a workflow"
         return run
 
@@ -82,7 +82,7 @@ class RunContext:
         """The newest stop of this turn that is not over: it is planned, or has taken effect."""
         found = [
             stop
-            for stop in self.ledger.record.interrupts.values()
+            for stop in self.member.record.interrupts.values()
             if stop.turn == self.id and stop.state in ("planned", "stopping")
         ]
         return found[-1] if found else None
@@ -98,7 +98,7 @@ class RunContext:
 
     def note(self, entry: e.Entry) -> None:
         """Journal an entry."""
-        self.ledger.decide(Decision(entries=(entry,)))
+        self.member.decide(Decision(entries=(entry,)))
 
     def later(self, effect: m.Effect) -> None:
         """Have something done once all that is decided now is durable."""
@@ -113,7 +113,7 @@ class RunContext:
         if self._effects or self._urgent:
             effects, urgent = tuple(self._effects), tuple(self._urgent)
             self._effects, self._urgent = [], []
-            self.ledger.decide(Decision(effects=effects, urgent=urgent))
+            self.member.decide(Decision(effects=effects, urgent=urgent))
 
 
 class Attempts:
@@ -190,13 +190,15 @@ class Attempts:
 
     def begin_sessions(self) -> None:
         """Start sessions of their own, with the steers for them that came in the meantime."""
-        queue = self._context.ledger.record.queue
+        queue = self._context.member.record.queue
         if not self._unsent:
             return
         if queue.steers(self._context.id):
             if not self.asked:
                 self.asked = True
-                self._context.ledger.tell("queue", m.TakeSteers(turn=self._context.id, step=2))
+                self._context.member.ledger.tell(
+                    "queue", m.TakeSteers(turn=self._context.id, step=2)
+                )
             return
         steered = [
             item
@@ -217,7 +219,7 @@ class Attempts:
         call = self._start(step, record, index, is_child=True)
         values = self._context.values_of(record, index)
         name = f"{step.id}-{index + 1}" if record.is_many else step.id
-        session = self._context.ledger.record
+        session = self._context.member.record
         bare = m.Delegate(
             turn=self._context.id,
             epoch=session.epoch,
@@ -227,7 +229,7 @@ class Attempts:
         )
         try:
             said = self._said if is_agent else ""
-            order = delegation(step, values, bare, said, self._context.ledger.environment)
+            order = delegation(step, values, bare, said, self._context.member.environment)
         except TemplateError as error:
             self.fail(call, error.message)
             return
@@ -249,7 +251,7 @@ class Attempts:
             for attempt in self.open.values()
             if attempt.is_session and not attempt.child
         }
-        for child in self._context.ledger.record.children.values() if waiting else ():
+        for child in self._context.member.record.children.values() if waiting else ():
             if child.call in waiting:
                 waiting[child.call].child = child.name
 
@@ -258,15 +260,15 @@ class Attempts:
         name = record.children[str(index)]
         call = self._start(step, record, index, is_child=True)
         self.open[call].child = name
-        child = self._context.ledger.record.children.get(name)
+        child = self._context.member.record.children.get(name)
         if child is not None and child.state == "interrupted":
             # a crash may have come between the turn and its resuming: it is still another's
             order = m.ResumeChildren(
                 earlier=(child.turn,),
                 turn=self._context.id,
-                epoch=self._context.ledger.record.epoch,
+                epoch=self._context.member.record.epoch,
             )
-            self._context.ledger.tell("children", order)
+            self._context.member.ledger.tell("children", order)
         if step.timeout:
             self._context.later(
                 m.SetTimer(
@@ -286,10 +288,10 @@ class Attempts:
         except TemplateError as error:
             self.fail(call, error.message)
             return
-        if not self._context.ledger.environment.policy.can_ask:
+        if not self._context.member.environment.policy.can_ask:
             self.conclude(self.open.pop(call), by_default(default, NO_PERSON))
             return
-        question = f"q-{self._context.ledger.environment.path}{call}"
+        question = f"q-{self._context.member.environment.path}{call}"
         asked = e.StepAsked(
             turn=self._context.id,
             step=step.id,
@@ -427,12 +429,12 @@ class Attempts:
             else:
                 self.conclude(attempt, _in_time(attempt, of_child(attempt.step, came)))
                 if came.state == "interrupted":
-                    self._context.ledger.whole.wake("children")  # it is given up
+                    self._context.member.ledger.wake("children")  # it is given up
         return has_ended
 
     def _came(self, attempt: OpenAttempt) -> m.ChildCame | None:
         """Return how a step's session ended, once it has."""
-        child = self._context.ledger.record.children.get(attempt.child)
+        child = self._context.member.record.children.get(attempt.child)
         if child is None:
             reason = "its session is not known any more"
             return m.ChildCame(name=attempt.child, state="failed", reason=reason)

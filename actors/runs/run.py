@@ -20,11 +20,10 @@ from ...machines.errors import TemplateError
 from ...machines.steps import UNDECIDED
 from ...workflows.flow.spec import Kind, StepSpec
 from ...workflows.flow.template import holds, items_of, render
-from ..actor import Actor
 from ..decisions import stopping
 from ..decisions.decision import Decision, answer, refused_with
 from ..decisions.turning import is_dead
-from ..ledger import Ledger, LedgerHandle
+from ..ledger import Ledger, Member
 from .attempt import Attempts, OpenAttempt, RunContext, by_default
 from .work import COMMANDS
 
@@ -161,7 +160,7 @@ class Steps:
 
     def _has_room(self, step: StepSpec) -> bool:
         """Whether the run may begin another item; sessions are bounded as those of any turn are."""
-        most = self._context.ledger.environment.delegation.max_children
+        most = self._context.member.environment.delegation.max_children
         is_session = step.kind not in (*COMMANDS, Kind.ASK)
         if is_session and self._attempts.sessions() >= most:
             return False
@@ -169,15 +168,17 @@ class Steps:
         return at_work < self._context.plan.spec.parallel
 
 
-class Run(Actor):
+class Run(Member):
     """One turn of a run: from the beginning, or from where it was interrupted, to an end.
 
     `is_stop_timed`: a planned stop waits for commands to end, no longer than `STOP_GRACE`.
     """
 
+    role = "turn"
+
     def __init__(self, system: ActorSystem, ledger: Ledger, turn: str) -> None:
-        super().__init__(system)
-        self.context = RunContext(LedgerHandle(ledger, self, "turn"), turn)
+        super().__init__(system, ledger)
+        self.context = RunContext(self, turn)
         self.attempts = Attempts(self.context)
         self.steps = Steps(self.context, self.attempts)
         self.is_stop_timed = False
@@ -189,7 +190,7 @@ class Run(Actor):
 
     def on_start(self) -> None:
         """Take up what was interrupted, and begin what can begin."""
-        self.context.ledger.enlist()
+        self.enlist()
         run, limit = self.context.run, self.context.plan.spec.timeout
         for name, index in run.unknown():
             if self.attempts.may_repeat(self.context.plan.steps[name], index):
@@ -213,7 +214,7 @@ class Run(Actor):
             case m.Looked(step=name):
                 self.steps.looked[name] = True
             case m.Wake():
-                self.context.ledger.awake()
+                self.awake()
                 self.attempts.asked = False
             case m.SteerWaits():
                 pass
@@ -222,7 +223,7 @@ class Run(Actor):
             case m.Answer():
                 return self._answered(message)
             case m.ModelNoticed(text=text):
-                self.context.ledger.publish(m.Notice(text=text))
+                self.ledger.publish(m.Notice(text=text))
             case _:
                 return super().on_receive(message)
         self._go_on()
@@ -317,13 +318,12 @@ class Run(Actor):
             )
         planned: tuple[e.Entry, ...] = ()
         if stop.state == "planned":
-            planned = (stopping.take_effect(stop, self.context.ledger.environment),)
+            planned = (stopping.take_effect(stop, self.environment),)
         over = e.Interrupted(
             turn=self.context.id, cause=stop.order.cause, checkpoint=self._checkpoint()
         )
-        ledger = self.context.ledger
-        held = stopping.holds_after(ledger.record, stop.order.cause, ledger.environment)
-        ledger.decide(Decision(entries=(*planned, over, *held), urgent=tuple(self._stops())))
+        held = stopping.holds_after(self.record, stop.order.cause, self.environment)
+        self.decide(Decision(entries=(*planned, over, *held), urgent=tuple(self._stops())))
 
     def _stops(self) -> list[m.StopTool | m.StopChild]:
         """Order the commands that run to stop, and sessions that have not begun yet.
@@ -347,12 +347,12 @@ class Run(Actor):
 
     def _end_stopped(self) -> None:
         """When everything that was started is dead, say so, and end."""
-        if self.attempts.open or not is_dead(self.context.ledger.record):
+        if self.attempts.open or not is_dead(self.record):
             return
         for name in self.steps.looked:
             self.context.at_once(m.LookAfter(turn=self.context.id, step=name))
         stop = self.context.cancel
-        killed, survivors = stopping.died_of(self.context.ledger.record, self.context.id)
+        killed, survivors = stopping.died_of(self.record, self.context.id)
         killed, survivors = self.attempts.killed + killed, self.attempts.survivors + survivors
         said = (cut_short("", INTERRUPTED),)
         order = stop.order.epoch if stop is not None else 0
@@ -393,7 +393,7 @@ class Run(Actor):
                     m.StopTool(turn=self.context.id, epoch=self.context.epoch, call=attempt.call)
                 )
             elif attempt.child:
-                self.context.ledger.tell("children", m.EndChild(child=attempt.child))
+                self.ledger.tell("children", m.EndChild(child=attempt.child))
 
     def _limit(self, attempt: OpenAttempt) -> None:
         """A session or a person took too long."""
@@ -402,7 +402,7 @@ class Run(Actor):
             self.attempts.conclude(attempt, by_default(attempt.asked.default, NO_ANSWER))
         elif attempt.child:
             attempt.overdue = LATE.format(attempt.step.timeout)
-            self.context.ledger.tell("children", m.EndChild(child=attempt.child))
+            self.ledger.tell("children", m.EndChild(child=attempt.child))
 
     # Answers --------------------------------------------------------------------------------------
 
