@@ -18,8 +18,8 @@ from table import head, row
 
 from journal import Session
 from steersman.journal.commitment import commit_surely
-from steersman.journal.postgres import PostgresStore
-from steersman.journal.postgres_home import make_home
+from steersman.postgres.home import make_home
+from steersman.postgres.store import PostgresStore
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from support.driver import Gate, Place

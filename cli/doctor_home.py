@@ -49,9 +49,9 @@ def _contents(paths: Paths) -> Iterator[Finding]:
 
 
 def _postgres(store: Store, url: str) -> Iterator[Finding]:
-    from ..journal.postgres import PostgresStore
-    from ..journal.postgres_connection import without_password
-    from ..journal.postgres_home import report_of
+    from ..postgres.connection import without_password
+    from ..postgres.home import report_of
+    from ..postgres.store import PostgresStore
 
     if not isinstance(store, PostgresStore):
         yield Finding(name="home", verdict="ok", text=without_password(url))

@@ -2,7 +2,7 @@
 
 An agent waits for this at every event, so nothing of the program is imported: no parser, no journal,
 no configuration. It always answers `{}` and exits 0, and stops reading its input after `INPUT_TIMEOUT`
-seconds or `LIMIT` bytes. `journal/restore.py` reads the lines and decides what they mean.
+seconds or `LIMIT` bytes. `restore/records.py` reads the lines and decides what they mean.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def _content(file: str) -> bytes:
 
 
 def _append(agent: str, event: str, payload: dict[str, Any], received: float) -> bool:
-    from ..journal.hook_log import append, file_of
+    from ..restore.hook_log import append, file_of
 
     agent = _name_of(agent)
     names: tuple[str, ...] = ("session_id", "sessionId", "sessionID")

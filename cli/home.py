@@ -26,8 +26,8 @@ SQLITE = "sqlite"
 
 def init_home(url: str) -> int:
     """Make the tables of a home. Raises `SteersmanError`."""
-    from ..journal.postgres_connection import without_password
-    from ..journal.postgres_home import make_home
+    from ..postgres.connection import without_password
+    from ..postgres.home import make_home
 
     is_new, shown = make_home(url), without_password(url)
     show(f"made a home in {shown}" if is_new else f"there is a home in {shown} already")
@@ -51,7 +51,7 @@ def move(to: str) -> int:
             show(f"{row.session}  {_entries(row.seq)}")
     show(f"{_sessions(sessions)} compared, {_entries(entries)} copied now")
     where = "" if to == SQLITE else to
-    from ..journal.postgres_connection import without_password
+    from ..postgres.connection import without_password
 
     shown = without_password(where) if where else ""
     show(f'to use it, set in config.toml: [home] url = "{shown}"; nothing was removed here')
@@ -95,7 +95,7 @@ def checked_home(paths: Paths) -> tuple[str, int, int, list[Fault]]:
     """Check the home; returns where it is, how many sessions and entries it has, and what is damaged."""
     place = home_place(paths, os.environ).url
     if place:
-        from ..journal.postgres_connection import without_password
+        from ..postgres.connection import without_password
 
         place = without_password(place)
     shown = place or str(paths.state)

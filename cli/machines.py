@@ -42,11 +42,11 @@ def show_machine(environ: Mapping[str, str], name: str, form: str, session: str)
         raise UsageError(f"there is no machine `{name}`", f"{meant}known: {', '.join(MACHINES)}")
     current = _current(environ, name, session) if session else ()
     if form == "mermaid":
-        from ..machines.picture import mermaid
+        from ..proofs.picture import mermaid
 
         show(mermaid(machine, *current).rstrip("\n"))
     elif form == "svg":
-        from ..machines.picture import picture
+        from ..proofs.picture import picture
 
         show(picture(machine, *current).rstrip("\n"))
     else:
@@ -83,7 +83,7 @@ def _current(environ: Mapping[str, str], machine: str, session: str) -> tuple[st
 
 def check_machines(*, as_json: bool) -> int:
     """Check every machine; print a line for each, and all faults to standard error; exit 2 if any."""
-    from ..machines.machine_check import check
+    from ..proofs.machine_check import check
 
     checked = [(machine, [str(fault) for fault in check(machine)]) for machine in MACHINES.values()]
     if as_json:

@@ -19,16 +19,16 @@ from ..machines.classification import classify
 from ..machines.delivery import Delivery, Relation, current_spelling
 from ..machines.disposition import AutoQueue, BusyMode, Situation, Strategy
 from ..machines.errors import UsageError
-from ..machines.explanation import SITUATIONS, Recipient
-from ..machines.machine_check import MachineFault
 from ..machines.people import DEFAULT_RIGHTS, weigh
 from ..machines.policy import Policy
 from ..machines.result_routing import DEFAULT_RETURNS
-from ..machines.route_check import SAFETY, check_routes, check_table
-from ..machines.route_diff import differences, place_in_words
 from ..machines.routes import Routes
 from ..machines.routing import render
 from ..machines.value import Value
+from ..proofs.explanation import SITUATIONS, Recipient
+from ..proofs.machine_check import MachineFault
+from ..proofs.route_check import SAFETY, check_routes, check_table
+from ..proofs.route_diff import differences, place_in_words
 from ..workflows.config import Config, load
 from ..workflows.paths import Paths
 from ..workflows.positions import choose_for_folder

@@ -26,11 +26,11 @@ from steersman.machines.catalogue import MACHINES
 from steersman.machines.delivery import DEFAULT_DELIVERIES
 from steersman.machines.disposition import ACKS, DEFAULT_DISPOSITIONS, DispositionRow
 from steersman.machines.machine import Machine, State, Transition
-from steersman.machines.picture import picture
 from steersman.machines.result_routing import DEFAULT_RETURNS
 from steersman.machines.routing import Table
 from steersman.ports.process.host import ProcessHost
 from steersman.ports.tools.toolbox import Toolbox
+from steersman.proofs.picture import picture
 from steersman.workflows.authority import settings_by_setter
 from steersman.workflows.declaration import model_of
 from steersman.workflows.flow.sandbox import FILTERS, METHODS, TESTS

@@ -14,7 +14,10 @@ from ..journal.record import SessionRecord
 from ..machines.classification import Classification, addressee
 from ..machines.delivery import FINAL, WAITED, Cause, Delivery, Relation, never_asked
 from ..machines.disposition import ACKS, Action, Intent, Situation
-from ..machines.explanation import (
+from ..machines.lifecycles import meant
+from ..machines.policy import Policy
+from ..machines.routes import Routes
+from ..proofs.explanation import (
     CAUSES,
     RELATIONS,
     SITUATIONS,
@@ -23,9 +26,6 @@ from ..machines.explanation import (
     explain,
     receipts,
 )
-from ..machines.lifecycles import meant
-from ..machines.policy import Policy
-from ..machines.routes import Routes
 
 COMMAND_CAUSES = {
     "stop": Cause.STOP,

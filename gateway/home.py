@@ -33,7 +33,7 @@ def store_at(url: str, paths: Paths | None = None) -> Store:
     """
     scheme = url.partition(":")[0]
     if scheme in ("postgresql", "postgres"):
-        from ..journal.postgres import PostgresStore
+        from ..postgres.store import PostgresStore
 
         place = home_place(paths or Paths.of(os.environ), os.environ)
         return PostgresStore.open(url, lease=place.lease, fence=place.fence)

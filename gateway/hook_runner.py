@@ -44,7 +44,7 @@ from .formats import iso
 from .redaction import Redactor
 
 if TYPE_CHECKING:
-    from ..journal.restore import RestoreRecord
+    from ..restore.records import RestoreRecord
     from .restore_service import RestoreService
 
 WAITING = 200

@@ -23,11 +23,11 @@ from ..journal.store import StoredEntry
 from ..machines.classification import Keywords, classify
 from ..machines.delivery import Cause, Delivery, Relation, never_asked
 from ..machines.disposition import Action, DispositionRow
-from ..machines.explanation import Explanation, Recipient, explain, receipts
 from ..machines.policy import Policy, RoutesChoice
-from ..machines.route_diff import apart
 from ..machines.routes import Routes
 from ..machines.value import Value
+from ..proofs.explanation import Explanation, Recipient, explain, receipts
+from ..proofs.route_diff import apart
 from .dry_run import state_of
 
 NOT_ROUTED = ("", "taken-back")

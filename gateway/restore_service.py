@@ -1,7 +1,7 @@
 """The restore records of external agents' sessions: listed, resumed, forgotten, expired.
 
 Reading changes nothing. The end of a record is written under the home's lock and reported once; see
-`journal/restore_store.py`.
+`restore/store.py`.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from ..journal.restore import RestoreBook, RestoreRecord
-from ..journal.restore_store import RestoreStore
 from ..machines.errors import SteersmanError, UsageError
 from ..machines.value import Value
 from ..ports.process.ancestry import is_alive, process
+from ..restore.records import RestoreBook, RestoreRecord
+from ..restore.store import RestoreStore
 from ..workflows.agent_definition import AgentDefinition, load_agents
 from ..workflows.paths import Paths
 from .formats import age, iso

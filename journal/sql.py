@@ -1,7 +1,7 @@
 """The statements that SQLite and PostgreSQL both run, one function for each kind of access.
 
 They are written with `?` for a value and with `home.` before a table, which each connection replaces by
-its own. `tables.py` has what only SQLite runs, `postgres_tables.py` what only PostgreSQL does. The
+its own. `tables.py` has what only SQLite runs, `postgres/tables.py` what only PostgreSQL does. The
 functions run inside a transaction of the caller, or are one statement; none commits.
 """
 

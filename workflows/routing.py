@@ -12,14 +12,14 @@ from typing import Annotated, Any
 from msgspec.structs import replace
 from pydantic import Field, ValidationError
 
-from ..machines import machine_check
-from ..machines.custom_routes import OUTCOMES, TARGETS, Override, RouteOutcome, put_in_front
 from ..machines.delivery import Cause
 from ..machines.disposition import ACKS, AutoQueue, BusyMode, Intent, Situation, Strategy
 from ..machines.errors import UsageError
 from ..machines.policy import RoutesChoice
-from ..machines.route_check import SAFETY, check_routes
 from ..machines.routes import Routes
+from ..proofs import machine_check
+from ..proofs.custom_routes import OUTCOMES, TARGETS, Override, RouteOutcome, put_in_front
+from ..proofs.route_check import SAFETY, check_routes
 from .declaration import Declaration, Several, known_keys
 from .document import Diagnostic, Document, config_error, diagnose, is_list, read_document
 from .problem import Problem, problems_of
@@ -35,7 +35,7 @@ from .table_file import TableFile, named_table, read_table
 #     deliver = [{ to = "children.active", as = "steer" }]
 #     ack = "steered_child"
 #
-# `machines/custom_routes.py` defines what it means; here its words are checked.
+# `proofs/custom_routes.py` defines what it means; here its words are checked.
 
 
 Words = tuple[str, ...]

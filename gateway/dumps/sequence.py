@@ -14,8 +14,8 @@ from ...journal.codec import decode_entry
 from ...journal.record import messages_of
 from ...journal.store import Store, StoredEntry
 from ...machines.errors import UsageError
-from ...machines.picture import label
 from ...machines.protocol import exit_words, shown
+from ...proofs.picture import label
 from ..formats import iso, one_line
 from ..redaction import Redactor
 

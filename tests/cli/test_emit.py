@@ -171,7 +171,7 @@ def test_nothing_of_the_program_is_imported(environ: dict[str, str]) -> None:
         "steersman.cli.main",
         "steersman.cli.emit",
         "steersman.journal",
-        "steersman.journal.hook_log",
+        "steersman.restore.hook_log",
         "steersman.ports",
         "steersman.ports.process",
         "steersman.ports.process.ancestry",

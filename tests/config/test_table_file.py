@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from steersman.machines.errors import ConfigError
-from steersman.machines.route_check import SAFETY, check_routes
+from steersman.proofs.route_check import SAFETY, check_routes
 from steersman.workflows.document import parse_document
 from steersman.workflows.suggestions import table_names
 from steersman.workflows.table_file import named_table, read_table, table_text

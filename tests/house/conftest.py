@@ -12,7 +12,10 @@ from types import ModuleType
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-ROOMS = ("machines", "workflows", "journal", "ports", "actors", "simulator", "gateway", "cli")
+ROOMS = (
+    *("machines", "proofs", "workflows", "journal", "postgres", "restore"),
+    *("ports", "actors", "simulator", "gateway", "cli"),
+)
 KNOWN = {".ci", ".editorconfig", ".github", ".pre-commit-config.yaml", ".vscode"}
 IGNORED = {"__pycache__", "build", "dist", "node_modules"}
 

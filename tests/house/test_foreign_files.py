@@ -21,7 +21,7 @@ OWN = {
     "gateway/web/access.py": "its own file, opened with its own checks",
     "journal/encoding.py": "its own entries",
     "journal/lock.py": "/proc",
-    "journal/restore_store.py": "its own file",
+    "restore/store.py": "its own file",
     "journal/workspace/blob_store.py": "its own files",
     "journal/workspace/change_log.py": "its own files",
     "journal/workspace/git.py": "its own repository",

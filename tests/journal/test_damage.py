@@ -15,7 +15,7 @@ Damage = Callable[[str], Store]
 def damage(request: pytest.FixtureRequest, home, closing, make) -> Damage:
     """Make a home with two sessions, run a statement in its database, and open it again."""
     if request.param == "postgres":
-        from steersman.journal.postgres import PostgresStore
+        from steersman.postgres.store import PostgresStore
 
         url = request.getfixturevalue("postgres_url")
         store: Store = PostgresStore.open(url)

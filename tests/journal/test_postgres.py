@@ -17,9 +17,6 @@ from support.patience import seconds
 from support.postgres_server import PostgresServer, as_server
 
 from steersman.journal.commitment import COMMIT_TIMEOUT
-from steersman.journal.postgres import PostgresStore
-from steersman.journal.postgres_connection import without_password
-from steersman.journal.postgres_home import make_home
 from steersman.journal.store import Lease, Occurrence, SessionRow, Watch
 from steersman.journal.writer import Result, Writer
 from steersman.machines.errors import (
@@ -29,6 +26,9 @@ from steersman.machines.errors import (
     StoreTooOld,
     UsageError,
 )
+from steersman.postgres.connection import without_password
+from steersman.postgres.home import make_home
+from steersman.postgres.store import PostgresStore
 
 Open = Callable[..., PostgresStore]
 POOLER = 6432  # the name of a pooler's Unix socket ends with its port

@@ -4,7 +4,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from steersman.machines.custom_routes import (
+from steersman.machines.delivery import ENDS, Cause, deliver
+from steersman.machines.disposition import dispose
+from steersman.machines.routes import STEERSMAN, Routes
+from steersman.proofs.custom_routes import (
     OUTCOMES,
     TARGETS,
     InvalidRoute,
@@ -12,10 +15,7 @@ from steersman.machines.custom_routes import (
     RouteOutcome,
     put_in_front,
 )
-from steersman.machines.delivery import ENDS, Cause, deliver
-from steersman.machines.disposition import dispose
-from steersman.machines.route_check import CONVERSATIONAL, check_routes
-from steersman.machines.routes import STEERSMAN, Routes
+from steersman.proofs.route_check import CONVERSATIONAL, check_routes
 
 STEER_CHILDREN = (RouteOutcome(to=("children.active",), what="steer"),)
 

@@ -21,7 +21,7 @@ from steersman.machines.delivery import (
     never_asked,
 )
 from steersman.machines.disposition import DEFAULT_DISPOSITIONS
-from steersman.machines.route_check import check_routes
+from steersman.proofs.route_check import check_routes
 
 BELOW = ("foreground_child", "background_child", "side_talk")
 CHILDREN = ("foreground_child", "detached_child", "background_child")

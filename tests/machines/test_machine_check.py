@@ -7,7 +7,7 @@ import pytest
 
 import steersman.machines
 from steersman.machines.machine import Machine, State, Transition
-from steersman.machines.machine_check import MachineFault, check
+from steersman.proofs.machine_check import MachineFault, check
 
 
 def machine(

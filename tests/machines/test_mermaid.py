@@ -1,7 +1,7 @@
 """Diagrams of machines."""
 
 from steersman.machines.machine import Machine, State, Transition
-from steersman.machines.picture import mermaid
+from steersman.proofs.picture import mermaid
 
 DOOR = Machine(
     name="door",

@@ -14,7 +14,7 @@ from steersman.machines.permission_mode import (
     mode_row,
     next_mode,
 )
-from steersman.machines.route_check import check_table
+from steersman.proofs.route_check import check_table
 
 
 def test_the_table_is_whole() -> None:

@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 import pytest
 
 from steersman.machines.catalogue import MACHINES
-from steersman.machines.picture import lay_out, picture
+from steersman.proofs.picture import lay_out, picture
 
 SVG = "{http://www.w3.org/2000/svg}"
 

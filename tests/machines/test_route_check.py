@@ -22,8 +22,8 @@ from steersman.machines.disposition import (
     DispositionRow,
     dispose,
 )
-from steersman.machines.route_check import CANCELS, LIMITS, check_routes
 from steersman.machines.routing import Table, when
+from steersman.proofs.route_check import CANCELS, LIMITS, check_routes
 
 
 def found(

@@ -6,10 +6,10 @@ import pytest
 from msgspec.structs import replace
 
 from steersman.machines.disposition import Action, DispositionRow
-from steersman.machines.explanation import everybody, explain
-from steersman.machines.route_diff import boxes, differences, place_in_words
 from steersman.machines.routes import STEERSMAN
 from steersman.machines.routing import when
+from steersman.proofs.explanation import everybody, explain
+from steersman.proofs.route_diff import boxes, differences, place_in_words
 from steersman.workflows.suggestions import table_names
 from steersman.workflows.table_file import named_table
 

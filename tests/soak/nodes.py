@@ -28,10 +28,10 @@ from support.model_server import ModelServer, Recorded
 from support.postgres_server import PostgresServer
 
 from steersman.gateway.home import open_store
-from steersman.journal.postgres_home import make_home
 from steersman.journal.store import Store
 from steersman.machines import protocol as m
 from steersman.machines.errors import StoreError
+from steersman.postgres.home import make_home
 from steersman.workflows.paths import Paths
 
 __all__ = ["Change", "Nodes", "faults_of"]

@@ -23,8 +23,8 @@ from support.model_server import ModelServer
 from support.postgres_server import PostgresServer
 
 from steersman.gateway.home import open_store
-from steersman.journal.postgres_home import make_home
 from steersman.journal.store import Store
+from steersman.postgres.home import make_home
 from steersman.workflows.paths import Paths
 
 pytestmark = pytest.mark.nightly

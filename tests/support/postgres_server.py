@@ -173,7 +173,7 @@ def postgres_server() -> Iterator[PostgresServer]:
 @pytest.fixture
 def postgres_url(postgres_server: PostgresServer) -> Iterator[str]:
     """The address of an empty home, which goes with the test."""
-    from steersman.journal.postgres_home import make_home
+    from steersman.postgres.home import make_home
 
     url = postgres_server.url()
     make_home(url)

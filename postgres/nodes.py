@@ -1,14 +1,14 @@
-"""The nodes of a PostgreSQL home, and the claims of sessions; `postgres_presence.py` says who lives."""
+"""The nodes of a PostgreSQL home, and the claims of sessions; `presence.py` says who lives."""
 
 import threading
 import time
 from collections.abc import Sequence
 
+from ..journal.lock import host_name, is_running
+from ..journal.store import Lease, NodeRow, NodeState, check_identifier, unknown_session
 from ..machines.errors import ConnectionLost
-from .lock import host_name, is_running
-from .postgres_connection import PostgresConnection, Raw
-from .postgres_presence import DEAD, GRACE, LIVE, SEEN, UNLOCKED, PostgresPresence
-from .store import Lease, NodeRow, NodeState, check_identifier, unknown_session
+from .connection import PostgresConnection, Raw
+from .presence import DEAD, GRACE, LIVE, SEEN, UNLOCKED, PostgresPresence
 
 _RUNG_AT_ONCE = 8  # nodes of a place that are woken for a message that has no owner
 

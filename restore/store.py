@@ -21,7 +21,7 @@ from ..machines.errors import StoreBusy
 from ..workflows.agent_definition import AgentDefinition
 from ..workflows.paths import make_private, write_private
 from .hook_log import append, file_of
-from .restore import HookSignal, RestoreBook, RestoreRecord
+from .records import HookSignal, RestoreBook, RestoreRecord
 
 _LOCK_TIMEOUT = 10.0
 _PAUSE = 0.01

@@ -17,12 +17,12 @@ from typing import Any, Final
 from msgspec import field
 from msgspec.structs import replace
 
-from .delivery import ENDS, Cause, Delivery, DeliveryRow, Relation
-from .disposition import ACKS, Action, DispositionRow, Intent, Situation
+from ..machines.delivery import ENDS, Cause, Delivery, DeliveryRow, Relation
+from ..machines.disposition import ACKS, Action, DispositionRow, Intent, Situation
+from ..machines.routes import Routes
+from ..machines.routing import Row, Table
+from ..machines.value import Value
 from .route_check import POSSIBLE, is_heard
-from .routes import Routes
-from .routing import Row, Table
-from .value import Value
 
 _CHILDREN: Final = (Relation.FOREGROUND_CHILD, Relation.BACKGROUND_CHILD)
 

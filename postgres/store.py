@@ -1,7 +1,7 @@
 """The store of many machines: a home in a PostgreSQL database.
 
-The tables are in `postgres_tables.py`, who owns what in `postgres_nodes.py`, who lives in
-`postgres_presence.py`, and what happens to a lost connection in `postgres_connection.py`. A lease is
+The tables are in `tables.py`, who owns what in `nodes.py`, who lives in
+`presence.py`, and what happens to a lost connection in `connection.py`. A lease is
 an epoch and nothing else: it is compared in the statement that writes. A process has two connections, one
 for data and one that shows that it lives; a command that only reads has the first.
 """
@@ -11,25 +11,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from typing import Any, Self, TypeVar
 
-from ..machines.errors import ConnectionLost, StoreError
-from . import postgres_tables as tables
-from . import sql
-from .damage import RowFault, row_faults
-from .encoding import encode, encode_commit, encode_reply
-from .lock import Owner
-from .postgres_connection import (
-    PostgresAddress,
-    PostgresConnection,
-    PostgresSql,
-    Raw,
-    check_about,
-)
-from .postgres_nodes import PostgresNodes
-from .postgres_presence import LIVE, POLL, SEEN, PostgresPresence
-from .postgres_tables import Group, GroupError
-from .sql import Sql
-from .sql_store import SqlStore
-from .store import (
+from ..journal import sql
+from ..journal.damage import RowFault, row_faults
+from ..journal.encoding import encode, encode_commit, encode_reply
+from ..journal.lock import Owner
+from ..journal.sql import Sql
+from ..journal.sql_store import SqlStore
+from ..journal.store import (
     Commit,
     Lease,
     Posted,
@@ -39,6 +27,12 @@ from .store import (
     check_identifier,
     lease_lost,
 )
+from ..machines.errors import ConnectionLost, StoreError
+from . import tables
+from .connection import PostgresAddress, PostgresConnection, PostgresSql, Raw, check_about
+from .nodes import PostgresNodes
+from .presence import LIVE, POLL, SEEN, PostgresPresence
+from .tables import Group, GroupError
 
 T = TypeVar("T")
 
@@ -87,7 +81,7 @@ class PostgresStore(SqlStore):
 
     @property
     def line(self) -> PostgresConnection:
-        """The connection for data, for `postgres_home.py`."""
+        """The connection for data, for `home.py`."""
         return self._line
 
     @property

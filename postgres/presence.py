@@ -23,9 +23,9 @@ import psycopg
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ..journal.lock import this_process
 from ..machines.errors import ConnectionLost, StoreBusy, StoreError
-from .lock import this_process
-from .postgres_connection import PostgresAddress, PostgresConnection, Raw
+from .connection import PostgresAddress, PostgresConnection, Raw
 
 GRACE = "(lease / 20)"
 """Seconds for which the lock of a row's node has to be free before the node counts as dead."""

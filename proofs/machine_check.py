@@ -8,8 +8,8 @@ such a set.
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from .machine import Machine, Transition
-from .value import Value
+from ..machines.machine import Machine, Transition
+from ..machines.value import Value
 
 
 class MachineFault(Value):

@@ -3,12 +3,12 @@
 import secrets
 import time
 
+from ..journal.store import NodeRow
 from ..machines.errors import UsageError
 from ..machines.value import Value
-from .postgres import PostgresStore
-from .postgres_connection import PostgresAddress, PostgresConnection, Raw, check_about
-from .postgres_tables import create_tables
-from .store import NodeRow
+from .connection import PostgresAddress, PostgresConnection, Raw, check_about
+from .store import PostgresStore
+from .tables import create_tables
 
 
 def make_home(url: str) -> bool:

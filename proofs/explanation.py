@@ -8,10 +8,10 @@ the recipients are not known, each relation stands for those that there may be.
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from .delivery import Cause, Delivery, DeliveryRow, Relation
-from .disposition import DispositionRow
-from .routes import Routes
-from .value import Value
+from ..machines.delivery import Cause, Delivery, DeliveryRow, Relation
+from ..machines.disposition import DispositionRow
+from ..machines.routes import Routes
+from ..machines.value import Value
 
 RELATIONS: Final[Mapping[str, str]] = {
     Relation.SELF: "the turn",

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from html import escape
 from typing import Final
 
-from .machine import Machine, Transition
-from .value import Value
+from ..machines.machine import Machine, Transition
+from ..machines.value import Value
 
 # A machine as a Mermaid state diagram, made from the same rows that run ---------------------------
 # Text only: editors, code forges and documentation tools draw it. Syntax:

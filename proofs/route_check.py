@@ -33,7 +33,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import chain
 from typing import Any, Final
 
-from .delivery import (
+from ..machines.delivery import (
     ENDS,
     FINAL,
     IN_A_HURRY,
@@ -44,7 +44,7 @@ from .delivery import (
     Relation,
     never_asked,
 )
-from .disposition import (
+from ..machines.disposition import (
     ACK_USES,
     ACKNOWLEDGED,
     ACKS,
@@ -56,8 +56,8 @@ from .disposition import (
     Situation,
     Strategy,
 )
+from ..machines.routing import Key, Table
 from .machine_check import MachineFault
-from .routing import Key, Table
 
 Dispositions = Table[DispositionRow]
 Deliveries = Table[DeliveryRow]

@@ -9,8 +9,11 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import product
 from typing import Final
 
-from .delivery import Cause, Delivery, Relation
-from .disposition import Action
+from ..machines.delivery import Cause, Delivery, Relation
+from ..machines.disposition import Action
+from ..machines.routes import Routes
+from ..machines.routing import Key
+from ..machines.value import Value
 from .explanation import (
     CAUSES,
     RELATIONS,
@@ -20,9 +23,6 @@ from .explanation import (
     everybody,
     explain,
 )
-from .routes import Routes
-from .routing import Key
-from .value import Value
 
 Box = Mapping[str, tuple[str, ...]]
 """Some values of each dimension; one that is left out may have any."""

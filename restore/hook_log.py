@@ -1,7 +1,7 @@
 """The hook log: what the hooks of external agents reported, one append-only file per session of theirs.
 
 A hook writes here while its agent waits, so this takes a millisecond, and next to nothing but the
-standard library. `restore_store.py` reads the lines, and `restore.py` folds them into restore records.
+standard library. `store.py` reads the lines, and `records.py` folds them into restore records.
 
 A line is one `write` to a file opened for appending, so lines of several processes never mix. A line
 that makes, moves or ends a record is synced; a lost line about a prompt costs nothing. A shared lock

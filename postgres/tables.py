@@ -10,15 +10,9 @@ import secrets
 from collections.abc import Sequence
 from typing import Any
 
-from .encoding import (
-    EncodedCommit,
-    encode_row,
-    posted,
-    readable_entries,
-)
-from .postgres_connection import VERSION, PostgresSql, Raw, errors
-from .sql import Sql
-from .store import (
+from ..journal.encoding import EncodedCommit, encode_row, posted, readable_entries
+from ..journal.sql import Sql
+from ..journal.store import (
     Lease,
     Posted,
     SessionRow,
@@ -27,6 +21,7 @@ from .store import (
     session_exists,
     unknown_session,
 )
+from .connection import VERSION, PostgresSql, Raw, errors
 
 SCHEMA = """
 CREATE TABLE home.about (version int NOT NULL, oldest int NOT NULL, number int NOT NULL);

@@ -1,0 +1,1 @@
+"""Proofs and pictures of machines and tables: what a session does not need to run."""

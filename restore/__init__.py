@@ -1,0 +1,1 @@
+"""What the hooks of other programs told of their sessions, so that these can be resumed."""
