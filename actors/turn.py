@@ -1,14 +1,13 @@
 """The turn actor: the agent loop. It is the authority on its steps; `decisions/turning.py` has them.
 
 Model call, tool calls, boundary, model call, … Nothing here waits: the model streams and tools run in
-the ports, and what they return comes back as messages. The turn's machine says what an event does in
-its state, and names the effect that follows: `EFFECTS` has the method for each.
+the ports, and what they return comes back as messages. Each message becomes entries. The turn's machine
+makes its steps as they are folded; what is due then is in its state, and `_attend` does that.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final, assert_never
+from typing import TYPE_CHECKING, Any, assert_never
 
 from ..journal.entries import Entry, QuestionAnswered
 from ..journal.record import SessionRecord
@@ -16,11 +15,9 @@ from ..journal.turn_record import CALL_ENDS, GOES_ON, TurnRecord
 from ..machines import protocol as m
 from ..machines.conversation import Usage, cut_short
 from ..machines.delivery import ENDS, Relation, deliver
-from ..machines.lifecycles import TURN
-from ..machines.machine import Refusal, perform, step
 from ..machines.policy import ANSWER
 from .decisions import calls, compacting, progress, stopping, turning
-from .decisions.decision import NOTHING, Decision, answer, refused_with
+from .decisions.decision import Decision, answer, refused_with
 from .decisions.queries import running_calls, waiting_steers
 from .decisions.turning import Ending
 from .ledger import Ledger, Member
@@ -137,9 +134,13 @@ class Turn(Member):
     # Due work -------------------------------------------------------------------------------------
 
     def _attend(self) -> None:
-        """Do what the record says is due: end, be stopped, or take the next step."""
-        if not self.actor_stopped.is_set() and not self.ledger.broken:
-            self._attend_to(self.record, self._turn)
+        """Do what the record says is due, one thing after the other: end, be stopped, go on."""
+        seen: SessionRecord | None = None
+        while (
+            self.record is not seen and not self.actor_stopped.is_set() and not self.ledger.broken
+        ):
+            seen = self.record
+            self._attend_to(seen, self._turn)
 
     def _attend_to(self, record: SessionRecord, turn: TurnRecord) -> None:
         if turn.is_over or record.turn != self.id:
@@ -149,36 +150,18 @@ class Turn(Member):
             if self.accepts(turning.buried(self.record)) and self._turn.is_over:
                 self.stop()
         elif _is_stopped(record):
-            self._fire("interrupt")
+            self._cut_off()
         elif turn.state == "boundary" and not turn.is_spent:
-            perform(TURN, ("close_boundary" if turn.is_closing else "open_boundary",), EFFECTS)(
-                self
-            )
+            self._take_step()
         elif turn.state == "acting":
             self.decide(turning.detached(record))
-            perform(TURN, ("start_calls",), EFFECTS)(self)
+            self._start_calls()
         elif turn.state == "calling":
             self._cut_for_steer()
 
-    def _fire(
-        self,
-        event: str,
-        facts: frozenset[str] = frozenset(),
-        decision: Decision = NOTHING,
-        ending: Ending | None = None,
-    ) -> None:
-        """Make the machine's step; if it is accepted, fold the decision, and perform the effects."""
-        moved = step(TURN, self._turn.state, event, facts)
-        if isinstance(moved, Refusal):
-            self.system.note_refusal(self, moved)
-            return
-        if decision and not self.accepts(decision):
-            return
-        perform(TURN, moved.effects, EFFECTS)(self, ending)
-
     # The loop -------------------------------------------------------------------------------------
 
-    def boundary(self, ending: Ending | None = None) -> None:
+    def _take_step(self) -> None:
         """Let in the steers that wait; then ask the model again, or end."""
         record, turn = self.record, self._turn
         if waiting_steers(record):
@@ -194,16 +177,18 @@ class Turn(Member):
         is_spent = turning.is_spent(turn, self.environment)
         if turn.is_closing or (turn.was_cut and is_spent):
             if not turning.awaited(record, self.id):
-                self._fire("finish", ending=Ending())
+                self._finish(Ending())
             return
         if is_spent:
             environment = self.environment
             if environment.policy.can_ask:
-                self._fire("pause", decision=turning.paused(turn, environment))
+                self.decide(turning.paused(turn, environment))
             else:
                 self._end_by(*turning.at_limit(turn, turning.spent(environment), STEPS))
         elif not self._makes_room() and self._may_call():
-            self._fire("proceed")
+            self.partial.clear()
+            most = turning.most_tokens(self.environment.account.room())
+            self.decide(turning.call_model(self.record, self.budget.reserved, most))
 
     def _stalls(self) -> bool:
         """Do what is due about a turn that repeats itself; whether the model is not asked now."""
@@ -217,20 +202,14 @@ class Turn(Member):
             case "judge":
                 ending, noted = progress.judged(turn, environment)
                 if self.accepts(Decision(entries=(noted,))):
-                    self._fire("finish", ending=ending)
+                    self._finish(ending)
             case "ask":
-                self._fire("pause", decision=progress.asked(turn, environment))
+                self.decide(progress.asked(turn, environment))
             case "end":
                 self._end_by(*progress.ended(turn, environment))
         return True
 
-    def call_model(self, ending: Ending | None = None) -> None:
-        """Ask the model for the next answer."""
-        self.partial.clear()
-        most = turning.most_tokens(self.environment.account.room())
-        self.decide(turning.call_model(self.record, self.budget.reserved, most))
-
-    def start_calls(self, ending: Ending | None = None) -> None:
+    def _start_calls(self) -> None:
         """Start the next call, or as many as may run side by side."""
         if stopping.planned_stop(self.record) is not None:
             return
@@ -239,21 +218,16 @@ class Turn(Member):
                 self.decide(calls.begin(self.record, call, self.environment))
             if self._turn.state != "acting":
                 break
-        if self._turn.state == "boundary":
-            self._attend()
 
-    def finish(self, ending: Ending | None = None) -> None:
+    def _finish(self, ending: Ending) -> None:
         """End the turn without a stop, as `ending` says."""
-        assert ending is not None
         if self.accepts(turning.ended(self.record, ending, self.environment)):
             self.stop()
 
-    def cut_off(self, ending: Ending | None = None) -> None:
+    def _cut_off(self) -> None:
         """End by a stop: what runs is stopped, and awaited."""
         self.budget.settle(None)
-        partial = "".join(self.partial)
-        if self.accepts(turning.cut_off(self.record, partial, self.environment)):
-            self._attend()
+        self.decide(turning.cut_off(self.record, "".join(self.partial), self.environment))
 
     # Answers of the model -------------------------------------------------------------------------
 
@@ -296,7 +270,7 @@ class Turn(Member):
         if any(not item.child for item in self.record.queue.steers(self.id)):
             self.budget.settle(None)
             self.partial.clear()
-            self._fire("cut", decision=turning.cut_for_steer(self._turn, text))
+            self.decide(turning.cut_for_steer(self._turn, text))
 
     def _answered(self, message: m.ModelAnswered) -> None:
         turn = self._turn
@@ -310,8 +284,7 @@ class Turn(Member):
         if size and used.input:
             tokens = used.input + used.output
             self.ledger.publish(m.WindowFilled(turn=self.id, tokens=tokens, size=size))
-        facts = frozenset({"has_calls"} if message.tool_calls else ())
-        self._fire("answer", facts, turning.answered(turn, message))
+        self.decide(turning.answered(turn, message))
 
     def _model_failed(self, message: m.ModelFailed) -> None:
         turn, environment = self._turn, self.environment
@@ -320,11 +293,12 @@ class Turn(Member):
         environment.learn_window(message.window)
         self.budget.settle(Usage())
         if compacting.overflows(self.record, message, environment.compaction):
-            self._compact("overflow", "refused", message.reason)
+            self._compact("refused", message.reason)
             return
         said = cut_short("".join(self.partial), NO_ANSWER)
         ending = Ending(status="failed", reason=message.reason, hint=message.hint, said=said)
-        self._fire("model_failed", decision=turning.model_failed(turn, message), ending=ending)
+        if self.accepts(turning.model_failed(turn, message)):
+            self._finish(ending)
 
     # Room in the window ---------------------------------------------------------------------------
 
@@ -334,31 +308,31 @@ class Turn(Member):
         wanted = compacting.room(self.record, policy)
         match wanted:
             case "asked" | "full":
-                self._compact("compact", wanted)
+                self._compact(wanted)
             case "nothing_new" | "done":
                 if wanted == "nothing_new":
                     self.ledger.publish(m.Notice(text=f"Not summed up: {compacting.NOTHING_NEW}."))
-                self._fire("finish", ending=Ending())
+                self._finish(Ending())
             case "gives_up":
-                self._fire("fail", ending=compacting.gives_up(self.record, policy))
+                self._finish(compacting.gives_up(self.record, policy))
             case "":
                 return False
         return True
 
-    def _compact(self, event: str, why: str, refusal: str = "") -> None:
+    def _compact(self, why: str, refusal: str = "") -> None:
         policy = self.environment.compaction
         if not self._may_call():
             return
         record = self.record
         folded = compacting.folded(record, why, policy)
         asks = not folded and compacting.is_worth_it(record, why, policy)
-        self._fire(event, decision=compacting.begin(record, why, policy, refusal, asks=asks))
+        self.decide(compacting.begin(record, why, policy, refusal, asks=asks))
         turn = self._turn
         if asks or turn.state != "compacting":
             return
         self.budget.settle(Usage())
         if folded:
-            self._fire("compacted", decision=folded)
+            self.decide(folded)
         else:
             reason = "what is older takes little room"
             self._replace(
@@ -377,9 +351,9 @@ class Turn(Member):
         policy = self.environment.compaction
         found = compacting.compacted(self.record, message, policy)
         if isinstance(found, Ending):
-            self._fire("fail", ending=found)
+            self._finish(found)
         else:
-            self._fire("compacted", decision=found)
+            self.decide(found)
 
     # Budget ---------------------------------------------------------------------------------------
 
@@ -400,7 +374,8 @@ class Turn(Member):
         environment = self.environment
         row = deliver(environment.deliveries, ending.cause, Relation.SELF)
         if environment.delegation.depth or row.action not in ENDS:
-            self._fire("fail", decision=Decision(entries=entries), ending=ending)
+            if self.accepts(Decision(entries=entries)):
+                self._finish(ending)
         else:
             order = m.Interrupt(order=m.StopOrder(cause=ending.cause), turn=self.id)
             self.decide(Decision(entries=entries, orders=(("session", order),)))
@@ -434,7 +409,7 @@ class Turn(Member):
                 return refused_with(calls.no_answer(message))
             said = QuestionAnswered(turn=self.id, question=message.question, choice=choice)
             if choice in GOES_ON:
-                self._fire("go_on", decision=Decision(entries=(said,)))
+                self.decide(Decision(entries=(said,)))
             elif turn.progress.is_asked:
                 self._end_by(*progress.ended(turn, environment), said)
             else:
@@ -456,20 +431,3 @@ def _is_stopped(record: SessionRecord) -> bool:
     if turning.stop_of(record) is not None:
         return True
     return stopping.planned_stop(record) is not None and not running_calls(record)
-
-
-def _nothing(turn: Turn, ending: Ending | None = None) -> None:
-    """The effect is part of the decision: it is performed once that is durable."""
-
-
-EFFECTS: Final[dict[str, Callable[..., None]]] = {
-    "ask": _nothing,
-    "call_model": Turn.call_model,
-    "close_boundary": Turn.boundary,
-    "end": Turn.finish,
-    "open_boundary": Turn.boundary,
-    "start_calls": Turn.start_calls,
-    "stop": Turn.cut_off,
-    "summarise": _nothing,
-}
-"""The methods that perform the effects of the turn's machine, by name."""

@@ -402,39 +402,25 @@ TURN = Machine(
             event="proceed",
             source=("boundary",),
             dest="calling",
-            effects=("call_model",),
         ),
-        Transition(event="pause", source=("boundary",), dest="paused", effects=("ask",)),
-        Transition(event="go_on", source=("paused",), dest="boundary", effects=("open_boundary",)),
-        Transition(event="finish", source=("boundary",), dest="completed", effects=("end",)),
+        Transition(event="pause", source=("boundary",), dest="paused"),
+        Transition(event="go_on", source=("paused",), dest="boundary"),
+        Transition(event="finish", source=("boundary",), dest="completed"),
         Transition(
             event="answer",
             source=("calling",),
             dest="acting",
             guards=("has_calls",),
-            effects=("start_calls",),
         ),
-        Transition(
-            event="answer", source=("calling",), dest="boundary", effects=("close_boundary",)
-        ),
-        Transition(event="cut", source=("calling",), dest="boundary", effects=("open_boundary",)),
-        Transition(event="model_failed", source=("calling",), dest="failed", effects=("end",)),
-        Transition(
-            event="compact", source=("boundary",), dest="compacting", effects=("summarise",)
-        ),
-        Transition(
-            event="overflow", source=("calling",), dest="compacting", effects=("summarise",)
-        ),
-        Transition(
-            event="compacted", source=("compacting",), dest="boundary", effects=("open_boundary",)
-        ),
-        Transition(
-            event="calls_done", source=("acting",), dest="boundary", effects=("open_boundary",)
-        ),
-        Transition(
-            event="interrupt", source=LIVE, dest="interrupted", guards=(), effects=("stop",)
-        ),
-        Transition(event="fail", source=LIVE, dest="failed", effects=("end",)),
+        Transition(event="answer", source=("calling",), dest="boundary"),
+        Transition(event="cut", source=("calling",), dest="boundary"),
+        Transition(event="model_failed", source=("calling",), dest="failed"),
+        Transition(event="compact", source=("boundary",), dest="compacting"),
+        Transition(event="overflow", source=("calling",), dest="compacting"),
+        Transition(event="compacted", source=("compacting",), dest="boundary"),
+        Transition(event="calls_done", source=("acting",), dest="boundary"),
+        Transition(event="interrupt", source=LIVE, dest="interrupted", guards=()),
+        Transition(event="fail", source=LIVE, dest="failed"),
     ),
     control=("interrupt",),
 )

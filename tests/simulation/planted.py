@@ -26,7 +26,7 @@ from simulation.rules import keep
 from simulation.test_workflow import played_here
 
 from steersman.actors.decisions import progress
-from steersman.journal import memory, turn_record
+from steersman.journal import sql, tables, turn_record
 from steersman.machines.delivery import DEFAULT_DELIVERIES, Cause, Delivery, Relation
 from steersman.machines.lifecycles import SESSION, SUBAGENT, TURN
 from steersman.machines.result_routing import DEFAULT_RETURNS, Awaited, Return, SessionOwner
@@ -40,7 +40,7 @@ __all__ = ["PLANTED", "Found", "Planted", "find"]
 
 WITHIN = 1_000
 """Seeds of each kind within which a fault is found."""
-_APPLY, _ENTRIES = memory.apply, memory.entries_of
+_WRITE, _ENTRIES = tables.write_commits, sql.read_entries
 _AFTER_STEP = turn_record.after_step
 
 
@@ -70,37 +70,53 @@ class Found:
 # Faults of the store ------------------------------------------------------------------------------
 
 
-def _keep_all_but_the_last(stored: Any, commit: Any, now: float) -> None:
-    _APPLY(stored, commit, now)
-    if len(stored.entries) > 5:
-        stored.entries.pop()
+_END = "UPDATE sessions SET seq = ? WHERE session = ?"
 
 
-def _keep_nothing(stored: Any, commit: Any, now: float) -> None:
-    return None
+def _keep_all_but_the_last(connection: Any, commits: Any, now: float) -> Any:
+    kept = _WRITE(connection, commits, now)
+    for commit in commits:
+        session, last = commit.lease.session, commit.entries[-1][0] if commit.entries else 0
+        if last > 5:
+            connection.change("DELETE FROM entries WHERE session = ? AND seq = ?", session, last)
+            connection.change(_END, last - 1, session)
+    return kept
 
 
-def _keep_twice(stored: Any, commit: Any, now: float) -> None:
-    _APPLY(stored, commit, now)
-    stored.entries.append(stored.entries[-1])
+def _keep_nothing(connection: Any, commits: Any, now: float) -> Any:
+    return [True] * len(commits)
 
 
-def _keep_in_any_order(stored: Any, commit: Any, now: float) -> None:
-    before = len(stored.entries)
-    _APPLY(stored, commit, now)
-    stored.entries[before:] = reversed(stored.entries[before:])
+def _keep_twice(connection: Any, commits: Any, now: float) -> Any:
+    kept = _WRITE(connection, commits, now)
+    for commit in commits:
+        for seq, when, data in commit.entries[-1:]:
+            values = (commit.lease.session, seq + 1, when, data)
+            connection.change("INSERT INTO entries VALUES (?, ?, ?, ?)", *values)
+            connection.change(_END, seq + 1, commit.lease.session)
+    return kept
 
 
-def _read_all_but_the_last(stored: Any, after: int, upto: int) -> Any:
-    return _ENTRIES(stored, after, upto)[:-1]
+def _keep_in_any_order(connection: Any, commits: Any, now: float) -> Any:
+    kept = _WRITE(connection, commits, now)
+    for commit in commits:
+        for (seq, _, _), (_, when, data) in zip(commit.entries, commit.entries[::-1], strict=True):
+            values = (when, data, commit.lease.session, seq)
+            statement = "UPDATE entries SET time = ?, data = ? WHERE session = ? AND seq = ?"
+            connection.change(statement, *values)
+    return kept
+
+
+def _read_all_but_the_last(connection: Any, session: str, after: int, upto: int) -> Any:
+    return _ENTRIES(connection, session, after, upto)[:-1]
 
 
 STORE: dict[str, tuple[Plant, ...]] = {
-    "a commit loses its last entry": ((memory, "apply", _keep_all_but_the_last),),
-    "a commit that was acknowledged is not kept": ((memory, "apply", _keep_nothing),),
-    "a commit keeps its last entry twice": ((memory, "apply", _keep_twice),),
-    "a commit keeps its entries in another order": ((memory, "apply", _keep_in_any_order),),
-    "the newest entry is not read": ((memory, "entries_of", _read_all_but_the_last),),
+    "a commit loses its last entry": ((tables, "write_commits", _keep_all_but_the_last),),
+    "a commit that was acknowledged is not kept": ((tables, "write_commits", _keep_nothing),),
+    "a commit keeps its last entry twice": ((tables, "write_commits", _keep_twice),),
+    "a commit keeps its entries in another order": ((tables, "write_commits", _keep_in_any_order),),
+    "the newest entry is not read": ((sql, "read_entries", _read_all_but_the_last),),
 }
 
 # Faults of the guard against repetitions ----------------------------------------------------------
