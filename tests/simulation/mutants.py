@@ -9,10 +9,11 @@ from typing import Any
 
 from msgspec.structs import replace
 from simulation import test_corners as corners
+from simulation import test_guards as guards
 from simulation.planting import Plant
 
 from steersman.actors import children as child_supervisor
-from steersman.actors import ledger, mailbox
+from steersman.actors import gate, ledger, mailbox
 from steersman.actors import session as sessions
 from steersman.actors import supervisor as supervisors
 from steersman.actors.decisions import children, queueing, routing, stopping
@@ -162,6 +163,52 @@ def _restart_at_once(supervisor: Supervisor) -> None:
     supervisor.children = whole
 
 
+_ADMITS, _CANCELLED, _DECIDE = gate.admits, gate.Ancestors.is_cancelled, ledger.Ledger.decide
+_MOVED, _RAISED, _APPLIED = records._move_cancel, records._raise_epoch, records._apply_turn
+
+
+def _admitting(*kinds: type[Any]) -> Callable[..., bool]:
+    """Let effects of these kinds pass the gate in any case."""
+    return lambda record, above, effect: isinstance(effect, kinds) or _ADMITS(record, above, effect)
+
+
+def _of_the_parent_alone(ancestors: gate.Ancestors, born: tuple[int, ...]) -> bool:
+    above, ancestors._above = ancestors._above, None
+    try:
+        return _CANCELLED(ancestors, born)
+    finally:
+        ancestors._above = above
+
+
+def _decide_unless_broken(self: Any, role: Any, decision: Any, posted: int = 0) -> Any:
+    return "broken" if self.broken else _DECIDE(self, role, decision, posted)
+
+
+def _publish_at_once(self: Any, fact: Any) -> None:
+    self._observe(fact)
+
+
+def _over_at_once(record: SessionRecord, stop: Any) -> e.Stopped:
+    return e.Stopped(turn="", order=stop.order.epoch, receipt=stop.id)
+
+
+def _move_without_memory(cancel: Any, event: str, **changes: Any) -> Any:
+    if "reaches" in changes:
+        changes["reaches"] = changes["reaches"][-1:]
+    return _MOVED(cancel, event, **changes)
+
+
+def _raise_and_fall(record: SessionRecord, entry: Any, receipt: str = "") -> None:
+    _RAISED(record, entry, receipt)
+    if hasattr(entry, "order"):
+        record.overtaken = entry.order.utterance
+
+
+def _count_no_late_result(record: SessionRecord, entry: Any, time: float) -> None:
+    if not isinstance(entry, e.LateResult):
+        _APPLIED(record, entry, time)
+
+
 def _name_as_wanted(record: SessionRecord, wanted: str, agent: str, taken: set[str]) -> str:
     return wanted or _NAME(record, wanted, agent, taken)
 
@@ -301,6 +348,64 @@ MUTANTS: dict[str, Mutant] = {
         "Interrupt travels in DATA",
         ((m.Interrupt, "lane", m.Lane.DATA),),
         corners.test_a_stop_overtakes_what_waits,
+    ),
+    "L05": Mutant(
+        "Answer travels in DATA",
+        ((m.Answer, "lane", m.Lane.DATA),),
+        guards.test_an_answer_overtakes_what_waits,
+    ),
+    "G3": Mutant(
+        "a grandparent's stop voids nothing",
+        ((gate.Ancestors, "is_cancelled", _of_the_parent_alone),),
+        guards.test_a_stop_of_a_grandparent_voids_what_was_ordered_before,
+    ),
+    **{
+        f"{name}": Mutant(
+            f"{kind.__name__} passes the gate in any case",
+            ((gate, "admits", _admitting(kind)),),
+            guards.test_nothing_passes_the_gate_that_nobody_waits_for,
+        )
+        for name, kind in (
+            ("G4", m.LookBefore),
+            ("G6", m.AwaitCondition),
+            ("G7", m.RestoreFiles),
+            ("G8", m.GoalTimer),
+        )
+    },
+    "A3": Mutant(
+        "a fact overtakes what waits to be told",
+        ((ledger.Ledger, "publish", _publish_at_once),),
+        guards.test_no_fact_overtakes_what_was_told_before_it,
+    ),
+    "A4": Mutant(
+        "a broken store stops no tool",
+        ((ledger.Ledger, "decide", _decide_unless_broken),),
+        guards.test_what_runs_is_stopped_at_a_broken_store_too,
+    ),
+    "S7": Mutant(
+        "a stop is answered while an earlier one works",
+        ((stopping, "over", _over_at_once),),
+        guards.test_a_stop_is_not_answered_while_an_earlier_one_works,
+    ),
+    "F3": Mutant(
+        "a planned stop forgets what it reached",
+        ((records, "_move_cancel", _move_without_memory),),
+        guards.test_a_planned_stop_remembers_what_it_reached,
+    ),
+    "F6": Mutant(
+        "an older stop takes back what a newer one has overtaken",
+        ((records, "_raise_epoch", _raise_and_fall),),
+        guards.test_an_older_stop_takes_nothing_back,
+    ),
+    "F8": Mutant(
+        "two receipts are remembered",
+        ((records, "REMEMBERED_CANCELS", 2),),
+        guards.test_the_receipts_of_many_stops_are_kept,
+    ),
+    "F12": Mutant(
+        "what a late answer used is not counted",
+        ((records, "_apply_turn", _count_no_late_result),),
+        guards.test_what_a_late_answer_used_is_counted,
     ),
     "S01": Mutant(
         "a session's actors go and come together",
