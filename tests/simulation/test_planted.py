@@ -3,31 +3,31 @@
 import pytest
 from simulation.planted import PLANTED, find
 
-FAST = {
-    "delivers a result twice": 3,
-    "tells before durable": 1,
-    "skips the gate": 7,
-    "resumes after recovery": 4,
-    "starts two turns": 2,
-    "takes a repeated message twice": 1,
-    "drops a message that interrupts": 5,
-    "starts a tool twice": 2,
-    "overspends the budget": 3,
-    "goes on after a stop": 13,
-    "never stops": 3,
-    "a model goes round for ever": 2,
-    "each step of a turn is a repetition": 2,
-}
-"""Faults, and after how many seeds a promise breaks."""
+FAST = (
+    "delivers a result twice",
+    "tells before durable",
+    "skips the gate",
+    "resumes after recovery",
+    "starts two turns",
+    "takes a repeated message twice",
+    "drops a message that interrupts",
+    "starts a tool twice",
+    "overspends the budget",
+    "goes on after a stop",
+    "never stops",
+    "a model goes round for ever",
+    "each step of a turn is a repetition",
+)
+SOON = 50
+"""Seeds of each kind within which these are found, in whatever order actors take their turns."""
 
 
 @pytest.mark.parametrize("name", FAST)
 def test_a_planted_fault_is_found(name: str) -> None:
-    """A promise breaks within as many seeds as ever, and the report says which."""
-    found = find(name, most=FAST[name])
+    """A promise breaks soon, and the report says which."""
+    found = find(name, most=SOON)
     assert found is not None
     assert found.broken.promise
-    assert found.seeds == FAST[name]
 
 
 def test_forty_faults_are_planted() -> None:
