@@ -153,7 +153,7 @@ def _inherit(live: LiveSession, parent: LiveSession, order: m.OpenChild) -> None
     own, above = live.environment, parent.environment
     delegation = own.delegation if live.profile.workflow is not None else above.delegation
     own.delegation = replace(delegation, depth=above.delegation.depth + 1)
-    own.path = f"{above.path}{order.name}-"
+    own.path = (*above.path, order.name)
     own.account.share(above.account, f"agents.{order.agent}.limits")
     own.dispositions, own.deliveries = above.dispositions, above.deliveries
     own.returns = above.returns

@@ -129,12 +129,10 @@ class SteerRelay:
 
     def pass_answer(self, message: m.Answer) -> Any:
         """Pass an answer on to the child that asked."""
-        start = f"q-{self._member.environment.path}"
-        for name in sorted(self._slots, key=len, reverse=True):
-            ref = self._slots[name].ref
-            if ref is not None and message.question.startswith(f"{start}{name}-"):
-                return Forward(ref=ref)
-        return refused_with(f"no question `{message.question}` is open")
+        slot = self._slots.get(m.child_that_asks(self._member.environment.path, message.question))
+        if slot is None or slot.ref is None:
+            return refused_with(f"no question `{message.question}` is open")
+        return Forward(ref=slot.ref)
 
     def _said(self, steer: m.PassSteer) -> Any:
         return children.say_to_child(steer.said, self._key(steer.item), steer.beneath)

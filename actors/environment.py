@@ -129,10 +129,9 @@ class Environment(Struct, kw_only=True):
     """One session's surroundings. `max_steps` are the model calls after which a turn asks.
 
     `account` is what it may use, and has used. `agent` is whose session it is, `owner` the login
-    name of the person who runs it, `path` what its questions
-    begin with: the names of the children that lead to it, each with a hyphen. `workflow` is what a run
-    goes by, and `helpers` the agents that work, and judge, where a step names none. `ancestors` are the
-    sessions above it, `turn_type` the class of the actor of its turns, none for the usual one.
+    name of the person who runs it, `path` the names of the children that lead to it. `workflow` is what a
+    run goes by, and `helpers` the agents that work, and judge, where a step names none. `ancestors` are
+    the sessions above it, `turn_type` the class of the actor of its turns, none for the usual one.
     `result_limits` bound what its model receives of a result; `outputs` is the folder of those that are
     longer, empty if none are kept, and `storage` names where copies of files are. `is_offline`: only its
     queue is changed, and nothing begins.
@@ -156,7 +155,7 @@ class Environment(Struct, kw_only=True):
     goals: GoalPolicy = field(default_factory=GoalPolicy)
     agent: str = ""
     owner: str = ""
-    path: str = ""
+    path: tuple[str, ...] = ()
     workflow: WorkflowSpec | None = None
     ancestors: Ancestors = ROOT
     turn_type: type[Any] | None = None

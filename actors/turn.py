@@ -40,7 +40,7 @@ class CallBudget:
 
     def __init__(self, environment: Environment, turn: str) -> None:
         self._environment = environment
-        self._name = f"{environment.path}{turn}"
+        self._name = ":".join((*environment.path, turn))
         self.reserved = 0
 
     def reserve(self, record: SessionRecord, now: float) -> str:

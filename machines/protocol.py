@@ -159,6 +159,17 @@ CHOICES = ("allow", "always", "deny")
 """The answers to a tool call's question."""
 
 
+def question_id(path: tuple[str, ...], asked: str) -> str:
+    """Name what is asked: by the children that lead to the session, and the call, step or turn in it."""
+    return f"q-{':'.join((*path, asked))}"
+
+
+def child_that_asks(path: tuple[str, ...], question: str) -> str:
+    """Return which child of the session at a path leads to a question; empty if none does."""
+    names = tuple(question.removeprefix("q-").split(":")[:-1])
+    return names[len(path)] if names[: len(path)] == path and len(names) > len(path) else ""
+
+
 class Answer(Request):
     """A person's answer to a question.
 

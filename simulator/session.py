@@ -419,7 +419,7 @@ class SimulatedSession:
         child = SimulatedSession(world, order.session, self, order.name, self._included(order))
         here = child.environment
         here.delegation = replace(above.delegation, depth=above.delegation.depth + 1)
-        here.path = f"{above.path}{order.name}-"
+        here.path = (*above.path, order.name)
         here.agent = order.agent
         here.account.share(above.account, "child")
         here.dispositions, here.deliveries = above.dispositions, above.deliveries

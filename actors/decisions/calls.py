@@ -122,7 +122,7 @@ def _asked(
     return e.QuestionAsked(
         turn=turn.id,
         call=request.call,
-        question=f"q-{environment.path}{request.call}",
+        question=m.question_id(environment.path, request.call),
         tool=request.tool,
         arguments=request.arguments,
         rule=permit.rule,

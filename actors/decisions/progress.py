@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal
 from ...journal import entries as e
 from ...journal.record import SessionRecord
 from ...journal.turn_record import CONTINUE, TurnRecord
+from ...machines import protocol as m
 from ...machines.conversation import ChatMessage, cut_short
 from ...machines.delivery import Cause
 from .decision import Decision
@@ -61,7 +62,7 @@ def asked(turn: TurnRecord, environment: Environment) -> Decision:
     question = e.QuestionAsked(
         turn=turn.id,
         call="",
-        question=f"q-{environment.path}{turn.id}.s{turn.step}",
+        question=m.question_id(environment.path, f"{turn.id}.s{turn.step}"),
         tool=CONTINUE,
         arguments={NO_PROGRESS: what(turn, environment), "evidence": turn.progress.evidence},
         rule=NO_PROGRESS,

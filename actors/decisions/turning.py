@@ -115,7 +115,7 @@ def paused(turn: TurnRecord, environment: Environment) -> Decision:
     asked = e.QuestionAsked(
         turn=turn.id,
         call="",
-        question=f"q-{environment.path}{turn.id}.s{turn.step}",
+        question=m.question_id(environment.path, f"{turn.id}.s{turn.step}"),
         tool=CONTINUE,
         arguments={"model_calls": limit},
         rule=f"max_steps = {limit}",

@@ -291,7 +291,7 @@ class Attempts:
         if not self._context.member.environment.policy.can_ask:
             self.conclude(self.open.pop(call), by_default(default, NO_PERSON))
             return
-        question = f"q-{self._context.member.environment.path}{call}"
+        question = m.question_id(self._context.member.environment.path, call)
         asked = e.StepAsked(
             turn=self._context.id,
             step=step.id,

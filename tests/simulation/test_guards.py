@@ -5,7 +5,7 @@ from typing import Any
 
 from simulation.scene import answer, by_rank, end_tool, has_asked, scene, start_child
 from simulation.single import entries, has, performed, run, say
-from simulation.test_corners import at_a_tool, kinds, work
+from simulation.test_corners import at_a_tool, entries_of, kinds, work
 
 from steersman.actors import gate
 from steersman.actors.decisions.decision import Decision
@@ -158,3 +158,30 @@ def test_what_a_late_answer_used_is_counted() -> None:
     late = e.LateResult(turn="t1", what="model", usage=Usage(input=5, output=2))
     apply(record, late, 2, 0.0)
     assert (record.usage.input, record.usage.output) == (5, 2)
+
+
+# Questions ----------------------------------------------------------------------------------------
+
+
+def test_an_answer_reaches_the_child_that_asked() -> None:
+    """The child `a-b` and the child `b` of the child `a` ask each a question of its own."""
+    with scene(can_ask=True) as made:
+        work(made)
+        answer(made, start_child("a-b"), start_child("a"))
+        run(made, has_asked(made, "s1-1", "s1-2"))
+        answer(made, start_child("b"), path="children/a")
+        run(made, has_asked(made, "s1-2-1"))
+        answer(made, ("ask_read", {}), path="children/a-b")
+        answer(made, ("ask_read", {}), path="children/a/children/b")
+        run(made)
+        asked = {
+            session: entry.question
+            for session in ("s1-1", "s1-2-1")
+            for entry in entries_of(made, session, e.QuestionAsked)
+        }
+        assert len(set(asked.values())) == 2
+        for session, question in asked.items():
+            made.say(m.Answer(question=question, choice="allow"))
+            run(made)
+            (answered,) = entries_of(made, session, e.QuestionAnswered)
+            assert answered.question == question
