@@ -170,7 +170,7 @@ def test_nothing_of_the_program_is_imported(environ: dict[str, str]) -> None:
         "steersman.cli",
         "steersman.cli.main",
         "steersman.cli.emit",
-        "steersman.journal",
+        "steersman.restore",
         "steersman.restore.hook_log",
         "steersman.ports",
         "steersman.ports.process",

@@ -1,20 +1,50 @@
-"""At rest nobody has anything to do: each decision wakes all other actors of its session."""
+"""No wake is missing: at rest nobody has anything to do; and each kind of entry is known to be needed."""
 
-from typing import Any
+from contextlib import ExitStack
 
 import pytest
-from simulation.planting import planted
-from simulation.wakes import first_missed, missed, nobody_sleeps
+from simulation.wakes import first_missed, missed, nobody_sleeps, without
 
-from steersman.actors.ledger import Ledger
+from steersman.actors import ledger
 from steersman.simulator.goals import GoalScenario
 from steersman.simulator.scenario import Scenario
 
 FEW = 25
+WITNESSES = {
+    "ChildInterrupted": (Scenario, 6),
+    "GoalJudged": (GoalScenario, 549),
+    "InterruptPlanned": (Scenario, 487),
+    "InterruptRequested": (Scenario, 0),
+    "RevertRefused": (Scenario, 17),
+    "Reverted": (Scenario, 6),
+    "SteerArrived": (Scenario, 36),
+    "Stopped": (GoalScenario, 14),
+    "TurnEnded": (Scenario, 1),
+    "TurnStarted": (Scenario, 1),
+}
+"""A run of each kind of entry that goes wrong when these entries wake nobody."""
+BESIDE_OTHERS = {
+    *("Answered", "ChildCancelled", "ChildDetached", "ChildEnded", "ChildStarted", "GoalBegun"),
+    *(
+        "GoalCleared",
+        "GoalPaused",
+        "GoalResumed",
+        "GoalSet",
+        "InterruptCalledOff",
+        "JudgingStopped",
+    ),
+    *("Queued", "QueueReleased", "Requeued", "SessionFinalizing", "SessionLeaving", "StopNoted"),
+    "Withdrawn",
+}
+"""Kinds that stand in for each other: a run goes wrong without all of them, none without a single one.
+
+Nothing says that another one is always beside, and a wake too many costs nothing.
+"""
+TOGETHER = (GoalScenario, 1)
 
 
 def test_nothing_is_due_while_no_message_waits() -> None:
-    """Whoever is woken then finds nothing to do."""
+    """Whoever is woken then finds nothing to do: each actor was woken for all that concerns it."""
     assert first_missed(range(FEW)) == ""
 
 
@@ -38,16 +68,28 @@ def test_a_goals_next_turn_has_its_time_limit() -> None:
         GoalScenario(65).run()
 
 
-@pytest.mark.parametrize("role", ["turn", "children", "queue", "session", "goal"])
-def test_an_actor_that_is_not_woken_is_noticed(role: str) -> None:
-    """A run goes well, and not if this actor is woken by nobody."""
-    wake = Ledger.wake
+@pytest.mark.parametrize("name", WITNESSES)
+def test_a_missing_wake_is_found(name: str) -> None:
+    """A run goes well, and not if entries of this kind wake nobody."""
+    [kind] = [kind for kind in ledger.CONCERNS if kind.__name__ == name]
+    scenario, seed = WITNESSES[name]
+    assert missed(scenario, seed) == ""
+    with without(kind):
+        assert "had not been woken" in missed(scenario, seed)
 
-    def wake_others(ledger: Ledger, name: Any) -> None:
-        if name != role:
-            wake(ledger, name)
 
-    runs = ((Scenario, 2), (GoalScenario, 0))
-    assert [missed(*run) for run in runs] == ["", ""]
-    with planted(Ledger, "wake", wake_others):
-        assert any("had not been woken" in missed(*run) for run in runs)
+def test_missing_wakes_that_stand_in_for_each_other_are_found() -> None:
+    """A run goes well, and not without all of them."""
+    kinds = [kind for kind in ledger.CONCERNS if kind.__name__ in BESIDE_OTHERS]
+    assert missed(*TOGETHER) == ""
+    with ExitStack() as stack:
+        for kind in kinds:
+            stack.enter_context(without(kind))
+        assert "had not been woken" in missed(*TOGETHER)
+
+
+def test_each_kind_is_known() -> None:
+    """An entry that wakes others has its run, or the reason why there is none."""
+    names = {kind.__name__ for kind in ledger.CONCERNS}
+    assert names == WITNESSES.keys() | BESIDE_OTHERS
+    assert not WITNESSES.keys() & BESIDE_OTHERS

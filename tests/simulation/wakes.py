@@ -1,6 +1,6 @@
-"""Whenever no message waits, every actor is woken, and none may find anything to do.
+"""Missing wakes: whenever no message waits, every actor is woken, and none may find anything to do.
 
-An actor that looks only when a message comes would often go unnoticed: the next one makes up for it.
+A wake that is missing would otherwise often go unnoticed, as the next message makes up for it: late.
 """
 
 import time
@@ -10,6 +10,8 @@ from typing import Any
 
 from simulation.planting import planted
 
+from steersman.actors import ledger
+from steersman.journal import entries as e
 from steersman.machines import protocol as m
 from steersman.simulator.goals import GoalScenario
 from steersman.simulator.happening import Performed
@@ -17,7 +19,7 @@ from steersman.simulator.program import SimulatedProgram
 from steersman.simulator.scenario import Scenario
 from steersman.simulator.session import URGENT
 
-__all__ = ["first_missed", "missed", "nobody_sleeps"]
+__all__ = ["first_missed", "missed", "nobody_sleeps", "without"]
 
 _STEP = SimulatedProgram.step
 
@@ -61,6 +63,13 @@ def _step(program: SimulatedProgram) -> bool:
 def nobody_sleeps() -> Iterator[None]:
     """Check it after each step of every program."""
     with planted(SimulatedProgram, "step", _step):
+        yield
+
+
+@contextmanager
+def without(kind: type[e.Entry]) -> Iterator[None]:
+    """Let entries of a kind wake nobody."""
+    with planted(ledger.CONCERNS, kind, ()):
         yield
 
 
