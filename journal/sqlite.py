@@ -1,6 +1,6 @@
 """The embedded store: one SQLite database for a home, shared by all processes of its owner.
 
-    journal.db        everything that is remembered (see `schema.py`, `table.py`, `database.py`)
+    journal.db        everything that is remembered (see `sql.py`, `tables.py`, `database.py`)
     journal.lock      held while a process opens the database
     locks/, bells/    live owners and their wake-up sockets (see `presence.py`)
 

@@ -1,9 +1,9 @@
 """The store of many machines: a home in a PostgreSQL database.
 
-The tables are in `tables.py`, who owns what in `nodes.py`, who lives in
-`presence.py`, and what happens to a lost connection in `connection.py`. A lease is
-an epoch and nothing else: it is compared in the statement that writes. A process has two connections, one
-for data and one that shows that it lives; a command that only reads has the first.
+The tables are in `tables.py`, who owns what in `nodes.py`, who lives in `presence.py`, and what happens
+to a lost connection in `connection.py`. A lease is an epoch and nothing else: it is compared in the
+statement that writes. A process has two connections, one for data and one that shows that it lives; a
+command that only reads has the first.
 """
 
 import time
