@@ -12,25 +12,21 @@ import os
 import secrets
 import time
 from collections.abc import Callable, Coroutine, Sequence
-from contextlib import ExitStack
 from contextvars import ContextVar
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from msgspec import Struct
 from msgspec.structs import replace
 from pykka import ActorDeadError, ActorRef
 
-from ..journal import entries as e
 from ..journal.lock import host_name
 from ..journal.queue_record import QueueRecord
 from ..journal.record import SessionRecord
-from ..journal.recovery import load_record
-from ..journal.store import Lease, SessionRow, Store
+from ..journal.store import Lease, Store
 from ..journal.writer import Result, Writer
 from ..machines import protocol as m
-from ..machines.errors import StoreBusy, UnknownSession, UsageError
+from ..machines.errors import StoreError, UnknownSession
 from ..machines.protocol import mailed
 from ..machines.routes import Routes
 from ..ports.placement import Placement
@@ -43,21 +39,16 @@ from ..ports.workspace import WorkspacePort
 from ..workflows.home_place import Storage
 from ..workflows.settings import ToolDeclaration
 from .agent_profile import AgentProfile
-from .child_sessions import ChildSessions
 from .commits import Commits, Token
 from .dispatcher import LoopDispatcher, LoopThread
 from .environment import Observer
 from .inspection import SessionDescription
-from .leaving import end_session
-from .ledger import Ledger
-from .live_session import LiveSession, SharedResources, environment_of
-from .mailbox import reply
+from .live_session import LiveSession
 from .offline import OfflineSession
-from .supervisor import ChildSpec, Root
+from .open_sessions import OpenSessions
+from .opening import ProgramOpening, SharedResources
 from .system import ActorSystem, DeadLetter
-from .termination import Termination
 from .tool_policy import Claims
-from .work.executor import EffectExecutor
 
 if TYPE_CHECKING:
     from ..ports.tools.mcp import McpServers
@@ -70,30 +61,6 @@ _SAID = itertools.count(1)
 """Numbers the messages of this program."""
 POSTED = ContextVar("posted", default=0)
 """The message of a session's mailbox that this thread or task carries out; 0 if it does none."""
-
-
-def _no_profile(agent: str, parent: SessionRecord) -> AgentProfile:
-    raise UsageError(f"there is no agent `{agent}`", "this program was not told of any")
-
-
-def _no_workflow(name: str, above: AgentProfile, said: str) -> AgentProfile:
-    raise UsageError(f"there is no workflow `{name}`", "this program was not told of any")
-
-
-def _unobserved(session: str, parent: str) -> tuple[Observer, ...]:
-    return ()
-
-
-class ChildSetup(Struct, kw_only=True):
-    """How the program sets up the sessions that a session starts; without it there are none.
-
-    `profile_of` takes an agent's name and its parent's record, `workflow_of` a workflow's, whose run
-    includes it and what was said; `observers_of` a session and its parent.
-    """
-
-    profile_of: Callable[[str, SessionRecord], AgentProfile] = _no_profile
-    workflow_of: Callable[[str, AgentProfile, str], AgentProfile] = _no_workflow
-    observers_of: Callable[[str, str], tuple[Observer, ...]] = _unobserved
 
 
 class Runtime:
@@ -143,9 +110,19 @@ class Runtime:
             place=place or host_name(),
             skills=skills,
         )
-        self.child_setup = ChildSetup()
+        opening = ProgramOpening(self.loop, self.commits, self.shared, time.time)
+        self.child_setup = opening.child_setup
+        self._open = opening.sessions = OpenSessions(
+            store,
+            self.system,
+            self.commits,
+            opening,
+            by_id=self.sessions,
+            flush=self.writer.flush,
+            node=self.node,
+            place=self.shared.place,
+        )
         dispatcher.after_pass.append(self.commits.flush)
-        self.root: ActorRef[Any] = Root.start(self.system)
 
     # Sessions -------------------------------------------------------------------------------------
 
@@ -162,22 +139,7 @@ class Runtime:
         `session` is the id that it gets, of `new_session_id`; if left out, one is made.
         """
         session = session or new_session_id()
-        now = time.time()
-        self.store.create(
-            SessionRow(
-                session=session,
-                folder=str(folder),
-                agent=profile.name,
-                created=now,
-                place=self.shared.place,
-            )
-        )
-        record = SessionRecord(id=session)
-        live = self.build(self.lease(session), record, folder, profile, observers)
-        opened = profile.opening(session, str(folder), parent)
-        self.root.ask(
-            ChildSpec(name=live.id, start=self.starter(live, opened), restart="permanent")
-        )
+        self._open.root.ask(self._open.begin(session, folder, profile, observers, parent))
         return session
 
     def open_existing(
@@ -193,99 +155,10 @@ class Runtime:
         `is_offline`: only its queue is changed; it is not taken up at all. Returns a copy of the
         record. Raises `UnknownSession`, or `StoreBusy` when another live process owns it.
         """
-        refuse_elsewhere(self.store.row(session), self.shared.place)
-        lease = self.lease(session)
-        with ExitStack() as undoing:
-            undoing.callback(self.store.release, lease)
-            record = load_record(self.store, session)
-            live = self.build(lease, record, Path(record.folder), profile_of(record), observers)
-            undoing.pop_all()
-        live.kind = OfflineSession if is_offline else live.kind
-        live.environment.is_offline = is_offline
-        self.root.ask(ChildSpec(name=live.id, start=self.starter(live), restart="permanent"))
+        spec = self._open.take_up(session, profile_of, observers, is_offline=is_offline)
+        record = self.sessions[session].record
+        self._open.root.ask(spec)
         return replace(record)
-
-    def lease(self, session: str) -> Lease:
-        """Claim a session for this process. Raises `UnknownSession` or `StoreBusy`."""
-        if session in self.sessions:
-            raise StoreBusy(f"session `{session}` is open in this program already")
-        lease = self.commits.claimed.pop(session, None) or self.store.claim(session, self.node)
-        if lease is None:
-            raise StoreBusy(
-                f"another program has session `{session}` open",
-                f"`steersman attach {session}` joins it, `steersman send {session} TEXT` sends a message",
-            )
-        return lease
-
-    def build(
-        self,
-        lease: Lease,
-        record: SessionRecord,
-        folder: Path,
-        profile: AgentProfile,
-        observers: Callable[[str], tuple[Observer, ...]],
-    ) -> LiveSession:
-        """Give a claimed session its surroundings; its actor is not started yet."""
-        session = lease.session
-        resources = self.shared.resources(session, record, folder, profile)
-        executor = EffectExecutor(self.loop, resources, ChildSessions(self, session))
-        termination = Termination()
-        observing = (*observers(session), termination)
-        book = self.shared.tool_policy(session, lambda: live.record, resources, profile)
-        environment = environment_of(profile, record, self.commits, executor, observing, book)
-        ledger = Ledger(record, environment, time.time)
-        live = LiveSession(
-            id=session,
-            lease=lease,
-            ledger=ledger,
-            environment=environment,
-            executor=executor,
-            termination=termination,
-            profile=profile,
-            tool_policy=book,
-        )
-        if profile.workflow is not None:
-            from .runs.run import Run  # templates take their time to import
-
-            environment.turn_type = Run
-        self.sessions[session] = live
-        self._own(live)
-        return live
-
-    def starter(
-        self, live: LiveSession, opened: e.SessionOpened | None = None
-    ) -> Callable[[], ActorRef[Any]]:
-        """Return what starts a session's actor; from the second time on from its journal.
-
-        It gets its first message in the same step, as long as that is not durable: a signal may end
-        the caller's wait at any moment, and an actor without it would not take one that ends it either.
-        """
-        is_first = True
-
-        def start() -> ActorRef[Any]:
-            nonlocal is_first
-            if not is_first:
-                self.reload(live)
-            live.ref = live.kind.start(self.system, live.ledger)
-            if opened is not None and not live.record.seq:
-                live.ref.tell(m.OpenSession(entry=opened))
-            is_first = False
-            return live.ref
-
-        return start
-
-    def reload(self, live: LiveSession) -> None:
-        """A session actor ended: its state is what the journal holds, never the old one's memory."""
-        self.commits.flush()
-        self.writer.flush()
-        record = load_record(self.store, live.id)
-        record.id = live.id
-        live.ledger = Ledger(record, live.environment, time.time)
-        self._own(live)
-
-    def _own(self, live: LiveSession) -> None:
-        """Send the outcome of commits to the actor that the session has at that moment."""
-        self.commits.own(live.lease, lambda message: reply(live.ref, message), live.record.seq)
 
     # Talking to a session -------------------------------------------------------------------------
 
@@ -385,7 +258,7 @@ class Runtime:
 
     def stop_asking(self, session: str) -> None:
         """Deny, from now on, what a session and its children would ask a person."""
-        for live in self.family(session):
+        for live in self._open.family(session):
             amend = partial(live.environment.amend, can_ask=False)
             self.loop.call_soon_threadsafe(amend)
 
@@ -404,12 +277,60 @@ class Runtime:
         return data
 
     def leave(self, session: str, cause: str = "exit", timeout: float = REPLY_TIMEOUT) -> None:
-        """Suspend a session: stop what runs, keep everything, give the lease back."""
-        end_session(self, session, m.Suspend(cause=cause), ("suspended", "finalized"), timeout)
+        """Suspend a session: stop what runs, keep everything, give the lease back.
+
+        Raises `StoreError` if that takes longer than `timeout` seconds. Not for the loop's own thread.
+        """
+        self._end(session, m.Suspend(cause=cause), ("suspended", "finalized"), timeout)
 
     def finalize(self, session: str, cause: str = "user", timeout: float = REPLY_TIMEOUT) -> None:
-        """End a session permanently."""
-        end_session(self, session, m.Finalize(cause=cause), ("finalized",), timeout)
+        """End a session permanently. Raises as `leave`."""
+        self._end(session, m.Finalize(cause=cause), ("finalized",), timeout)
+
+    def _end(self, session: str, order: Any, states: tuple[str, ...], timeout: float) -> None:
+        """Let a session go, once `order` has ended it, unless it is in one of `states`."""
+        live = self.sessions.get(session)
+        if live is None or live.ref is None:
+            return
+        try:
+            self._end_live(live, order, states, timeout)
+        except UnknownSession:
+            if self.sessions.get(session) is live:
+                raise  # else another thread has left it meanwhile
+
+    def _end_live(
+        self, live: LiveSession, order: Any, states: tuple[str, ...], timeout: float
+    ) -> None:
+        session = live.id
+        is_over = live.kind is OfflineSession
+        if is_over:
+            self.inspect(session, is_last=True)
+            self.publish_all(session)
+        else:
+            is_over = self.inspect(session).get("state", "idle") in states
+            if not is_over:
+                self.ask(session, order, timeout)
+                is_over = live.termination.wait(timeout)
+            self.inspect(session, is_last=True)  # earlier senders have their answers
+            self.writer.flush()
+        self.run(self._open.let_go(live))
+        if not is_over:
+            raise StoreError(
+                f"session `{session}` did not end within {timeout:g} seconds",
+                "nothing acknowledged is lost; the next start treats it as after a crash",
+            )
+
+    def abandon(self, reason: str, hint: str) -> list[Lease]:
+        """Give up every session, and return the leases once every tool is proven dead.
+
+        For a program that was cut off from the store of its home, so that another one may take them
+        over. Nothing more is written until `own_again`. Not for the loop's own thread.
+        """
+        return self.run(self._open.abandon(reason, hint), timeout=None)
+
+    def own_again(self) -> None:
+        """Write again, in sessions that are claimed from now on."""
+        self.loop.call_soon_threadsafe(self.commits.unfence)
 
     def settle(self) -> None:
         """Block until everything decided so far is durable; not for the loop's own thread."""
@@ -432,13 +353,6 @@ class Runtime:
         for live in list(self.sessions.values()):
             if not live.parent:
                 self.leave(live.id)
-
-    def family(self, session: str) -> list[LiveSession]:
-        """Return a session and all its open descendants, parents first."""
-        found = [self.sessions[session]] if session in self.sessions else []
-        for live in found:
-            found += [other for other in list(self.sessions.values()) if other.parent == live.id]
-        return found
 
     # The loop -------------------------------------------------------------------------------------
 
@@ -470,16 +384,6 @@ class Runtime:
 
         if not self.loop.is_closed():
             self.loop.call_soon_threadsafe(answer)
-
-
-def refuse_elsewhere(row: SessionRow, place: str) -> None:
-    """Raise `UsageError` for a session whose files are at another place than this one."""
-    if row.place not in ("", place):
-        raise UsageError(
-            f"session `{row.session}` has its files at `{row.place}`, and this is `{place}`",
-            f"`steersman send {row.session} TEXT` has it run there, `steersman sessions show "
-            f"{row.session}` reads it; it is resumed and its files are given back only there",
-        )
 
 
 def _not_open(session: str) -> UnknownSession:

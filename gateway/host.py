@@ -14,7 +14,6 @@ from msgspec.structs import replace
 
 from ..actors.agent_profile import AgentProfile
 from ..actors.environment import Observer
-from ..actors.leaving import abandon
 from ..actors.runtime import REPLY_TIMEOUT, Runtime
 from ..journal.memory import MemoryStore
 from ..journal.record import SessionRecord
@@ -365,7 +364,7 @@ class Host:
 
     def abandon(self, reason: str, hint: str) -> list[Lease]:
         """Give all sessions up, since another process may own them, and return their leases."""
-        leases = abandon(self.runtime, reason, hint)
+        leases = self.runtime.abandon(reason, hint)
         self.conversations.clear()
         self._mail.forget()
         return leases

@@ -16,7 +16,6 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from ..actors.leaving import own_again
 from ..actors.runtime import Runtime
 from ..journal.lock import host_name
 from ..journal.store import Lease, SessionRow
@@ -347,7 +346,7 @@ class Node:
         """Join again: the store answers, and what it has is true."""
         self._main.store.nodes.release_many(self._given_up)
         for host in self._hosts.hosts():
-            own_again(host.runtime)
+            host.runtime.own_again()
             self._join(host)
         self._report(f"node {self.name} has joined again")
         self._woken.set()

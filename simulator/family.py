@@ -452,9 +452,9 @@ def check_family_at_rest(program: SimulatedProgram) -> None:
             assert record.state in ("idle", "suspended", "finalized"), f"{session}: {record.state}"
             busy = [one.name for one in at_work(record.children)]
             assert not busy, f"{session} waits for {busy}"
-        if live.parent is not None:
-            above = program.record_of(live.parent.id)
-            child = above.children.get(live.name) if above is not None else None
+        if live.parent:
+            above = program.record_of(live.parent)
+            child = above.children.get(live.environment.path[-1]) if above is not None else None
             can_go_on = child is not None and child.state == "interrupted"
             assert above is None or can_go_on, f"{session} is still owned: {child}"
     _require_results(program)

@@ -6,8 +6,8 @@ comes although the call was cancelled, a tool that takes its time to die.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Protocol, assert_never
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Any, assert_never
 
 from msgspec import Struct, field
 from pykka import ActorRef
@@ -19,6 +19,10 @@ from ..machines import protocol as m
 from ..machines.conversation import ToolRequest, Usage
 from ..machines.value import Value
 from .schedule import Dice, Timeline
+
+if TYPE_CHECKING:
+    from ..actors.work.executor import ChildOpener
+    from .session import SimulatedSession
 
 # Gates, judges and conditions: they roll dice, and some are late, or of no use --------------------
 
@@ -136,25 +140,14 @@ class Chances(Value):
     verdicts: Verdicts = field(default_factory=Verdicts)
 
 
-class SimulatedChildren(Protocol):
-    """Opens and closes the sessions of one session's children."""
-
-    def open_child(self, order: m.OpenChild, supervisor: ActorRef[Any]) -> m.ChildOpened:
-        """Open a child's session, new or known."""
-        ...
-
-    def close_child(self, session: str) -> None:
-        """Let go of a child's session."""
-        ...
-
-
 TOOLS = ("read", "read", "write", "ask_read", "ask_write", "deny_write", "defer")
 
 
 class SimulatedPorts:
     """One incarnation's model and tools; `performed` is called with every effect before it begins.
 
-    `text`, `wishes`, `request`, `result` make up what comes back, and a derived class may replace them.
+    `session` returns whose they are. `text`, `wishes`, `request`, `result` make up what comes back,
+    and a derived class may replace them.
     `keeps_streams`: a part of an answer that streams is kept at once, as after a second.
     """
 
@@ -166,12 +159,13 @@ class SimulatedPorts:
         dice: Dice,
         chances: Chances,
         performed: Callable[[m.PortEffect], None],
-        child_opener: SimulatedChildren,
+        session: Callable[[], SimulatedSession],
+        children: ChildOpener,
         has_room: Callable[[], bool],
     ) -> None:
         self.models: dict[str, ModelCall] = {}
         self.tools: dict[str, ToolCall] = {}
-        self._child_opener, self._has_room = child_opener, has_room
+        self.session, self._children, self._has_room = session, children, has_room
         self._doors: dict[str, float] = {}
         self.judging = SimulatedJudging(timeline, dice, chances.verdicts)
         self.dice = dice
@@ -200,7 +194,7 @@ class SimulatedPorts:
                 if reply_to is not None:
                     self._at_door(effect.session, lambda: self._open(effect, reply_to))
             case m.CloseChild(session=session):
-                self._at_door(session, lambda: self._child_opener.close_child(session))
+                self._at_door(session, lambda: finish(self._children.close_child(session)))
             case m.SetTimer():
                 fired = m.TimerFired(timer=effect.timer, epoch=effect.epoch)
                 self._later(effect.seconds, lambda: reply(reply_to, fired))
@@ -232,7 +226,7 @@ class SimulatedPorts:
         self._later(due - now, event)
 
     def _open(self, effect: m.OpenChild, supervisor: ActorRef[Any]) -> None:
-        reply(supervisor, self._child_opener.open_child(effect, supervisor))
+        reply(supervisor, self._children.open_child(self.session().id, effect, supervisor))
 
     # The model ------------------------------------------------------------------------------------
 
@@ -405,6 +399,15 @@ class SimulatedPorts:
 
     def _delay(self) -> float:
         return self.dice.random() * self._chances.longest
+
+
+def finish(work: Coroutine[Any, Any, None]) -> None:
+    """Run a coroutine that waits for nothing."""
+    try:
+        work.send(None)
+    except StopIteration:
+        return
+    raise RuntimeError("a coroutine of the simulator waits")
 
 
 class ModelCall(Struct, kw_only=True, eq=False):

@@ -15,18 +15,15 @@ from pykka import ActorRef
 from ..actors.actor import Actor
 from ..actors.environment import Environment
 from ..actors.mailbox import tell
-from ..actors.supervisor import ChildSpec, Root
+from ..actors.supervisor import Root
 from ..actors.system import ActorSystem
-from ..journal import entries as e
 from ..journal.memory import MemoryStore, SimulatedCrash
 from ..journal.record import SessionRecord
-from ..journal.store import SessionRow
-from ..machines.steps import WORKFLOW
 from .choices import Choices
 from .happening import Chronicle, Happening, Uttered
 from .ports import SimulatedPorts
 from .schedule import Chooser, Dice, SimulatedDispatcher, Timeline
-from .session import FOLDER, SimulatedSession, SimulationPlan, World
+from .session import SimulationPlan, World
 from .writer import SimulatedWriter
 
 ROOT = "s1"
@@ -45,40 +42,30 @@ class SimulatedProgram:
         self._dice, self._chooser = dice, chooser
         self._paths: dict[str, str] = {}
         self.steps = 0
-        self.supervisor: ActorRef[Any] | None = None
-        self.store.create(SessionRow(session=ROOT, folder=FOLDER))
-        self._start()
+        self._start(is_known=False)
 
     # One incarnation ------------------------------------------------------------------------------
 
-    def _start(self) -> None:
+    def _start(self, *, is_known: bool) -> None:
+        self.world = self._world()
+        self.root = self.world.start(ROOT, is_known=is_known)
+
+    def _world(self) -> World:
         dispatcher = SimulatedDispatcher(self.plan.watch)
-        system = ActorSystem(dispatcher, self.timeline.read)
-        self.world = World(
+        return World(
             plan=self.plan,
             store=self.store,
             timeline=self.timeline,
-            system=system,
+            system=ActorSystem(dispatcher, self.timeline.read),
             dice=self._dice,
             chronicle=self.chronicle,
             dispatcher=dispatcher,
         )
-        run = self.plan.run
-        self.root = SimulatedSession(self.world, ROOT, run=run)
-        opened = e.SessionOpened(
-            session=ROOT,
-            folder=FOLDER,
-            agent="assistant" if run is None else f"{WORKFLOW}{run.spec.name}",
-            model="dice",
-            system="be good",
-            workflow=run.copy() if run is not None else None,
-        )
-        first = None if self.root.record.seq else opened
-        self.supervisor = Root.start(system)
-        self.supervisor.tell(
-            ChildSpec(name=ROOT, start=lambda: self.root.start(first), restart="permanent")
-        )
-        self.dispatcher.run(0, 1)
+
+    def visitor(self) -> World:
+        """Make the world of another process, after a crash of this one, on what the store holds."""
+        self.store = self.store.survivor()
+        return self._world()
 
     def crash(self) -> None:
         """Die: what is not in the store is gone."""
@@ -96,7 +83,7 @@ class SimulatedProgram:
     def restart(self) -> None:
         """Start again from what the store holds."""
         self.store = self.store.survivor()
-        self._start()
+        self._start(is_known=True)
 
     # Parts ----------------------------------------------------------------------------------------
 
@@ -129,6 +116,11 @@ class SimulatedProgram:
     def environment(self) -> Environment:
         """The environment of the first session."""
         return self.root.environment
+
+    @property
+    def supervisor(self) -> ActorRef[Any]:
+        """The root of this incarnation's actors."""
+        return self.world.sessions.root
 
     @property
     def session(self) -> ActorRef[Any]:
@@ -174,10 +166,10 @@ class SimulatedProgram:
         return known
 
     def _path(self, actor: Actor) -> str:
-        above, root = actor.supervisor, self.supervisor
+        above = actor.supervisor
         if isinstance(actor, Root):
             return "root"
-        if above is None or (root is not None and above.actor_urn == root.actor_urn):
+        if above is None or above.actor_urn == self.supervisor.actor_urn:
             return ""
         return f"{self._path_above(above.actor_urn)}/{actor.name}".strip("/")
 

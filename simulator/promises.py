@@ -67,8 +67,7 @@ def check_state(program: SimulatedProgram, is_poisoned: bool = False) -> None:
     check_letters(program, is_poisoned)
     if not program.is_running:
         return
-    root = program.supervisor
-    assert root is None or root.is_alive(), "the root has died"
+    assert program.supervisor.is_alive(), "the root has died"
     record = program.record
     running = [turn for turn in record.turns.values() if turn.state not in ENDED]
     assert len(running) <= 1, f"{len(running)} turns run"

@@ -1,37 +1,32 @@
-"""One session's surroundings in a simulated program, and those of its children.
-
-What `runtime.py` and `child_sessions.py` do for a live session is done here on a store in memory: it is
-claimed, given its journal, ports and observers, its children are opened beneath it, and it is let go.
-"""
+"""The sessions of a simulated program: what `OpenSessions` is handed in place of the world."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 from pykka import ActorRef
 
-from ..actors.child_report import ChildReporter, last_report
+from ..actors.agent_profile import AgentProfile
 from ..actors.commits import Commits
 from ..actors.decisions.queries import DELEGATE
 from ..actors.environment import Environment, Observer, Permit, Publication, ToolPolicy
-from ..actors.gate import Ancestors
 from ..actors.ledger import Ledger
-from ..actors.mailbox import Mailbox, reply, tell
+from ..actors.mailbox import Mailbox, tell
+from ..actors.open_sessions import OpenSessions, OwnedSession
 from ..actors.session import Session
 from ..actors.system import ActorSystem
 from ..journal import entries as e
 from ..journal.memory import MemoryStore
 from ..journal.record import SessionRecord
-from ..journal.recovery import load_record
-from ..journal.store import SessionRow
+from ..journal.store import Lease
 from ..machines import protocol as m
 from ..machines.conversation import ToolRequest, ToolSchema
 from ..machines.delivery import Relation
-from ..machines.errors import UnknownSession
 from ..machines.machine import Refusal
 from ..machines.policy import (
     Account,
@@ -178,16 +173,15 @@ class SimulatedRun(Value):
     spec: WorkflowSpec
     variables: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
-    def copy(self) -> e.WorkflowCopy:
-        """Return what the journal keeps of it."""
-        spec = self.spec
-        return e.WorkflowCopy(
-            name=spec.name,
-            file=spec.file,
-            folder=spec.folder,
-            source=spec.source,
-            variables=dict(self.variables),
-        )
+    def profile(self) -> AgentProfile:
+        """Return the agent that runs it."""
+        name = f"{WORKFLOW}{self.spec.name}"
+        return replace(_profile(name), workflow=self.spec, variables=self.variables)
+
+
+def _profile(agent: str) -> AgentProfile:
+    """Return an agent of the simulator, whose model is dice."""
+    return AgentProfile(name=agent, model=None, system="be good", tools=())
 
 
 class SimulationPlan(Value):
@@ -226,8 +220,30 @@ class SimulationPlan(Value):
     included: Callable[[str, WorkflowSpec, str], SimulatedRun] | None = None
 
 
+def _unobserved(session: str) -> tuple[Observer, ...]:
+    return ()
+
+
+class SimulatedSession(OwnedSession, kw_only=True):
+    """A session that a simulated program owns, below `above` if it is a child.
+
+    `durable` is the number of its newest entry in the store.
+    """
+
+    ports: SimulatedPorts
+    above: SimulatedSession | None = None
+    durable: int = 0
+
+    async def aclose(self) -> None:
+        """End whatever its ports still do."""
+        self.ports.close()
+
+
 class World:
-    """The world that the sessions of one incarnation share; `open` are those that it owns, by id."""
+    """The world of one incarnation of a program: what `OpenSessions` asks for, done by dice.
+
+    `sessions` are those that the program owns, and `open` has them by id.
+    """
 
     def __init__(
         self,
@@ -254,7 +270,54 @@ class World:
         self.writer: SimulatedWriter = SimulatedWriter(
             LossyStore(store, dice, plan.losses), dice, self.commits.answered, self._written
         )
+        self.sessions = OpenSessions(
+            store,
+            system,
+            self.commits,
+            self,
+            by_id=self.open,
+            flush=self.writer.flush,
+            node=NODE,
+            place="",
+        )
         self.system.dispatcher.after_pass.append(self.commits.flush)
+
+    def start(self, session: str, *, is_known: bool, is_offline: bool = False) -> SimulatedSession:
+        """Begin the first session, or take it up again, which may have come to no entry.
+
+        `is_offline`: only its queue is changed.
+        """
+        run = self.plan.run
+        profile = _profile(AGENTS[0]) if run is None else run.profile()
+        if is_known:
+            spec = self.sessions.take_up(
+                session, lambda record: profile, _unobserved, is_offline=is_offline
+            )
+        else:
+            spec = self.sessions.begin(session, Path(FOLDER), profile, _unobserved)
+        self.sessions.root.tell(spec)
+        self.dispatcher.run(0, 1)
+        live = self.open[session]
+        if is_known and not is_offline and not live.record.seq:
+            tell(live.ref, m.OpenSession(entry=profile.opening(session, FOLDER)))
+        return live
+
+    def settle(self) -> None:
+        """Let every actor deal with what it has, and write what they decide."""
+        while self.dispatcher.ready:
+            self.dispatcher.run(0, 99)
+        self.dispatcher.end_pass()
+        for session in self.writer.waiting():
+            self.writer.work(session)
+
+    def count(self) -> None:
+        """Count a decision of this step of the program. Raises `AssertionError` where there is no end."""
+        self.decisions += 1
+        assert self.decisions <= MOST_DECISIONS, "an actor decides again and again, without an end"
+
+    def has_room(self) -> bool:
+        """Whether a model may still wish for a child."""
+        return len(self.chronicle.of) <= self.plan.most_children
 
     def _written(self, session: str, seq: int) -> None:
         """Note that everything up to an entry of a session is in the store."""
@@ -263,229 +326,109 @@ class World:
         if live is not None:
             live.durable = seq
 
-    def count(self) -> None:
-        """Count a decision of this step of the program. Raises `AssertionError` where there is no end."""
-        self.decisions += 1
-        assert self.decisions <= MOST_DECISIONS, "an actor decides again and again, without an end"
+    # How its sessions are made --------------------------------------------------------------------
 
-    def settle(self) -> None:
-        """Write everything that was decided; the sessions learn of it later."""
-        self.commits.flush()
-        self.writer.flush()
-
-    def has_room(self) -> bool:
-        """Whether a model may still wish for a child."""
-        return len(self.chronicle.of) <= self.plan.most_children
-
-
-class SimulatedSession:
-    """A session that the program owns; `parent` is the session above it, if it is a child.
-
-    `run` is the workflow that it runs, if it does.
-    """
-
-    def __init__(
+    def build(
         self,
-        world: World,
-        session: str,
-        parent: SimulatedSession | None = None,
-        name: str = "",
-        run: SimulatedRun | None = None,
-    ) -> None:
-        lease = world.store.claim(session, NODE)
-        assert lease is not None, f"{session} is owned already"
-        self.id, self.name, self.parent = session, name, parent
-        self.durable = 0
-        self.ref: ActorRef[Any] | None = None
-        self._world = world
-        self._lease = lease
-        self._listener: ActorRef[Any] | None = None
-        plan = world.plan
-        self.run = run
-        self.ports = plan.ports_type(
-            timeline=world.timeline,
-            dice=world.dice,
+        lease: Lease,
+        record: SessionRecord,
+        folder: Path,
+        profile: AgentProfile,
+        observers: tuple[Observer, ...],
+    ) -> SimulatedSession:
+        """Give a claimed session ports that roll dice."""
+        plan, session = self.plan, lease.session
+        record.id = session
+
+        def performed(effect: Any) -> None:
+            decided = cast("WatchedLedger", live.ledger).decided(effect)
+            self.chronicle.note(session, Performed(effect=effect, decided=decided))
+
+        ports = plan.ports_type(
+            timeline=self.timeline,
+            dice=self.dice,
             chances=plan.chances,
-            performed=self._performed,
-            child_opener=self,
-            has_room=world.has_room,
+            performed=performed,
+            session=lambda: live,
+            children=self.sessions,
+            has_room=self.has_room,
         )
-        observers: tuple[Observer, ...] = (self,)
-        if parent is not None:
-            observers = (self, ChildReporter(name, self._report))
         environment = Environment(
-            journal=world.commits,
-            perform=self.ports,
-            observers=observers,
-            tool_policy=plan.tool_policy(lambda: self.record),
+            journal=self.commits,
+            perform=ports,
+            observers=(Notes(self, session), *observers),
+            tool_policy=plan.tool_policy(lambda: live.record),
             policy=plan.policy,
             max_steps=plan.max_steps,
             delegation=plan.delegation,
             compaction=plan.compaction,
             account=Account(name="limits", limits=plan.limits),
             goals=plan.goals,
-            agent=AGENTS[0],
+            agent=profile.name,
+            workflow=profile.workflow,
         )
-        if run is not None:
-            from ..actors.runs.run import Run  # templates take their time to import
-
-            environment.workflow, environment.turn_type = run.spec, Run
         if plan.tables is not None:
             plan.tables(environment)
-        self.ledger = self._take_up(environment)
-        world.open[session] = self
-
-    @property
-    def environment(self) -> Environment:
-        """The environment of the session's actors."""
-        return self.ledger.environment
-
-    @property
-    def record(self) -> SessionRecord:
-        """The session's state, with everything that was decided until now."""
-        return self.ledger.record
-
-    def _take_up(self, environment: Environment) -> WatchedLedger:
-        """Make a ledger of what the store holds, and send the actor the outcome of its commits."""
-        record = load_record(self._world.store, self.id)
-        record.id = self.id
-        self.durable = record.seq
-        self._note(Started(seq=record.seq))
-        self._world.commits.own(self._lease, lambda message: reply(self.ref, message), record.seq)
-        world = self._world
-        return WatchedLedger(record, environment, world.timeline.read, self._note, world.count)
-
-    def start(self, opened: e.SessionOpened | None = None) -> ActorRef[Any]:
-        """Start the session's actor; from the second time on from what the store holds.
-
-        `opened` is the first entry of a new session.
-        """
-        if self.ref is not None:
-            self.reload()
-        kind = self._world.plan.session_type
-        self.ref = kind.start(self._world.system, self.ledger)
-        if opened is not None and not self.record.seq:
-            self.ref.tell(m.OpenSession(entry=opened))
-        return self.ref
-
-    def reload(self) -> None:
-        """Forget what a dead actor knew, once all that it decided is in the store."""
-        self._world.settle()
-        self._note(Failed(kept=self._kept()))
-        self.ledger = self._take_up(self.environment)
-
-    def _kept(self) -> tuple[Any, ...]:
-        """Return the messages that wait for the next incarnation of the session's actor."""
-        if self.ref is None:
-            return ()
-        inbox = self.ref.actor_inbox
-        assert isinstance(inbox, Mailbox)
-        return tuple(envelope.message for envelope in waiting_in(inbox))
-
-    # Its children ---------------------------------------------------------------------------------
-
-    def open_child(self, order: m.OpenChild, supervisor: ActorRef[Any]) -> m.ChildOpened:
-        """Open a child's session, new or known."""
-        world = self._world
-        child = world.open.get(order.session)
-        if child is None:
-            child = self._claim(order)
-        else:
-            child.reload()
-            child.ref = None
-        child._listener = supervisor
-        record = child.record
-        entry = None if record.seq else m.OpenSession(entry=self._opening(order, child.run))
-        last = last_report(order.name, record) if record.seq else None
-        has_task = "task" in record.queue.clients or bool(record.goals.goals)
-        is_over = record.state == "finalized"
-        return m.ChildOpened(
-            number=order.number,
-            name=order.name,
-            session=order.session,
-            start=child.start,
-            entry=entry,
-            has_task=has_task,
-            is_over=is_over,
-            last=last,
+        ledger = self.ledger(session, record, environment)
+        live: SimulatedSession = SimulatedSession(
+            id=session, lease=lease, ledger=ledger, kind=plan.session_type, ports=ports
         )
+        live.durable = record.seq
+        return live
 
-    def _claim(self, order: m.OpenChild) -> SimulatedSession:
-        world, above = self._world, self.environment
-        try:
-            world.store.load(order.session)
-        except UnknownSession:
-            world.store.create(SessionRow(session=order.session, folder=FOLDER, parent=self.id))
-        child = SimulatedSession(world, order.session, self, order.name, self._included(order))
-        here = child.environment
-        here.delegation = replace(above.delegation, depth=above.delegation.depth + 1)
-        here.path = (*above.path, order.name)
-        here.agent = order.agent
-        here.account.share(above.account, "child")
-        here.dispositions, here.deliveries = above.dispositions, above.deliveries
-        here.returns = above.returns
-        here.ancestors = Ancestors(lambda: self.ledger, order.name, order.session, above.ancestors)
-        is_talk = order.relation == Relation.SIDE_TALK
-        is_deepest = here.delegation.depth >= here.delegation.max_depth
-        if isinstance(here.tool_policy, SimulatedToolPolicy):
-            here.tool_policy.only_looks = is_talk
-            here.tool_policy.may_delegate = not is_deepest
-        return child
+    def ledger(
+        self, session: str, record: SessionRecord, environment: Environment
+    ) -> WatchedLedger:
+        """Make the ledger of a session that is taken up, by the program or after its actor failed."""
+        note = partial(self.chronicle.note, session)
+        if (failed := self.open.get(session)) is not None:
+            failed.durable = record.seq
+            inbox = failed.ref.actor_inbox if failed.ref is not None else None
+            waiting = waiting_in(inbox) if isinstance(inbox, Mailbox) else []
+            said = [envelope.message for envelope in waiting]
+            kept = (one.message if isinstance(one, m.Mailed) else one for one in said)
+            note(Failed(kept=tuple(kept)))
+        note(Started(seq=record.seq))
+        return WatchedLedger(record, environment, self.timeline.read, note, self.count)
 
-    def _included(self, order: m.OpenChild) -> SimulatedRun | None:
-        """Return the workflow that a child runs; none for an agent's session."""
-        above, find = self.environment.workflow, self._world.plan.included
+    def profile_of(self, order: m.OpenChild, parent: SimulatedSession) -> AgentProfile:
+        """Say what a child is: an agent, or a run of a workflow that its parent's includes."""
+        above, find = parent.environment.workflow, self.plan.included
         if above is None or find is None or not order.agent.startswith(WORKFLOW):
-            return None
-        return find(order.agent.removeprefix(WORKFLOW), above, order.task)
+            return _profile(order.agent)
+        return find(order.agent.removeprefix(WORKFLOW), above, order.task).profile()
 
-    def _opening(self, order: m.OpenChild, run: SimulatedRun | None) -> e.SessionOpened:
-        return e.SessionOpened(
-            session=order.session,
-            folder=FOLDER,
-            agent=order.agent,
-            model="dice",
-            system="be good",
-            parent=self.id,
-            messages=order.seed,
-            workflow=run.copy() if run is not None else None,
-        )
+    def observers_of(self, session: str, parent: str) -> tuple[Observer, ...]:
+        """There are none but those of each session."""
+        return ()
 
-    def close_child(self, session: str) -> None:
-        """Let go of a child's session; one that is gone already is no matter."""
-        child = self._world.open.get(session)
-        if child is not None:
-            child.release()
+    def share(self, child: SimulatedSession, parent: SimulatedSession, order: m.OpenChild) -> None:
+        """Let a child know its parent, and a side talk only look."""
+        child.above = parent
+        delegation, policy = child.environment.delegation, child.environment.tool_policy
+        if isinstance(policy, SimulatedToolPolicy):
+            policy.only_looks = order.relation == Relation.SIDE_TALK
+            policy.may_delegate = delegation.depth < delegation.max_depth
 
-    def release(self) -> None:
-        """Release the session, after its descendants."""
-        world = self._world
-        for below in [live for live in world.open.values() if live.parent is self]:
-            below.release()
-        world.settle()
-        world.open.pop(self.id, None)
-        self.ports.close()
-        world.commits.disown(self.id)
-        world.store.release(self._lease)
-        self._note(Released())
+    async def part_with(self, live: SimulatedSession, release: Callable[[], None]) -> None:
+        """End the pass of the dispatcher, and release a session."""
+        self.dispatcher.end_pass()
+        release()
+        self.chronicle.note(live.id, Released())
 
-    # Happenings -----------------------------------------------------------------------------------
 
-    def _note(self, happening: Any) -> None:
-        self._world.chronicle.note(self.id, happening)
+class Notes:
+    """Notes in the chronicle what a session decides, and what is published of it."""
 
-    def _performed(self, effect: Any) -> None:
-        self._note(Performed(effect=effect, decided=self.ledger.decided(effect)))
-
-    def _report(self, report: m.ChildReport) -> None:
-        if self._listener is not None:
-            tell(self._listener, report)
+    def __init__(self, world: World, session: str) -> None:
+        self._note = partial(world.chronicle.note, session)
+        self._timeline = world.timeline
 
     def observe_entry(
         self, entry: e.Entry, seq: int, time: float, record: SessionRecord
     ) -> Publication:
         """Note an entry that was folded, and, later, that it was published."""
-        self._note(Appended(seq=seq, entry=entry, idle=self._world.timeline.idle))
+        self._note(Appended(seq=seq, entry=entry, idle=self._timeline.idle))
         return partial(self._note, Told(seq=seq))
 
     def observe_fact(self, fact: m.Fact) -> None:

@@ -50,7 +50,7 @@ from .promises import (
 )
 from .samples import Samples
 from .schedule import Dice
-from .session import AGENTS, SimulatedRun, SimulatedSession, SimulationPlan
+from .session import AGENTS, SimulatedRun, SimulationPlan
 
 MOST_STEPS = 60_000
 MOST_ROUNDS = 200
@@ -141,9 +141,7 @@ class WorkflowPorts(SimulatedPorts):
 
     def __init__(self, words: tuple[str, ...], luck: Luck, **given: Any) -> None:
         super().__init__(**given)
-        session = given["child_opener"]
-        assert isinstance(session, SimulatedSession)
-        self._session, self._luck = session, luck
+        self._luck = luck
         self._samples = Samples(self.dice, words)
 
     def text(self, at: m.CallModel) -> str:
@@ -217,7 +215,7 @@ class WorkflowPorts(SimulatedPorts):
 
     def _step_of(self, call: str) -> StepSpec | None:
         """Return the step whose command this is."""
-        run, spec = self._session.record.run, self._session.environment.workflow
+        run, spec = self.session().record.run, self.session().environment.workflow
         for step, index in run.running() if run is not None else ():
             if step.calls.get(str(index)) == call and spec is not None:
                 return spec.step(step.id)
@@ -225,11 +223,11 @@ class WorkflowPorts(SimulatedPorts):
 
     def _own_step(self) -> StepSpec | None:
         """Return the step that this session works for."""
-        above = self._session.parent
+        above = self.session().above
         run = above.record.run if above is not None else None
         spec = above.environment.workflow if above is not None else None
         for step in run.steps.values() if run is not None else ():
-            if self._session.name in step.children.values() and spec is not None:
+            if self.session().environment.path[-1] in step.children.values() and spec is not None:
                 return spec.step(step.id)
         return None
 

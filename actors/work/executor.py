@@ -157,13 +157,15 @@ async def restore_files(
 
 
 class ChildOpener(Protocol):
-    """Opens and closes the sessions of one session's children; `open` blocks, both may raise."""
+    """Opens and closes the sessions of children; `open_child` blocks, both may raise."""
 
-    def open(self, order: m.OpenChild, supervisor: ActorRef[Any]) -> m.ChildOpened:
-        """Open a child's session, new or known. Raises `SteersmanError`."""
+    def open_child(
+        self, above: str, order: m.OpenChild, supervisor: ActorRef[Any]
+    ) -> m.ChildOpened:
+        """Open the session of a child of `above`, new or known. Raises `SteersmanError`."""
         ...
 
-    async def close(self, session: str) -> None:
+    async def close_child(self, session: str) -> None:
         """Close a child's session."""
         ...
 
@@ -187,10 +189,10 @@ class EffectExecutor:
         self,
         loop: asyncio.AbstractEventLoop,
         resources: SessionResources,
-        child_opener: ChildOpener,
+        children: ChildOpener,
     ) -> None:
         self.resources = resources
-        self.child_opener = child_opener
+        self._children = children
         self._timers = set[asyncio.TimerHandle]()
         self._loop = loop
         self._model_work = ModelWork(loop, resources, self._task)
@@ -370,7 +372,7 @@ class EffectExecutor:
     def _close_child(self, session: str) -> None:
         async def close_it() -> None:
             async with self._locks[session]:
-                await self.child_opener.close(session)
+                await self._children.close_child(session)
 
         self._task(close_it(), _ignore)
 
@@ -385,7 +387,9 @@ class EffectExecutor:
         async def open_it() -> None:
             try:
                 async with self._locks[effect.session]:
-                    opened = await asyncio.to_thread(self.child_opener.open, effect, reply_to)
+                    opened = await asyncio.to_thread(
+                        self._children.open_child, self.resources.session, effect, reply_to
+                    )
             except SteersmanError as error:
                 lost(error.message, error.hint)
             else:
