@@ -15,6 +15,7 @@ from ..actors.environment import Environment
 from ..machines.errors import UsageError
 from ..machines.routes import Routes
 from ..simulator.choices import Seed
+from ..simulator.elsewhere import ElsewhereScenario
 from ..simulator.goals import GoalScenario
 from ..simulator.loops import LoopScenario
 from ..simulator.play import Broken, Playable, Played, play
@@ -159,11 +160,11 @@ def _play_workflow(workflow: Workflow, seed: Seed) -> Playable:
 
 
 def _of_table(routes: Routes) -> tuple[Callable[[Any], Playable], ...]:
-    """Return sessions, sessions with goals, and models in circles, under a routing table."""
+    """Return sessions, those with goals, models in circles, and mailboxes, under a routing table."""
 
     def use(environment: Environment) -> None:
         environment.dispositions = routes.dispositions
         environment.deliveries = routes.deliveries
 
-    kinds = (Scenario, GoalScenario, LoopScenario)
+    kinds = (Scenario, GoalScenario, LoopScenario, ElsewhereScenario)
     return tuple(partial(kind, tables=use) for kind in kinds)

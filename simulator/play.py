@@ -16,7 +16,7 @@ from .program import SimulatedProgram
 
 T = TypeVar("T")
 
-_CHECKS = ("promises", "family", "goals", "workflows", "agents", "loops")
+_CHECKS = ("promises", "family", "goals", "workflows", "agents", "loops", "elsewhere")
 """The modules whose functions are promises, each in the first sentence of its docstring."""
 
 

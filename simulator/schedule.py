@@ -152,20 +152,26 @@ def waiting_in(mailbox: Mailbox) -> list[Envelope[Any]]:
 class Timeline:
     """Virtual time: `now` is in seconds since the epoch and moves from `start` from event to event.
 
+    `skew` is how many seconds the clock that people set is ahead of it.
     `idle` are the seconds of it that passed while no actor had anything else to do. `pids` numbers the
     processes that begin in it.
     """
 
     def __init__(self, start: float = 1_000_000_000.0) -> None:
         self.start = self.now = start
+        self.skew = 0.0
         self.idle = 0.0
         self.pids = itertools.count(4711)
         self._events: list[tuple[float, int, str, Callable[[], None]]] = []
         self._numbers = itertools.count()
 
     def read(self) -> float:
-        """Return the time, as the clock of an actor system does."""
-        return self.now
+        """Return the time by the clock that people set, as that of an actor system does."""
+        return self.now + self.skew
+
+    def leap(self, seconds: float) -> None:
+        """Set that clock forth, or back."""
+        self.skew += seconds
 
     def after(self, seconds: float, event: Callable[[], None], owner: str = "ports") -> None:
         """Let something happen so much later; at one instant in the order in which it was asked."""

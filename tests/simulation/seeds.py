@@ -9,6 +9,7 @@ from typing import Any
 
 from simulation.coverage import ASKED, MOVED, WATCH, count_tables, counted
 
+from steersman.simulator.elsewhere import ElsewhereScenario
 from steersman.simulator.goals import GoalScenario
 from steersman.simulator.loops import LoopScenario
 from steersman.simulator.scenario import Scenario
@@ -22,6 +23,7 @@ KINDS: dict[str, Callable[..., Any]] = {
     "session": Scenario,
     "goal": GoalScenario,
     "loop": LoopScenario,
+    "elsewhere": ElsewhereScenario,
 }
 
 

@@ -10,7 +10,7 @@ from simulation.seeds import KINDS, play, play_fresh
 
 RecordProperty = Callable[[str, Any], None]
 
-SESSIONS, GOALS, LOOPS = 150, 80, 60
+SESSIONS, GOALS, LOOPS, ELSEWHERE = 150, 80, 60, 40
 CHUNKS, CHUNK = 20, 100
 FIXED, MOST, AT_A_TIME = 1_200, 12_000, 400
 OVERTAKING = {("SYSTEM", "CONTROL"), ("SYSTEM", "DATA"), ("CONTROL", "DATA")}
@@ -29,6 +29,13 @@ def test_fresh_goals_keep_their_promises(record_property: RecordProperty) -> Non
 def test_fresh_loops_keep_their_promises(record_property: RecordProperty) -> None:
     """No model that goes round in circles does so for long, and no other is stopped for it."""
     play_fresh("loop", LOOPS, record_property)
+
+
+def test_fresh_runs_beside_other_processes_keep_their_promises(
+    record_property: RecordProperty,
+) -> None:
+    """Nothing that is posted is lost or decided twice, whoever dies, and whatever the clock says."""
+    play_fresh("elsewhere", ELSEWHERE, record_property)
 
 
 @pytest.mark.nightly

@@ -8,6 +8,7 @@ from simulation.faults import FAULTS, NO_LAST_WORD, WITHIN, run_with
 from simulation.planting import planted_all
 
 from steersman.simulator import promises
+from steersman.simulator.elsewhere import ElsewhereScenario
 from steersman.simulator.loops import LoopScenario
 from steersman.simulator.scenario import Scenario
 
@@ -72,6 +73,25 @@ def test_promises_hold_in_many_runs(first: int) -> None:
     """No promise is broken in any of these runs."""
     for seed in range(first, min(first + CHUNK, SEEDS)):
         Scenario(seed).run()
+
+
+BESIDE = {
+    25: "a message is posted to a session whose first program died before it had written anything",
+}
+
+
+def test_promises_hold_beside_other_processes() -> None:
+    """No promise is broken where others post to the mailbox, the clock leaps, and settings are drawn."""
+    for seed in (*BESIDE, *range(FEW)):
+        ElsewhereScenario(seed).run()
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("first", range(FEW, 1_000, CHUNK))
+def test_promises_hold_in_many_runs_beside_other_processes(first: int) -> None:
+    """No promise is broken in any of these runs beside other processes."""
+    for seed in range(first, min(first + CHUNK, 1_000)):
+        ElsewhereScenario(seed).run()
 
 
 @pytest.mark.parametrize("seed", FOUND)

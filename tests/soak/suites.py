@@ -41,6 +41,7 @@ from support.ray_cluster import running_cluster
 from workspace.ruin import Origin, prepare
 from workspace.test_crash import ends_of, killed_restore, recorded_restore
 
+from steersman.simulator.elsewhere import ElsewhereScenario
 from steersman.simulator.goals import GoalScenario
 from steersman.simulator.loops import LoopScenario
 from steersman.simulator.play import play
@@ -98,7 +99,7 @@ class Suite:
 
 def _scenarios(kind: str) -> tuple[Callable[[Any], Any], ...]:
     if kind == "sessions":
-        return (Scenario, LoopScenario)
+        return (Scenario, LoopScenario, ElsewhereScenario)
     if kind == "goals":
         return (GoalScenario,)
     return tuple(partial(_of_workflow, name) for name in WORKFLOWS)
