@@ -102,122 +102,86 @@ _CANCELS: Final = (
     Cause.NO_PROGRESS,
 )
 
+_TALK: Final = (Cause.MESSAGE, Cause.MORE_WORD)
+
+# fmt: off
 DEFAULT_DELIVERIES: Final = Table(
     "deliveries",
     {"cause": tuple(Cause), "relation": tuple(Relation)},
     (
-        DeliveryRow(
-            name="never-up-or-aside",
+        DeliveryRow(name="never-up-or-aside",
             when=when(relation=(Relation.PARENT, Relation.SIBLING)),
             action=Delivery.NONE,
-            why="A parent learns of it by the child's result; siblings are the parent's to decide.",
-        ),
-        DeliveryRow(
-            name="declared-detached",
-            when=when(
-                cause=(Cause.STOP, Cause.BARE_WORD, Cause.NO_PROGRESS, Cause.TIMEOUT),
-                relation=Relation.DETACHED_CHILD,
-            ),
+            why="A parent learns of it by the child's result; siblings are the parent's to decide."),
+        DeliveryRow(name="declared-detached",
+            when=when(cause=(Cause.STOP, Cause.BARE_WORD, Cause.NO_PROGRESS, Cause.TIMEOUT),
+                 relation=Relation.DETACHED_CHILD),
             action=Delivery.NONE,
             why='`on_parent_interrupt = "detach"`: it goes on in the background, where the next stop '
-            "ends it.",
-        ),
-        DeliveryRow(
-            name="cancel-all",
+                "ends it."),
+        DeliveryRow(name="cancel-all",
             when=when(cause=_CANCELS, relation=(Relation.SELF, *_BELOW, Relation.GOAL)),
             action=Delivery.CANCEL,
-            why="A stop applies to all work, including background children and the goal.",
-        ),
-        DeliveryRow(
-            name="stop-at-boundary",
+            why="A stop applies to all work, including background children and the goal."),
+        DeliveryRow(name="stop-at-boundary",
             when=when(cause=Cause.PARENT_BOUNDARY, relation=(Relation.SELF, *_CHILDREN)),
             action=Delivery.BOUNDARY,
-            why="What runs ends first, and nothing more begins.",
-        ),
-        DeliveryRow(
-            name="stop-beside",
+            why="What runs ends first, and nothing more begins."),
+        DeliveryRow(name="stop-beside",
             when=when(cause=Cause.PARENT_BOUNDARY, relation=(Relation.SIDE_TALK, Relation.GOAL)),
             action=Delivery.CANCEL,
-            why="A side talk and a goal have no tool that has to end.",
-        ),
-        DeliveryRow(
-            name="finalize-all",
-            when=when(
-                cause=(Cause.NEW, Cause.FINALIZE), relation=(Relation.SELF, *_BELOW, Relation.GOAL)
-            ),
+            why="A side talk and a goal have no tool that has to end."),
+        DeliveryRow(name="finalize-all",
+            when=when(cause=FINAL, relation=(Relation.SELF, *_BELOW, Relation.GOAL)),
             action=Delivery.FINALIZE,
-            why="Nothing continues after the end of its session.",
-        ),
-        DeliveryRow(
-            name="timeout",
+            why="Nothing continues after the end of its session."),
+        DeliveryRow(name="timeout",
             when=when(cause=Cause.TIMEOUT, relation=(Relation.SELF, Relation.FOREGROUND_CHILD)),
             action=Delivery.CANCEL,
-            why="The limit applies to the child and to the children that its turn waits for.",
-        ),
-        DeliveryRow(
-            name="timeout-aside",
-            when=when(
-                cause=Cause.TIMEOUT, relation=(Relation.BACKGROUND_CHILD, Relation.SIDE_TALK)
-            ),
+            why="The limit applies to the child and to the children that its turn waits for."),
+        DeliveryRow(name="timeout-aside",
+            when=when(cause=Cause.TIMEOUT, relation=(Relation.BACKGROUND_CHILD, Relation.SIDE_TALK)),
             action=Delivery.NONE,
-            why="The child's turn does not wait for them, and they have their own limits.",
-        ),
-        DeliveryRow(
-            name="timeout-goal",
+            why="The child's turn does not wait for them, and they have their own limits."),
+        DeliveryRow(name="timeout-goal",
             when=when(cause=Cause.TIMEOUT, relation=Relation.GOAL),
             action=Delivery.NONE,
-            why="The child's goal ends with the child; the parent's is not reached.",
-        ),
-        DeliveryRow(
-            name="talk-first",
-            when=when(cause=(Cause.MESSAGE, Cause.MORE_WORD), relation=Relation.GOAL),
+            why="The child's goal ends with the child; the parent's is not reached."),
+        DeliveryRow(name="talk-first",
+            when=when(cause=_TALK, relation=Relation.GOAL),
             action=Delivery.NONE,
-            why="The message runs first, then the goal continues.",
-        ),
-        DeliveryRow(
-            name="stop-alone",
-            when=when(cause=(Cause.MESSAGE, Cause.MORE_WORD), relation=Relation.SELF),
+            why="The message runs first, then the goal continues."),
+        DeliveryRow(name="stop-alone",
+            when=when(cause=_TALK, relation=Relation.SELF),
             action=Delivery.CANCEL,
-            why="The message runs next.",
-        ),
-        DeliveryRow(
-            name="talk-spares",
-            when=when(cause=(Cause.MESSAGE, Cause.MORE_WORD), relation=_BELOW),
+            why="The message runs next."),
+        DeliveryRow(name="talk-spares",
+            when=when(cause=_TALK, relation=_BELOW),
             action=Delivery.NONE,
-            why="A converse message never stops a child.",
-        ),
-        DeliveryRow(
-            name="turn-ended",
+            why="A converse message never stops a child."),
+        DeliveryRow(name="turn-ended",
             when=when(cause=Cause.TURN_ENDED),
             action=Delivery.NONE,
-            why="The end of a turn stops no child; its result arrives as a message.",
-        ),
-        DeliveryRow(
-            name="steer",
+            why="The end of a turn stops no child; its result arrives as a message."),
+        DeliveryRow(name="steer",
             when=when(cause=Cause.STEER, relation=Relation.SELF),
             action=Delivery.STEER,
-            why="It is delivered to the turn at its next boundary.",
-        ),
-        DeliveryRow(
-            name="steer-through",
+            why="It is delivered to the turn at its next boundary."),
+        DeliveryRow(name="steer-through",
             when=when(cause=Cause.STEER_THROUGH, relation=WAITED),
             action=Delivery.STEER,
-            why="It is delivered to all active children, or to the named one.",
-        ),
-        DeliveryRow(
-            name="steer-named",
+            why="It is delivered to all active children, or to the named one."),
+        DeliveryRow(name="steer-named",
             when=when(cause=Cause.STEER_NAMED, relation=_BELOW),
             action=Delivery.STEER,
-            why="It is delivered to the named child, whether the turn waits for it or not.",
-        ),
-        DeliveryRow(
-            name="steer-elsewhere",
-            when=when(cause=(Cause.STEER, Cause.STEER_THROUGH, Cause.STEER_NAMED)),
+            why="It is delivered to the named child, whether the turn waits for it or not."),
+        DeliveryRow(name="steer-elsewhere",
+            when=when(cause=STEERS),
             action=Delivery.NONE,
-            why="A steer is for one conversation, not for other recipients.",
-        ),
+            why="A steer is for one conversation, not for other recipients."),
     ),
 )
+# fmt: on
 
 
 _NOT_UP: Final = "A parent learns of it by the child's result."
@@ -233,33 +197,6 @@ NEVER_ASKED: Final[Mapping[tuple[Cause, Relation], str]] = {
     (Cause.STEER_THROUGH, Relation.SELF): "What no child takes in is the cause `steer`.",
 }
 """The cells for which nothing asks at run time, and why; all others are asked."""
-
-_STOPPING: Final = "actors/decisions/stopping.py"
-_ROUTING: Final = "actors/decisions/routing.py"
-
-ASKED_BY: Final[Mapping[Cause, tuple[str, ...]]] = {
-    Cause.STOP: (f"{_STOPPING}:stop",),
-    Cause.NEW: (f"{_STOPPING}:leave", "actors/decisions/goals.py:paused_by_stop"),
-    Cause.BARE_WORD: (f"{_STOPPING}:stop",),
-    Cause.MORE_WORD: (f"{_STOPPING}:stop",),
-    Cause.MESSAGE: (f"{_STOPPING}:stop",),
-    Cause.SIGNAL: (f"{_STOPPING}:leave",),
-    Cause.TIMEOUT: ("actors/decisions/children.py:is_timed_out", f"{_STOPPING}:stop"),
-    Cause.BUDGET: (f"{_STOPPING}:stop",),
-    Cause.NO_PROGRESS: (f"{_STOPPING}:stop",),
-    Cause.PARENT: (f"{_STOPPING}:stop",),
-    Cause.PARENT_BOUNDARY: (f"{_STOPPING}:stop",),
-    Cause.FINALIZE: (f"{_STOPPING}:leave", "actors/decisions/goals.py:paused_by_stop"),
-    Cause.TURN_ENDED: (f"{_STOPPING}:ended_turn",),
-    Cause.STEER: (f"{_ROUTING}:_steer",),
-    Cause.STEER_THROUGH: (f"{_ROUTING}:_steer", f"{_ROUTING}:steer_waiting"),
-    Cause.STEER_NAMED: (f"{_ROUTING}:_steer", f"{_ROUTING}:steer_waiting"),
-}
-"""The places where a cause asks the table, as file and function.
-
-A cause that a route brings is asked for like `message` or like `steer`.
-"""
-
 
 IN_A_HURRY: Final = (Cause.SIGNAL, Cause.FINALIZE, Cause.NEW, Cause.PARENT)
 """Causes for which a run does not let its steps end."""

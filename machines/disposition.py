@@ -11,13 +11,11 @@ does not even stop the turn that waits for it. And a message that wants work to 
 the mode.
 """
 
-from collections.abc import Mapping
 from enum import StrEnum
 from typing import Final
 
 from .delivery import Cause
 from .routing import Row, Table, when
-from .value import Value
 
 
 class Intent(StrEnum):
@@ -119,50 +117,10 @@ LATE_ACK: Final = "next_turn"
 NOT_YOURS_ACK: Final = "not_yours"
 """Instead of a row's own: its action would have been about another person's turn (`people.py`)."""
 
-ACKNOWLEDGED: Final = (Action.QUEUE, Action.STEER, Action.INTERRUPT, Action.REFUSE)
-"""Actions that are acknowledged to the sender; a turn that starts and a command are visible anyway."""
-
 _TALK: Final = (Intent.CONVERSE, Intent.STEER_WORD)
 _CANCEL: Final = (Intent.INTERRUPT_BARE, Intent.REVERT)
-_WORDS: Final = (*_CANCEL, Intent.INTERRUPT_MORE)
+WORDS: Final = (*_CANCEL, Intent.INTERRUPT_MORE)
 
-
-class AckUse(Value):
-    """The cases in which an acknowledgement is true; an empty field allows every value.
-
-    `is_for_turn`, `is_for_children`: the cause of the steer is given to the turn, or to some child.
-    `spares_children`: the cause ends no child.
-    """
-
-    actions: tuple[Action, ...]
-    intents: tuple[Intent, ...] = ()
-    situations: tuple[Situation, ...] = ()
-    is_for_turn: bool = False
-    is_for_children: bool = False
-    spares_children: bool = False
-
-
-ACK_USES: Final[Mapping[str, AckUse]] = {
-    "already_stopping": AckUse(actions=(Action.INTERRUPT,), situations=(Situation.INTERRUPTING,)),
-    "finalizing": AckUse(actions=(Action.REFUSE,), situations=(Situation.FINALIZING,)),
-    "interrupt_detected": AckUse(actions=(Action.INTERRUPT,), intents=_WORDS),
-    "interrupting": AckUse(actions=(Action.INTERRUPT,)),
-    "next_after_stop": AckUse(actions=(Action.QUEUE,), situations=(Situation.INTERRUPTING,)),
-    "not_yours": AckUse(actions=()),  # instead of a row's own, where the sender may not do that
-    "next_turn": AckUse(actions=()),  # instead of a row's own: no row names it
-    "queued": AckUse(actions=(Action.QUEUE,)),
-    "refused": AckUse(actions=(Action.REFUSE,)),
-    "revert_hint": AckUse(
-        actions=(Action.RUN,), intents=(Intent.REVERT,), situations=(Situation.IDLE, Situation.HELD)
-    ),
-    "steered": AckUse(actions=(Action.STEER,), is_for_turn=True),
-    "steered_child": AckUse(actions=(Action.STEER,), is_for_children=True),
-    "subagent_working": AckUse(actions=(Action.QUEUE,), situations=(Situation.DELEGATING,)),
-    "word_interrupts": AckUse(actions=(Action.INTERRUPT,), intents=_WORDS, spares_children=True),
-    "word_queued": AckUse(actions=(Action.QUEUE,), intents=_WORDS),
-    "word_steered": AckUse(actions=(Action.STEER,), intents=_WORDS),
-}
-"""The use of each acknowledgement: anywhere else it contradicts what is done."""
 
 OVERTAKEN_INTENTS: Final = (
     Intent.CONVERSE,
@@ -172,13 +130,6 @@ OVERTAKEN_INTENTS: Final = (
     Intent.EXPLICIT_TURN,
 )
 """Intents that a stop can overtake; those that steer or interrupt are decided at their arrival."""
-
-NEVER_SAID: Final[Mapping[tuple[Intent, Situation], str]] = {
-    (intent, Situation.OVERTAKEN): "A stop overtakes only messages that wait or that start a turn."
-    for intent in Intent
-    if intent not in (*OVERTAKEN_INTENTS, Intent.COMMAND)
-}
-"""Combinations of intent and situation that never arise, and why."""
 
 _ALONE: Final = (Situation.BUSY, Situation.ACCOMPANIED)
 _RUNNING: Final = (*_ALONE, Situation.DELEGATING)
@@ -297,11 +248,11 @@ DEFAULT_DISPOSITIONS: Final = Table(
         # From here on a word that is still undecided is talk: a child works, or words never
         # interrupt. The answer names the word and /stop, in case a stop was meant.
         DispositionRow(name="word-auto-queued",
-            when=when(intent=_WORDS, auto_queue=AutoQueue.ON),
+            when=when(intent=WORDS, auto_queue=AutoQueue.ON),
             action=Action.QUEUE, ack="word_queued",
             doc="It waits like any other message."),
         DispositionRow(name="word-queued",
-            when=when(intent=_WORDS, busy=BusyMode.QUEUE),
+            when=when(intent=WORDS, busy=BusyMode.QUEUE),
             action=Action.QUEUE, ack="word_queued",
             doc="It waits like any other message."),
         DispositionRow(name="word-delegating",
@@ -315,11 +266,11 @@ DEFAULT_DISPOSITIONS: Final = Table(
             action=Action.INTERRUPT, cause=Cause.MORE_WORD, ack="word_interrupts",
             doc="Stops the turn; background children continue."),
         DispositionRow(name="word-steers-child",
-            when=when(intent=_WORDS, situation=Situation.DELEGATING),
+            when=when(intent=WORDS, situation=Situation.DELEGATING),
             action=Action.STEER, cause=Cause.STEER_THROUGH, ack="word_steered",
             doc="Mode steer, or mode interrupt where no message may interrupt."),
         DispositionRow(name="word-steers",
-            when=when(intent=_WORDS),
+            when=when(intent=WORDS),
             action=Action.STEER, cause=Cause.STEER, ack="word_steered",
             doc="Mode steer, or mode interrupt where no message may interrupt."),
 

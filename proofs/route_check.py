@@ -20,7 +20,7 @@
   row that decides only what never arises.
 - Acknowledgements are true (`ACK_USES`), and none is missing where a message waits, steers, or stops.
 
-The rules look at every cause that the program raises (`ASKED_BY`), also at those that no message has:
+The rules look at every cause that the program raises, also at those that no message has:
 a steer that names a child, limits of time and tokens, the end of a turn.
 
 Every fault names a counterexample and a hint. Faults of a kind in `SAFETY` break a promise to people,
@@ -45,11 +45,7 @@ from ..machines.delivery import (
     never_asked,
 )
 from ..machines.disposition import (
-    ACK_USES,
-    ACKNOWLEDGED,
     ACKS,
-    NEVER_SAID,
-    AckUse,
     Action,
     DispositionRow,
     Intent,
@@ -57,6 +53,7 @@ from ..machines.disposition import (
     Strategy,
 )
 from ..machines.routing import Key, Table
+from .acknowledgements import ACK_USES, ACKNOWLEDGED, NEVER_SAID, AckUse
 from .machine_check import MachineFault
 
 Dispositions = Table[DispositionRow]

@@ -11,7 +11,6 @@ import pytest
 
 from steersman.actors.decisions import stopping
 from steersman.machines.delivery import (
-    ASKED_BY,
     DEFAULT_DELIVERIES,
     NEVER_ASKED,
     Cause,
@@ -22,6 +21,32 @@ from steersman.machines.delivery import (
 )
 from steersman.machines.disposition import DEFAULT_DISPOSITIONS
 from steersman.proofs.route_check import check_routes
+
+_STOPPING = "actors/decisions/stopping.py"
+_ROUTING = "actors/decisions/routing.py"
+
+ASKED_BY = {
+    Cause.STOP: (f"{_STOPPING}:stop",),
+    Cause.NEW: (f"{_STOPPING}:leave", "actors/decisions/goals.py:paused_by_stop"),
+    Cause.BARE_WORD: (f"{_STOPPING}:stop",),
+    Cause.MORE_WORD: (f"{_STOPPING}:stop",),
+    Cause.MESSAGE: (f"{_STOPPING}:stop",),
+    Cause.SIGNAL: (f"{_STOPPING}:leave",),
+    Cause.TIMEOUT: ("actors/decisions/children.py:is_timed_out", f"{_STOPPING}:stop"),
+    Cause.BUDGET: (f"{_STOPPING}:stop",),
+    Cause.NO_PROGRESS: (f"{_STOPPING}:stop",),
+    Cause.PARENT: (f"{_STOPPING}:stop",),
+    Cause.PARENT_BOUNDARY: (f"{_STOPPING}:stop",),
+    Cause.FINALIZE: (f"{_STOPPING}:leave", "actors/decisions/goals.py:paused_by_stop"),
+    Cause.TURN_ENDED: (f"{_STOPPING}:ended_turn",),
+    Cause.STEER: (f"{_ROUTING}:_steer",),
+    Cause.STEER_THROUGH: (f"{_ROUTING}:_steer", f"{_ROUTING}:steer_waiting"),
+    Cause.STEER_NAMED: (f"{_ROUTING}:_steer", f"{_ROUTING}:steer_waiting"),
+}
+"""The places where a cause asks the table, as file and function.
+
+A cause that a route brings is asked for like `message` or like `steer`.
+"""
 
 BELOW = ("foreground_child", "background_child", "side_talk")
 CHILDREN = ("foreground_child", "detached_child", "background_child")

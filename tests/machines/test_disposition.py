@@ -9,7 +9,6 @@ from steersman.machines.disposition import (
     ACKS,
     DEFAULT_DISPOSITIONS,
     LATE_ACK,
-    NEVER_SAID,
     NOT_YOURS_ACK,
     OVERTAKEN_INTENTS,
     Action,
@@ -20,6 +19,7 @@ from steersman.machines.disposition import (
     Strategy,
     dispose,
 )
+from steersman.proofs.acknowledgements import NEVER_SAID
 
 RUNNING = ("busy", "accompanied", "delegating")
 TALK = ("converse", "acknowledgement", "steer_word")

@@ -15,7 +15,6 @@ from steersman.machines.delivery import (
     never_asked,
 )
 from steersman.machines.disposition import (
-    ACK_USES,
     ACKS,
     DEFAULT_DISPOSITIONS,
     Action,
@@ -23,6 +22,7 @@ from steersman.machines.disposition import (
     dispose,
 )
 from steersman.machines.routing import Table, when
+from steersman.proofs.acknowledgements import ACK_USES
 from steersman.proofs.route_check import CANCELS, LIMITS, check_routes
 
 
