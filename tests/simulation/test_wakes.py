@@ -5,7 +5,7 @@ from contextlib import ExitStack
 import pytest
 from simulation.wakes import first_missed, missed, nobody_sleeps, without
 
-from steersman.actors import ledger
+from steersman.actors import wakes
 from steersman.simulator.goals import GoalScenario
 from steersman.simulator.scenario import Scenario
 
@@ -71,7 +71,7 @@ def test_a_goals_next_turn_has_its_time_limit() -> None:
 @pytest.mark.parametrize("name", WITNESSES)
 def test_a_missing_wake_is_found(name: str) -> None:
     """A run goes well, and not if entries of this kind wake nobody."""
-    [kind] = [kind for kind in ledger.CONCERNS if kind.__name__ == name]
+    [kind] = [kind for kind in wakes.CONCERNS if kind.__name__ == name]
     scenario, seed = WITNESSES[name]
     assert missed(scenario, seed) == ""
     with without(kind):
@@ -80,7 +80,7 @@ def test_a_missing_wake_is_found(name: str) -> None:
 
 def test_missing_wakes_that_stand_in_for_each_other_are_found() -> None:
     """A run goes well, and not without all of them."""
-    kinds = [kind for kind in ledger.CONCERNS if kind.__name__ in BESIDE_OTHERS]
+    kinds = [kind for kind in wakes.CONCERNS if kind.__name__ in BESIDE_OTHERS]
     assert missed(*TOGETHER) == ""
     with ExitStack() as stack:
         for kind in kinds:
@@ -90,6 +90,6 @@ def test_missing_wakes_that_stand_in_for_each_other_are_found() -> None:
 
 def test_each_kind_is_known() -> None:
     """An entry that wakes others has its run, or the reason why there is none."""
-    names = {kind.__name__ for kind in ledger.CONCERNS}
+    names = {kind.__name__ for kind in wakes.CONCERNS}
     assert names == WITNESSES.keys() | BESIDE_OTHERS
     assert not WITNESSES.keys() & BESIDE_OTHERS

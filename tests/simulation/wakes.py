@@ -10,7 +10,7 @@ from typing import Any
 
 from simulation.planting import planted
 
-from steersman.actors import ledger
+from steersman.actors import wakes
 from steersman.journal import entries as e
 from steersman.machines import protocol as m
 from steersman.simulator.goals import GoalScenario
@@ -69,7 +69,7 @@ def nobody_sleeps() -> Iterator[None]:
 @contextmanager
 def without(kind: type[e.Entry]) -> Iterator[None]:
     """Let entries of a kind wake nobody."""
-    with planted(ledger.CONCERNS, kind, ()):
+    with planted(wakes.CONCERNS, kind, ()):
         yield
 
 
