@@ -68,6 +68,19 @@ def test_a_session_runs_without_satellites(modules: list[Any]) -> None:
         assert module.room not in CORE or not used & SATELLITES, f"{module.name} imports {used}"
 
 
+MOST_TO_READ = 3_500
+"""Lines that one reads to change how a message is routed, queued and stopped."""
+
+
+def test_what_is_to_be_read_first_is_short(root: Path) -> None:
+    """The page names what to read before the heart of the program is changed: an evening, not a week."""
+    page = (root / "docs" / "architecture.md").read_text()
+    section = page.partition("### What to read")[2].partition("\n## ")[0]
+    names = re.findall(r"\]\(\.\./([a-z_/]+\.py)\)", section)
+    assert len(names) == 10
+    assert sum(len((root / name).read_text().splitlines()) for name in names) <= MOST_TO_READ
+
+
 def at_run_time(module: Any) -> Iterator[str]:
     """List the modules that a module imports when it runs, however late, and not for types alone."""
     tree = ast.parse(module.text)
