@@ -7,8 +7,8 @@ from pathlib import Path
 
 from ..gateway.home import named_session
 from ..gateway.redaction import Redactor
-from ..gateway.telemetry import otlp
-from ..gateway.telemetry.feed import Translations, headers_of, history
+from ..extensions.opentelemetry import otlp
+from ..extensions.opentelemetry.feed import Translations, headers_of, history
 from ..machines.errors import SteersmanError, UsageError
 from ..workflows.config import load
 from ..workflows.paths import Paths

@@ -70,7 +70,7 @@ from .trash import Trash
 
 if TYPE_CHECKING:
     from .library import Agent
-    from .telemetry.feed import Telemetry
+    from ..extensions.opentelemetry.feed import Telemetry
 
 
 def _unwatched(session: str) -> tuple[Observer, ...]:
@@ -148,7 +148,7 @@ class Host:
         self.runtime.child_setup.observers_of = self._child_observers
         self._telemetry: Telemetry | None = None
         if config.telemetry.endpoint:
-            from .telemetry.feed import Telemetry
+            from ..extensions.opentelemetry.feed import Telemetry
 
             self._telemetry = Telemetry(
                 config, environ, store, Redactor(environ, config.key_variables), self._complain
@@ -201,7 +201,7 @@ class Host:
 
     def _placement(self, processes: Processes) -> Placement:
         """Return where remote steps run. Raises `UsageError`."""
-        from ..ports.ray.placement import RayOptions, RayPlacement, address_of
+        from ..extensions.ray.placement import RayOptions, RayPlacement, address_of
 
         options = RayOptions(
             address=address_of(self.launch.cluster),

@@ -145,7 +145,7 @@ def _require_sense(options: RunOptions) -> None:
 
 def _require_cluster(cluster: str) -> None:
     """Refuse a cluster that cannot be meant."""
-    from ...ports.ray.placement import address_of, require_ray
+    from ...extensions.ray.placement import address_of, require_ray
 
     address_of(cluster)
     require_ray()

@@ -9,22 +9,22 @@ from .platform import Platform
 
 
 def _irc(settings: dict[str, Any], rooms: tuple[str, ...]) -> Platform:
-    from .irc import Irc
-    from .irc_settings import IrcSettings
+    from ...extensions.irc.platform import Irc
+    from ...extensions.irc.settings import IrcSettings
 
     return Irc(IrcSettings.model_validate(settings), rooms)
 
 
 def _matrix(settings: dict[str, Any], rooms: tuple[str, ...]) -> Platform:
-    from .matrix import Matrix
-    from .matrix_settings import MatrixSettings
+    from ...extensions.matrix.platform import Matrix
+    from ...extensions.matrix.settings import MatrixSettings
 
     return Matrix(MatrixSettings.model_validate(settings), rooms)
 
 
 def _telegram(settings: dict[str, Any], rooms: tuple[str, ...]) -> Platform:
-    from .telegram import Telegram
-    from .telegram_settings import TelegramSettings
+    from ...extensions.telegram.platform import Telegram
+    from ...extensions.telegram.settings import TelegramSettings
 
     return Telegram(TelegramSettings.model_validate(settings), rooms)
 

@@ -36,7 +36,7 @@ MACHINE_TESTS = {
     "child": "blackbox/test_delegation.py",
     "run": "blackbox/test_run.py",
     "step": "blackbox/test_run_ends.py",
-    "work": "remote/test_refusals.py",
+    "work": "extensions/ray/test_refusals.py",
     "revert": "blackbox/test_revert.py",
     "restore": "cli/test_restore.py",
 }
@@ -53,9 +53,9 @@ INTERFACE_TESTS = {
     "page": "web/test_page.py",
     "library": "library/test_sessions.py",
     "node": "blackbox/test_node.py",
-    "irc": "chat/test_irc.py",
-    "matrix": "chat/test_matrix.py",
-    "telegram": "chat/test_telegram.py",
+    "irc": "extensions/irc/test_irc.py",
+    "matrix": "extensions/matrix/test_matrix.py",
+    "telegram": "extensions/telegram/test_telegram.py",
 }
 
 SHIPPED = {name for name, value in vars(shipped).items() if isinstance(value, ChatGateway)}

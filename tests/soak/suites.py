@@ -28,8 +28,8 @@ from blackbox.recorded_run import (
 )
 from blackbox.test_hostile import ENDINGS, end_chats
 from blackbox.test_sweep import all_points, kill_at, make_used
-from remote.bench import Bench
-from remote.many_items import ManyItems
+from extensions.ray.bench import Bench
+from extensions.ray.many_items import ManyItems
 from simulation.test_workflow import played_here
 from soak.chats import Chats
 from soak.fuzz import KINDS, Fuzzer

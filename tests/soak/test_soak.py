@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from remote.many_items import Findings
-from remote.many_items import faults_of as faults_of_items
+from extensions.ray.many_items import Findings
+from extensions.ray.many_items import faults_of as faults_of_items
 from simulation.planting import planted
 from soak import fuzz
 from soak.__main__ import keep, main, run

@@ -1,0 +1,1 @@
+"""IRC: chat rooms as channels; the extra `irc`, docs/gateways.md."""

@@ -1,0 +1,1 @@
+"""Matrix: chat rooms, also encrypted ones; the extra `matrix`, docs/gateways.md."""

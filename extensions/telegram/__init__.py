@@ -1,0 +1,1 @@
+"""Telegram: chat rooms as groups and private chats; the extra `telegram`, docs/gateways.md."""
