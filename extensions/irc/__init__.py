@@ -1,1 +1,18 @@
 """IRC: chat rooms as channels; the extra `irc`, docs/gateways.md."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...gateway.chat.bridge import ChatGateway
+from ...gateway.chat.platform import Platform
+
+
+def _make(settings: dict[str, Any], rooms: tuple[str, ...]) -> Platform:
+    from .platform import Irc
+    from .settings import IrcSettings
+
+    return Irc(IrcSettings.model_validate(settings), rooms)
+
+
+irc = ChatGateway("irc", _make)

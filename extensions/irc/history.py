@@ -7,10 +7,10 @@ from datetime import datetime, timedelta
 
 from irctokens.line import Line
 
+from ...gateway.chat.platform import Gap
 from .connection import IrcConnection
 from .reader import IrcInbox, IrcReader, moment, stamp
 from .room import IrcHeard, IrcRoom, IrcRooms
-from ...gateway.chat.platform import Gap
 
 
 class IrcHistory:

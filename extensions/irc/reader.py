@@ -11,10 +11,10 @@ from datetime import UTC, datetime
 
 from irctokens.line import Line
 
-from .connection import IrcConnection, washed
-from .room import IrcHeard, IrcRooms
 from ...gateway.chat.platform import Memory, Said
 from ...gateway.chat.platform_parts import Recent
+from .connection import IrcConnection, washed
+from .room import IrcHeard, IrcRooms
 
 # Messages on their way to the reader --------------------------------------------------------------
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from irctokens.line import Line
 
+from ...gateway.chat.platform import Inbound
 from ...machines.errors import ConfigError
 from .connection import IrcConnection, washed
-from ...gateway.chat.platform import Inbound
 
 LONGEST_REJOIN = 300.0  # seconds between two attempts to join a room
 NEVER_JOINED = frozenset(("403", "448", "476", "479"))

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 from irctokens.line import Line
 
+from ...gateway.chat.platform import NotSent, Outgoing
 from .connection import IrcConnection, washed
 from .reader import OWN_ID, IrcIds, IrcReader, refuses, seconds
-from ...gateway.chat.platform import NotSent, Outgoing
 
 CONFIRM_SECONDS = 30.0  # a connection that does not confirm a line by then is dead
 ECHO_SECONDS = 5.0  # an echo that has not come by then is asked after

@@ -7,9 +7,9 @@ from ipaddress import ip_address
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from ...gateway.chat.platform_parts import secret
 from ...machines.errors import ConfigError
 from .connection import IrcAccess
-from ...gateway.chat.platform_parts import secret
 
 
 class IrcSettings(BaseModel):

@@ -37,10 +37,10 @@ from nio import (  # pyright: ignore[reportMissingTypeStubs]
 )
 from nio.responses import Response  # pyright: ignore[reportMissingTypeStubs]
 
+from ...gateway.chat.platform import NotSent
 from ...machines.errors import SteersmanError
 from ...machines.json_shape import parse_json
 from .events import one_line, table
-from ...gateway.chat.platform import NotSent
 
 R = TypeVar("R", bound=Response)
 

@@ -12,8 +12,8 @@ from typing import Any, TypeAlias, cast
 
 from markdown_it import MarkdownIt
 
-from ...machines.value import Value
 from ...gateway.chat.platform import Outgoing
+from ...machines.value import Value
 
 # What is received ---------------------------------------------------------------------------------
 

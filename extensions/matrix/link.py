@@ -8,12 +8,12 @@ from typing import Any
 
 from nio import AsyncClient, RoomSendResponse  # pyright: ignore[reportMissingTypeStubs]
 
+from ...gateway.chat.platform import NotSent, Outgoing
+from ...gateway.chat.platform_parts import BackgroundTasks, Contact, pauses, secret
 from ...machines.errors import ConfigError
 from .connection import REQUEST, MatrixRefusal, ask, connect, log_in
 from .events import message_content, one_line
 from .settings import MatrixSettings
-from ...gateway.chat.platform import NotSent, Outgoing
-from ...gateway.chat.platform_parts import BackgroundTasks, Contact, pauses, secret
 
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0  # seconds between two attempts
 _ENCRYPTED = (

@@ -30,6 +30,8 @@ from nio import (  # pyright: ignore[reportMissingTypeStubs]
     SyncResponse,
 )
 
+from ...gateway.chat.platform import Inbound, Memory, NotSent, Outgoing, PlatformLimits
+from ...gateway.chat.platform_parts import pauses
 from ...machines.errors import ConfigError, SteersmanError
 from ...machines.json_shape import parse_json
 from ...machines.value import Value
@@ -38,8 +40,6 @@ from .events import LARGEST_TEXT, Event, change_content, message_content, one_li
 from .link import FIRST_PAUSE, LONGEST_PAUSE, MatrixLink
 from .reader import TYPES, MatrixReader, MatrixRooms, local_name
 from .settings import MatrixSettings
-from ...gateway.chat.platform import Inbound, Memory, NotSent, Outgoing, PlatformLimits
-from ...gateway.chat.platform_parts import pauses
 
 _POLL = 30_000  # milliseconds that the server may wait for something new
 _TYPING = 30_000  # milliseconds

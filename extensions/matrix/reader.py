@@ -15,14 +15,26 @@ from nio import (  # pyright: ignore[reportMissingTypeStubs]
     RoomMessagesResponse,
 )
 
+from ...gateway.chat.platform import Chosen, Gap, Inbound, Memory, NotSent, Removed, Said, SentFile
+from ...gateway.chat.platform_parts import Recent
 from ...machines.errors import ConfigError
 from ...machines.json_shape import parse_json
 from ...machines.value import Value
 from .connection import MatrixRefusal, ask, fetch
-from .events import CHOICES, LARGEST_FILE, Event, MatrixFile, bare, is_entry, one_line, plain, read_message, table, word
+from .events import (
+    CHOICES,
+    LARGEST_FILE,
+    Event,
+    MatrixFile,
+    bare,
+    is_entry,
+    one_line,
+    plain,
+    read_message,
+    table,
+    word,
+)
 from .link import MatrixLink
-from ...gateway.chat.platform import Chosen, Gap, Inbound, Memory, NotSent, Removed, Said, SentFile
-from ...gateway.chat.platform_parts import Recent
 
 # The rooms ----------------------------------------------------------------------------------------
 

@@ -11,12 +11,14 @@ from __future__ import annotations
 import threading
 import time
 from collections import ChainMap, deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from string import Template
 
 from ...actors.environment import Publication
+from ...gateway.redaction import Redactor
+from ...gateway.trace_context import SessionTraces
 from ...journal import entries as e
 from ...journal.codec import decode_entry
 from ...journal.record import SessionRecord
@@ -25,9 +27,8 @@ from ...machines import protocol as m
 from ...machines.errors import SteersmanError, UnknownSession, UsageError
 from ...ports.models.provider import model_configs
 from ...workflows.config import Config
-from ...gateway.redaction import Redactor
-from .otlp import Meters, Sender
-from .spans import SessionTrace, SessionTraces, TraceSpan
+from .otlp import Meters, Sender, as_json
+from .spans import SessionTrace, TraceSpan
 
 PAUSE = 0.3
 """Seconds in which spans gather before they are sent."""
@@ -135,6 +136,27 @@ class Telemetry:
         self._is_closing = False
         self._has_failed = False
         self._thread: threading.Thread | None = None
+
+    @staticmethod
+    def stored_spans(
+        store: Store, session: str, config: Config, redactor: Redactor
+    ) -> list[TraceSpan]:
+        """Return the spans of a session and its children. Raises `StoreError`."""
+        return list(history(store, session, Translations(store, config, redactor)))
+
+    as_json = staticmethod(as_json)
+
+    @staticmethod
+    def send(
+        spans: Sequence[TraceSpan], endpoint: str, config: Config, environ: Mapping[str, str]
+    ) -> bool:
+        """Send spans, and return whether the collector took all. Raises `UsageError`.
+
+        The configured headers are only sent to the configured collector.
+        """
+        is_ours = endpoint == config.telemetry.endpoint
+        sender = Sender(endpoint, headers_of(config, environ) if is_ours else {})
+        return sender.send(spans) == len(spans)
 
     def observer(self, session: str) -> FeedObserver:
         """Return the observer of a session."""

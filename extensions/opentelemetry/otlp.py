@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from ... import __version__
+from ...gateway.trace_context import TraceContext
 from ...machines.errors import UsageError
 from ...workflows.extras import how_to_install
-from .spans import Attribute, SpanEvent, TraceContext, TraceSpan
+from .spans import Attribute, SpanEvent, TraceSpan
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.metrics.export import MetricReader

@@ -1,9 +1,7 @@
 """Translates the entries of a session's journal into spans: pure, and the same whenever it is done.
 
-A turn is a trace. All ids are hashes of ids in the journal: those of a trace of the session and its turn,
-those of a span also of the call, step or entry that it is about. So a translation that is repeated, live
-or years later, gives the same spans, and a log line can name the span of its turn. A child's turns are in
-the trace of the turn that started the child, below the call that it is for.
+The ids of a span are made of its place in the journal (`gateway/trace_context.py`), so that a translation
+that is repeated gives the same spans.
 
 Names and attributes follow the semantic conventions for generative AI
 (https://opentelemetry.io/docs/specs/semconv/gen-ai/); what those do not know begins with `steersman.`.
@@ -13,11 +11,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from hashlib import sha256
 from typing import Any, assert_never
 
 from msgspec import Struct, field
 
+from ...gateway.redaction import Redactor
+from ...gateway.trace_context import SessionTraces, TraceContext
 from ...journal import entries as e
 from ...journal.fold import EntryKinds
 from ...journal.store import StoredEntry
@@ -26,14 +25,12 @@ from ...machines.pattern import lazy_pattern
 from ...machines.value import Value
 from ...ports.models.provider import ModelConfig
 from ...workflows.document import is_list, is_table
-from ...gateway.redaction import Redactor
 
 LONGEST = 8_192
 """Characters of one text of the conversation in an attribute, where contents are wanted."""
 MOMENTS = 1_000
 """Events of one span; further ones are left out."""
 _NAME = 200  # characters of any other text
-_PLACES = 1_000  # sessions whose turns the log knows; the oldest are forgotten
 _SERVED = lazy_pattern(r"(?:(?P<name>\S+) \()?(?P<model>\S+) at (?P<host>[^\s()]+)\)?")
 _EMBEDDED = lazy_pattern(r"(?:(?P<name>\S+) \()?(?P<model>\S+)(?:, embedded\)| \(embedded\))")
 
@@ -47,13 +44,6 @@ class SpanEvent(Value):
     name: str
     time: float
     attributes: Attributes
-
-
-class TraceContext(Value):
-    """What identifies a span: 32 and 16 hexadecimal digits."""
-
-    trace: str
-    span: str
 
 
 class TraceSpan(Value):
@@ -72,56 +62,6 @@ class TraceSpan(Value):
     attributes: Attributes = field(default_factory=dict[str, Attribute])
     events: tuple[SpanEvent, ...] = ()
     links: tuple[TraceContext, ...] = ()
-
-
-class SessionTraces(Value):
-    """Where the spans of a session belong: `above` is the span of the parent that they are below."""
-
-    session: str
-    above: TraceContext | None = None
-
-    def context(self, turn: str, part: str = "turn") -> TraceContext:
-        """Return the span of a turn, or of a part of it, such as the id of a call."""
-        trace = self.above.trace if self.above else _digest(32, self.session, turn)
-        return TraceContext(trace=trace, span=_digest(16, self.session, turn, part))
-
-    def of_child(self, entry: e.ChildStarted) -> SessionTraces:
-        """Return the place of a child; one that no turn has started is in traces of its own."""
-        above = self.context(entry.turn, entry.call or "turn") if entry.turn else None
-        return SessionTraces(session=entry.session, above=above)
-
-
-def _digest(length: int, *parts: str) -> str:
-    return sha256("/".join(parts).encode()).hexdigest()[:length]
-
-
-class TurnContexts:
-    """The spans of the turns of a process's sessions, for its log."""
-
-    def __init__(self) -> None:
-        self._places: dict[str, SessionTraces] = {}
-        self._turns: dict[str, str] = {}
-
-    def of(self, session: str, turn: str = "") -> TraceContext | None:
-        """Return the span of a turn, or of the one that runs; none if that is not known."""
-        place, turn = self._places.get(session), turn or self._turns.get(session, "")
-        return place.context(turn) if place is not None and turn else None
-
-    def take(self, session: str, entry: e.Entry, *, is_child: bool) -> None:
-        """Follow a session by its next entry."""
-        if not is_child:  # the place of a child is known from its parent, if that started it here
-            self._places.setdefault(session, SessionTraces(session=session))
-        match entry:
-            case e.TurnStarted():
-                self._turns[session] = entry.turn
-            case e.TurnEnded() | e.Stopped() | e.Recovered() | e.SessionSuspended():
-                self._turns.pop(session, None)
-            case e.ChildStarted() if session in self._places:
-                self._places[entry.session] = self._places[session].of_child(entry)
-                while len(self._places) > _PLACES:
-                    del self._places[next(iter(self._places))]
-            case _:
-                pass
 
 
 # Models -------------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import json
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -12,17 +13,15 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, cast
 
-from msgspec import field
-
 from ...machines.errors import ToolError, UsageError
-from ...machines.value import Value
-from ...workflows.extras import how_to_install
 from ...ports.placement import PlacedResult, RemoteCommand
 from ...ports.process.own_python import module_command, search_path
 from ...ports.process.pipe import LONGEST, PipeProcess
 from ...ports.process.process import Process, Processes
 from ...ports.tools.environment import clean_environment
 from ...ports.tools.place import find_place, open_folder
+from ...workflows.config import Config
+from ...workflows.extras import how_to_install
 from .driver import BYTES, endpoint_of
 from .scratch import ScratchFolder
 
@@ -56,35 +55,38 @@ def address_of(place: str) -> str:
     )
 
 
-def require_ray() -> None:
-    """Raise `UsageError` where Ray is not installed."""
-    if find_spec("ray") is None:
-        raise UsageError("Ray is not installed here", how_to_install("ray"))
+class RayPlacement:
+    """Runs commands on a cluster; see `Placement`. The driver is started with the first.
 
-
-class RayOptions(Value):
-    """Where the cluster is, and how long (seconds) a command waits for a node that can hold it.
-
-    A worker that hears nothing of this program for `fence` seconds ends its commands. `visible` names
-    variables that commands may see beside the usual ones, from the worker's environment.
+    `place` is as `address_of` takes it. Raises `UsageError`.
     """
 
-    address: str
-    patience: float = 30.0
-    fence: float = 15.0
-    visible: tuple[str, ...] = ()
-    environ: Mapping[str, str] = field(default_factory=dict[str, str])
-
-
-class RayPlacement:
-    """Runs commands on a cluster; see `Placement`. The driver is started with the first."""
-
     def __init__(
-        self, processes: Processes, options: RayOptions, notice: Callable[[str], None]
+        self,
+        place: str,
+        config: Config,
+        environ: Mapping[str, str],
+        processes: Processes,
+        notice: Callable[[str], None],
     ) -> None:
-        self._processes, self._options, self._notice = processes, options, notice
+        address = address_of(place)
+        self._processes, self._notice = processes, notice
+        self._environment = _environment(environ)
+        self._settings = {
+            "address": address,
+            "patience": config.ray.patience if address else 0.0,
+            "fence": config.ray.fence,
+            "allow": list(config.tools.environment),
+        }
         self._driver: asyncio.Task[RayDriver] | None = None
         self._is_closed = False
+
+    @staticmethod
+    def require(place: str) -> None:
+        """Raise `UsageError` for a place that is no cluster, and where Ray is not installed."""
+        address_of(place)
+        if find_spec("ray") is None:
+            raise UsageError("Ray is not installed here", how_to_install("ray"))
 
     async def start(
         self, command: RemoteCommand, on_output: Callable[[bytes], None] | None = None
@@ -107,8 +109,8 @@ class RayPlacement:
         return await asyncio.shield(self._driver)
 
     async def _started(self) -> RayDriver:
-        driver = RayDriver(self._options, self._notice)
-        await driver.start(self._processes)
+        driver = RayDriver(self._settings, self._notice)
+        await driver.start(self._processes, self._environment)
         return driver
 
     async def aclose(self) -> None:
@@ -128,8 +130,8 @@ def _is_alive(driver: asyncio.Task[RayDriver]) -> bool:
 class RayDriver:
     """A driver that runs; `commands` are those that it has, by number."""
 
-    def __init__(self, options: RayOptions, notice: Callable[[str], None]) -> None:
-        self._options, self._notice = options, notice
+    def __init__(self, settings: dict[str, Any], notice: Callable[[str], None]) -> None:
+        self._settings, self._notice = settings, notice
         self._folder = ScratchFolder("ray")
         self._pipe = PipeProcess(longest=8 * LONGEST)
         self._commands: dict[int, DriverCommand] = {}
@@ -143,17 +145,10 @@ class RayDriver:
         """Whether it takes commands."""
         return self._listening is not None and not self._listening.done()
 
-    async def start(self, processes: Processes) -> None:
+    async def start(self, processes: Processes, environment: dict[str, str]) -> None:
         """Start it and wait until it is connected. Raises `ToolError` with what Ray says."""
-        settings = {
-            "address": self._options.address,
-            "patience": self._options.patience if self._options.address else 0.0,
-            "fence": self._options.fence,
-            "allow": list(self._options.visible),
-            "folder": str(self._folder.path),
-        }
-        program = module_command(_PROGRAM, json_text(settings))
-        environment = _environment(self._options.environ)
+        settings = {**self._settings, "folder": str(self._folder.path)}
+        program = module_command(_PROGRAM, json.dumps(settings))
         await self._pipe.start(processes, program, self._folder.path, environment)
         try:
             first = await asyncio.wait_for(self._pipe.receive(), _CONNECT)
@@ -163,7 +158,8 @@ class RayDriver:
         if first is None or first.get("is") != "ready":
             said = (first or {}).get("reason") or _last_line(self._pipe.last_errors)
             await self.aclose()
-            place = f"Ray at `{self._options.address}`" if self._options.address else "Ray"
+            address = self._settings["address"]
+            place = f"Ray at `{address}`" if address else "Ray"
             raise ToolError(f"{place} cannot be used: {said}")
         self._listening = asyncio.create_task(self._listen())
 
@@ -340,13 +336,6 @@ def _last_line(errors: str) -> str:
     line = errors.strip().splitlines()[-1:] or ["its driver ended"]
     said = re.sub(r"^\[[^]]*\] (\S+:\d+: )?", "", line[0])
     return said.partition(". ")[0].rstrip(".")[:500]
-
-
-def json_text(data: Mapping[str, Any]) -> str:
-    """Write data for a command line."""
-    import json
-
-    return json.dumps(data)
 
 
 def decoded(message: dict[str, Any]) -> dict[str, Any]:

@@ -30,11 +30,22 @@ from telegram import (
 )
 from telegram.error import BadRequest, ChatMigrated, Forbidden, InvalidToken, TelegramError
 
-from ...machines.errors import ConfigError
-from ...gateway.terminal import clean
 from ...gateway.chat.platform import Gap, Inbound, Memory, NotSent, Outgoing, PlatformLimits
 from ...gateway.chat.platform_parts import pauses
-from .client import FIRST_PAUSE, LONGEST_PAUSE, UNREADABLE, Closed, Flooded, TelegramClient, UnknownOutcome, Unreached, bad_token, said_by
+from ...gateway.terminal import clean
+from ...machines.errors import ConfigError
+from .client import (
+    FIRST_PAUSE,
+    LONGEST_PAUSE,
+    UNREADABLE,
+    Closed,
+    Flooded,
+    TelegramClient,
+    UnknownOutcome,
+    Unreached,
+    bad_token,
+    said_by,
+)
 from .reader import TelegramChats, TelegramReader, sender_of, title_of
 from .settings import TelegramSettings
 from .text import TelegramSpan, compose, one_line

@@ -7,8 +7,8 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from ...machines.errors import ConfigError
 from ...gateway.chat.platform_parts import secret
+from ...machines.errors import ConfigError
 
 _TOKEN = re.compile(r"[0-9]{1,20}:[A-Za-z0-9_-]{3,100}")
 

@@ -1,4 +1,4 @@
-"""A home, a project, a model server, as the black-box tests have them, and their commands that are echoes."""
+"""A home, a project, a model server, and commands that are echoes, as the black-box tests have them."""
 
 from blackbox.conftest import (
     echoed,

@@ -16,10 +16,9 @@ from support.durations import NIGHTLY, Part
 from support.echo import walk
 
 from steersman.cli.app import app
-from steersman.gateway.chat import shipped
-from steersman.gateway.chat.bridge import ChatGateway
 from steersman.gateway.commands.registry import DECLARED
 from steersman.machines.catalogue import MACHINES
+from steersman.workflows.plugins import GATEWAYS
 
 MOST_SECONDS = 960.0
 """Seconds of all tests of `make test`, as measured with four at a time: less than five minutes."""
@@ -58,7 +57,7 @@ INTERFACE_TESTS = {
     "telegram": "extensions/telegram/test_telegram.py",
 }
 
-SHIPPED = {name for name, value in vars(shipped).items() if isinstance(value, ChatGateway)}
+SHIPPED = {name for name, at in GATEWAYS.by_name.items() if at.distribution == "steersman"}
 """The chat platforms."""
 
 

@@ -15,8 +15,8 @@ pytest.importorskip("irctokens", reason="the extra `irc` is not installed")
 
 from support.irc_server import IrcServer, RawClient, program
 
-from steersman.extensions.irc.platform import Irc
 from steersman.extensions.irc.connection import washed
+from steersman.extensions.irc.platform import Irc
 from steersman.extensions.irc.settings import IrcSettings
 from steersman.gateway.chat.platform import Gap, Inbound, NotSent, Outgoing, Said
 from steersman.machines.errors import ConfigError, SteersmanError

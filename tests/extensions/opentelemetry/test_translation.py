@@ -11,10 +11,17 @@ from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from steersman.gateway.redaction import Redactor
 from steersman.extensions.opentelemetry import otlp
 from steersman.extensions.opentelemetry.otlp import Meters, Workshop, address, as_json
-from steersman.extensions.opentelemetry.spans import LONGEST, MOMENTS, SessionTrace, SessionTraces, TraceSpan, TurnContexts, model_name
+from steersman.extensions.opentelemetry.spans import (
+    LONGEST,
+    MOMENTS,
+    SessionTrace,
+    TraceSpan,
+    model_name,
+)
+from steersman.gateway.redaction import Redactor
+from steersman.gateway.trace_context import SessionTraces, TurnContexts
 from steersman.journal import entries as e
 from steersman.machines import protocol as m
 from steersman.machines.conversation import ChatMessage, ToolRequest, Usage

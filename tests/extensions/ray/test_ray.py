@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from extensions.ray.bench import Bench, ended, is_alive, parent, slot_of, until
-from extensions.ray.many_items import ManyItems
 from support.driver import finish
 from support.ray_cluster import RayCluster, python, running_cluster
+from support.remote_bench import Bench, ended, is_alive, parent, slot_of, until
+from support.remote_items import ManyItems
 
 pytestmark = [
     pytest.mark.nightly,

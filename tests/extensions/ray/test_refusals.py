@@ -10,9 +10,9 @@ from support.driver import Place
 from support.ports import HeldPort
 from support.ray_cluster import python
 
-from steersman.machines.errors import UsageError
 from steersman.extensions.ray.driver import first_sentence
 from steersman.extensions.ray.placement import address_of
+from steersman.machines.errors import UsageError
 
 FILE = """
 [workflow]

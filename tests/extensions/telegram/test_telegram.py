@@ -18,6 +18,8 @@ pytest.importorskip("telegram", reason="python-telegram-bot is not installed")
 
 from support.telegram_server import TOKEN, TelegramServer
 
+from steersman.extensions.telegram.platform import KEPT, Telegram
+from steersman.extensions.telegram.settings import TelegramSettings
 from steersman.gateway.chat.platform import (
     Chosen,
     Gap,
@@ -28,8 +30,6 @@ from steersman.gateway.chat.platform import (
     Said,
     SentFile,
 )
-from steersman.extensions.telegram.platform import KEPT, Telegram
-from steersman.extensions.telegram.settings import TelegramSettings
 from steersman.machines.errors import ConfigError, SteersmanError
 
 GROUP, FORUM, PRIVATE, CHANNEL = -1001234567890, -1009, 42, -1007

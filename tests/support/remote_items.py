@@ -19,8 +19,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from extensions.ray.bench import Bench, slots, until
 from support.ray_cluster import RayCluster
+from support.remote_bench import Bench, slots, until
 
 __all__ = ["Findings", "ManyItems", "faults_of"]
 
