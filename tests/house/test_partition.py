@@ -68,7 +68,10 @@ def daily(request: pytest.FixtureRequest, root: Path) -> dict[str, list[pytest.I
     for item in request.session.items:
         if item.get_closest_marker(NIGHTLY) is None:
             found.setdefault(durations.module_of(item.nodeid), []).append(item)
-    suites = {path.parent.name for path in (root / "tests").glob("*/test_*.py")}
+    tests = root / "tests"
+    for path in (tests / "extensions").rglob("test_*.py"):  # run when their extension is touched
+        found.setdefault(path.relative_to(tests).as_posix(), [])
+    suites = {path.parent.name for path in tests.glob("*/test_*.py")}
     if missing := suites - {module.partition("/")[0] for module in found}:
         pytest.skip(f"only a run of all suites knows; this one is without {', '.join(missing)}")
     return found
