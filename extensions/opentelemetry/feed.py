@@ -205,7 +205,8 @@ class Telemetry:
         trace = self._traces.get(session)
         try:
             if trace is None or trace.seq < seq - 1:
-                trace = self._translations.until(session, seq - 1, self._places())
+                places = ChainMap(*(trace.children for trace in self._traces.values()))
+                trace = self._translations.until(session, seq - 1, places)
                 self._traces[session] = trace
         except SteersmanError as error:
             self._complain(f"session {session} cannot be traced: {error.message}")
@@ -214,9 +215,6 @@ class Telemetry:
         if isinstance(entry, e.SessionSuspended | e.SessionFinalized):
             del self._traces[session]
         return spans
-
-    def _places(self) -> Mapping[str, SessionTraces]:
-        return ChainMap(*(trace.children for trace in self._traces.values()))
 
     def _complain(self, text: str) -> None:
         if not self._has_failed:
@@ -255,11 +253,21 @@ class _Export:
 
     def take(self, spans: list[TraceSpan], *, is_last: bool) -> None:
         """Take spans, and send what is due. Raises `UsageError` without the extra."""
+        if spans:
+            self.prepare()
         for span in spans:
-            self._take(span)
+            assert self._meters is not None
+            self._meters.count(span)
+            self._is_metered = False
+            self._pending.append(span)
         is_due = time.monotonic() >= self._next
-        if is_last:
-            self._finish()
+        if is_last and not self._is_down:  # else the collector is known to be gone
+            if self._pending:
+                self._send(Sender(self._endpoint, self._headers, LAST_TIMEOUT))
+            if not self._is_metered and not self._is_down:
+                self._meter()
+        elif is_last:
+            return
         elif self._pending and (is_due or not self._is_down):
             self._send(self.prepare())
         elif not self._is_metered and is_due:
@@ -272,20 +280,6 @@ class _Export:
             self._meters = Meters.to(self._endpoint, self._headers, METER_TIMEOUT)
             self._next = time.monotonic() + METERED
         return self._sender
-
-    def _take(self, span: TraceSpan) -> None:
-        self.prepare()
-        assert self._meters is not None
-        self._meters.count(span)
-        self._is_metered = False
-        self._pending.append(span)
-
-    def _finish(self) -> None:
-        """Send what is left, unless the collector is known to be gone."""
-        if self._pending and not self._is_down:
-            self._send(Sender(self._endpoint, self._headers, LAST_TIMEOUT))
-        if not self._is_metered and not self._is_down:
-            self._meter()
 
     def _send(self, sender: Sender) -> None:
         for _ in range(sender.send(list(self._pending))):

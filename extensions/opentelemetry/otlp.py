@@ -1,7 +1,7 @@
 """Sends spans and metrics to a collector by OTLP over HTTP, and writes spans as OTLP/JSON.
 
-The SDK makes random ids and takes its own times. Here both are given, so each span is begun with them and
-ended at once, which needs no more than its public interface.
+The SDK's tracers make random ids and take their own times. Here both are given, so spans are made as its
+exporters read them.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -16,10 +17,11 @@ from ... import __version__
 from ...gateway.trace_context import TraceContext
 from ...machines.errors import UsageError
 from ...workflows.extras import how_to_install
-from .spans import Attribute, SpanEvent, TraceSpan
+from .spans import Attribute, TraceSpan
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.metrics.export import MetricReader
+    from opentelemetry.sdk.resources import Resource
     from opentelemetry.sdk.trace import ReadableSpan
     from opentelemetry.sdk.trace.export import SpanExporter
 
@@ -29,11 +31,6 @@ BATCH = 512
 _TOKENS = [4**power for power in range(14)]
 _SECONDS = [0.01 * 2**power for power in range(14)]  # both as the conventions advise
 _SERVICE: Mapping[str, str] = {"service.name": "steersman", "service.version": __version__}
-
-
-def missing() -> UsageError:
-    """Return the error for a program without the extra."""
-    return UsageError("telemetry needs the packages of OpenTelemetry", how_to_install("otel"))
 
 
 def address(endpoint: str, signal: str) -> str:
@@ -58,98 +55,60 @@ class Sender:
         try:
             from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
         except ModuleNotFoundError as error:
-            raise missing() from error
-        self._address = address(endpoint, "traces")
+            raise UsageError(
+                "telemetry needs the packages of OpenTelemetry", how_to_install("otel")
+            ) from error
         self._exporter: SpanExporter = OTLPSpanExporter(
-            endpoint=self._address, headers=headers, timeout=timeout
+            endpoint=address(endpoint, "traces"), headers=headers, timeout=timeout
         )
-        self._workshop = Workshop()
 
     def send(self, spans: Sequence[TraceSpan]) -> int:
         """Send spans, in order, until the collector does not take them; return how many it took."""
-        for start in range(0, len(spans), BATCH):
-            if not self._send(spans[start : start + BATCH]):
-                return start
-        return len(spans)
-
-    def _send(self, spans: Sequence[TraceSpan]) -> bool:
         from opentelemetry.sdk.trace.export import SpanExportResult
 
-        made = self._workshop.make(spans)
-        return self._exporter.export(made) is SpanExportResult.SUCCESS
+        for start in range(0, len(spans), BATCH):
+            made = list(map(readable, spans[start : start + BATCH]))
+            if self._exporter.export(made) is not SpanExportResult.SUCCESS:
+                return start
+        return len(spans)
 
     def close(self) -> None:
         """Send nothing more, and do not repeat what fails; from any thread."""
         self._exporter.shutdown()
 
 
-class Workshop:
-    """Makes spans of the SDK, with the ids and times that they have in the journal."""
+def readable(span: TraceSpan) -> ReadableSpan:
+    """Return a span of the SDK, with the ids and times that it has in the journal."""
+    from opentelemetry import trace
+    from opentelemetry.sdk.trace import Event, ReadableSpan
+    from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 
-    def __init__(self) -> None:
-        from opentelemetry.sdk.resources import Resource
-        from opentelemetry.sdk.trace import SpanLimits, SpanProcessor, TracerProvider
-        from opentelemetry.sdk.trace.id_generator import IdGenerator
-        from opentelemetry.sdk.trace.sampling import ALWAYS_ON
+    above = TraceContext(trace=span.context.trace, span=span.parent)
+    code = trace.StatusCode.ERROR if span.error else trace.StatusCode.UNSET
+    return ReadableSpan(
+        span.name,
+        context=_identity(span.context),
+        parent=_identity(above) if span.parent else None,
+        resource=_resource(),
+        attributes=span.attributes,
+        events=[
+            Event(moment.name, moment.attributes, _nanoseconds(moment.time))
+            for moment in span.events
+        ],
+        links=[trace.Link(_identity(link)) for link in span.links],
+        kind=trace.SpanKind.CLIENT if span.is_client else trace.SpanKind.INTERNAL,
+        status=trace.Status(code),
+        start_time=_nanoseconds(span.start),
+        end_time=_nanoseconds(span.end),
+        instrumentation_scope=InstrumentationScope(SCOPE, __version__),
+    )
 
-        made: list[ReadableSpan] = []
 
-        class Given(IdGenerator):
-            """Gives the ids of the span that is made."""
+@cache
+def _resource() -> Resource:
+    from opentelemetry.sdk.resources import Resource
 
-            next = TraceContext(trace="", span="")
-
-            def generate_span_id(self) -> int:
-                return int(self.next.span, 16)
-
-            def generate_trace_id(self) -> int:
-                return int(self.next.trace, 16)
-
-        class Collected(SpanProcessor):
-            """Keeps what is made."""
-
-            def on_end(self, span: ReadableSpan) -> None:
-                made.append(span)
-
-        self._ids, self._made = Given(), made
-        provider = TracerProvider(
-            sampler=ALWAYS_ON,
-            resource=Resource.create(_SERVICE),
-            id_generator=self._ids,
-            span_limits=SpanLimits(max_events=SpanLimits.UNSET),  # they are limited already
-            shutdown_on_exit=False,
-        )
-        provider.add_span_processor(Collected())
-        self._tracer = provider.get_tracer(SCOPE, __version__)
-
-    def make(self, spans: Iterable[TraceSpan]) -> list[ReadableSpan]:
-        """Make the spans of the SDK."""
-        self._made.clear()
-        for span in spans:
-            self._add(span)
-        return list(self._made)
-
-    def _add(self, span: TraceSpan) -> None:
-        from opentelemetry import trace
-
-        above = trace.set_span_in_context(trace.INVALID_SPAN)
-        if span.parent:
-            parent = TraceContext(trace=span.context.trace, span=span.parent)
-            above = trace.set_span_in_context(trace.NonRecordingSpan(_identity(parent)))
-        self._ids.next = span.context
-        made = self._tracer.start_span(
-            span.name,
-            context=above,
-            kind=trace.SpanKind.CLIENT if span.is_client else trace.SpanKind.INTERNAL,
-            attributes=span.attributes,
-            links=[trace.Link(_identity(link)) for link in span.links],
-            start_time=_nanoseconds(span.start),
-        )
-        for moment in span.events:
-            made.add_event(moment.name, moment.attributes, _nanoseconds(moment.time))
-        if span.error:
-            made.set_status(trace.Status(trace.StatusCode.ERROR))
-        made.end(_nanoseconds(span.end))
+    return Resource.create(_SERVICE)
 
 
 def _identity(context: TraceContext) -> Any:
@@ -172,11 +131,8 @@ class Meters:
 
     def __init__(self, reader: MetricReader) -> None:
         from opentelemetry.sdk.metrics import MeterProvider
-        from opentelemetry.sdk.resources import Resource
 
-        self._provider = MeterProvider(
-            [reader], resource=Resource.create(_SERVICE), shutdown_on_exit=False
-        )
+        self._provider = MeterProvider([reader], resource=_resource(), shutdown_on_exit=False)
         meter = self._provider.get_meter(SCOPE, __version__)
         self._tokens = meter.create_histogram(
             "gen_ai.client.token.usage",
@@ -214,9 +170,8 @@ class Meters:
         common = _some(span.attributes, *model, "error.type")
         self._seconds.record(span.end - span.start, common)
         is_turn = "steersman.turn" in span.attributes
-        for kind in (
-            () if is_turn else ("input", "output")
-        ):  # a turn's tokens are those of its calls
+        # A turn's tokens are those of its calls.
+        for kind in () if is_turn else ("input", "output"):
             tokens = span.attributes.get(f"gen_ai.usage.{kind}_tokens")
             if isinstance(tokens, int):
                 self._tokens.record(
@@ -262,7 +217,14 @@ def _span_json(span: TraceSpan) -> dict[str, Any]:
         "startTimeUnixNano": str(_nanoseconds(span.start)),
         "endTimeUnixNano": str(_nanoseconds(span.end)),
         "attributes": _attributes_json(span.attributes),
-        "events": [_moment_json(moment) for moment in span.events],
+        "events": [
+            {
+                "timeUnixNano": str(_nanoseconds(moment.time)),
+                "name": moment.name,
+                "attributes": _attributes_json(moment.attributes),
+            }
+            for moment in span.events
+        ],
         "links": [_context_json(link) for link in span.links],
         "status": {"code": 2} if span.error else {},
     }
@@ -271,12 +233,6 @@ def _span_json(span: TraceSpan) -> dict[str, Any]:
 
 def _context_json(context: TraceContext) -> dict[str, str]:
     return {"traceId": context.trace, "spanId": context.span}
-
-
-def _moment_json(moment: SpanEvent) -> dict[str, Any]:
-    time = str(_nanoseconds(moment.time))
-    attributes = _attributes_json(moment.attributes)
-    return {"timeUnixNano": time, "name": moment.name, "attributes": attributes}
 
 
 def _attributes_json(attributes: Mapping[str, Attribute]) -> list[dict[str, Any]]:

@@ -46,53 +46,30 @@ class SpanEvent(Value):
     attributes: Attributes
 
 
-class TraceSpan(Value):
-    """A span that has ended; times in seconds since 1970. `parent` is the id of a span of its trace.
+class TraceSpan(Struct, kw_only=True):
+    """A span; times in seconds since 1970. `parent` is the id of a span of its trace.
 
-    `is_client`: it is a call of a server. `error` is the kind of the error that it ended with.
+    `is_client`: it is a call of a server. `error` is the kind of the error that it ended with. It has an
+    end, and does not change any more, when the translation gives it.
     """
 
     context: TraceContext
     name: str
     start: float
-    end: float
+    end: float = 0.0
     parent: str = ""
     is_client: bool = False
     error: str = ""
-    attributes: Attributes = field(default_factory=dict[str, Attribute])
-    events: tuple[SpanEvent, ...] = ()
+    attributes: dict[str, Attribute] = field(default_factory=dict[str, Attribute])
+    events: list[SpanEvent] = field(default_factory=list[SpanEvent])
     links: tuple[TraceContext, ...] = ()
 
 
 # Models -------------------------------------------------------------------------------------------
 
 
-class ModelName(Value):
-    """A model as the conventions name it: its provider, its own name, its server, its settings."""
-
-    provider: str
-    model: str
-    host: str = ""
-    port: int | None = None
-    max_tokens: int | None = None
-    temperature: float | None = None
-
-    @property
-    def attributes(self) -> Attributes:
-        """The attributes of a span that is about the model."""
-        given = {
-            "gen_ai.provider.name": self.provider or None,
-            "gen_ai.request.model": self.model or None,
-            "gen_ai.request.max_tokens": self.max_tokens,
-            "gen_ai.request.temperature": self.temperature,
-            "server.address": self.host or None,
-            "server.port": self.port,
-        }
-        return {name: value for name, value in given.items() if value is not None}
-
-
-def model_name(said: str, known: Mapping[str, ModelConfig]) -> ModelName:
-    """Read what the journal says of a model; `known` are the configured ones, by name."""
+def about_model(said: str, known: Mapping[str, ModelConfig]) -> dict[str, Attribute]:
+    """Return the attributes of a model that the journal names; `known` are configured ones, by name."""
     found = _SERVED.fullmatch(said) or _EMBEDDED.fullmatch(said)
     settings = known.get(said if found is None else found["name"] or "")
     host = found.groupdict().get("host") or "" if found is not None else ""
@@ -100,14 +77,15 @@ def model_name(said: str, known: Mapping[str, ModelConfig]) -> ModelName:
     if found is None:
         usual = "_OTHER" if said else ""
     name, _, port = host.rpartition(":")
-    return ModelName(
-        provider=settings.provider if settings is not None else usual,
-        model=said if found is None else found["model"],
-        host=name or host,
-        port=int(port) if name and port.isdecimal() else None,
-        max_tokens=settings.max_tokens if settings is not None else None,
-        temperature=settings.temperature if settings is not None else None,
-    )
+    given = {
+        "gen_ai.provider.name": (settings.provider if settings is not None else usual) or None,
+        "gen_ai.request.model": (said if found is None else found["model"]) or None,
+        "gen_ai.request.max_tokens": settings.max_tokens if settings is not None else None,
+        "gen_ai.request.temperature": settings.temperature if settings is not None else None,
+        "server.address": name or host or None,
+        "server.port": int(port) if name and port.isdecimal() else None,
+    }
+    return {name: value for name, value in given.items() if value is not None}
 
 
 # The translation ----------------------------------------------------------------------------------
@@ -135,39 +113,10 @@ _JUDGE = "judge"
 NONE: Attributes = {}
 
 
-class _Open(Struct, kw_only=True):
-    """A span that has not ended."""
-
-    context: TraceContext
-    name: str
-    start: float
-    parent: str = ""
-    is_client: bool = False
-    attributes: dict[str, Attribute] = field(default_factory=dict[str, Attribute])
-    events: list[SpanEvent] = field(default_factory=list[SpanEvent])
-    links: tuple[TraceContext, ...] = ()
-
-    def ended(self, end: float, error: str) -> TraceSpan:
-        """Return the span; one that the clock was set back in has no length."""
-        more = {"error.type": error} if error else {}
-        return TraceSpan(
-            context=self.context,
-            name=self.name,
-            start=self.start,
-            end=max(self.start, end),
-            parent=self.parent,
-            is_client=self.is_client,
-            error=error,
-            attributes={**self.attributes, **more},
-            events=tuple(self.events),
-            links=self.links,
-        )
-
-
 class SessionTrace:
     """Translates one session's entries, in order; `seq` is the newest, `children` are their places.
 
-    `models` as for `model_name`. Every text passes `redactor`. `with_content`: also what was said, and
+    `models` as for `about_model`. Every text passes `redactor`. `with_content`: also what was said, and
     arguments and results of tools.
     """
 
@@ -187,10 +136,10 @@ class SessionTrace:
         self._with_content = with_content
         self._agent = ""
         self._is_run = False
-        self._model = ModelName(provider="", model="")
+        self._model: dict[str, Attribute] = {}
         self._turn = ""
         self._usage = Usage()
-        self._open: dict[str, _Open] = {}
+        self._open: dict[str, TraceSpan] = {}
         self._ended: list[TraceSpan] = []
         self._time = 0.0
 
@@ -219,10 +168,10 @@ class SessionTrace:
             case e.SessionOpened():
                 self._is_run = entry.workflow is not None
                 self._agent = entry.workflow.name if entry.workflow else entry.agent
-                self._model = model_name(entry.model, self._models)
+                self._model = about_model(entry.model, self._models)
             case e.PolicyChanged():
                 if entry.model:
-                    self._model = model_name(entry.model, self._models)
+                    self._model = about_model(entry.model, self._models)
             case e.Recovered():
                 self._end_turn("lost", entry.last_active)
                 self._end(_JUDGE, "lost", at=entry.last_active)
@@ -315,7 +264,7 @@ class SessionTrace:
         opened.attributes |= {
             named: self._line(self._agent),
             "steersman.turn": entry.turn,
-            **self._model.attributes,
+            **self._model,
             **said,
         }
 
@@ -331,9 +280,9 @@ class SessionTrace:
         self._turn = ""
 
     def _begin_model(self, more: Attributes = NONE) -> None:
-        opened = self._begin("model", "chat", self._model.model, part=f"model@{self.seq}")
-        opened.is_client = bool(self._model.host)
-        opened.attributes |= {**self._model.attributes, **more}
+        opened = self._begin("model", "chat", self._model_name, part=f"model@{self.seq}")
+        opened.is_client = "server.address" in self._model
+        opened.attributes |= {**self._model, **more}
 
     def _answered(self, usage: Usage, finish: str, messages: tuple[ChatMessage, ...]) -> None:
         """End the call of the model; an answer that was not whole is no error."""
@@ -348,9 +297,9 @@ class SessionTrace:
         """Count the tokens of an answer that came after its turn, in a span of its own."""
         if entry.usage.tokens:
             opened = self._begin(
-                "late", "chat", self._model.model, turn=entry.turn, part=f"late@{self.seq}"
+                "late", "chat", self._model_name, turn=entry.turn, part=f"late@{self.seq}"
             )
-            opened.attributes |= {**self._model.attributes, "steersman.late": True}
+            opened.attributes |= {**self._model, "steersman.late": True}
             self._end("late", "", _tokens(entry.usage))
 
     def _begin_call(self, entry: e.ToolIntended | e.CallReported | e.ToolRefused) -> None:
@@ -457,12 +406,12 @@ class SessionTrace:
         part: str = "",
         turn: str = "",
         below: str = "turn",
-    ) -> _Open:
+    ) -> TraceSpan:
         """Begin a span below another one; `part` is what its id is made of, if not `key`."""
         turn = turn or self._turn
         above = self._open.get(below) or self._open.get("turn")
         common = {"gen_ai.operation.name": operation} if operation else {}
-        opened = self._open[key] = _Open(
+        opened = self._open[key] = TraceSpan(
             context=self.place.context(turn, part or key),
             name=self._line(f"{operation} {name}".strip()),
             start=self._time,
@@ -477,11 +426,15 @@ class SessionTrace:
         self, key: str, status: str, more: Attributes = NONE, *, at: float | None = None
     ) -> None:
         """End a span, if it has begun."""
-        opened = self._open.pop(key, None)
-        if opened is not None:
-            opened.attributes |= more
-            error = "" if status in _FINE else status
-            self._ended.append(opened.ended(self._time if at is None else at, error))
+        span = self._open.pop(key, None)
+        if span is not None:
+            span.end = max(
+                span.start, self._time if at is None else at
+            )  # the clock may be set back
+            span.attributes |= more
+            if status not in _FINE:
+                span.error = span.attributes["error.type"] = status
+            self._ended.append(span)
 
     def _note(self, name: str, attributes: Attributes) -> None:
         """Add an event to the turn that runs; between turns nothing is traced."""
@@ -491,6 +444,10 @@ class SessionTrace:
             opened.events.append(SpanEvent(name=name, time=self._time, attributes=given))
 
     # Texts ----------------------------------------------------------------------------------------
+
+    @property
+    def _model_name(self) -> str:
+        return str(self._model.get("gen_ai.request.model", ""))
 
     def _line(self, text: str) -> str:
         return self._redactor.line(text)[:_NAME]

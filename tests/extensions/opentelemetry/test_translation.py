@@ -12,13 +12,13 @@ from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from steersman.extensions.opentelemetry import otlp
-from steersman.extensions.opentelemetry.otlp import Meters, Workshop, address, as_json
+from steersman.extensions.opentelemetry.otlp import Meters, address, as_json, readable
 from steersman.extensions.opentelemetry.spans import (
     LONGEST,
     MOMENTS,
     SessionTrace,
     TraceSpan,
-    model_name,
+    about_model,
 )
 from steersman.gateway.redaction import Redactor
 from steersman.gateway.trace_context import SessionTraces, TurnContexts
@@ -236,9 +236,9 @@ def test_a_model_is_named_as_the_conventions_want(
 ) -> None:
     """Its provider is the configured one, or what its server tells."""
     settings = ModelConfig(name="main", provider="acme", max_tokens=99, temperature=0.0)
-    found = model_name(said, {"main": settings})
-    assert (found.provider, found.model, found.host) == expected
-    about = found.attributes
+    about = about_model(said, {"main": settings})
+    names = ("gen_ai.provider.name", "gen_ai.request.model", "server.address")
+    assert tuple(about.get(name, "") for name in names) == expected
     assert about.get("server.port") == (8080 if "8080" in said else None)
     asked = [about.get(f"gen_ai.request.{name}") for name in ("max_tokens", "temperature")]
     assert asked == ([99, 0.0] if said.startswith("main") else [None, None])
@@ -248,7 +248,7 @@ def test_the_sdk_sends_what_is_printed_as_json() -> None:
     """What the exporter of the SDK encodes is our OTLP/JSON, ids, times, links and all."""
     spans = list(told(trace(True)))
     exporter = InMemorySpanExporter()
-    exporter.export(Workshop().make(spans))
+    exporter.export(list(map(readable, spans)))
     made = exporter.get_finished_spans()
     assert [span.name for span in made] == [span.name for span in spans]
     theirs = MessageToDict(encode_spans(made), use_integers_for_enums=True)
@@ -283,8 +283,7 @@ def test_a_span_has_so_many_events_and_the_sdk_leaves_none_out() -> None:
     steps = (e.ProgressMade(turn="t1", done=done, total=5_000) for done in range(5_000))
     over = e.TurnEnded(turn="t1", status="completed")
     (turn,) = told(trace(), (*JOURNAL[:2], *steps, over))
-    (made,) = Workshop().make([turn])
-    assert len(made.events) == len(turn.events) == MOMENTS
+    assert len(readable(turn).events) == len(turn.events) == MOMENTS
 
 
 def test_metrics_are_sums_of_the_spans() -> None:
