@@ -1,4 +1,4 @@
-"""What a room learns of its session: events of the journal become messages, each with its own key."""
+"""The messages that a room gets of its session's events, each with a key of its own."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from ..formats import call_words
 from ..library import SessionHandle
 from ..saved_queues import announce
 from ..terminal import exposed
-from .book import Book, Letter, Subject
-from .letter_writer import LetterWriter
-from .platform import Outgoing
+from .gateway_store import GatewayStore, OutboxMessage, Subject
+from .message_writer import MessageWriter
 
 SHOWN = 1_500
 """Characters of a tool call that a question shows: what is left out is said."""
 _COMMAND = re.compile(rf"(?<![\w/.])/({'|'.join(sorted(NAMES))})(?![\w/.-])")
 _GOAL_ENDS = ("achieved", "paused", "impossible", "cleared")
+_CHOICES = {"allow": "allowed", "always": "allowed from now on", "deny": "denied"}
 
 
 def client_id(gateway: str, room: str, message: str) -> str:
@@ -41,95 +41,93 @@ def stream_key(session: str, turn: str) -> str:
     return f"{session}:{turn}:stream"
 
 
-class Narrator:
-    """Tells one room about its session: `ours` is how the client ids of its messages begin.
+class EventMessages:
+    """Writes the messages for one room about its session: `ours` begins the client ids of its messages.
 
     `is_resumed`: what waited when the gateway ended runs on.
     """
 
     def __init__(
         self,
-        book: Book,
+        store: GatewayStore,
         ours: str,
         session: SessionHandle,
-        writer: LetterWriter,
+        writer: MessageWriter,
         *,
         is_resumed: bool = False,
     ) -> None:
-        self._book = book
+        self._store = store
         self._ours = ours
         self._room = writer.room
         self._session = session
         self._writer = writer
         self._is_resumed = is_resumed
 
-    async def letters(self, event: Event) -> list[Letter]:
+    async def messages(self, event: Event) -> list[OutboxMessage]:
         """Return what is to be said of an event of the journal."""
         match event.type:
             case "accepted":
                 return await self._accepted(event)
             case "turn_ended":
                 return await self._answer(event)
-            case "steered" | "requeued":
-                about = await self._book.said(self._room, str(event["id"]))
-                return self._notes(event, _said(event), about)
-            case "side_talk_ended":
-                about = await self._book.said(self._room, str(event["item"]))
+            case "steered" | "requeued" | "side_talk_ended":
+                item = event["item" if event.type == "side_talk_ended" else "id"]
+                about = await self._store.said(self._room, str(item))
                 return self._notes(event, _said(event), about)
             case "interrupted" | "stopped":
                 return self._notes(event, _said(event))
             case "question":
                 return await self._question(event)
             case "answered":
-                await self._book.close(self._room, str(event["id"]))
-                return self._notes(event, _answered(event))
+                await self._store.close(self._room, str(event["id"]))
+                choice = str(event["choice"])
+                said = _CHOICES.get(choice, choice)
+                return self._notes(event, f"Question {event['id']}: {said}.")
             case "reverted":
                 return self._notes(event, reverted_text(event.data))
             case "recovered":
-                return self._notes(event, self._recovered(cast("RecoveredEvent", event.data)))
+                found = cast("RecoveredEvent", event.data)
+                said = announce(found, time.time(), sign="!", is_resumed=self._is_resumed)
+                return self._notes(event, said)
             case "error":
                 return self._notes(event, f"error: {event['text']}\n{event['hint']}".strip())
             case "goal" if event["state"] in _GOAL_ENDS:
-                why = event["detail"] or event["reason"] or ""
-                return self._notes(
-                    event, f"Goal {event['state']}: {event['text']}{f' ({why})' if why else ''}"
-                )
+                why = event["detail"] or event["reason"]
+                because = f" ({why})" if why else ""
+                return self._notes(event, f"Goal {event['state']}: {event['text']}{because}")
             case _:
                 return []
 
-    def _notes(self, event: Event, text: str, about: Subject | None = None) -> list[Letter]:
+    def _notes(self, event: Event, text: str, about: Subject | None = None) -> list[OutboxMessage]:
         return self._writer.write(event_key(event), text, about)
 
-    def _recovered(self, event: RecoveredEvent) -> str:
-        return announce(event, time.time(), sign="!", is_resumed=self._is_resumed)
-
-    async def _accepted(self, event: Event) -> list[Letter]:
+    async def _accepted(self, event: Event) -> list[OutboxMessage]:
         """Acknowledge a message of the room; say what was said elsewhere."""
         key = str(event["client_id"] or "")
         if key.startswith(self._ours):
             message = key.removeprefix(self._ours)
-            await self._book.became(self._room, message, str(event["id"]), event["number"])
-            about = await self._book.subject(self._room, message)
+            await self._store.became(self._room, message, str(event["id"]), event["number"])
+            about = await self._store.subject(self._room, message)
             text = "" if event.taken_as == "turn" else _said(event)
             return self._notes(event, text, about)
         if event.get("user") and event.taken_as in ("turn", "queue", "steer"):
             return self._notes(event, f"{event['user']} said elsewhere: {event['text']}")
         return []
 
-    async def _answer(self, event: Event) -> list[Letter]:
+    async def _answer(self, event: Event) -> list[OutboxMessage]:
         """Say the answer of a turn, in the place where it was shown while it was written."""
         if event["status"] == "interrupted":
             return []
         item = str(event["item"])
-        about = await self._book.said(self._room, item)
+        about = await self._store.said(self._room, item)
         outcome = await self._session.outcome(item)
         if event["status"] == "failed":
             return self._notes(event, f"That went wrong: {event.get('reason', '')}", about)
-        letters = self._writer.write(event_key(event), outcome.text, about, kind="answer")
+        messages = self._writer.write(event_key(event), outcome.text, about, kind="answer")
         shown = stream_key(self._session.id, str(event["turn"]))
-        return [replace(letters[0], replaces=shown), *letters[1:]] if letters else []
+        return [replace(messages[0], replaces=shown), *messages[1:]] if messages else []
 
-    async def _question(self, event: Event) -> list[Letter]:
+    async def _question(self, event: Event) -> list[OutboxMessage]:
         """Ask the room; what is consented to is shown with everything that hides made visible."""
         asked = str(event["id"])
         asker = f"{await self._asker(event)} asks: " if event.get("parent") else ""
@@ -144,16 +142,9 @@ class Narrator:
         options = tuple(event["options"])
         ways = ", ".join(options) or "your answer"
         said = f"{text}\nAnswer with `!answer {asked} …`: {ways}"
-        letters = self._writer.write(event_key(event), said, is_whole=True)
-        last = letters[-1]
-        asking = Outgoing(
-            key=last.outgoing.key,
-            room=self._room,
-            text=last.outgoing.text,
-            kind="question",
-            choices=options,
-        )
-        return [*letters[:-1], Letter(outgoing=asking, question=asked)]
+        messages = self._writer.write(event_key(event), said, is_whole=True)
+        asking = replace(messages[-1].outgoing, kind="question", choices=options)
+        return [*messages[:-1], OutboxMessage(outgoing=asking, question=asked)]
 
     async def _asker(self, event: Event) -> str:
         """Return the name of the subagent that asks, with those above it."""
@@ -189,9 +180,3 @@ def _path_to(state: Mapping[str, Any], session: str) -> list[str]:
         if path := _path_to(inner, session):
             return [name, *path]
     return []
-
-
-def _answered(event: Event) -> str:
-    choice = str(event["choice"])
-    said = {"allow": "allowed", "always": "allowed from now on", "deny": "denied"}
-    return f"Question {event['id']}: {said.get(choice, choice)}."

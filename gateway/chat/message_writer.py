@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Literal
 
 from ..terminal import clean
-from .book import Letter, Subject
+from .gateway_store import OutboxMessage, Subject
 from .platform import Outgoing, PlatformLimits
 
 # A text in parts ----------------------------------------------------------------------------------
@@ -88,11 +88,12 @@ def _fits(text: str, limits: PlatformLimits, room: int = 0) -> bool:
 # Messages of one room -----------------------------------------------------------------------------
 
 
+Kind = Literal["answer", "note"]
 MORE = "more"
 """The command of a room that says the next part of a text that was cut."""
 
 
-class LetterWriter:
+class MessageWriter:
     """Writes texts for one room: `most` messages of each at once; the rest is held for `!more`."""
 
     def __init__(self, room: str, limits: PlatformLimits, most: int) -> None:
@@ -106,46 +107,40 @@ class LetterWriter:
         text: str,
         about: Subject | None = None,
         *,
-        kind: Literal["answer", "note"] = "note",
+        kind: Kind = "note",
         is_whole: bool = False,
-    ) -> list[Letter]:
+    ) -> list[OutboxMessage]:
         """Return a text as messages with keys that begin so, in answer to what it is about.
 
         `is_whole`: all of it is sent at once.
         """
         texts = parts(text, self.limits)
         most = len(texts) if is_whole or len(texts) <= self.most + 1 else self.most
-        found = about or Subject(message="")
-        letters = [
-            self._letter(f"{key}:{number}", part, found, kind, is_held=number >= most)
-            for number, part in enumerate(texts)
+        found = about or Subject("")
+
+        def message(part: object, text: str, kind: Kind, is_held: bool = False) -> OutboxMessage:
+            outgoing = Outgoing(
+                key=f"{key}:{part}",
+                room=self.room,
+                text=text,
+                kind=kind,
+                to=found.message,
+                thread=found.thread,
+                mentions=found.sender,
+            )
+            return OutboxMessage(
+                outgoing=outgoing, item=found.item, number=found.number, is_held=is_held
+            )
+
+        messages = [
+            message(part, text, kind, is_held=part >= most) for part, text in enumerate(texts)
         ]
         if left := len(texts) - most:
-            letters.append(self._letter(f"{key}:{MORE}", self.rest(left), found))
-        return letters
+            messages.append(message(MORE, self.rest(left), "note"))
+        return messages
 
     def rest(self, left: int) -> str:
         """Say how much of a text is left, and how it is had."""
         unit = "line" if self.limits.lines == 1 else "message"
         units = unit if left == 1 else f"{unit}s"
         return f"… {left} more {units}: `!{MORE}` says the next {min(left, self.most)}."
-
-    def _letter(
-        self,
-        key: str,
-        text: str,
-        about: Subject,
-        kind: Literal["answer", "note"] = "note",
-        *,
-        is_held: bool = False,
-    ) -> Letter:
-        outgoing = Outgoing(
-            key=key,
-            room=self.room,
-            text=text,
-            kind=kind,
-            to=about.message,
-            thread=about.thread,
-            mentions=about.sender,
-        )
-        return Letter(outgoing=outgoing, item=about.item, number=about.number, is_held=is_held)

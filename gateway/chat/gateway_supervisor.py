@@ -12,12 +12,12 @@ import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from ...ports.process.own_python import module_command, search_path
 from ...workflows.home_folder import home_folder
 from ...workflows.paths import make_private
+from .platform_parts import pauses
 
 log = logging.getLogger("steersman.chat")
 
@@ -27,7 +27,7 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 60.0
 _PARTING = 10.0  # seconds in which a gateway has to end
 
 
-class GatewayKeeper:
+class GatewaySupervisor:
     """Runs gateways between entering and leaving it."""
 
     def __init__(self, names: Sequence[str], state: Path, environ: Mapping[str, str]) -> None:
@@ -39,12 +39,7 @@ class GatewayKeeper:
         self._tasks = [asyncio.create_task(self._keep(name)) for name in self._names]
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *error: object) -> None:
         """End them, and wait until they have ended."""
         for task in self._tasks:
             task.cancel()
@@ -52,15 +47,13 @@ class GatewayKeeper:
             await asyncio.wait(self._tasks)
 
     async def _keep(self, name: str) -> None:
-        pause = _FIRST_PAUSE
-        while True:
+        for pause in pauses(_FIRST_PAUSE, _LONGEST_PAUSE):
             code = await self._run(name)
             if code == WRONG:
                 log.error("gateway %s: its settings are wrong: see gateways/%s.log", name, name)
                 return
             log.warning("gateway %s ended with %s, and is started again", name, code)
             await asyncio.sleep(pause)
-            pause = min(pause * 2, _LONGEST_PAUSE)
 
     async def _run(self, name: str) -> int:
         """Run a gateway to its end, and return its exit code; a cancel ends it."""
