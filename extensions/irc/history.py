@@ -10,7 +10,7 @@ from irctokens.line import Line
 from ...gateway.chat.platform import Gap
 from .connection import IrcConnection
 from .reader import IrcInbox, IrcReader, moment, stamp
-from .room import IrcHeard, IrcRoom, IrcRooms
+from .room import IrcReceived, IrcRoom, IrcRooms
 
 
 class IrcHistory:
@@ -40,7 +40,7 @@ class IrcHistory:
             return
         if not {"draft/chathistory", "batch"} <= self._connection.caps:
             if since is not None:
-                await self._inbox.put(IrcHeard(Gap(room=room.name, since=since), since))
+                await self._inbox.put(IrcReceived(Gap(room=room.name, since=since), since))
             return
         room.held, room.since = [], since
         self._asked.append(room.name)
@@ -92,7 +92,7 @@ class IrcHistory:
         if is_failed or not is_whole:
             since = room.since if not known else moment(mark.split()[0]).timestamp()
             if since is not None:
-                await self._inbox.put(IrcHeard(Gap(room=room.name, since=since), since))
+                await self._inbox.put(IrcReceived(Gap(room=room.name, since=since), since))
         room.since = None
         for line in lines:
             is_known = known and (line.tags or {}).get("msgid", "") == known
@@ -100,9 +100,9 @@ class IrcHistory:
                 continue
             if self._reader.is_own(self._connection, line, self._account):
                 continue
-            heard = self._reader.heard(self._connection, line)
-            if heard is not None:
-                await self._inbox.put(heard)
+            received = self._reader.read(self._connection, line)
+            if received is not None:
+                await self._inbox.put(received)
         if len(lines) >= self._page and ids[-1]:
             self._is_first = False
             self._ask(room, f"msgid={ids[-1]}")
@@ -112,8 +112,8 @@ class IrcHistory:
     async def _release(self, room: IrcRoom) -> None:
         """Hand on what came in a room meanwhile, and go on with the next room."""
         held, room.held = room.held or [], None
-        for heard in held:
-            await self._inbox.put(heard)
+        for received in held:
+            await self._inbox.put(received)
         self._asked.popleft()
         self._is_first = True
         if self._asked:

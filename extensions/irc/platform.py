@@ -125,15 +125,15 @@ class Irc:
         self._tasks.start(self._serve()).add_done_callback(self._ended)
         while not self._link.is_closed:
             try:
-                heard = await self._inbox.take()
+                received = await self._inbox.take()
             except TimeoutError:
                 if self._link.failure is not None:
                     break
                 await self._inbox.remember_seen()
                 continue
-            if heard is None:
+            if received is None:
                 break
-            yield heard.item
+            yield received.item
             await self._inbox.taken()
         if self._link.failure is not None:
             raise self._link.failure
@@ -192,8 +192,8 @@ class Irc:
         connection.close()
         self._link.end()
         for room in self._rooms:
-            for heard in room.broke(self._inbox.heard_at):
-                self._reader.forget(heard)  # it is fetched with the rest
+            for received in room.broke(self._inbox.received_at):
+                self._reader.forget(received)  # it is fetched with the rest
         self._sender.broke()
 
     async def _watch(self, connection: IrcConnection) -> None:
@@ -202,7 +202,7 @@ class Irc:
         began, asked, regain = time.monotonic(), 0.0, time.monotonic()
         while True:
             await asyncio.sleep(min(longest / 2, 1.0))
-            now, silent = time.monotonic(), time.time() - self._inbox.heard_at
+            now, silent = time.monotonic(), time.time() - self._inbox.received_at
             if silent > longest and now - asked > longest:
                 if asked and silent > longest * 2:
                     connection.close()
@@ -257,14 +257,14 @@ class Irc:
                 self._settle()
 
     async def _take_message(self, connection: IrcConnection, line: Line) -> None:
-        heard = self._reader.heard(connection, line)
-        if heard is None:
+        received = self._reader.read(connection, line)
+        if received is None:
             return
-        held = self._rooms[heard.item.room].held if heard.item.room in self._rooms else None
+        held = self._rooms[received.item.room].held if received.item.room in self._rooms else None
         if held is not None:
-            held.append(heard)
+            held.append(received)
         else:
-            await self._inbox.put(heard)
+            await self._inbox.put(received)
 
     async def _joined(self, connection: IrcConnection, history: IrcHistory, name: str) -> None:
         room = self._rooms.find(connection, name)

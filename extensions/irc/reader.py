@@ -14,7 +14,7 @@ from irctokens.line import Line
 from ...gateway.chat.platform import Memory, Said
 from ...gateway.chat.platform_parts import Recent
 from .connection import IrcConnection, washed
-from .room import IrcHeard, IrcRooms
+from .room import IrcReceived, IrcRooms
 
 # Messages on their way to the reader --------------------------------------------------------------
 
@@ -26,16 +26,16 @@ WAITING = 1000  # messages that wait for the reader; then the server waits
 class IrcInbox:
     """Messages on their way to the reader.
 
-    `heard_at` is when the last line came, in seconds since 1970; `marks` the last message of each room
+    `received_at` is when the last line came, in seconds since 1970; `marks` the last message of each room
     that the server can find again, as `TIME ID`.
     """
 
     def __init__(self, rooms: IrcRooms) -> None:
-        self.heard_at = 0.0
+        self.received_at = 0.0
         self.marks: dict[str, str] = {}
         self._rooms = rooms
-        self._items: asyncio.Queue[IrcHeard | None] = asyncio.Queue(WAITING)
-        self._in_hand: IrcHeard | None = None
+        self._items: asyncio.Queue[IrcReceived | None] = asyncio.Queue(WAITING)
+        self._in_hand: IrcReceived | None = None
         self._memory: Memory | None = None
         self._seen_at = 0.0
 
@@ -50,36 +50,36 @@ class IrcInbox:
 
     def note_line(self) -> None:
         """Note that a line came."""
-        self.heard_at = time.time()
+        self.received_at = time.time()
 
-    async def put(self, heard: IrcHeard) -> None:
+    async def put(self, received: IrcReceived) -> None:
         """Hand something on to the reader, as soon as there is room."""
-        if heard.mark and isinstance(heard.item, Said):
-            self.marks[heard.item.room] = heard.mark
-        await self._items.put(heard)
+        if received.mark and isinstance(received.item, Said):
+            self.marks[received.item.room] = received.mark
+        await self._items.put(received)
 
-    async def take(self) -> IrcHeard | None:
+    async def take(self) -> IrcReceived | None:
         """Return what the reader gets next, none at the end. Raises `TimeoutError` after a while."""
         async with asyncio.timeout(SEEN_SECONDS):
-            heard = await self._items.get()
-        self._in_hand = heard
-        return heard
+            received = await self._items.get()
+        self._in_hand = received
+        return received
 
     async def taken(self) -> None:
         """Remember what has to be remembered of that, which is on disk now."""
-        heard, self._in_hand = self._in_hand, None
-        if heard is None or self._memory is None:
+        received, self._in_hand = self._in_hand, None
+        if received is None or self._memory is None:
             return
-        if heard.mark and isinstance(heard.item, Said):
-            await self._memory.put(f"mark {heard.item.room}", heard.mark)
-        if self.heard_at - self._seen_at > SEEN_SECONDS:
+        if received.mark and isinstance(received.item, Said):
+            await self._memory.put(f"mark {received.item.room}", received.mark)
+        if self.received_at - self._seen_at > SEEN_SECONDS:
             await self.remember_seen()
 
     async def remember_seen(self) -> None:
-        """Remember when we last heard the server, but nothing after what waits for the reader."""
+        """Remember when the last line came, but nothing after what waits for the reader."""
         if self._rooms.is_behind or not self._items.empty():
             return
-        at = self.heard_at
+        at = self.received_at
         if self._in_hand is not None:
             at = min(at, self._in_hand.at)
         if self._memory is not None and at > self._seen_at:
@@ -179,8 +179,8 @@ class IrcReader:
         self._known = Recent[None](2 * WAITING)  # ids of messages
         self._nicks = Recent[str](2 * WAITING)  # by sender
 
-    def heard(self, connection: IrcConnection, line: Line) -> IrcHeard | None:
-        """Return what a line says, nothing if it is not for us or was heard before."""
+    def read(self, connection: IrcConnection, line: Line) -> IrcReceived | None:
+        """Return what a line says, nothing if it is not for us or was received before."""
         text = said_text(line)
         nick = washed(line.hostmask.nickname)
         room, is_private = self._room_of(connection, line.params[0], nick)
@@ -202,12 +202,12 @@ class IrcReader:
             is_private=is_private,
         )
         mark = f"{tags['time']} {id}" if id and "time" in tags and room in self._rooms else ""
-        return IrcHeard(said, time.time(), mark)
+        return IrcReceived(said, time.time(), mark)
 
-    def forget(self, heard: IrcHeard) -> None:
+    def forget(self, received: IrcReceived) -> None:
         """Read a message again when it comes again."""
-        if isinstance(heard.item, Said):
-            self._known.forget(heard.item.id)
+        if isinstance(received.item, Said):
+            self._known.forget(received.item.id)
 
     def _room_of(self, connection: IrcConnection, target: str, nick: str) -> tuple[str, bool]:
         is_private = connection.fold(target) == connection.fold(connection.nick)

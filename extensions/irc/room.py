@@ -18,7 +18,7 @@ NOT_JOINED = frozenset("405 437 470 471 473 474 475 477 480 489 520".split())
 
 
 @dataclass
-class IrcHeard:
+class IrcReceived:
     """Something for the reader: when it came, and what of it has to be remembered once it is on disk."""
 
     item: Inbound
@@ -30,7 +30,7 @@ class IrcHeard:
 class IrcRoom:
     """A room as it is at this moment.
 
-    `since`: from when on nothing was heard in it, nothing if that is not so; `held` are messages that
+    `since`: from when on nothing was received in it, nothing if that is not so; `held` are messages that
     wait for older ones; `refusal` is why we are not in it, until `retry` on the loop's clock.
     """
 
@@ -43,7 +43,7 @@ class IrcRoom:
     attempts: int = 0
     refusal: str = ""
     retry: float = 0.0
-    held: list[IrcHeard] | None = None
+    held: list[IrcReceived] | None = None
 
     def join(self, connection: IrcConnection) -> None:
         """Ask the server to let us in."""
@@ -70,11 +70,11 @@ class IrcRoom:
         self.retry = time.monotonic() + min(2.0**self.attempts, LONGEST_REJOIN)
         self.attempts += 1
 
-    def broke(self, heard_at: float) -> list[IrcHeard]:
+    def broke(self, received_at: float) -> list[IrcReceived]:
         """Note that the connection broke; return what was held, which the server has still."""
         held = self.held or []
         if self.held is None and self.since is None and (self.is_joined or not self.is_channel):
-            self.since = heard_at
+            self.since = received_at
         self.is_joined, self.is_asked, self.held = False, False, None
         return held
 
@@ -113,7 +113,7 @@ class IrcRooms:
 
     @property
     def is_behind(self) -> bool:
-        """Whether something that was said in a room is not heard yet."""
+        """Whether something that was said in a room is not received yet."""
         return any(room.since is not None or room.held is not None for room in self)
 
     def not_joined(self, connection: IrcConnection, line: Line) -> None:

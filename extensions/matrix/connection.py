@@ -31,9 +31,6 @@ from nio import (  # pyright: ignore[reportMissingTypeStubs]
     AsyncClientConfig,
     ErrorResponse,
     LocalProtocolError,
-    LoginResponse,
-    LogoutResponse,
-    WhoamiResponse,
 )
 from nio.responses import Response  # pyright: ignore[reportMissingTypeStubs]
 
@@ -48,9 +45,7 @@ REQUEST = 30.0
 """Seconds that a request may take, those of a long poll and of a file apart."""
 
 _CONNECT = 10.0
-_LARGEST = (
-    32 * 1024 * 1024
-)  # bytes of an answer: many times what the filters and limits here lead to
+_LARGEST = 32 << 20  # bytes of an answer: many times what the filters and limits here lead to
 _RETRY_AFTER = 5.0  # seconds, if the server does not say how long to wait
 
 logging.getLogger("nio").addHandler(logging.NullHandler())  # no line on a screen
@@ -157,11 +152,8 @@ async def ask(what: str, kind: type[R], request: Awaitable[object]) -> R:
         reason = one_line(str(error)) or type(error).__name__
         raise ConnectionError(f"cannot {what}: {reason}") from error
     transport = cast("ClientResponse", cast("Any", response).transport_response)
-    if (
-        isinstance(response, kind)
-        and not isinstance(response, ErrorResponse)
-        and transport.status < 300
-    ):
+    is_fault = isinstance(response, ErrorResponse) or transport.status >= 300
+    if isinstance(response, kind) and not is_fault:
         return response
     raise _failure(what, transport, cast("Any", response))
 
@@ -172,38 +164,10 @@ def _failure(what: str, transport: ClientResponse, response: Any) -> Exception:
     reason = one_line(str(getattr(response, "message", None) or ""))
     if status == 429 or code == "M_LIMIT_EXCEEDED":
         milliseconds: object = getattr(response, "retry_after_ms", None)
-        seconds = milliseconds / 1000 if isinstance(milliseconds, int) else _header(transport)
+        word = transport.headers.get("Retry-After", "")
+        said = float(word) if word.isascii() and word.isdecimal() else _RETRY_AFTER
+        seconds = milliseconds / 1000 if isinstance(milliseconds, int) else said
         return NotSent(f"cannot {what}: the server asks to wait", seconds=max(seconds, 0.1))
     if not 400 <= status < 500 or status == 408 or not code:
         return ConnectionError(f"cannot {what}: the server answers with HTTP {status}")
     return MatrixRefusal(f"cannot {what}: {code}: {reason}", code)
-
-
-def _header(transport: ClientResponse) -> float:
-    """Return the seconds of the header `Retry-After`, the usual ones if it has none."""
-    word = transport.headers.get("Retry-After", "")
-    return float(word) if word.isascii() and word.isdecimal() else _RETRY_AFTER
-
-
-async def log_in(
-    client: AsyncClient, *, token: str = "", password: str = "", device: str = ""
-) -> str:
-    """Log in or see that the token is valid, and return whose it is.
-
-    With a password the login is that of `device`: the server recognises a message that is sent again only
-    by the device that sent it.
-    """
-    if token:
-        client.access_token = token
-    if not client.access_token:
-        client.device_id = device
-        login = await ask("log in", LoginResponse, client.login(password, device_name="steersman"))
-        account: str = login.user_id
-    else:
-        account = (await ask("use the access token", WhoamiResponse, client.whoami())).user_id
-    return account
-
-
-async def log_out(client: AsyncClient) -> None:
-    """Give the login back."""
-    await ask("log out", LogoutResponse, client.logout())

@@ -151,10 +151,8 @@ def is_entry(event: Event, account: str) -> bool:
     if event.get("type") != "m.room.member" or event.get("state_key") != account:
         return False
     before = table(unsigned.get("prev_content"))
-    is_change = "replaces_state" in unsigned and not before
-    return (
-        content.get("membership") == "join" and before.get("membership") != "join" and not is_change
-    )
+    was_in = before.get("membership") == "join" or ("replaces_state" in unsigned and not before)
+    return content.get("membership") == "join" and not was_in
 
 
 # What is sent -------------------------------------------------------------------------------------
@@ -212,7 +210,9 @@ def message_content(message: Outgoing) -> dict[str, Any]:
         }
     elif message.to:
         content["m.relates_to"] = {"m.in_reply_to": {"event_id": message.to}}
-    return _within(content)
+    if _is_too_large(content):
+        _make_plain(content)
+    return content
 
 
 def change_content(message: str, sent: Outgoing) -> dict[str, Any]:
@@ -225,10 +225,9 @@ def change_content(message: str, sent: Outgoing) -> dict[str, Any]:
         "m.new_content": new,
         "m.relates_to": {"rel_type": "m.replace", "event_id": message},
     }
-    if _size(content) > _LARGEST_CONTENT:
-        new.pop("formatted_body", None)
-        new.pop("format", None)
-    if _size(content) > _LARGEST_CONTENT:
+    if _is_too_large(content):
+        _make_plain(new)
+    if _is_too_large(content):
         content["body"] = f"* {new['body'][:1000]} …"  # for clients that know no changes
     return content
 
@@ -239,26 +238,21 @@ def _body(message: Outgoing) -> dict[str, Any]:
     content: dict[str, Any] = {"msgtype": "m.notice", "body": text, "m.mentions": mentions}
     if message.kind == "answer":
         content["msgtype"] = "m.text"
-        content |= {
-            "format": "org.matrix.custom.html",
-            "formatted_body": _MARKDOWN.render(text).strip(),
-        }
+        content["format"] = "org.matrix.custom.html"
+        content["formatted_body"] = _MARKDOWN.render(text).strip()
     if message.choices:
         named = reactions(message.choices)
         legend = " · ".join(f"{emoji} {plain(choice)}" for emoji, choice in named.items())
         content |= {"body": f"{text}\n\n{legend}", CHOICES: named}
-        content.pop("formatted_body", None)
-        content.pop("format", None)
+        _make_plain(content)
     return content
 
 
-def _within(content: dict[str, Any]) -> dict[str, Any]:
-    """Leave the formatted text out if the event became too large with it."""
-    if _size(content) > _LARGEST_CONTENT:
-        content.pop("formatted_body", None)
-        content.pop("format", None)
-    return content
+def _make_plain(content: dict[str, Any]) -> None:
+    """Leave the formatted text out."""
+    content.pop("formatted_body", None)
+    content.pop("format", None)
 
 
-def _size(content: dict[str, Any]) -> int:
-    return len(json.dumps(content, ensure_ascii=False).encode())
+def _is_too_large(content: dict[str, Any]) -> bool:
+    return len(json.dumps(content, ensure_ascii=False).encode()) > _LARGEST_CONTENT

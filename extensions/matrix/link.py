@@ -6,12 +6,17 @@ import asyncio
 import hashlib
 from typing import Any
 
-from nio import AsyncClient, RoomSendResponse  # pyright: ignore[reportMissingTypeStubs]
+from nio import (  # pyright: ignore[reportMissingTypeStubs]
+    AsyncClient,
+    LoginResponse,
+    RoomSendResponse,
+    WhoamiResponse,
+)
 
 from ...gateway.chat.platform import NotSent, Outgoing
 from ...gateway.chat.platform_parts import BackgroundTasks, Contact, pauses, secret
 from ...machines.errors import ConfigError
-from .connection import REQUEST, MatrixRefusal, ask, connect, log_in
+from .connection import REQUEST, MatrixRefusal, ask, connect
 from .events import message_content, one_line
 from .settings import MatrixSettings
 
@@ -57,11 +62,19 @@ class MatrixLink:
 
     async def log_in(self, client: AsyncClient, device: str) -> None:
         """Log in. Raises `ConfigError`, or `MatrixRefusal` if only the login of before is over."""
+        token, password = self._secrets
+        client.access_token = token or client.access_token
         try:
-            login = log_in(client, token=self._secrets[0], password=self._secrets[1], device=device)
-            account = await login
+            if client.access_token:
+                found = await ask("use the access token", WhoamiResponse, client.whoami())
+                account = found.user_id
+            else:
+                # The server recognises a message that is sent again only by the device that sent it.
+                client.device_id = device
+                request = client.login(password, device_name="steersman")
+                account = (await ask("log in", LoginResponse, request)).user_id
         except MatrixRefusal as error:
-            if self._secrets[1] and error.is_logged_out:
+            if password and error.is_logged_out:
                 client.access_token = ""  # the next attempt logs in with the password
                 raise
             where = self._settings.token_env or self._settings.password_env

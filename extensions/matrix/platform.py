@@ -23,6 +23,7 @@ from nio import (  # pyright: ignore[reportMissingTypeStubs]
     JoinedMembersResponse,
     JoinedRoomsResponse,
     JoinResponse,
+    LogoutResponse,
     RoomGetStateEventResponse,
     RoomLeaveResponse,
     RoomResolveAliasResponse,
@@ -34,8 +35,7 @@ from ...gateway.chat.platform import Inbound, Memory, NotSent, Outgoing, Platfor
 from ...gateway.chat.platform_parts import pauses
 from ...machines.errors import ConfigError, SteersmanError
 from ...machines.json_shape import parse_json
-from ...machines.value import Value
-from .connection import REQUEST, MatrixRefusal, ask, fetch, log_out
+from .connection import REQUEST, MatrixRefusal, ask, fetch
 from .events import LARGEST_TEXT, Event, change_content, message_content, one_line, reactions, table
 from .link import FIRST_PAUSE, LONGEST_PAUSE, MatrixLink
 from .reader import TYPES, MatrixReader, MatrixRooms, local_name
@@ -43,13 +43,6 @@ from .settings import MatrixSettings
 
 _POLL = 30_000  # milliseconds that the server may wait for something new
 _TYPING = 30_000  # milliseconds
-
-
-class MatrixBatch(Value):
-    """What was heard, and the word to remember once it was taken."""
-
-    inbound: list[Inbound]
-    place: str
 
 
 class Matrix:
@@ -88,7 +81,7 @@ class Matrix:
         waits = pauses(FIRST_PAUSE, LONGEST_PAUSE)
         while not self._link.closing.is_set():
             try:
-                batch = await self._listen(memory)
+                inbound, place = await self._listen(memory)
                 self._link.contact.made()
                 waits = pauses(FIRST_PAUSE, LONGEST_PAUSE)
             except (OSError, NotSent, MatrixRefusal) as error:
@@ -100,16 +93,18 @@ class Matrix:
                 self._link.contact.lost(error)
                 wait = max(next(waits), error.seconds if isinstance(error, NotSent) else 0.0)
                 with suppress(TimeoutError):
-                    await asyncio.wait_for(
-                        self._link.closing.wait(), wait * random.uniform(0.8, 1.2)
-                    )
+                    async with asyncio.timeout(wait * random.uniform(0.8, 1.2)):
+                        await self._link.closing.wait()
                 continue
-            for item in batch.inbound:
+            for item in inbound:
                 yield item
-            await memory.put(self._place, batch.place)
+            await memory.put(self._place, place)
 
-    async def _listen(self, memory: Memory) -> MatrixBatch:
-        """Connect if there is no connection, and wait for what is new."""
+    async def _listen(self, memory: Memory) -> tuple[list[Inbound], str]:
+        """Connect if there is no connection, and wait for what is new.
+
+        Returns it with the word to remember once it was taken.
+        """
         link = self._link
         if link.client is None:
             link.client = link.connect()
@@ -132,7 +127,7 @@ class Matrix:
                     inbound += await self._reader.read_room(
                         room_id, timeline, since, float(heard or 0)
                     )
-        return MatrixBatch(inbound=inbound, place=f"{news.next_batch} {time.time():.3f}")
+        return inbound, f"{news.next_batch} {time.time():.3f}"
 
     async def _enter(self, client: AsyncClient, memory: Memory) -> None:
         """Log in, and join the rooms; raises `ConfigError` for what no waiting repairs."""
@@ -141,9 +136,7 @@ class Matrix:
             device = f"STEERSMAN{uuid.uuid4().hex[:10].upper()}"
             await memory.put("device", device)
         await self._link.log_in(client, device)
-        joined = set(
-            (await ask("list the rooms", JoinedRoomsResponse, client.joined_rooms())).rooms
-        )
+        joined = await _joined(client)
         self._rooms.recall(memory, joined)
         for name in self._rooms.names:
             try:
@@ -174,9 +167,8 @@ class Matrix:
                 return
             if not await self._rooms.add_direct(room_id, memory):
                 return
-        self._link.tasks.start(
-            self._join(client, room_id, memory)
-        )  # another server may be slow to answer
+        # Another server may be slow to answer.
+        self._link.tasks.start(self._join(client, room_id, memory))
 
     async def _join(self, client: AsyncClient, room_id: str, memory: Memory) -> None:
         try:
@@ -191,20 +183,16 @@ class Matrix:
 
     async def send(self, message: Outgoing) -> str:
         """Send a message, and return its id; the server knows it again by its key."""
-        room_id = await self._open_room(message.room)
-        event_id = await self._link.put(
-            room_id, "m.room.message", message_content(message), message.key
-        )
+        room_id, content = await self._open_room(message.room), message_content(message)
+        event_id = await self._link.put(room_id, "m.room.message", content, message.key)
         if message.choices:
             self._link.tasks.start(self._add_buttons(room_id, event_id, message))
         return event_id
 
     async def change(self, room: str, message: str, sent: Outgoing) -> None:
         """Change a message; doing so twice is harmless."""
-        room_id = await self._open_room(room)
-        await self._link.put(
-            room_id, "m.room.message", change_content(message, sent), uuid.uuid4().hex
-        )
+        room_id, content = await self._open_room(room), change_content(message, sent)
+        await self._link.put(room_id, "m.room.message", content, uuid.uuid4().hex)
 
     async def typing(self, room: str, *, is_typing: bool) -> None:
         """Show that the agent is at work."""
@@ -236,22 +224,18 @@ class Matrix:
         client = self._link.connect()
         try:
             await self._link.log_in(client, "")
-            request = ask("list the rooms", JoinedRoomsResponse, client.joined_rooms())
-            joined = set((await request).rooms)
+            joined = await _joined(client)
             lines = [f"server: {self._settings.server}", f"account: {self._settings.account}"]
             try:
-                lines += [
-                    await self._check_room(client, name, joined) for name in self._rooms.names
-                ]
+                for name in self._rooms.names:
+                    lines.append(await self._check_room(client, name, joined))
             finally:
                 if self._link.has_password:
                     with suppress(OSError, NotSent, MatrixRefusal):
-                        await log_out(client)
+                        await ask("log out", LogoutResponse, client.logout())
         except OSError as error:
-            hint = "See `server` in [gateways.matrix]."
-            raise SteersmanError(
-                f"{self._settings.server}: {one_line(str(error))}", hint
-            ) from error
+            what = f"{self._settings.server}: {one_line(str(error))}"
+            raise SteersmanError(what, "See `server` in [gateways.matrix].") from error
         except MatrixRefusal as error:
             raise _config_error(error) from error
         finally:
@@ -273,12 +257,9 @@ class Matrix:
 
     async def _may_speak(self, client: AsyncClient, room_id: str) -> bool:
         levels = await _state(client, room_id, "m.room.power_levels") or {}
-        own: object = table(levels.get("users")).get(
-            self._settings.account, levels.get("users_default", 0)
-        )
-        needed: object = table(levels.get("events")).get(
-            "m.room.message", levels.get("events_default", 0)
-        )
+        users, events = table(levels.get("users")), table(levels.get("events"))
+        own: object = users.get(self._settings.account, levels.get("users_default", 0))
+        needed: object = events.get("m.room.message", levels.get("events_default", 0))
         if not (isinstance(own, int) and isinstance(needed, int)) or own >= needed:
             return True
         # Who made a room may do everything in it, without a level, since version 12 of rooms.
@@ -294,20 +275,20 @@ class Matrix:
 def _filter(rooms: list[str]) -> dict[Any, Any]:
     """Return which events the server sends; no rooms are all rooms."""
     nothing: dict[str, list[str]] = {"types": []}
-    members = {
-        "types": ["m.room.member"],
-        "lazy_load_members": True,
-        "include_redundant_members": True,
-    }
+    lazy = {"lazy_load_members": True}
     room: dict[str, Any] = {
-        "timeline": {"limit": 50, "types": TYPES, "lazy_load_members": True},
-        "state": members,
+        "timeline": {"limit": 50, "types": TYPES, **lazy},
+        "state": {"types": ["m.room.member"], "include_redundant_members": True, **lazy},
         "ephemeral": nothing,
         "account_data": nothing,
     }
     if rooms:
         room["rooms"] = rooms
     return {"room": room, "presence": nothing, "account_data": nothing}
+
+
+async def _joined(client: AsyncClient) -> set[str]:
+    return set((await ask("list the rooms", JoinedRoomsResponse, client.joined_rooms())).rooms)
 
 
 async def _room_id(client: AsyncClient, name: str) -> str:
@@ -342,6 +323,5 @@ def _encrypted(name: str) -> ConfigError:
 
 
 def _config_error(error: MatrixRefusal) -> ConfigError:
-    return ConfigError(
-        error.message, "`steersman gateway check matrix` shows what the server allows."
-    )
+    hint = "`steersman gateway check matrix` shows what the server allows."
+    return ConfigError(error.message, hint)

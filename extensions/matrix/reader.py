@@ -268,15 +268,15 @@ class MatrixReader:
         """Return a file, with its content if it is a text and short; its author may lie about both."""
         text = None
         if attachment.is_text and attachment.media and attachment.size <= LARGEST_FILE:
+            _, address = Api.download(attachment.server, attachment.media)
+            path = address.partition("?")[
+                0
+            ]  # without a token, which servers refuse beside the header
             with suppress(OSError, UnicodeDecodeError):
-                content = (await self._download(attachment)).decode("utf-8")
+                data = await fetch(self._link.live(), path, LARGEST_FILE, _DOWNLOAD)
+                content = data.decode("utf-8")
                 text = None if "\0" in content else content
         return SentFile(name=attachment.name, size=attachment.size, text=text)
-
-    async def _download(self, attachment: MatrixFile) -> bytes:
-        _, address = Api.download(attachment.server, attachment.media)
-        path = address.partition("?")[0]  # which has a token that servers refuse beside the header
-        return await fetch(self._link.live(), path, LARGEST_FILE, _DOWNLOAD)
 
     def _shown_name(self, room_id: str, sender: str) -> str:
         room = self._link.live().rooms.get(room_id)

@@ -27,9 +27,8 @@ class MatrixSettings(BaseModel):
         if parts.scheme not in ("http", "https") or not host or parts.query or parts.fragment:
             raise ValueError("not an address such as `https://matrix.example.org`")
         if parts.username is not None:
-            raise ValueError(
-                "an address has no name or password in it; use `account` and `token_env`"
-            )
+            fault = "an address has no name or password in it; use `account` and `token_env`"
+            raise ValueError(fault)
         if parts.scheme == "http" and host not in ("localhost", "127.0.0.1", "::1"):
             raise ValueError("the token would be sent unencrypted; use `https://`")
         return server

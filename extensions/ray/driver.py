@@ -14,7 +14,7 @@ line; bytes are texts of Base64. At the end of its input it ends.
     {"is": "ready"}, {"is": "broken", "reason"}                     once, as the first
     {"is": "given", "ids"}                                          from now on it may be unknown
     {"is": "output", "id", "data"}
-    {"is": "ended", "id", "status", "code", "head", "tail", …}      as a `ProcessResult`; with files
+    {"is": "ended", "id", "status", "exit_code", "head", …}         as an `EndedCommand` (`placement.py`)
     {"is": "notice", "text"}
 """
 
@@ -31,8 +31,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-BYTES = ("data", "head", "tail", "errors", "stdin")
-"""The fields of messages that are bytes, or lists of them."""
+import msgspec
+
 _OBJECTS = 256 << 20  # bytes of the object store of a cluster that is started here
 _LONGEST = 64 << 20
 _PROBE = 10.0  # seconds for a connection
@@ -48,16 +48,11 @@ class Answers:
         self._fd = os.dup(1)
         os.dup2(2, 1)
 
-    def tell(self, message: dict[str, Any]) -> None:
+    def send(self, message: dict[str, Any]) -> None:
         """Write a message; the owner reads as fast as this writes."""
-        data = json.dumps(message, default=_encoded).encode() + b"\n"
+        data = msgspec.json.encode(message) + b"\n"
         while data:
             data = data[os.write(self._fd, data) :]
-
-
-def _encoded(value: object) -> str:
-    assert isinstance(value, bytes)
-    return base64.b64encode(value).decode()
 
 
 def endpoint_of(address: str) -> tuple[str, int] | None:
@@ -113,11 +108,11 @@ async def serve(answers: Answers, settings: dict[str, Any]) -> None:
     from ... import __version__
     from .pool import Pool
 
-    pool = Pool(answers.tell, __version__, settings)
+    pool = Pool(answers.send, __version__, settings)
     reader = asyncio.StreamReader(limit=_LONGEST)
     loop = asyncio.get_running_loop()
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
-    answers.tell({"is": "ready"})
+    answers.send({"is": "ready"})
     while line := await reader.readline():
         order = json.loads(line)
         match order.pop("do"):
@@ -147,11 +142,11 @@ def main() -> None:
     try:
         connect(settings["address"], Path(settings["folder"]))
     except OSError as error:
-        reason = error.strerror or first_sentence(error)
-        answers.tell({"is": "broken", "reason": f"nothing answers there: {reason}"})
+        reason = f"nothing answers there: {error.strerror or first_sentence(error)}"
+        answers.send({"is": "broken", "reason": reason})
         sys.exit(1)
     except (ImportError, RuntimeError, ValueError) as error:  # of others, the last line is reported
-        answers.tell({"is": "broken", "reason": first_sentence(error)})
+        answers.send({"is": "broken", "reason": first_sentence(error)})
         sys.exit(1)
     asyncio.run(serve(answers, settings))
     from .library import ray

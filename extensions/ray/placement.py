@@ -11,7 +11,10 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Literal
+
+import msgspec
+from msgspec.structs import replace
 
 from ...machines.errors import ToolError, UsageError
 from ...ports.placement import PlacedResult, RemoteCommand
@@ -22,7 +25,7 @@ from ...ports.tools.environment import clean_environment
 from ...ports.tools.place import find_place, open_folder
 from ...workflows.config import Config
 from ...workflows.extras import how_to_install
-from .driver import BYTES, endpoint_of
+from .driver import endpoint_of
 from .scratch import ScratchFolder
 
 _PROGRAM = "steersman.extensions.ray.driver"
@@ -31,8 +34,23 @@ _LEAVE = 5.0  # seconds for a driver to end in order
 _ATTEMPTS = 2  # a command that was not given to a worker may be given again
 _MOST_FILES = 10_000
 _CHUNK = 1 << 20
-NOT_BEGUN = "not begun"
-"""The status of a command that the driver did not give to a worker before it died."""
+
+
+class EndedCommand(PlacedResult):
+    """How a command ended, with its files: path, mode and size of each, and their contents.
+
+    These are `data`, or for large ones paths of files here, `staged`. `is_begun` is false if the driver
+    died before it gave the command to a worker.
+    """
+
+    exit_code: int | None = None
+    head: bytes = b""
+    tail: bytes = b""
+    total: int = 0
+    files: tuple[tuple[str, int, int], ...] = ()
+    data: tuple[bytes, ...] = ()
+    staged: tuple[str, ...] = ()
+    is_begun: bool = True
 
 
 def address_of(place: str) -> str:
@@ -102,16 +120,14 @@ class RayPlacement:
         """
         if self._is_closed:
             raise ToolError("no command can be sent: the program is ending")
-        if self._driver is not None and self._driver.done() and not _is_alive(self._driver):
-            self._driver = None
-        if self._driver is None:
-            self._driver = asyncio.create_task(self._started())
-        return await asyncio.shield(self._driver)
-
-    async def _started(self) -> RayDriver:
-        driver = RayDriver(self._settings, self._notice)
-        await driver.start(self._processes, self._environment)
-        return driver
+        found = self._driver
+        if found is None or (
+            found.done() and (found.exception() is not None or not found.result().is_alive)
+        ):
+            driver = RayDriver(self._settings, self._notice)
+            start = driver.start(self._processes, self._environment)
+            found = self._driver = asyncio.create_task(start)
+        return await asyncio.shield(found)
 
     async def aclose(self) -> None:
         """End the driver, and with it a cluster that it started. Idempotent."""
@@ -121,10 +137,6 @@ class RayPlacement:
             await asyncio.wait([starting])
             if not starting.exception():
                 await starting.result().aclose()
-
-
-def _is_alive(driver: asyncio.Task[RayDriver]) -> bool:
-    return driver.exception() is None and driver.result().is_alive
 
 
 class RayDriver:
@@ -145,7 +157,7 @@ class RayDriver:
         """Whether it takes commands."""
         return self._listening is not None and not self._listening.done()
 
-    async def start(self, processes: Processes, environment: dict[str, str]) -> None:
+    async def start(self, processes: Processes, environment: dict[str, str]) -> RayDriver:
         """Start it and wait until it is connected. Raises `ToolError` with what Ray says."""
         settings = {**self._settings, "folder": str(self._folder.path)}
         program = module_command(_PROGRAM, json.dumps(settings))
@@ -162,6 +174,7 @@ class RayDriver:
             place = f"Ray at `{address}`" if address else "Ray"
             raise ToolError(f"{place} cannot be used: {said}")
         self._listening = asyncio.create_task(self._listen())
+        return self
 
     async def run(
         self, order: dict[str, Any], on_output: Callable[[bytes], None] | None
@@ -201,9 +214,12 @@ class RayDriver:
                     for number in message["ids"]:
                         self._commands[number].is_given = True
                 case "output":
-                    self._commands[message["id"]].hear(base64.b64decode(message["data"]))
+                    command = self._commands[message["id"]]
+                    if command.on_output is not None:
+                        command.on_output(base64.b64decode(message["data"]))
                 case "ended":
-                    self._commands.pop(message["id"]).end(decoded(message))
+                    ended = msgspec.convert(message, EndedCommand)
+                    self._commands.pop(message["id"]).end(ended)
                 case "notice":
                     self._notice(message["text"])
                 case _:
@@ -214,30 +230,26 @@ class RayDriver:
         await asyncio.to_thread(self._folder.remove)
 
     def _lose(self, command: DriverCommand) -> None:
-        """Note that no more is heard of a command: a worker may have it, or have had it."""
+        """Note that there is no news of a command any more: a worker may have it, or have had it."""
         self._commands.pop(command.number, None)
         reason = f"the connection to Ray was lost: {_last_line(self._pipe.last_errors)}"
-        command.end({"status": "unknown" if command.is_given else NOT_BEGUN, "reason": reason})
+        status: Literal["unknown", "failed"] = "unknown" if command.is_given else "failed"
+        command.end(EndedCommand(status=status, reason=reason, is_begun=command.is_given))
 
 
 class DriverCommand:
-    """A command that the driver has; `ended` is the driver's last message about it."""
+    """A command that the driver has; `ended` is how it ended."""
 
     def __init__(self, number: int, on_output: Callable[[bytes], None] | None) -> None:
         self.number = number
+        self.on_output = on_output
         self.is_given = False
-        self.ended: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
-        self._on_output = on_output
+        self.ended: asyncio.Future[EndedCommand] = asyncio.get_running_loop().create_future()
 
-    def hear(self, data: bytes) -> None:
-        """Pass on output."""
-        if self._on_output is not None:
-            self._on_output(data)
-
-    def end(self, message: dict[str, Any]) -> None:
-        """Take the last message."""
+    def end(self, ended: EndedCommand) -> None:
+        """Take the end, once."""
         if not self.ended.done():
-            self.ended.set_result(message)
+            self.ended.set_result(ended)
 
 
 class _RayProcess:
@@ -275,39 +287,24 @@ class _RayProcess:
             task.add_done_callback(self._stopping.discard)
 
     async def _run(self, inputs: list[tuple[str, str]]) -> PlacedResult:
-        message: dict[str, Any] = {"status": "failed", "reason": "it could not be sent"}
+        ended = EndedCommand(status="failed", reason="it could not be sent")
         for _ in range(_ATTEMPTS):
             try:
                 driver = await self._placement.driver()
             except ToolError as error:
-                return _result({"status": "failed", "reason": error.message})
+                return EndedCommand(status="failed", reason=error.message)
             if self._is_stopped:
-                return _result({"status": "killed"})
+                return EndedCommand(status="killed")
             order = _order(self._command, inputs, self._on_output is not None)
             given = await driver.run({**order, "staging": str(driver.staging)}, self._on_output)
             self._at = driver, given
-            message = await given.ended
-            if message["status"] != NOT_BEGUN:
+            ended = await given.ended
+            if ended.is_begun:
                 break
-            message = {**message, "status": "killed" if self._is_stopped else "failed"}
-        if not message.get("files"):
-            return _result(message)
-        return await asyncio.to_thread(_received, message, self._command.folder)
-
-
-def _result(message: Mapping[str, Any]) -> PlacedResult:
-    return PlacedResult(
-        status=message["status"],
-        exit_code=message.get("code"),
-        head=message.get("head", b""),
-        tail=message.get("tail", b""),
-        total=message.get("total", 0),
-        killed=tuple(message.get("killed", ())),
-        survivors=tuple(message.get("survivors", ())),
-        reason=message.get("reason", ""),
-        errors=message.get("errors", b""),
-        missing=tuple(message.get("missing", ())),
-    )
+            ended = replace(ended, status="killed" if self._is_stopped else "failed")
+        if not ended.files:
+            return ended
+        return await asyncio.to_thread(_received, ended, self._command.folder)
 
 
 def _order(
@@ -336,17 +333,6 @@ def _last_line(errors: str) -> str:
     line = errors.strip().splitlines()[-1:] or ["its driver ended"]
     said = re.sub(r"^\[[^]]*\] (\S+:\d+: )?", "", line[0])
     return said.partition(". ")[0].rstrip(".")[:500]
-
-
-def decoded(message: dict[str, Any]) -> dict[str, Any]:
-    """Return a message with its bytes."""
-    for name in BYTES:
-        value = message.get(name)
-        if isinstance(value, str):
-            message[name] = base64.b64decode(value)
-        elif isinstance(value, list):
-            message[name] = [base64.b64decode(text) for text in cast("list[str]", value)]
-    return message
 
 
 def _environment(environ: Mapping[str, str]) -> dict[str, str]:
@@ -387,17 +373,17 @@ def _files_below(name: str, source: str) -> Iterator[tuple[str, str]]:
                 yield os.path.normpath(os.path.join(name, os.path.relpath(path, source))), path
 
 
-def _received(message: dict[str, Any], folder: Path) -> PlacedResult:
+def _received(ended: EndedCommand, folder: Path) -> EndedCommand:
     """Write what a command made into the folder, and return its result."""
-    staged = message.get("staged") or [None] * len(message["files"])
-    data = message["data"] or [b""] * len(message["files"])
+    count = len(ended.files)
+    staged, data = ended.staged or (None,) * count, ended.data or (b"",) * count
     try:
-        for (path, mode, _), inline, file in zip(message["files"], data, staged, strict=True):
+        for (path, mode, _), inline, file in zip(ended.files, data, staged, strict=True):
             _write(path, mode, inline, file, folder)
     except (OSError, ToolError) as error:
         reason = f"its outputs cannot be written: {error}"
-        return _result({**message, "status": "failed", "code": None, "reason": reason})
-    return _result(message)
+        return replace(ended, status="failed", exit_code=None, reason=reason)
+    return replace(ended, data=())
 
 
 def _write(path: str, mode: int, data: bytes, staged: str | None, folder: Path) -> None:

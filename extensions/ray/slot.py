@@ -21,6 +21,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import asdict
+
 from ...ports.process.host import ProcessHost
 from ...ports.process.own_python import file_command, search_path
 from ...ports.process.process import Process, ProcessResult, ProcessSpec
@@ -115,8 +117,8 @@ class _Command:
         self.printed = bytearray()
         self.has_more = asyncio.Event()
 
-    def hear(self, data: bytes) -> None:
-        """Take output."""
+    def take_output(self, data: bytes) -> None:
+        """Keep output until it is sent."""
         self.printed += data
         if len(self.printed) > _STREAMED:
             del self.printed[: len(self.printed) - _STREAMED]
@@ -131,7 +133,7 @@ class _Command:
 class Slot:
     """The actor, on one asyncio loop. `version` is the owner's, `allow` names variables.
 
-    It ends itself after `fence` seconds without a word of the owner.
+    It ends itself after `fence` seconds without a sign of life of the owner.
     """
 
     def __init__(self, version: str, allow: list[str], fence: float) -> None:
@@ -145,7 +147,7 @@ class Slot:
         self._commands: dict[int, _Command] = {}
         self._empty: list[Path] = []
         self._batch: list[_Command] = []
-        self._heard = time.monotonic()
+        self._last_sign = time.monotonic()
         self._watch: asyncio.Task[None] | None = None
 
     async def hello(self) -> dict[str, Any]:
@@ -162,7 +164,7 @@ class Slot:
 
     async def beat(self) -> None:
         """Take a sign of life of the owner."""
-        self._heard = time.monotonic()
+        self._last_sign = time.monotonic()
 
     async def leave(self) -> None:
         """End this process, and leave nothing."""
@@ -171,7 +173,7 @@ class Slot:
         os._exit(0)
 
     async def _watch_owner(self) -> None:
-        while (left := self._heard + self._fence - time.monotonic()) > 0:
+        while (left := self._last_sign + self._fence - time.monotonic()) > 0:
             await asyncio.sleep(left)
         self._scratch.remove()
         os._exit(1)  # the supervisors end what runs
@@ -184,7 +186,7 @@ class Slot:
         With each goes what was sent for it: contents by their hash, bytes or references to pieces. A
         fault before a command begins is its result, too; `lacking` are hashes that were not sent.
         """
-        self._heard = time.monotonic()
+        self._last_sign = time.monotonic()
         self._batch = [self._command(number) for number, _, _ in orders]
         for command, (_, order, sent) in zip(self._batch, orders, strict=True):
             if not command.is_recalled:
@@ -225,7 +227,7 @@ class Slot:
                 return {"status": "killed", "reason": "stopped before it started"}
             await self._lay_out(command.folder, order)
             spec = self._spec(command.folder, order)
-            command.process = await self._host.spawn(spec, command.hear)
+            command.process = await self._host.spawn(spec, command.take_output)
             if command.is_stopped:
                 command.process.stop()
             result = await command.process.wait()
@@ -260,7 +262,7 @@ class Slot:
 
     async def piece(self, number: int, path: str, offset: int) -> bytes:
         """Return a piece of an output file. Raises `OSError`."""
-        self._heard = time.monotonic()
+        self._last_sign = time.monotonic()
         return await asyncio.to_thread(_read, self._commands[number].folder / path, offset)
 
     async def forget(self, number: int) -> None:
@@ -323,20 +325,7 @@ class Slot:
         data = [_read(command.folder / path, 0) for path, _, _ in files] if is_inline else []
         if is_inline:
             self.forget_now(number)
-        return {
-            "status": result.status,
-            "code": result.exit_code,
-            "head": result.head,
-            "tail": result.tail,
-            "total": result.total,
-            "errors": result.errors,
-            "killed": list(result.killed),
-            "survivors": list(result.survivors),
-            "reason": result.reason,
-            "missing": missing,
-            "files": files,
-            "data": data,
-        }
+        return {**asdict(result), "missing": missing, "files": files, "data": data}
 
 
 def _files(folder: Path, name: str) -> Iterator[tuple[str, int, int]]:

@@ -90,29 +90,19 @@ def _failure(cause: BaseException | None) -> NetworkError:
 def _answer(code: int, payload: bytes) -> tuple[int, bytes]:
     """Return an answer that the library may read."""
     if code == 429:
-        raise Flooded(_retry_after(payload))
+        try:
+            seconds = max(1.0, float(parse_json(payload)["parameters"]["retry_after"]))
+        except UNREADABLE:
+            seconds = 5.0  # it does not say
+        raise Flooded(seconds)
     if code >= 500:
         raise UnknownOutcome(f"the server answers with {code}")
     return code, payload
 
 
-def _retry_after(payload: bytes) -> float:
-    """Return the seconds that a flooded server asks for, 5 if it does not say."""
-    try:
-        return max(1.0, float(parse_json(payload)["parameters"]["retry_after"]))
-    except UNREADABLE:
-        return 5.0
-
-
 def without_token(text: str) -> str:
     """Return a text without the tokens that are in it."""
     return _TOKEN.sub("(token)", text)
-
-
-def hide_tokens() -> None:
-    """Remove tokens from what the HTTP client and the library log."""
-    for logger in ("httpx", "telegram.Bot"):
-        logging.getLogger(logger).addFilter(_FILTER)
 
 
 # The bot ------------------------------------------------------------------------------------------
@@ -146,7 +136,8 @@ class TelegramClient:
 
     def __init__(self, settings: TelegramSettings) -> None:
         token = settings.token()
-        hide_tokens()
+        for logger in ("httpx", "telegram.Bot"):
+            logging.getLogger(logger).addFilter(_FILTER)
         # A kept connection may be closed by the server just as a message goes out, whose outcome would be
         # unknown; a new one fails before.
         self._request = TelegramRequest(
@@ -204,11 +195,17 @@ class TelegramClient:
             )
             return [(int(update["update_id"]), update) for update in found]
 
+        def read(found: Any) -> Update | None:
+            try:
+                return Update.de_json(found, self.bot)
+            except UNREADABLE:  # the next ones still come
+                return None
+
         waits, conflicts = pauses(FIRST_PAUSE, LONGEST_PAUSE), 0
         while True:
             try:
                 found = await self.ask(poll, Conflict)
-                return [(number, self._update(update)) for number, update in found]
+                return [(number, read(update)) for number, update in found]
             except Conflict as error:
                 conflicts += 1
                 if conflicts > CONFLICTS or "webhook" in str(error).lower():
@@ -217,13 +214,6 @@ class TelegramClient:
                         "End the other program, or delete its webhook; each bot can have one reader.",
                     ) from None
                 await self.run(asyncio.sleep(next(waits)))
-
-    def _update(self, found: Any) -> Update | None:
-        """Return an update; none if the library cannot read it: the next ones still come."""
-        try:
-            return Update.de_json(found, self.bot)
-        except UNREADABLE:
-            return None
 
     async def text_of(self, file_id: str, size: int) -> str | None:
         """Return the text of a file; none if it is too large, no text, or cannot be fetched."""

@@ -16,6 +16,8 @@ import hashlib
 import re
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import suppress
+from functools import partial
 from typing import TypeVar
 
 from telegram import (
@@ -126,21 +128,16 @@ class Telegram:
         """Wait for the server, and find the rooms; raises `ConfigError` for a room without a chat."""
         me = await self._client.ask(lambda: self._client.bot.get_me())
         self._reader.own_name = me.username or ""
+        answers = (BadRequest, Forbidden, ChatMigrated)
         for room in self._chats.rooms:
+            chat = self._chats.chat(room)
             try:
-                await self._find(room)
+                found = await self._client.ask(partial(self._client.chat, chat), *answers)
+                self._chats.place(room, found.id)
+            except ChatMigrated as error:
+                await self._chats.move(room, error.new_chat_id)
             except (BadRequest, Forbidden) as error:
                 raise _no_room(room, error) from None
-
-    async def _find(self, room: str) -> None:
-        """Find the chat of a room."""
-        try:
-            answers = (BadRequest, Forbidden, ChatMigrated)
-            chat = self._chats.chat(room)
-            found = await self._client.ask(lambda: self._client.chat(chat), *answers)
-            self._chats.place(room, found.id)
-        except ChatMigrated as error:
-            await self._chats.move(room, error.new_chat_id)
 
     # What is sent
 
@@ -151,14 +148,14 @@ class Telegram:
         is_thread = message.thread.isdigit()
 
         async def post(chat: int | str) -> Message:
-            is_here = chat_of == str(chat) and answered.isdigit()
+            reply = None
+            if chat_of == str(chat) and answered.isdigit():
+                reply = ReplyParameters(int(answered), allow_sending_without_reply=True)
             return await self._client.bot.send_message(
                 chat,
                 text,
                 entities=entities,
-                reply_parameters=ReplyParameters(int(answered), allow_sending_without_reply=True)
-                if is_here
-                else None,
+                reply_parameters=reply,
                 message_thread_id=int(message.thread) if is_thread else None,
                 reply_markup=_keyboard(message.choices),
                 link_preview_options=LinkPreviewOptions(is_disabled=True),
@@ -199,9 +196,8 @@ class Telegram:
 
     async def _show_typing(self, room: str) -> None:
         try:
-            await self._client.bot.send_chat_action(self._chats.chat(room), "typing")
-        except (TelegramError, *UNREADABLE):
-            pass
+            with suppress(TelegramError, *UNREADABLE):
+                await self._client.bot.send_chat_action(self._chats.chat(room), "typing")
         finally:
             self._typing.discard(room)
 
@@ -210,7 +206,9 @@ class Telegram:
         person = message.mentions if message.mentions.isdigit() else ""
         is_private = self._chats.is_private(message.room)
         if person and not is_private and not self._reader.names.get(person):
-            await self._look_up(message.room, person)
+            with suppress(TelegramError, Closed, *UNREADABLE):  # without a name there is no mention
+                _, user = await self._client.member(self._chats.chat(message.room), int(person))
+                self._reader.names.put(*sender_of(user))
         name = self._reader.names.get(person) or ""
         text, spans = compose(
             message.text,
@@ -221,14 +219,6 @@ class Telegram:
         if not text.strip():
             raise NotSent("a message without text")
         return text, [_entity(span) for span in spans]
-
-    async def _look_up(self, room: str, person: str) -> None:
-        """Note the name of a member; without one the message has no mention."""
-        try:
-            _, user = await self._client.member(self._chats.chat(room), int(person))
-        except (TelegramError, Closed, *UNREADABLE):
-            return
-        self._reader.names.put(*sender_of(user))
 
     async def _deliver(self, room: str, post: Callable[[int | str], Awaitable[T]]) -> T:
         """Call a method that must not be called twice, once the server can be reached."""
@@ -335,13 +325,13 @@ def _keyboard(choices: tuple[str, ...]) -> InlineKeyboardMarkup | None:
 
 def _entity(span: TelegramSpan) -> MessageEntity:
     """Return a span as the API has it."""
-    person = span.kind == "text_mention"
+    is_person = span.kind == "text_mention"
     return MessageEntity(
         span.kind,
         span.start,
         span.end - span.start,
         language=span.detail or None if span.kind == "pre" else None,
-        user=User(int(span.detail), "person", False) if person else None,
+        user=User(int(span.detail), "person", False) if is_person else None,
     )
 
 

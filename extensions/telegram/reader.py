@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 from typing import Any, cast
 
+from msgspec.structs import replace
 from telegram import (
     Animation,
     Audio,
@@ -108,14 +109,15 @@ class TelegramReader:
         said = await self._said(room, message)
         if said is None:
             return []
+        form = repr((said.text, said.files))  # what people see of it
+        is_same = self._forms.get(said.id) == form
+        self._forms.put(said.id, form)
         if not is_edit:
-            self._forms.put(said.id, _form(said))
             return [said]
-        is_same = self._forms.get(said.id) == _form(said)
-        self._forms.put(said.id, _form(said))
         if is_same:  # a change of something else, such as a preview, is reported alike
             return []
-        return [_replacing(said, update.update_id)]
+        # Several changes of one message have several ids.
+        return [replace(said, id=f"{said.id} {update.update_id}", replaces=said.id)]
 
     async def _said(self, room: str, message: Message) -> Said | None:
         """Return what a person said; none for a bot, and for what has neither text nor file."""
@@ -164,14 +166,11 @@ class TelegramReader:
         if room is None or query.from_user.is_bot or not isinstance(message, Message):
             return []
         rows = message.reply_markup.inline_keyboard if message.reply_markup else ()
-        texts = [
-            button.text
-            for row in rows
-            for button in row
-            if query.data and button.callback_data == query.data
-        ]
+        buttons = {button.callback_data: button.text for row in rows for button in row}
         sender, name = sender_of(query.from_user)
         self.names.put(sender, name)
+        if not query.data or query.data not in buttons:
+            return []
         return [
             Chosen(
                 id=f"press {query.id}",
@@ -179,9 +178,8 @@ class TelegramReader:
                 sender=sender,
                 name=name,
                 message=f"{message.chat.id}/{message.message_id}",
-                choice=text,
+                choice=buttons[query.data],
             )
-            for text in texts[:1]
         ]
 
     def _reaction(self, update_id: int, change: MessageReactionUpdated) -> list[Inbound]:
@@ -191,8 +189,7 @@ class TelegramReader:
         if room is None or actor is None:
             return []
         sender, name = sender_of(actor)
-        before = _emoji(change.old_reaction)
-        after = _emoji(change.new_reaction)
+        before, after = _emoji(change.old_reaction), _emoji(change.new_reaction)
         return [
             Chosen(
                 id=f"reaction {update_id} {index}",
@@ -228,24 +225,3 @@ def _without_own_name(text: str, name: str) -> str:
     """Return a command without the name of this bot, which clients add in groups: `/stop@bot`."""
     own = re.match(rf"/[A-Za-z_]+(@{re.escape(name)})(?!\w)", text, re.IGNORECASE)
     return text[: own.start(1)] + text[own.end(1) :] if own and name else text
-
-
-def _form(said: Said) -> str:
-    """Return what people see of a message."""
-    return repr((said.text, said.files))
-
-
-def _replacing(said: Said, update: int) -> Said:
-    """Return a message as the change of one; several changes of one message have several ids."""
-    return Said(
-        id=f"{said.id} {update}",
-        room=said.room,
-        sender=said.sender,
-        name=said.name,
-        text=said.text,
-        to=said.to,
-        thread=said.thread,
-        replaces=said.id,
-        is_private=said.is_private,
-        files=said.files,
-    )

@@ -27,9 +27,7 @@ class TelegramSettings(BaseModel):
     def _is_base(cls, server: str) -> str:
         try:
             parts = urlsplit(server)
-            is_right = (
-                parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-            )
+            is_right = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
         except ValueError:
             is_right = False
         if not is_right or set(server) & set("{}@?# \t\n"):

@@ -11,6 +11,8 @@ from __future__ import annotations
 import re
 from typing import Literal
 
+from msgspec.structs import replace
+
 from ...machines.value import Value
 
 ENTITIES = 100
@@ -30,7 +32,7 @@ _HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud8
 Kind = Literal["pre", "code", "bold", "text_mention"]
 
 
-class TelegramSpan(Value):
+class TelegramSpan(Value, kw_only=False):
     """A formatted part of a text; `start` and `end` in UTF-16 code units, as Telegram counts.
 
     `detail` is the language of a `pre`, and the person's id of a `text_mention`.
@@ -84,9 +86,7 @@ class _Draft:
         start = len(self.text)
         self.text += text
         if kind and text.strip():
-            self.spans.append(
-                TelegramSpan(start=start, end=len(self.text), kind=kind, detail=detail)
-            )
+            self.spans.append(TelegramSpan(start, len(self.text), kind, detail))
 
     def hide_mentions(self) -> None:
         """Show each `@name` as code; those past the most entities get another `@`."""
@@ -101,7 +101,7 @@ class _Draft:
             if is_code[found.start()]:
                 continue
             if len(kept) + len(hidden) < ENTITIES:
-                hidden.append(TelegramSpan(start=found.start(), end=found.end(), kind="code"))
+                hidden.append(TelegramSpan(found.start(), found.end(), "code"))
             else:
                 signs[found.start()] = "＠"  # noqa: RUF001 - meant
         self.text = "".join(signs)
@@ -116,10 +116,7 @@ class _Draft:
         at = [0]
         for sign in self.text:
             at.append(at[-1] + (2 if sign > "\uffff" else 1))
-        spans = [
-            TelegramSpan(start=at[span.start], end=at[span.end], kind=span.kind, detail=span.detail)
-            for span in self.spans
-        ]
+        spans = [replace(span, start=at[span.start], end=at[span.end]) for span in self.spans]
         return self.text, spans
 
 
@@ -129,12 +126,10 @@ def _without(span: TelegramSpan, hidden: list[TelegramSpan]) -> list[TelegramSpa
     start = span.start
     for hole in (hole for hole in hidden if hole.start < span.end and hole.end > span.start):
         if hole.start > start:
-            parts.append(
-                TelegramSpan(start=start, end=hole.start, kind=span.kind, detail=span.detail)
-            )
+            parts.append(replace(span, start=start, end=hole.start))
         start = max(start, hole.end)
     if start < span.end:
-        parts.append(TelegramSpan(start=start, end=span.end, kind=span.kind, detail=span.detail))
+        parts.append(replace(span, start=start))
     return parts
 
 
