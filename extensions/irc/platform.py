@@ -91,9 +91,7 @@ class Irc:
             if re.search(r"[\s,\0\a:]", name) or not name or len(name.encode()) > 64:
                 raise ConfigError(f"`{washed(name)}` is not the name of a room on IRC")
         self.limits = PlatformLimits(
-            bytes=_room_for_text(len(settings.nick) + 4, rooms),
-            lines=1,
-            interval=settings.interval,
+            bytes=_room_for_text(len(settings.nick) + 4, rooms), lines=1, interval=settings.interval
         )
         ids = IrcIds()
         self._settings = settings

@@ -111,12 +111,7 @@ def read_message(content: Event) -> MatrixMessage | None:
     users: object = table(shown.get("m.mentions")).get("user_ids")
     mentions = tuple(map(word, cast("list[object]", users))) if isinstance(users, list) else ()
     return MatrixMessage(
-        text=text,
-        to=to,
-        thread=thread,
-        replaces=replaces,
-        mentions=mentions,
-        attachment=attachment,
+        text=text, to=to, thread=thread, replaces=replaces, mentions=mentions, attachment=attachment
     )
 
 

@@ -102,13 +102,7 @@ class MatrixRooms:
 # What people do in them ---------------------------------------------------------------------------
 
 
-TYPES = [
-    "m.room.message",
-    "m.reaction",
-    "m.room.redaction",
-    "m.room.member",
-    "m.room.encryption",
-]
+TYPES = ["m.room.message", "m.reaction", "m.room.redaction", "m.room.member", "m.room.encryption"]
 """The types of events that are read."""
 _PAGE, _MOST_PAGES = 100, 50  # of what came while there was no connection; beyond that is a gap
 _DOWNLOAD = 15.0  # seconds

@@ -195,7 +195,11 @@ class Telemetry:
             try:
                 if any(isinstance(entry, e.TurnStarted) for _, _, _, entry in arrived):
                     self._export.prepare()  # while the model thinks
-                self._export.take(spans, is_last=is_closing)
+                self._export.add(spans)
+                if is_closing:
+                    self._export.finish()
+                else:
+                    self._export.send_due()
             except UsageError as error:  # without the extra, or with no address
                 self._complain(f"{error.message}: {error.hint}")
                 self._is_closing = is_closing = True
@@ -234,10 +238,9 @@ class _Export:
         self._pending: deque[TraceSpan] = deque(maxlen=WAITING)
         self._sender: Sender | None = None
         self._meters: Meters | None = None
-        self._is_metered = True
         self._is_down = False
         self._is_hurried = False
-        self._next = 0.0  # when a collector that failed is tried again, and metrics are sent
+        self._next = 0.0  # when a collector that failed is tried again
 
     def hurry(self) -> None:
         """Have a request that is under way not be repeated; from any thread."""
@@ -247,39 +250,32 @@ class _Export:
 
     def seconds_to_next(self) -> float | None:
         """Return how long there is nothing to do unless spans come; none for any time."""
-        if not self._pending and self._is_metered:
-            return None
-        return max(0.0, self._next - time.monotonic())
+        return max(0.0, self._next - time.monotonic()) if self._pending else None
 
-    def take(self, spans: list[TraceSpan], *, is_last: bool) -> None:
-        """Take spans, and send what is due. Raises `UsageError` without the extra."""
-        if spans:
-            self.prepare()
-        for span in spans:
-            assert self._meters is not None
-            self._meters.count(span)
-            self._is_metered = False
-            self._pending.append(span)
-        is_due = time.monotonic() >= self._next
-        if is_last and not self._is_down:  # else the collector is known to be gone
-            if self._pending:
-                self._send(Sender(self._endpoint, self._headers, LAST_TIMEOUT))
-            if not self._is_metered and not self._is_down:
-                self._meter()
-        elif is_last:
-            return
-        elif self._pending and (is_due or not self._is_down):
-            self._send(self.prepare())
-        elif not self._is_metered and is_due:
-            self._meter()
-
-    def prepare(self) -> Sender:
+    def prepare(self) -> tuple[Sender, Meters]:
         """Import the SDK, which takes a while. Raises `UsageError` without the extra."""
-        if self._sender is None:
+        if self._sender is None or self._meters is None:
             self._sender = Sender(self._endpoint, self._headers, TIMEOUT)
-            self._meters = Meters.to(self._endpoint, self._headers, METER_TIMEOUT)
-            self._next = time.monotonic() + METERED
-        return self._sender
+            self._meters = Meters.to(self._endpoint, self._headers, METERED, METER_TIMEOUT)
+        return self._sender, self._meters
+
+    def add(self, spans: list[TraceSpan]) -> None:
+        """Take spans. Raises `UsageError` without the extra."""
+        for span in spans:
+            self.prepare()[1].count(span)
+        self._pending += spans
+
+    def send_due(self) -> None:
+        """Send what waits, unless a collector that failed is not yet to be tried again."""
+        if self._pending and (not self._is_down or time.monotonic() >= self._next):
+            self._send(self.prepare()[0])
+
+    def finish(self) -> None:
+        """Send what is left, unless the collector is known to be gone."""
+        if self._pending and not self._is_down:
+            self._send(Sender(self._endpoint, self._headers, LAST_TIMEOUT))
+        if self._meters is not None and not self._is_down:
+            self._meters.flush()
 
     def _send(self, sender: Sender) -> None:
         for _ in range(sender.send(list(self._pending))):
@@ -293,12 +289,6 @@ class _Export:
                 f"the collector at {self._endpoint} does not take it; "
                 "`steersman sessions trace ID` sends what is missing later"
             )
-
-    def _meter(self) -> None:
-        assert self._meters is not None
-        self._meters.flush()
-        self._is_metered = True
-        self._next = time.monotonic() + METERED
 
 
 class FeedObserver:

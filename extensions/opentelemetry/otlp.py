@@ -7,7 +7,6 @@ exporters read them.
 from __future__ import annotations
 
 import logging
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -151,15 +150,17 @@ class Meters:
         self._stops = meter.create_counter("steersman.interrupts", "{interrupt}", "Interrupts.")
 
     @classmethod
-    def to(cls, endpoint: str, headers: Mapping[str, str], timeout: float) -> Meters:
-        """Make meters whose sums `flush` sends to a collector."""
+    def to(
+        cls, endpoint: str, headers: Mapping[str, str], interval: float, timeout: float
+    ) -> Meters:
+        """Make meters whose sums a thread sends to a collector, every `interval` seconds."""
         from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
         from opentelemetry.sdk.metrics.export import PeriodicExportingMetricReader
 
         exporter = OTLPMetricExporter(
             endpoint=address(endpoint, "metrics"), headers=dict(headers), timeout=timeout
         )
-        return cls(PeriodicExportingMetricReader(exporter, math.inf, timeout * 1_000))
+        return cls(PeriodicExportingMetricReader(exporter, interval * 1_000, timeout * 1_000))
 
     def count(self, span: TraceSpan) -> None:
         """Count a span that has ended."""

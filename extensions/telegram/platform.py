@@ -76,11 +76,7 @@ class Telegram:
         # second: https://core.telegram.org/bots/faq
         interval = 3.0 if is_group else 1.0
         self.limits = PlatformLimits(
-            bytes=4000,
-            interval=interval,
-            edit_interval=interval,
-            can_edit=True,
-            has_choices=True,
+            bytes=4000, interval=interval, edit_interval=interval, can_edit=True, has_choices=True
         )
         self._settings = settings
         self._chats = TelegramChats(rooms)

@@ -86,8 +86,7 @@ class ChatGateway:
             raise _mistake(f"gateway `{self.name}`", error) from error
         except ModuleNotFoundError as error:
             raise UsageError(
-                f"gateway `{self.name}` needs the package `{error.name}`",
-                how_to_install(self.name),
+                f"gateway `{self.name}` needs the package `{error.name}`", how_to_install(self.name)
             ) from error
 
 
