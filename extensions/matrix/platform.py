@@ -1,6 +1,6 @@
 """Matrix as a chat platform.
 
-What was heard is kept as the server's own place in its stream (`next_batch`), after the events up to it
+What was read is kept as the server's own place in its stream (`next_batch`), after the events up to it
 were taken; so nothing is lost while this program or the server is down. Rooms with end-to-end encryption
 cannot be read: at the start that is an error, and a room that is encrypted later gets a notice.
 Source: https://spec.matrix.org/latest/client-server-api/
@@ -111,7 +111,7 @@ class Matrix:
         if not link.connected.is_set():
             await self._enter(link.client, memory)
             link.connected.set()
-        since, _, heard = memory.get(self._place).partition(" ")
+        since, _, received = memory.get(self._place).partition(" ")
         filtering = _filter([] if self._settings.direct else self._rooms.ids)
         request = link.client.sync(_POLL, filtering, since=since or None)
         news = await ask("read the rooms", SyncResponse, request)
@@ -125,7 +125,7 @@ class Matrix:
                 if self._rooms.name(room_id):
                     timeline = cast("Any", room.timeline)
                     inbound += await self._reader.read_room(
-                        room_id, timeline, since, float(heard or 0)
+                        room_id, timeline, since, float(received or 0)
                     )
         return inbound, f"{news.next_batch} {time.time():.3f}"
 

@@ -127,7 +127,7 @@ class MatrixReader:
         self._authors = Recent[MatrixAuthor | None](_KNOWN)  # by event
 
     async def read_room(
-        self, room_id: str, timeline: Any, since: str, heard: float
+        self, room_id: str, timeline: Any, since: str, received: float
     ) -> list[Inbound]:
         """Return what people did in a room, oldest first."""
         events: list[Event] = [event.source for event in timeline.events]
@@ -137,7 +137,7 @@ class MatrixReader:
             seen = {event.get("event_id") for event in events}
             events = [event for event in missed if event.get("event_id") not in seen] + events
             if not is_whole:
-                inbound.append(Gap(room=self._rooms.name(room_id), since=heard))
+                inbound.append(Gap(room=self._rooms.name(room_id), since=received))
         own = self._link.account
         entered = max((at for at, event in enumerate(events) if is_entry(event, own)), default=-1)
         is_private = await self._is_private(room_id) if events else False

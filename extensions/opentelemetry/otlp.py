@@ -126,7 +126,7 @@ def _nanoseconds(seconds: float) -> int:
 
 
 class Meters:
-    """Counts what spans tell; `reader` takes the sums to the collector."""
+    """Counts spans; `reader` takes the sums to the collector."""
 
     def __init__(self, reader: MetricReader) -> None:
         from opentelemetry.sdk.metrics import MeterProvider

@@ -90,7 +90,7 @@ def about_model(said: str, known: Mapping[str, ModelConfig]) -> dict[str, Attrib
 
 # The translation ----------------------------------------------------------------------------------
 
-_Told = (
+_Traced = (
     e.SessionOpened
     | e.PolicyChanged
     | e.Recovered
@@ -106,7 +106,7 @@ _Told = (
     | e.JudgingStopped
     | e.AnyRunEntry
 )
-_TOLD = EntryKinds[_Told](_Told)
+_TRACED = EntryKinds[_Traced](_Traced)
 _FINE = ("", "ok", "done", "completed", "interrupted", "skipped", "retry")
 """Results that are no error: an interrupt is what a person wanted, and `retry` is not the end."""
 _JUDGE = "judge"
@@ -146,7 +146,7 @@ class SessionTrace:
     def take(self, seq: int, time: float, entry: e.Entry) -> list[TraceSpan]:
         """Take the next entry, of that number and time; return the spans that have ended with it."""
         self.seq, self._time, self._ended = seq, time, []
-        if _TOLD.include(entry):
+        if _TRACED.include(entry):
             self._take(entry)
         return self._ended
 
@@ -163,7 +163,7 @@ class SessionTrace:
         self._end(_JUDGE, "lost")
         return self._ended
 
-    def _take(self, entry: _Told) -> None:
+    def _take(self, entry: _Traced) -> None:
         match entry:
             case e.SessionOpened():
                 self._is_run = entry.workflow is not None

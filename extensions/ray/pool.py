@@ -35,15 +35,15 @@ _PARALLEL = 64  # calls of one slot at a time: one command, its stops, its outpu
 
 
 class Pool:
-    """All slots of a run. `tell` sends a message to the owner; `version` is that of this program.
+    """All slots of a run. `send` sends a message to the owner; `version` is that of this program.
 
     `settings` are the driver's: `allow`, `fence` and `patience`.
     """
 
     def __init__(
-        self, tell: Callable[[dict[str, Any]], None], version: str, settings: dict[str, Any]
+        self, send: Callable[[dict[str, Any]], None], version: str, settings: dict[str, Any]
     ) -> None:
-        self._tell, self._version, self._settings = tell, version, settings
+        self._send, self._version, self._settings = send, version, settings
         self._sending = Sending()
         self._jobs: dict[int, Job] = {}
         self._waiting: dict[Needs, deque[Job]] = {}
@@ -80,7 +80,7 @@ class Pool:
 
     async def close(self) -> None:
         """End all slots; the owner gets no more messages."""
-        self._tell = _ignore
+        self._send = _ignore
         for task in self._tasks:
             task.cancel()
         leaving = [asyncio.wrap_future(slot.actor.leave.remote().future()) for slot in self._slots]
@@ -147,7 +147,7 @@ class Pool:
                         return
                 found = greeting.result()
             except faults.RayError as error:
-                reason = _told(error)
+                reason = _last_line(error)
                 continue
             finally:
                 greeting.cancel()
@@ -178,7 +178,7 @@ class Pool:
     async def _unfit(self, needs: Needs) -> str:
         """Wait for a node that could ever hold a slot; say why there is none."""
         deadline = time.monotonic() + self._settings["patience"]
-        is_told = False
+        is_noted = False
         while True:
             found: list[dict[str, Any]] = ray.nodes()
             nodes: list[dict[str, float]] = [n["Resources"] for n in found if n["Alive"]]
@@ -191,9 +191,9 @@ class Pool:
             reason = f"no node of the cluster has {_listed(wanted)}; the most is {_listed(best)}"
             if time.monotonic() >= deadline or not self._waiting[needs]:
                 return reason
-            if not is_told:
-                is_told = True
-                self._tell({"is": "notice", "text": f"{reason}; waiting for one"})
+            if not is_noted:
+                is_noted = True
+                self._send({"is": "notice", "text": f"{reason}; waiting for one"})
             await asyncio.sleep(_LOOK)
 
     def _release(self, slot: RunningSlot) -> None:
@@ -235,7 +235,7 @@ class Pool:
     def _hand_over(self, jobs: list[Job], slot: RunningSlot) -> None:
         for job in jobs:
             job.slot = slot
-        self._tell({"is": "given", "ids": [job.number for job in jobs]})
+        self._send({"is": "given", "ids": [job.number for job in jobs]})
         self._task(self._run(jobs, slot))
 
     async def _run(self, jobs: list[Job], slot: RunningSlot) -> None:
@@ -248,7 +248,7 @@ class Pool:
             self._kill(slot)
             reason = f"its worker on {slot.host} was lost"
             if not isinstance(error, faults.RayActorError):
-                reason += f": {_told(error)}"
+                reason += f": {_last_line(error)}"
             self.lose([job for job in jobs if job.slot is slot], reason)
         finally:
             splitting.cancel()
@@ -337,14 +337,14 @@ class Pool:
                 data = await awaited(slot.actor.tail.remote(job.number))
                 if data is None or job.is_over:
                     return
-                self._tell({"is": "output", "id": job.number, "data": data})
+                self._send({"is": "output", "id": job.number, "data": data})
 
     def _end(self, job: Job, result: dict[str, Any]) -> None:
         job.is_over = True
         if job.stopping is not None:
             job.stopping.cancel()
         self._jobs.pop(job.number, None)
-        self._tell({"is": "ended", "id": job.number, **result})
+        self._send({"is": "ended", "id": job.number, **result})
 
     def _task(self, work: Any) -> asyncio.Task[None]:
         task = asyncio.get_running_loop().create_task(work)
@@ -405,7 +405,7 @@ def _listed(resources: dict[str, float]) -> str:
     )
 
 
-def _told(error: Exception) -> str:
+def _last_line(error: Exception) -> str:
     """Return the last line of what Ray says, which is the cause."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return lines[-1][:500] if lines else type(error).__name__

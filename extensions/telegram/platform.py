@@ -100,11 +100,11 @@ class Telegram:
         self._chats.recall(memory)
         try:
             await self._connect()
-            heard = float(memory.get("heard") or 0)
-            if heard and time.time() - heard > KEPT:
+            seen = float(memory.get("heard") or 0)
+            if seen and time.time() - seen > KEPT:
                 for room in self._chats.rooms:
-                    yield Gap(room=room, since=heard)
-            heard, offset = 0.0, 0
+                    yield Gap(room=room, since=seen)
+            seen, offset = 0.0, 0
             while True:
                 updates = await self._client.updates(offset)
                 polled = time.time()
@@ -114,9 +114,9 @@ class Telegram:
                     if update and update.callback_query:
                         self._client.tasks.start(self._client.acknowledge(update.callback_query))
                     offset = update_id + 1
-                if polled - heard > 60:
-                    heard = polled
-                    await memory.put("heard", str(int(heard)))
+                if polled - seen > 60:
+                    seen = polled
+                    await memory.put("heard", str(int(seen)))
         except Closed:
             return
 

@@ -1,7 +1,7 @@
 """Joins the rooms of a chat platform to sessions.
 
 Each room has three tasks: one deals with what people do, in the order in which it came
-(`room_inbox.py`); one follows the session and writes down what the room is to be told
+(`room_inbox.py`); one follows the session and writes down what the room gets
 (`room_session.py`); one sends that (`room_outbox.py`). What is between them is on disk (`store.py`), so
 each may be cut off anywhere.
 """
@@ -218,7 +218,7 @@ async def _keep(store: GatewayStore, room: Room, event: Inbound) -> None:
 
 
 def _key(event: Inbound) -> str:
-    """Return what tells an event of a room from every other, also when it comes again."""
+    """Return what distinguishes an event of a room from every other, also when it comes again."""
     match event:
         case Said():
             return f"{event.room}\0{'edit' if event.replaces else 'said'}\0{event.id}"

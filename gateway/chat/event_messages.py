@@ -161,7 +161,7 @@ def _said(event: Event) -> str:
 
 
 def event_key(event: Event) -> str:
-    """Return what tells an event of a session's journal from every other; a subagent's has no number."""
+    """Return what distinguishes an event of a session's journal; a subagent's has no number."""
     number = event.seq if event.seq is not None else event["id"]
     return f"{event.data['session']}:{number}:{event.type}"
 

@@ -202,7 +202,7 @@ class RoomSession:
                 await asyncio.sleep(next(waits))
 
     async def _follow(self, session: SessionHandle) -> None:
-        """Write down what the room is to be told of a session, until that ends."""
+        """Write the messages of a session for the room, until that ends."""
         store, room = self._context.store, self._room
         is_resumed = self._options.on_restart == "resume"
         events = EventMessages(store, self.ours, session, self._writer, is_resumed=is_resumed)
