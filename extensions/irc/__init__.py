@@ -8,11 +8,11 @@ from ...gateway.chat.bridge import ChatGateway
 from ...gateway.chat.platform import Platform
 
 
-def _make(settings: dict[str, Any], rooms: tuple[str, ...]) -> Platform:
+def _make(table: dict[str, Any], rooms: tuple[str, ...]) -> Platform:
     from .platform import Irc
     from .settings import IrcSettings
 
-    return Irc(IrcSettings.model_validate(settings), rooms)
+    return Irc(IrcSettings.model_validate(table), rooms)
 
 
 irc = ChatGateway("irc", _make)

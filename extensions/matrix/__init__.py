@@ -8,11 +8,11 @@ from ...gateway.chat.bridge import ChatGateway
 from ...gateway.chat.platform import Platform
 
 
-def _make(settings: dict[str, Any], rooms: tuple[str, ...]) -> Platform:
+def _make(table: dict[str, Any], rooms: tuple[str, ...]) -> Platform:
     from .platform import Matrix
     from .settings import MatrixSettings
 
-    return Matrix(MatrixSettings.model_validate(settings), rooms)
+    return Matrix(MatrixSettings.model_validate(table), rooms)
 
 
 matrix = ChatGateway("matrix", _make)

@@ -11,12 +11,11 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from .job import Job, Needs, RunningSlot, awaited
+from .job import Demand, Job, Needs, RunningSlot, awaited
 from .library import faults, ray
 from .sending import Contents, Sending
 from .slot import PIECE, Slot
@@ -46,11 +45,8 @@ class Pool:
         self._send, self._version, self._settings = send, version, settings
         self._sending = Sending()
         self._jobs: dict[int, Job] = {}
-        self._waiting: dict[Needs, deque[Job]] = {}
-        self._starting: dict[Needs, int] = {}
-        self._free: dict[Needs, list[RunningSlot]] = {}
+        self._demands: dict[Needs, Demand] = {}
         self._slots = set[RunningSlot]()
-        self._took: dict[Needs, float] = {}
         self._tasks = set[asyncio.Task[None]]()
         self._available: dict[str, float] = {}
         self._looked = 0.0
@@ -60,9 +56,11 @@ class Pool:
 
     def run(self, order: dict[str, Any]) -> None:
         """Take a command; the owner gets a message when it has ended."""
-        job = self._jobs[order["id"]] = Job(order)
-        self._waiting.setdefault(job.needs, deque()).append(job)
-        self.pump(job.needs)
+        needs = Needs(*order["needs"])
+        demand = self._demands.setdefault(needs, Demand(needs))
+        job = self._jobs[order["id"]] = Job(order, demand)
+        demand.waiting.append(job)
+        self.pump(demand)
 
     def stop(self, number: int, grace: float | None) -> None:
         """Stop a command: one that waits does not begin."""
@@ -70,7 +68,7 @@ class Pool:
         if job is None:
             return
         if job.slot is None:
-            self._waiting[job.needs].remove(job)
+            job.demand.waiting.remove(job)
             self._end(job, {"status": "killed", "reason": "stopped before it started"})
             return
         job.slot.actor.stop.remote(number, grace)
@@ -96,54 +94,51 @@ class Pool:
 
     # Slots ----------------------------------------------------------------------------------------
 
-    def pump(self, needs: Needs) -> None:
+    def pump(self, demand: Demand) -> None:
         """Hand over what can be handed over, and start slots for what waits."""
-        waiting, free = self._waiting.setdefault(needs, deque()), self._free.setdefault(needs, [])
-        while waiting and free:
-            count = min(len(waiting), self._batch(needs))
-            self._hand_over([waiting.popleft() for _ in range(count)], free.pop())
-        wanted = len(waiting) - self._starting.get(needs, 0)
+        waiting = demand.waiting
+        while waiting and demand.free:
+            count = min(len(waiting), self._batch(demand))
+            self._hand_over([waiting.popleft() for _ in range(count)], demand.free.pop())
+        wanted = len(waiting) - demand.starting
         if wanted > 0:
-            for slot in [slot for other in self._free for slot in self._free[other]]:
-                if slot.needs != needs:
-                    self._drop(slot)  # what it holds may be what is lacking
-            for _ in range(min(wanted, self._room(needs))):
-                self._starting[needs] = self._starting.get(needs, 0) + 1
-                self._task(self._start(needs))
+            for other in self._demands.values():
+                while other is not demand and other.free:
+                    self._drop(other.free[0])  # what it holds may be what is lacking
+            for _ in range(min(wanted, self._room(demand))):
+                demand.starting += 1
+                self._task(self._start(demand))
 
-    def _batch(self, needs: Needs) -> int:
+    def _batch(self, demand: Demand) -> int:
         """Return how many commands to hand over at a time: few milliseconds of work, and a fair share."""
-        took = self._took.get(needs, _BATCH)
-        slots = sum(slot.needs == needs for slot in self._slots) + self._starting.get(needs, 0)
-        share = -(-len(self._waiting[needs]) // max(1, slots))
-        return max(1, min(int(_BATCH / max(took, 1e-4)), share, _MOST))
+        slots = sum(slot.demand is demand for slot in self._slots) + demand.starting
+        share = -(-len(demand.waiting) // max(1, slots))
+        return max(1, min(int(_BATCH / max(demand.took or _BATCH, 1e-4)), share, _MOST))
 
-    def _room(self, needs: Needs) -> int:
+    def _room(self, demand: Demand) -> int:
         """Return how many slots to start: what the cluster has free; one, if it has nothing."""
-        starting = self._starting.get(needs, 0)
         if time.monotonic() - self._looked > _LOOK:
             self._available, self._looked = ray.available_resources(), time.monotonic()
-        fits = [
-            int(self._available.get(name, 0.0) // value) for name, value in needs.resources.items()
-        ]
-        room = min(fits, default=_UNBOUNDED) - starting
-        return max(room, 0 if starting else 1)
+        resources = demand.needs.resources.items()
+        fits = [int(self._available.get(name, 0.0) // value) for name, value in resources]
+        room = min(fits, default=_UNBOUNDED) - demand.starting
+        return max(room, 0 if demand.starting else 1)
 
-    async def _start(self, needs: Needs) -> None:
+    async def _start(self, demand: Demand) -> None:
         """Start a slot for what waits; if that is impossible, the first command learns why."""
         reason = ""
         for _ in range(_STARTS):
-            reason = await self._unfit(needs)
+            reason = await self._unfit(demand)
             if reason:
                 break
-            actor = self._made(needs)
+            actor = self._made(demand.needs)
             greeting = asyncio.ensure_future(awaited(actor.hello.remote()))
             try:
                 while not greeting.done():
                     await asyncio.wait([greeting], timeout=_IDLE)
-                    if not greeting.done() and not self._waiting[needs]:
+                    if not greeting.done() and not demand.waiting:
                         ray.kill(actor)
-                        self._starting[needs] -= 1
+                        demand.starting -= 1
                         return
                 found = greeting.result()
             except faults.RayError as error:
@@ -151,16 +146,16 @@ class Pool:
                 continue
             finally:
                 greeting.cancel()
-            self._starting[needs] -= 1
-            slot = RunningSlot(actor, needs, found["host"])
+            demand.starting -= 1
+            slot = RunningSlot(actor, demand, found["host"])
             self._slots.add(slot)
             self._release(slot)
             return
-        self._starting[needs] -= 1
-        if self._waiting[needs]:
-            job = self._waiting[needs].popleft()
+        demand.starting -= 1
+        if demand.waiting:
+            job = demand.waiting.popleft()
             self._end(job, {"status": "failed", "reason": reason})
-            self.pump(needs)
+            self.pump(demand)
 
     def _made(self, needs: Needs) -> Any:
         """Ask Ray for a slot, which it starts when there is room. Nothing of it is ever repeated."""
@@ -175,21 +170,21 @@ class Pool:
             scheduling_strategy="SPREAD",
         ).remote(self._version, self._settings["allow"], self._settings["fence"])
 
-    async def _unfit(self, needs: Needs) -> str:
+    async def _unfit(self, demand: Demand) -> str:
         """Wait for a node that could ever hold a slot; say why there is none."""
         deadline = time.monotonic() + self._settings["patience"]
         is_noted = False
         while True:
             found: list[dict[str, Any]] = ray.nodes()
             nodes: list[dict[str, float]] = [n["Resources"] for n in found if n["Alive"]]
-            wanted = needs.resources
+            wanted = demand.needs.resources
             if any(all(node.get(n, 0.0) >= wanted[n] for n in wanted) for node in nodes):
                 return ""
             best = {
                 name: max((node.get(name, 0.0) for node in nodes), default=0) for name in wanted
             }
             reason = f"no node of the cluster has {_listed(wanted)}; the most is {_listed(best)}"
-            if time.monotonic() >= deadline or not self._waiting[needs]:
+            if time.monotonic() >= deadline or not demand.waiting:
                 return reason
             if not is_noted:
                 is_noted = True
@@ -199,14 +194,15 @@ class Pool:
     def _release(self, slot: RunningSlot) -> None:
         """Note that a slot is free."""
         slot.idle_since = time.monotonic()
-        self._free.setdefault(slot.needs, []).append(slot)
-        for needs in [slot.needs, *(other for other in self._waiting if other != slot.needs)]:
-            if self._waiting.get(needs):
-                self.pump(needs)
+        slot.demand.free.append(slot)
+        others = [other for other in self._demands.values() if other is not slot.demand]
+        for demand in (slot.demand, *others):
+            if demand.waiting:
+                self.pump(demand)
 
     def _drop(self, slot: RunningSlot) -> None:
         """End a slot that is free."""
-        self._free[slot.needs].remove(slot)
+        slot.demand.free.remove(slot)
         self._slots.discard(slot)
         slot.actor.leave.remote()
 
@@ -221,14 +217,13 @@ class Pool:
             await asyncio.sleep(min(self._settings["fence"] / _BEATS, _IDLE))
             now = time.monotonic()
             for slot in list(self._slots):
-                is_free = slot in self._free.get(slot.needs, ())
-                if is_free and now - slot.idle_since > _IDLE:
+                if slot in slot.demand.free and now - slot.idle_since > _IDLE:
                     self._drop(slot)
                 else:
                     slot.actor.beat.remote()
-            for needs, waiting in self._waiting.items():
-                if waiting:
-                    self.pump(needs)
+            for demand in self._demands.values():
+                if demand.waiting:
+                    self.pump(demand)
 
     # Commands -------------------------------------------------------------------------------------
 
@@ -255,7 +250,7 @@ class Pool:
         if slot in self._slots:
             self._release(slot)
         else:
-            self.pump(slot.needs)
+            self.pump(slot.demand)
 
     async def _sent(self, jobs: list[Job], slot: RunningSlot, splitting: Split) -> list[Job]:
         """Hand over commands with the contents that their slot lacks, and take their results.
@@ -298,13 +293,13 @@ class Pool:
     def recall(self, job: Job) -> None:
         """Let a command that a slot was given, and has not begun, wait for the next one."""
         job.slot = None
-        self._waiting[job.needs].appendleft(job)
+        job.demand.waiting.appendleft(job)
 
     async def take(self, job: Job, slot: RunningSlot, result: dict[str, Any]) -> None:
         """Take the result of a command, with its files. Raises `RayError`."""
-        took = result.pop("took", _BATCH)
-        known = self._took.get(job.needs, took)
-        self._took[job.needs] = known + (took - known) / 4
+        took: float = result.pop("took", _BATCH)
+        known = job.demand.took or took
+        job.demand.took = known + (took - known) / 4
         try:
             if result.get("files") and not result["data"]:
                 await self._fetch(job, slot, result)
@@ -390,7 +385,7 @@ class Split:
                     self._pool.recall(self._jobs.pop(number))
             for job in self._jobs.values():
                 self._pool.follow(job, self._slot)
-            self._pool.pump(self._slot.needs)
+            self._pool.pump(self._slot.demand)
 
 
 def _ignore(_: dict[str, Any]) -> None:

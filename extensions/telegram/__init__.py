@@ -8,11 +8,11 @@ from ...gateway.chat.bridge import ChatGateway
 from ...gateway.chat.platform import Platform
 
 
-def _make(settings: dict[str, Any], rooms: tuple[str, ...]) -> Platform:
+def _make(table: dict[str, Any], rooms: tuple[str, ...]) -> Platform:
     from .platform import Telegram
     from .settings import TelegramSettings
 
-    return Telegram(TelegramSettings.model_validate(settings), rooms)
+    return Telegram(TelegramSettings.model_validate(table), rooms)
 
 
 telegram = ChatGateway("telegram", _make)

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar, cast
 
 import apsw
 from msgspec import DecodeError, ValidationError, json
@@ -121,7 +121,7 @@ class GatewayStore:
 
         def open() -> None:
             make_private(self._file.parent)
-            self._database = database = apsw.Connection(str(self._file))
+            self._database = database = cast("Any", apsw.Connection(str(self._file)))
             database.set_busy_timeout(5_000)
             database.pragma("journal_mode", "wal")
             database.pragma("synchronous", "full")
