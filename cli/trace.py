@@ -7,38 +7,32 @@ from pathlib import Path
 
 from ..gateway.home import named_session
 from ..gateway.redaction import Redactor
-from ..gateway.telemetry import otlp
-from ..gateway.telemetry.feed import Translations, headers_of, history
 from ..machines.errors import SteersmanError, UsageError
 from ..workflows.config import load
 from ..workflows.paths import Paths
+from ..workflows.registry import EXTENSIONS
 from .output import show, show_document
 from .stored import stored
 
 
 def trace_session(environ: Mapping[str, str], session: str, endpoint: str, *, as_json: bool) -> int:
-    """Send the spans of a session and its children, or print them. Raises `SteersmanError`.
-
-    The configured headers are only sent to the configured collector.
-    """
+    """Send the spans of a session and its children, or print them. Raises `SteersmanError`."""
     config = load(Paths.of(environ), Path.cwd(), environ)
-    settings = config.telemetry
+    telemetry = EXTENSIONS.load("opentelemetry")
     redactor = Redactor(environ, config.key_variables)
     with stored(environ) as store:
         row = named_session(store, session)
-        translations = Translations(store, config, redactor)
-        spans = list(history(store, row.session, translations))
+        spans = telemetry.stored_spans(store, row.session, config, redactor)
     if as_json:
-        show_document(otlp.as_json(spans))
+        show_document(telemetry.as_json(spans))
         return 0
-    target = endpoint or settings.endpoint
+    target = endpoint or config.telemetry.endpoint
     if not target:
         raise UsageError(
             "there is no collector to send to",
             "give `--endpoint URL`, set `telemetry.endpoint`, or print with `--json`",
         )
-    headers = headers_of(config, environ) if target == settings.endpoint else {}
-    if otlp.Sender(target, headers).send(spans) < len(spans):
+    if not telemetry.send(spans, target, config, environ):
         raise SteersmanError(
             f"the collector at {redactor.line(target)} did not take the spans of {row.session}",
             "see whether it takes OTLP over HTTP there; a repetition makes the same spans",

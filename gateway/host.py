@@ -37,6 +37,7 @@ from ..workflows.home_place import storage_of
 from ..workflows.paths import Paths
 from ..workflows.plugins import AGENTS
 from ..workflows.providers import is_small
+from ..workflows.registry import EXTENSIONS
 from ..workflows.tools import TOOLS
 from ..workflows.trust import is_trusted
 from .client import Services
@@ -65,11 +66,11 @@ from .router import EventBus, Router
 from .running import RunPlan
 from .saved_queues import SavedQueues
 from .session_servers import ServerFactory, SessionServers
+from .trace_context import Telemetry
 from .trash import Trash
 
 if TYPE_CHECKING:
     from .library import Agent
-    from .telemetry.feed import Telemetry
 
 
 def _unwatched(session: str) -> tuple[Observer, ...]:
@@ -147,10 +148,9 @@ class Host:
         self.runtime.child_setup.observers_of = self._child_observers
         self._telemetry: Telemetry | None = None
         if config.telemetry.endpoint:
-            from .telemetry.feed import Telemetry
-
-            self._telemetry = Telemetry(
-                config, environ, store, Redactor(environ, config.key_variables), self._complain
+            redactor = Redactor(environ, config.key_variables)
+            self._telemetry = EXTENSIONS.load("opentelemetry")(
+                config, environ, store, redactor, self._complain
             )
         queue = config.auto_queue
         self.trash = Trash(paths.state)
@@ -200,16 +200,10 @@ class Host:
 
     def _placement(self, processes: Processes) -> Placement:
         """Return where remote steps run. Raises `UsageError`."""
-        from ..ports.ray.placement import RayOptions, RayPlacement, address_of
-
-        options = RayOptions(
-            address=address_of(self.launch.cluster),
-            patience=self.config.ray.patience,
-            fence=self.config.ray.fence,
-            visible=self.config.tools.environment,
-            environ=self._environ,
+        placement: Placement = EXTENSIONS.load("ray")(
+            self.launch.cluster, self.config, self._environ, processes, self._complain
         )
-        return RayPlacement(processes, options, self._complain)
+        return placement
 
     def introduce(self, name: str, agent: OwnAgent) -> None:
         """Let a name mean an agent that this program brings, from now on."""

@@ -41,7 +41,7 @@ from ..workflows.settings import AgentSettings, Verb
 from ..workflows.stored_keys import add_stored_keys
 from ..workflows.tools import REMOTE, TOOLS
 from .acknowledgement import REJECTIONS
-from .commands.command import Reply
+from .commands.command import CommandCall, Reply
 from .commands.registry import call
 from .event_feed import Event, Pages, SessionFeed
 from .events.contract import Event as EventFields
@@ -338,13 +338,19 @@ class SessionHandle:
         return await self._send(text, how or "auto", user, key, shown)
 
     async def enter(
-        self, text: str, user: str | Person | None = None, *, key: str = ""
+        self, text: str | CommandCall, user: str | Person | None = None, *, key: str = ""
     ) -> Receipt | Reply:
         """Send what a person typed: a message as `say` does, or a slash command, which has a reply.
 
-        Raises `Rejected`. A command with the key of an earlier one is carried out again.
+        Such a command may also be data. Raises `Rejected`. A command with the key of an earlier one is
+        carried out again.
         """
-        return await self._sent(text, user, key, lambda key: self._client.say(text, "auto", key))
+        if isinstance(text, str):
+            return await self._sent(
+                text, user, key, lambda key: self._client.say(text, "auto", key)
+            )
+        name, run = text.command.name, self._client.run
+        return await self._sent(name, user, key, lambda key: run(text, key))
 
     async def side_talk(
         self, text: str, user: str | Person | None = None, *, key: str = ""

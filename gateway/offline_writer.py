@@ -30,7 +30,7 @@ from ..machines import protocol as m
 from ..machines.errors import ConfigError, LeaseLost, StoreBusy
 from ..workflows.paths import Paths, make_private, write_private
 from .redaction import Redactor
-from .telemetry.spans import TurnContexts
+from .trace_context import TurnContexts
 
 LOGGER = logging.getLogger("steersman")
 FORM = "%(asctime)s %(process)d %(levelname)s %(trace)s%(message)s"

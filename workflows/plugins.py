@@ -225,9 +225,7 @@ def installed_path() -> list[str]:
     return [path for path in sys.path if os.path.isabs(path) and os.path.realpath(path) != here]
 
 
-_OWN = tuple(
-    (name, f"steersman.gateway.chat.shipped:{name}") for name in ("irc", "matrix", "telegram")
-)
+_OWN = {name: f"steersman.extensions.{name}:{name}" for name in ("irc", "matrix", "telegram")}
 """The gateways of this package; its own metadata is not read for them, as that would slow every start."""
 
 
@@ -242,7 +240,7 @@ def _rows() -> tuple[_Row, ...]:
             distribution="steersman",
             version=__version__,
         )
-        for name, place in _OWN
+        for name, place in _OWN.items()
     )
     path = installed_path()
     if not any(map(_may_have_ours, path)):

@@ -58,3 +58,13 @@ class Registry(Collection[str], Generic[AnyPart]):
             return self.entry_points.load(name)
         module, _, attribute = self.built_in[name].place.partition(":")
         return getattr(import_module(module), attribute)
+
+
+EXTENSIONS = Registry(
+    "extension",
+    {
+        "opentelemetry": Part(place="steersman.extensions.opentelemetry.feed:Telemetry"),
+        "ray": Part(place="steersman.extensions.ray.placement:RayPlacement"),
+    },
+)
+"""What a session does not need and no entry point adds; the gateways of this package are plug-ins."""

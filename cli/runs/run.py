@@ -35,6 +35,7 @@ from ...workflows.flow.plan import plan_of as planned_steps
 from ...workflows.flow.spec import WorkflowSpec
 from ...workflows.foreign_file import read_text
 from ...workflows.paths import Paths
+from ...workflows.registry import EXTENSIONS
 from ..chat_options import work_folder
 from ..output import show, show_document
 from ..signals import SignalExit, leave_on_signals
@@ -102,7 +103,7 @@ def run_workflow(options: RunOptions, environ: Mapping[str, str]) -> int:
     """Start, resume or plan a run; return the exit code."""
     _require_sense(options)
     if options.cluster:
-        _require_cluster(options.cluster)
+        EXTENSIONS.load("ray").require(options.cluster)
     folder = work_folder(options.folder)
     paths = Paths.of(environ)
     if options.resume:
@@ -141,14 +142,6 @@ def _require_sense(options: RunOptions) -> None:
         raise UsageError(
             "`--again` and `--done` go with `--resume`", "`--resume last --again ITEM`"
         )
-
-
-def _require_cluster(cluster: str) -> None:
-    """Refuse a cluster that cannot be meant."""
-    from ...ports.ray.placement import address_of, require_ray
-
-    address_of(cluster)
-    require_ray()
 
 
 def _read(

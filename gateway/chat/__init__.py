@@ -1,1 +1,1 @@
-"""Chat rooms as faces of a session: what any platform does, and the platforms that are shipped."""
+"""Chat rooms of a session: what is the same on any platform; the platforms are extensions."""

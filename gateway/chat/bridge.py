@@ -1,8 +1,8 @@
 """Joins the rooms of a chat platform to sessions.
 
 Each room has three tasks: one deals with what people do, in the order in which it came
-(`room_inbox.py`); one follows the session and writes down what the room is to be told
-(`room_session.py`); one sends that (`room_outbox.py`). What is between them is on disk (`book.py`), so
+(`room_inbox.py`); one follows the session and writes down what the room gets
+(`room_session.py`); one sends that (`room_outbox.py`). What is between them is on disk (`store.py`), so
 each may be cut off anywhere.
 """
 
@@ -22,18 +22,18 @@ from ...journal.folder import PrivateFolder
 from ...journal.lock import Lock, this_process
 from ...machines.errors import ConfigError, SteersmanError, UsageError
 from ...machines.people import Person
+from ...workflows.document import is_table
 from ...workflows.extras import how_to_install
 from ...workflows.home_folder import expanded
 from ...workflows.paths import make_private
 from ..library import Home
-from .book import FIRST_PAUSE, LONGEST_PAUSE, Book, Unwritten
-from .letter_writer import LetterWriter
+from .gateway_store import FIRST_PAUSE, LONGEST_PAUSE, GatewayStore, Unwritten
+from .message_writer import MessageWriter
 from .platform import Chosen, Gap, Inbound, Platform, Removed, Said
 from .platform_parts import pauses
 from .room_inbox import RoomInbox
-from .room_options import RoomOptions, mistake, room_options
 from .room_outbox import RoomOutbox
-from .room_session import GatewayContext, RoomSession
+from .room_session import GatewayContext, RoomOptions, RoomSession
 
 log = logging.getLogger("steersman.chat")
 
@@ -79,16 +79,42 @@ class ChatGateway:
 
     def _read(self, settings: dict[str, Any]) -> tuple[dict[str, RoomOptions], Platform]:
         own = dict(settings)
-        options = room_options(self.name, own)
+        options = _room_options(self.name, own)
         try:
             return options, self._make(own, tuple(options))
         except ValidationError as error:
-            raise mistake(f"gateway `{self.name}`", error) from error
+            raise _mistake(f"gateway `{self.name}`", error) from error
         except ModuleNotFoundError as error:
             raise UsageError(
-                f"gateway `{self.name}` needs the package `{error.name}`",
-                how_to_install(self.name),
+                f"gateway `{self.name}` needs the package `{error.name}`", how_to_install(self.name)
             ) from error
+
+
+def _room_options(gateway: str, settings: dict[str, Any]) -> dict[str, RoomOptions]:
+    """Take the rooms out of a gateway's table. Raises `ConfigError`."""
+    rooms: Any = settings.pop("rooms", {})
+    if not is_table(rooms) or not rooms:
+        raise ConfigError(
+            f"gateway `{gateway}`: it has no rooms",
+            f'add them: rooms = {{ "NAME" = {{ folder = "." }} }} in [gateways.{gateway}]',
+        )
+    found: dict[str, RoomOptions] = {}
+    for name, options in rooms.items():
+        try:
+            found[str(name)] = RoomOptions.model_validate(options)
+        except ValidationError as error:
+            raise _mistake(f"gateway `{gateway}`: room `{name}`", error) from error
+    return found
+
+
+def _mistake(where: str, error: ValidationError) -> ConfigError:
+    """Return the first mistake of a table in words."""
+    first = error.errors(include_url=False)[0]
+    key = ".".join(map(str, first["loc"]))
+    said = {"extra_forbidden": "there is no such key", "missing": "it is missing"}
+    what = said.get(first["type"], str(first["msg"]).removeprefix("Value error, "))
+    hint = "docs/gateways.md has the keys"
+    return ConfigError(f"{where}: {f'`{key}`: ' if key else ''}{what}", hint)
 
 
 async def _join(
@@ -101,24 +127,24 @@ async def _join(
             f'add who may: [people] ann = {{ {gateway} = "NAME" }}',
         )
     _check_names(gateway, people, platform)
-    book = Book(home.state / "gateways" / f"{gateway}.sqlite")
+    store = GatewayStore(home.state / "gateways" / f"{gateway}.sqlite")
     with _alone(home.state, gateway):
-        await book.open()
+        await store.open()
         try:
             for name, chosen in options.items():
-                session, _ = await book.room(name)
+                session, _ = await store.room(name)
                 if not session:  # else it was lost: people learn that when they say something
                     _check_folder(gateway, name, chosen)
-            context = GatewayContext(gateway, home, platform, book, people)
+            context = GatewayContext(gateway, home, platform, store, people)
             rooms = {name: Room(context, name, chosen) for name, chosen in options.items()}
             async with asyncio.TaskGroup() as tasks:
                 for room in rooms.values():
                     tasks.create_task(room.run())
-                tasks.create_task(_listen(platform, book, rooms))
+                tasks.create_task(_listen(platform, store, rooms))
         except BaseExceptionGroup as faults:
             raise _first(faults) from None
         finally:
-            await book.aclose()
+            await store.aclose()
 
 
 @contextmanager
@@ -167,21 +193,21 @@ def _check_folder(gateway: str, room: str, options: RoomOptions) -> None:
         )
 
 
-async def _listen(platform: Platform, book: Book, rooms: dict[str, Room]) -> None:
+async def _listen(platform: Platform, store: GatewayStore, rooms: dict[str, Room]) -> None:
     """Keep what people do, and wake the room that deals with it."""
-    async for event in platform.inbound(book):
+    async for event in platform.inbound(store):
         room = rooms.get(event.room)
         if room is not None:
-            await _keep(book, room, event)
+            await _keep(store, room, event)
             room.inbox.came.set()
 
 
-async def _keep(book: Book, room: Room, event: Inbound) -> None:
+async def _keep(store: GatewayStore, room: Room, event: Inbound) -> None:
     """Keep what a person did; while that cannot be written it waits, and the room learns why once."""
     is_said = False
     for pause in pauses(FIRST_PAUSE, LONGEST_PAUSE):
         try:
-            return await book.receive(event.room, _key(event), event)
+            return await store.receive(event.room, _key(event), event)
         except Unwritten as fault:
             log.error("what is said in %s cannot be kept: %s", event.room, fault)
             if not is_said:
@@ -192,7 +218,7 @@ async def _keep(book: Book, room: Room, event: Inbound) -> None:
 
 
 def _key(event: Inbound) -> str:
-    """Return what tells an event of a room from every other, also when it comes again."""
+    """Return what distinguishes an event of a room from every other, also when it comes again."""
     match event:
         case Said():
             return f"{event.room}\0{'edit' if event.replaces else 'said'}\0{event.id}"
@@ -208,11 +234,11 @@ class Room:
     """One room and its session: what people do, what the room learns, and what is sent there."""
 
     def __init__(self, context: GatewayContext, name: str, options: RoomOptions) -> None:
-        writer = LetterWriter(name, context.platform.limits, options.parts)
+        writer = MessageWriter(name, context.platform.limits, options.parts)
         self._name = name
         self._session = RoomSession(context, writer, options)
         self.inbox = RoomInbox(context, self._session, writer, options)
-        self.outbox = RoomOutbox(context.platform, context.book, name, self._session.posted)
+        self.outbox = RoomOutbox(context.platform, context.store, name, self._session.posted)
 
     async def run(self) -> Never:
         """Join the room to its session, until this is cancelled. Raises `SteersmanError`."""

@@ -70,7 +70,7 @@ class Chosen(Value, tag=True):
 
 
 class Gap(Value, tag=True):
-    """The platform keeps nothing for us: what was said in a room since then was not heard.
+    """The platform keeps nothing for us: what was said in a room since then was not received.
 
     `since` is in seconds since 1970.
     """

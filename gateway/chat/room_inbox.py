@@ -10,15 +10,14 @@ from typing import Any, Never
 
 from ...machines.errors import SteersmanError
 from ...machines.people import Person
-from ..commands.command import Reply
-from ..commands.registry import NAMES
-from ..library import Receipt, Rejected, SessionHandle
-from .book import CLOSED, Letter, Received, Subject
-from .letter_writer import MORE, LetterWriter
-from .narrator import for_a_room
+from ..commands.command import CommandCall, Reply
+from ..commands.registry import NAMES, call
+from ..library import Rejected, SessionHandle
+from .event_messages import for_a_room
+from .gateway_store import CLOSED, InboxRow, OutboxMessage, Subject
+from .message_writer import MORE, MessageWriter
 from .platform import Chosen, Gap, Removed, Said
-from .room_options import RoomOptions
-from .room_session import GatewayContext, RoomSession
+from .room_session import GatewayContext, RoomOptions, RoomSession
 
 log = logging.getLogger("steersman.chat")
 
@@ -26,6 +25,7 @@ NOT_HERE = ("exit", "quit", "detach", "new", "resume")
 """Commands that are about a terminal."""
 AGAIN = "again"
 """The command of a room that says once more what may not have arrived."""
+_AGAIN, _MORE = "/" + AGAIN, "/" + MORE
 STEER, REMOVE = ("steer",), ("remove", "drop", "pop")
 """What a reply to a message that waits says, to do something else than change it."""
 _STRANGERS = 1_000  # names that are remembered as refused
@@ -47,7 +47,7 @@ class RoomInbox:
         self,
         context: GatewayContext,
         session: RoomSession,
-        writer: LetterWriter,
+        writer: MessageWriter,
         options: RoomOptions,
     ) -> None:
         self.came = asyncio.Event()
@@ -56,25 +56,25 @@ class RoomInbox:
         self._writer = writer
         self._options = options
         self._room = writer.room
-        self._book = context.book
+        self._store = context.store
         self._refused = set[str]()
 
     async def run(self) -> Never:
         """Deal with what people did, one after another, whatever goes wrong with one of them."""
         while True:
             self.came.clear()
-            received = await self._book.next_received(self._room)
-            if received is None:
+            row = await self._store.next_received(self._room)
+            if row is None:
                 await self.came.wait()
                 continue
-            [fault] = await asyncio.gather(self._deal_with(received), return_exceptions=True)
+            [fault] = await asyncio.gather(self._deal_with(row), return_exceptions=True)
             if fault is not None:
-                await self._failed(received, fault)
+                await self._failed(row, fault)
             self._session.posted.set()
 
-    async def _failed(self, received: Received, fault: BaseException) -> None:
+    async def _failed(self, row: InboxRow, fault: BaseException) -> None:
         """Tell a person that something they did cannot be done; it is not tried again."""
-        about = _about(received)
+        about = _about(row)
         match fault:
             case SteersmanError():
                 log.warning("room %s: %s", self._room, fault.message)
@@ -85,78 +85,73 @@ class RoomInbox:
             case _:
                 log.error("room %s: a mistake in steersman", self._room, exc_info=fault)
                 why = "a mistake in steersman; its log says more"
-        await self._book.done(received, *self._note(received, f"That failed: {why}", about))
+        await self._store.done(row, *self._note(row, f"That failed: {why}", about))
 
-    async def _deal_with(self, received: Received) -> None:
-        match received.event:
+    async def _deal_with(self, row: InboxRow) -> None:
+        match row.event:
             case Gap(since=since):
                 at = datetime.fromtimestamp(since, UTC).strftime("%H:%M:%S UTC")
                 text = f"I was away: what was said here since {at} I did not hear."
-                await self._book.done(received, *self._note(received, text))
+                await self._store.done(row, *self._note(row, text))
             case Said() as said:
-                await self._said(received, said)
+                await self._said(row, said)
             case Removed() as removed:
-                await self._removed(received, removed)
+                await self._removed(row, removed)
             case Chosen() as chosen:
-                await self._chosen(received, chosen)
+                await self._chosen(row, chosen)
 
-    async def _said(self, received: Received, said: Said) -> None:
+    async def _said(self, row: InboxRow, said: Said) -> None:
         text, is_addressed = self._addressed(said)
-        about = Subject(message=said.id, thread=said.thread, sender=said.sender)
-        target = await self._book.subject(self._room, said.replaces or said.to)
+        about = Subject(said.id, thread=said.thread, sender=said.sender)
+        target = await self._store.subject(self._room, said.replaces or said.to)
         is_answer = target is not None and not target.sender
         is_for_us = is_addressed or said.is_addressed or said.is_private or is_answer
         if self._options.only_addressed and not is_for_us:
-            await self._book.done(received)
+            await self._store.done(row)
             return
         person = self._person(said.sender)
         if person is None:
-            await self._book.done(received, *self._refuse(received, about))
+            await self._store.done(row, *self._refuse(row, about))
             return
         text = "\n\n".join([text, *map(_file_text, said.files)]).strip()
         session = await self._session.open()
-        line = _meant(session, said, text, target)
-        if line in (f"/{AGAIN}", f"/{MORE}"):
-            await self._repeat(received, line, about)
-        elif line is None:
+        meant = _meant(session, said, text, target)
+        if meant in (_AGAIN, _MORE):
+            await self._repeat(row, meant == _MORE, about)
+        elif meant is None:
             is_question = target is not None and target.question
             note = _OVER if is_question else _LATE
-            await self._book.done(received, *self._note(received, note, about))
-        elif line.startswith("/"):
-            await self._book.note(self._room, about)
-            await self._book.done(received)  # before, because a command is carried out at most once
-            await self._command(session, received, line, person, about)
+            await self._store.done(row, *self._note(row, note, about))
+        elif isinstance(meant, CommandCall) or meant.startswith("/"):
+            await self._store.note(self._room, about)
+            await self._store.done(row)  # before, because a command is carried out at most once
+            await self._command(session, row, meant, person, about)
         else:
-            await self._hand_on(session, received, line, person)
+            await self._say(session, row, meant, person, about)
 
-    async def _hand_on(
-        self, session: SessionHandle, received: Received, line: str, person: Person
+    async def _say(
+        self, session: SessionHandle, row: InboxRow, text: str, person: Person, about: Subject
     ) -> None:
         """Say something to the session; its id in the room is its key, so that is done once."""
-        about = _about(received)
-        assert about is not None
-        await self._book.note(self._room, about)
-        key = f"{self._session.ours}{about.message}"
-        letters: list[Letter] = []
+        await self._store.note(self._room, about)
+        key, messages = f"{self._session.ours}{about.message}", list[OutboxMessage]()
         try:
             if about.thread:
-                await session.side_talk(line, person, key=key)
+                await session.side_talk(text, person, key=key)
             else:
-                await session.enter(line, person, key=key)
+                await session.enter(text, person, key=key)
         except Rejected as refusal:
-            letters = self._note(received, _in_words(refusal), about)
-        await self._book.done(received, *letters)
+            messages = self._note(row, _in_words(refusal), about)
+        await self._store.done(row, *messages)
 
-    async def _repeat(self, received: Received, line: str, about: Subject) -> None:
-        """Say what may not have arrived, or the next part of what was cut."""
-        text = ""
-        if line == f"/{AGAIN}":
-            if not await self._book.again(self._room):
-                text = "Nothing is uncertain."
-        else:
-            count, left = await self._book.more(self._room, self._writer.most)
+    async def _repeat(self, row: InboxRow, is_more: bool, about: Subject) -> None:
+        """Say what may not have arrived, or with `is_more` the next part of what was cut."""
+        if is_more:
+            count, left = await self._store.more(self._room, self._writer.most)
             text = self._writer.rest(left) if left else "" if count else "There is no more."
-        await self._book.done(received, *self._note(received, text, about))
+        else:
+            text = "" if await self._store.again(self._room) else "Nothing is uncertain."
+        await self._store.done(row, *self._note(row, text, about))
 
     def _person(self, sender: str) -> Person | None:
         """Return who a sender is; which names are the same may be known only when connected."""
@@ -174,93 +169,115 @@ class RoomInbox:
         return (said.text[found.end() :] if found else said.text), found is not None
 
     async def _command(
-        self, session: SessionHandle, received: Received, line: str, person: Person, about: Subject
+        self,
+        session: SessionHandle,
+        row: InboxRow,
+        command: CommandCall | str,
+        person: Person,
+        about: Subject,
     ) -> None:
-        """Carry a command out, and say what came of it."""
-        name = line[1:].split(None, 1)[0].lower()
+        """Carry out a command, as it was typed or as data, and say what came of it."""
+        name = command[1:].split(None, 1)[0].lower() if isinstance(command, str) else ""
         if name in NOT_HERE:
             text = f"!{name} is for a terminal, not for a room."
         else:
             key = f"{self._session.ours}{about.message}"
             try:
-                done: Receipt | Reply = await session.enter(line, person, key=key)
+                done = await session.enter(command, person, key=key)
                 text = for_a_room(done.text) if isinstance(done, Reply) else ""
                 if isinstance(done, Reply) and done.data.get("left"):
                     await self._session.go_to(str(done.data["session"]))
             except Rejected as refusal:
                 text = _in_words(refusal)
-        await self._book.write(*self._note(received, text, about))
+        await self._store.write(*self._note(row, text, about))
 
-    async def _removed(self, received: Received, removed: Removed) -> None:
+    async def _removed(self, row: InboxRow, removed: Removed) -> None:
         """Take a message back that waits."""
         person = self._person(removed.sender)
-        about = await self._book.subject(self._room, removed.message)
-        await self._book.done(received)
+        about = await self._store.subject(self._room, removed.message)
+        await self._store.done(row)
         session = self._session.current
         if person is None or about is None or session is None or about.sender != removed.sender:
             return
         if _waits(session, about.item):
-            await self._command(session, received, f"/queue pop {about.number}", person, about)
+            await self._command(session, row, _queue("pop", about), person, about)
 
-    async def _chosen(self, received: Received, chosen: Chosen) -> None:
+    async def _chosen(self, row: InboxRow, chosen: Chosen) -> None:
         """Answer a question by a button or a reaction."""
         person = self._person(chosen.sender)
-        asked = await self._book.subject(self._room, chosen.message)
+        asked = await self._store.subject(self._room, chosen.message)
         choice, session = chosen.choice.strip(), self._session.current
         if person is None or asked is None or not asked.question or session is None or not choice:
-            await self._book.done(received)
+            await self._store.done(row)
         elif asked.question == CLOSED:
-            await self._book.done(received, *self._note(received, _OVER, _about(received)))
+            await self._store.done(row, *self._note(row, _OVER, _about(row)))
         else:
-            await self._book.done(received)
-            line = f"/answer {asked.question} {choice}"
-            about = Subject(message=chosen.message, sender=chosen.sender)
-            await self._command(session, received, line, person, about)
+            await self._store.done(row)
+            about = Subject(chosen.message, sender=chosen.sender)
+            await self._command(session, row, _answer(asked, choice), person, about)
 
-    def _refuse(self, received: Received, about: Subject) -> list[Letter]:
+    def _refuse(self, row: InboxRow, about: Subject) -> list[OutboxMessage]:
         """Tell a stranger once that their messages are not read."""
         if about.sender in self._refused or len(self._refused) >= _STRANGERS:
             return []
         self._refused.add(about.sender)
-        return self._note(received, _UNKNOWN, about)
+        return self._note(row, _UNKNOWN, about)
 
-    def _note(self, received: Received, text: str, about: Subject | None = None) -> list[Letter]:
+    def _note(self, row: InboxRow, text: str, about: Subject | None = None) -> list[OutboxMessage]:
         """Answer something of the inbox."""
-        return self._writer.write(f"{self._room}:{received.id}", text, about)
+        return self._writer.write(f"{self._room}:{row.id}", text, about)
 
 
-def _about(received: Received) -> Subject | None:
+def _about(row: InboxRow) -> Subject | None:
     """Return what an answer to something of the inbox is about."""
-    match received.event:
+    match row.event:
         case Said() as said:
-            return Subject(message=said.id, thread=said.thread, sender=said.sender)
+            return Subject(said.id, thread=said.thread, sender=said.sender)
         case Chosen() as chosen:
-            return Subject(message=chosen.message, sender=chosen.sender)
+            return Subject(chosen.message, sender=chosen.sender)
         case _:
             return None
 
 
-def _meant(session: SessionHandle, said: Said, text: str, about: Subject | None) -> str | None:
-    """Return what a message comes to: a command, or a text; none for what comes too late.
+def _queue(verb: str, about: Subject, **more: str) -> CommandCall:
+    """Return a command about a message that waits."""
+    return call(f"queue {verb}", {"number": about.number, **more})
 
-    `about` is what the message is about that it answers or takes the place of.
+
+def _answer(asked: Subject, said: str) -> CommandCall:
+    """Return the command that answers a question; the words after the first one are the reason."""
+    choice, *reason = said.split(None, 1) or [""]
+    answer: dict[str, object] = {
+        "question": asked.question,
+        "choice": choice,
+        "reason": "".join(reason),
+    }
+    return call("answer", answer)
+
+
+def _meant(
+    session: SessionHandle, said: Said, text: str, about: Subject | None
+) -> CommandCall | str | None:
+    """Return what a message comes to: a command, a text, or none for what comes too late.
+
+    A command that was typed begins with a slash. `about` is what the message is about that it answers or
+    takes the place of.
     """
     is_waiting = about is not None and _waits(session, about.item)
     word = text.strip().lower()
     if about is not None and about.question and not said.replaces:
-        is_over = about.question == CLOSED
-        return None if is_over else f"/answer {about.question} {_YES.get(word, text)}"
+        return None if about.question == CLOSED else _answer(about, _YES.get(word, text))
     if about is not None and is_waiting:
         if not said.replaces and word in STEER:
-            return f"/queue steer {about.number}"
+            return _queue("steer", about)
         if not said.replaces and word in REMOVE:
-            return f"/queue pop {about.number}"
-        return f"/queue edit {about.number} {text}"
+            return _queue("pop", about)
+        return _queue("edit", about, text=text)
     if said.replaces:
         return None if about is not None else text
     name = re.match(r"[!/]([A-Za-z][A-Za-z-]*)(?=\s|$)", text)
     if name is not None and (name[1].lower() in NAMES or name[1].lower() in (AGAIN, MORE)):
-        return f"/{text[1:]}"
+        return "/" + text[1:]
     return f" {text}" if text.startswith(("/", "!", "\uff01")) else text  # no command
 
 

@@ -9,22 +9,24 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Never
+from typing import Any, Literal, Never
+
+from pydantic import BaseModel, ConfigDict, Field
 
 from ...machines.errors import SteersmanError, UsageError
 from ...machines.people import Person
+from ..commands.registry import call
 from ..event_feed import Event
 from ..library import Home, SessionHandle
-from .book import Book, Letter
-from .letter_writer import LetterWriter, parts
-from .narrator import Narrator, client_id, event_key, stream_key
+from .event_messages import EventMessages, client_id, event_key, stream_key
+from .gateway_store import GatewayStore, OutboxMessage
+from .message_writer import MessageWriter, parts
 from .platform import NotSent, Outgoing, Platform
 from .platform_parts import pauses
-from .room_options import RoomOptions
 
-# An answer while it is written --------------------------------------------------------------------
+log = logging.getLogger("steersman.chat")
 
-
+_FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 60.0  # seconds before a session is followed again
 _TYPING = 4.0  # seconds between two signs that the agent is at work
 
 
@@ -32,15 +34,20 @@ class LiveAnswer:
     """Shows that the agent is at work, and its answer as it is written, if messages can be changed."""
 
     def __init__(
-        self, platform: Platform, book: Book, room: str, session: str, posted: asyncio.Event
+        self,
+        platform: Platform,
+        store: GatewayStore,
+        room: str,
+        session: str,
+        posted: asyncio.Event,
     ) -> None:
-        self._platform, self._book = platform, book
+        self._platform, self._store = platform, store
         self._room, self._session, self._posted = room, session, posted
         self._text = ""
         self._shown = ""
         self._showing = set[asyncio.Task[None]]()
 
-    def hear(self, event: Mapping[str, Any]) -> None:
+    def update(self, event: Mapping[str, Any]) -> None:
         """Take in an event of the session."""
         kind = event["type"]
         if kind in ("turn_started", "turn_ended"):
@@ -86,20 +93,29 @@ class LiveAnswer:
                 continue
             self._shown = begun[0]
             sent = Outgoing(key=key, room=self._room, text=self._shown, kind="answer")
-            if message := await self._book.message(key):
+            if message := await self._store.id_there(key):
                 with suppress(NotSent, OSError):  # the end of the turn brings the whole
                     await self._platform.change(self._room, message, sent)
             else:
-                await self._book.write(Letter(outgoing=sent))
+                await self._store.write(OutboxMessage(outgoing=sent))
                 self._posted.set()
 
 
-# The session of a room ----------------------------------------------------------------------------
+class RoomOptions(BaseModel):
+    """What a gateway's table says of one room.
 
+    `on_restart` says what happens to what waited when the gateway ended: it waits, or is resumed. `parts`
+    is in how many messages a text is said at most, until a person asks for the rest.
+    """
 
-log = logging.getLogger("steersman.chat")
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
-_FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 60.0  # seconds before a session is followed again
+    agent: str = ""
+    folder: str = "."
+    busy: Literal["queue", "steer", "interrupt"] = "queue"
+    on_restart: Literal["wait", "resume"] = "wait"
+    only_addressed: bool = False
+    parts: int = Field(default=20, ge=1)
 
 
 @dataclass(frozen=True)
@@ -109,26 +125,23 @@ class GatewayContext:
     gateway: str
     home: Home
     platform: Platform
-    book: Book
+    store: GatewayStore
     people: dict[str, Person]
 
 
 class RoomSession:
-    """The session of one room."""
+    """The session of one room: `current`, if it was taken up or begun."""
 
-    def __init__(self, context: GatewayContext, writer: LetterWriter, options: RoomOptions) -> None:
+    def __init__(
+        self, context: GatewayContext, writer: MessageWriter, options: RoomOptions
+    ) -> None:
         self.posted = asyncio.Event()
         self._context = context
         self._room = writer.room
         self._writer = writer
         self._options = options
-        self._current: SessionHandle | None = None
+        self.current: SessionHandle | None = None
         self._is_there = asyncio.Event()
-
-    @property
-    def current(self) -> SessionHandle | None:
-        """The session, if it was taken up or begun."""
-        return self._current
 
     @property
     def ours(self) -> str:
@@ -137,7 +150,7 @@ class RoomSession:
 
     async def take_up(self) -> None:
         """Resume the room's session, if it has one that is not finalized. Raises `SteersmanError`."""
-        name, _ = await self._context.book.room(self._room)
+        name, _ = await self._context.store.room(self._room)
         known = await asyncio.to_thread(self._context.home.sessions) if name else []
         if not any(info.id == name and info.state != "finalized" for info in known):
             return
@@ -151,25 +164,25 @@ class RoomSession:
 
     async def open(self) -> SessionHandle:
         """Return the room's session; begin it if there is none. Raises `SteersmanError`."""
-        if self._current is None:
+        if self.current is None:
             await self.take_up()
-        if self._current is None or not self._current.is_open:
+        if self.current is None or not self.current.is_open:
             options, folder = self._options, Path(self._options.folder)
             session = await self._context.home.start(options.agent or None, folder=folder)
-            await session.enter(f"/busy {options.busy}")
-            await self._context.book.begin(self._room, session.id, 0)
+            await session.enter(call("busy", {"mode": options.busy}))
+            await self._context.store.begin(self._room, session.id, 0)
             self._is(session)
-        assert self._current is not None
-        return self._current
+        assert self.current is not None
+        return self.current
 
     async def go_to(self, name: str) -> None:
         """Be the room of another session, which a command has put in place of this one."""
         session = await self._context.home.resume(name)
-        await self._context.book.begin(self._room, session.id, 0)
+        await self._context.store.begin(self._room, session.id, 0)
         self._is(session)
 
     def _is(self, session: SessionHandle) -> None:
-        self._current = session
+        self.current = session
         self._is_there.set()
 
     async def follow(self) -> Never:
@@ -177,49 +190,43 @@ class RoomSession:
         followed, waits = "", pauses(_FIRST_PAUSE, _LONGEST_PAUSE)
         while True:
             await self._is_there.wait()
-            session = self._current
+            session = self.current
             if session is None or session.id == followed:
                 self._is_there.clear()
                 continue
             try:
-                await self._narrate(session)
+                await self._follow(session)
                 followed, waits = session.id, pauses(_FIRST_PAUSE, _LONGEST_PAUSE)
             except SteersmanError as fault:  # its journal cannot be read now
                 log.warning("room %s is not told more for now: %s", self._room, fault.message)
                 await asyncio.sleep(next(waits))
 
-    async def _narrate(self, session: SessionHandle) -> None:
-        """Write down what the room is to be told of a session, until that ends."""
-        book, room = self._context.book, self._room
-        narrator = Narrator(
-            book,
-            self.ours,
-            session,
-            self._writer,
-            is_resumed=self._options.on_restart == "resume",
-        )
-        _, seq = await book.room(room)
-        live = LiveAnswer(self._context.platform, book, room, session.id, self.posted)
+    async def _follow(self, session: SessionHandle) -> None:
+        """Write the messages of a session for the room, until that ends."""
+        store, room = self._context.store, self._room
+        is_resumed = self._options.on_restart == "resume"
+        events = EventMessages(store, self.ours, session, self._writer, is_resumed=is_resumed)
+        _, seq = await store.room(room)
+        live = LiveAnswer(self._context.platform, store, room, session.id, self.posted)
         try:
             async for event in session.events(after=seq):
-                live.hear(event.data)
+                live.update(event.data)
                 if event.seq is None and event.get("parent") is None:
                     continue
-                if letters := await self._letters(narrator, event):
+                if messages := await self._messages(events, event):
                     # the entry may have more events: they are looked at again, and known by their keys
-                    told = room if event.seq is not None else ""
-                    await book.write(*letters, room=told, seq=(event.seq or 1) - 1)
+                    await store.write(*messages, room=room, seq=(event.seq or 1) - 1)
                     self.posted.set()
         finally:
             await live.aclose()
 
-    async def _letters(self, narrator: Narrator, event: Event) -> list[Letter]:
+    async def _messages(self, events: EventMessages, event: Event) -> list[OutboxMessage]:
         """Return what is to be said of an event; a mistake here does not come again at each start."""
-        [letters] = await asyncio.gather(narrator.letters(event), return_exceptions=True)
-        if isinstance(letters, list):
-            return letters
-        if isinstance(letters, SteersmanError):
-            raise letters
-        log.error("room %s: %s cannot be told", self._room, event, exc_info=letters)
+        [messages] = await asyncio.gather(events.messages(event), return_exceptions=True)
+        if isinstance(messages, list):
+            return messages
+        if isinstance(messages, SteersmanError):
+            raise messages
+        log.error("room %s: %s cannot be told", self._room, event, exc_info=messages)
         text = f"There is something that I cannot show (`{event.type}`); my log says more."
         return self._writer.write(event_key(event), text)

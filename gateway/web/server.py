@@ -28,7 +28,7 @@ from ...workflows.home_folder import expanded, home_folder
 from ...workflows.home_place import home_place
 from ...workflows.paths import Paths
 from ...workflows.plugins import GATEWAYS
-from ..chat.keeper import GatewayKeeper
+from ..chat.gateway_supervisor import GatewaySupervisor
 from ..hosts import Hosts
 from ..launch_options import LaunchOptions
 from ..metrics import Metrics
@@ -340,7 +340,7 @@ async def serve(
         gateways = [name for name in main.config.gateways if name in GATEWAYS.by_name]
         async with (
             Scheduler(hosts, main, desk.call, environ),
-            GatewayKeeper(gateways, paths.state, environ),
+            GatewaySupervisor(gateways, paths.state, environ),
         ):
             await server.serve(sockets=[listener])
         await desk.aclose()

@@ -15,8 +15,8 @@ from support.model_server import Door, Hang, Text, Tools
 from support.patience import seconds
 
 import steersman
-from steersman.gateway.chat.book import Book, Letter
 from steersman.gateway.chat.bridge import ChatGateway
+from steersman.gateway.chat.gateway_store import GatewayStore, OutboxMessage
 from steersman.gateway.chat.platform import Gap, NotSent, Outgoing, Said, SentFile
 from steersman.gateway.chat.room_session import LiveAnswer
 from steersman.gateway.events.contract import Event
@@ -211,6 +211,28 @@ def test_a_question_is_answered_by_a_button_of_whoever_may(desk: Desk) -> None:
     assert (desk.place.folder / "out").exists()
 
 
+def test_a_reply_is_an_answer_as_it_was_written(desk: Desk) -> None:
+    """An apostrophe in an answer to a question, or in a changed message, is no quotation mark."""
+    model = desk.answers(
+        Tools([{"tool": "shell", "arguments": {"command": "echo ran > out"}}]), Text("I don't.")
+    )
+
+    async def story() -> None:
+        server = Server()
+        async with desk.gateway(server):
+            await server.say("@ann", "run it")
+            await server.seen("May I run `shell`?")
+            message, _ = server.find("Answer with")
+            await server.say("@ann", "don't do it", to=message)
+            await server.seen("`don't` is no answer")
+            await server.say("@ann", "deny it isn't safe", to=message)
+            await server.seen("I don't.")
+
+    play(story())
+    assert "it isn't safe" in str(model.requests[-1].body["messages"])
+    assert not (desk.place.folder / "out").exists()
+
+
 def test_a_thread_is_a_side_talk(desk: Desk) -> None:
     """What is said in a thread does not disturb the work, and is answered there."""
     door = Door()
@@ -280,24 +302,24 @@ def test_a_room_that_follows_a_turn_later_shows_its_answer(tmp_path: Path, joins
     events += [{"type": "text", "seq": None, "delta": piece} for piece in ("One ", "and ", "two.")]
 
     async def shown() -> str:
-        bus, book = EventBus(), Book(tmp_path / "memory.sqlite")
-        await book.open()
+        bus, store = EventBus(), GatewayStore(tmp_path / "memory.sqlite")
+        await store.open()
         server, posted = Server(), asyncio.Event()
-        live = LiveAnswer(ServerPlatform(server, can_edit=True), book, "#dev", "s", posted)
+        live = LiveAnswer(ServerPlatform(server, can_edit=True), store, "#dev", "s", posted)
         at = {"session": "s", "turn": "t1", "time": ""}
         for event in events[:joins]:
             bus.publish(cast("Event", event | at))
-        leave = bus.follow("s", live.hear)
+        leave = bus.follow("s", live.update)
         for event in events[joins:]:
             bus.publish(cast("Event", event | at))
         leave()
         async with asyncio.timeout(seconds(10)):
             await posted.wait()
-        letter = await book.next_letter("#dev")
-        assert letter is not None
+        outgoing = await store.next_outgoing("#dev")
+        assert outgoing is not None
         await live.aclose()
-        await book.aclose()
-        return letter.letter.outgoing.text
+        await store.aclose()
+        return outgoing.message.outgoing.text
 
     assert asyncio.run(shown()) == "One and two."
 
@@ -670,24 +692,24 @@ def test_a_room_learns_what_becomes_of_its_queue(desk: Desk, on_restart: str) ->
     play(story())
 
 
-def test_a_damaged_row_of_a_book_holds_no_other_up(tmp_path: Path) -> None:
+def test_a_damaged_row_of_a_store_holds_no_other_up(tmp_path: Path) -> None:
     """What people said behind it is dealt with, and what waits to be sent behind it is sent."""
 
     async def read() -> tuple[int, str]:
-        book = Book(tmp_path / "irc.sqlite")
-        await book.open()
+        store = GatewayStore(tmp_path / "irc.sqlite")
+        await store.open()
         for key in ("one", "two"):
             said = Said(id=key, room="room", sender="ann", text=key)
-            await book.receive("room", key, said)
-            await book.write(Letter(outgoing=Outgoing(key=key, room="room", text=key)))
+            await store.receive("room", key, said)
+            await store.write(OutboxMessage(outgoing=Outgoing(key=key, room="room", text=key)))
         with sqlite3.connect(tmp_path / "irc.sqlite") as connection:
             for table in ("inbox", "outbox"):
                 connection.execute(f"UPDATE {table} SET data = 'x' WHERE id = 1")
         connection.close()
-        received, letter = await book.next_received("room"), await book.next_letter("room")
-        await book.aclose()
+        received, outgoing = await store.next_received("room"), await store.next_outgoing("room")
+        await store.aclose()
         assert received is not None
-        assert letter is not None
-        return received.id, letter.letter.outgoing.key
+        assert outgoing is not None
+        return received.id, outgoing.message.outgoing.key
 
     assert asyncio.run(read()) == (2, "two")

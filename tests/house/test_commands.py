@@ -18,8 +18,8 @@ PROGRAM = tuple(name for name, _ in walk(app))
 
 
 def checked(folder: Path) -> Iterator[str]:
-    """Give the commands that tests of a folder name in `checks_data`, which decorates a test."""
-    for path in folder.glob("test_*.py"):
+    """Give the commands that tests below a folder name in `checks_data`, which decorates a test."""
+    for path in folder.rglob("test_*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
                 for mark in node.decorator_list:
@@ -32,15 +32,14 @@ def checked(folder: Path) -> Iterator[str]:
 @pytest.fixture(scope="module")
 def checks() -> frozenset[str]:
     """The commands whose data is checked. `tests/blackbox/conftest.py` proves each of these tests."""
-    return frozenset(checked(Path(__file__).parents[1] / "blackbox"))
+    tests = Path(__file__).parents[1]
+    return frozenset([*checked(tests / "blackbox"), *checked(tests / "extensions")])
 
 
 @pytest.mark.parametrize("name", [*(f"/{name}" for name in DECLARED), *PROGRAM])
 def test_the_data_of_every_command_is_checked(name: str, checks: frozenset[str]) -> None:
-    """A test in tests/blackbox is marked `checks_data` with it, and so fails if it is an echo."""
-    assert name in checks, (
-        f'no test in tests/blackbox is marked `@pytest.mark.checks_data("{name}")`'
-    )
+    """A black-box test is marked `checks_data` with it, and so fails if it is an echo."""
+    assert name in checks, f'no black-box test is marked `@pytest.mark.checks_data("{name}")`'
 
 
 def test_only_commands_are_checked(checks: frozenset[str]) -> None:

@@ -16,10 +16,9 @@ from support.durations import NIGHTLY, Part
 from support.echo import walk
 
 from steersman.cli.app import app
-from steersman.gateway.chat import shipped
-from steersman.gateway.chat.bridge import ChatGateway
 from steersman.gateway.commands.registry import DECLARED
 from steersman.machines.catalogue import MACHINES
+from steersman.workflows.plugins import GATEWAYS
 
 MOST_SECONDS = 960.0
 """Seconds of all tests of `make test`, as measured with four at a time: less than five minutes."""
@@ -36,7 +35,7 @@ MACHINE_TESTS = {
     "child": "blackbox/test_delegation.py",
     "run": "blackbox/test_run.py",
     "step": "blackbox/test_run_ends.py",
-    "work": "remote/test_refusals.py",
+    "work": "extensions/ray/test_refusals.py",
     "revert": "blackbox/test_revert.py",
     "restore": "cli/test_restore.py",
 }
@@ -53,12 +52,12 @@ INTERFACE_TESTS = {
     "page": "web/test_page.py",
     "library": "library/test_sessions.py",
     "node": "blackbox/test_node.py",
-    "irc": "chat/test_irc.py",
-    "matrix": "chat/test_matrix.py",
-    "telegram": "chat/test_telegram.py",
+    "irc": "extensions/irc/test_irc.py",
+    "matrix": "extensions/matrix/test_matrix.py",
+    "telegram": "extensions/telegram/test_telegram.py",
 }
 
-SHIPPED = {name for name, value in vars(shipped).items() if isinstance(value, ChatGateway)}
+SHIPPED = {name for name, at in GATEWAYS.by_name.items() if at.distribution == "steersman"}
 """The chat platforms."""
 
 
@@ -69,7 +68,10 @@ def daily(request: pytest.FixtureRequest, root: Path) -> dict[str, list[pytest.I
     for item in request.session.items:
         if item.get_closest_marker(NIGHTLY) is None:
             found.setdefault(durations.module_of(item.nodeid), []).append(item)
-    suites = {path.parent.name for path in (root / "tests").glob("*/test_*.py")}
+    tests = root / "tests"
+    for path in (tests / "extensions").rglob("test_*.py"):  # run when their extension is touched
+        found.setdefault(path.relative_to(tests).as_posix(), [])
+    suites = {path.parent.name for path in tests.glob("*/test_*.py")}
     if missing := suites - {module.partition("/")[0] for module in found}:
         pytest.skip(f"only a run of all suites knows; this one is without {', '.join(missing)}")
     return found

@@ -20,7 +20,7 @@ from .conftest import MODULES
 METHODS = {"search", "sub", "findall", "finditer", "split", "match", "fullmatch"}
 MADE_LATER = {
     "gateway/chat/room_inbox.py": "a name that is escaped",
-    "gateway/chat/telegram_reader.py": "a name that is escaped",
+    "extensions/telegram/reader.py": "a name that is escaped",
     "machines/classification.py": "words that are escaped",
     "machines/pattern.py": "every lazy pattern",
     "ports/agents/hooks/json_file.py": "two that are tested here",

@@ -10,7 +10,7 @@ from steersman.cli.screen.appearance import Appearance
 from steersman.cli.screen.markdown import Stream
 from steersman.cli.screen.transcript import unfolded_rows
 from steersman.cli.wrapping import fitted, wrapped
-from steersman.gateway.chat.telegram_text import compose
+from steersman.extensions.telegram.text import compose
 from steersman.gateway.commands.copy import code_blocks
 from steersman.gateway.events.contract import ToolCallView
 from steersman.gateway.redaction import Redactor

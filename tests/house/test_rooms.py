@@ -2,6 +2,7 @@
 
 import ast
 import re
+import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from graphlib import TopologicalSorter
@@ -10,6 +11,9 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+
+from steersman.workflows.plugins import GATEWAYS
+from steersman.workflows.registry import EXTENSIONS
 
 PURE = {"threading", "time", "random", "uuid", "subprocess", "socket", "pykka", "asyncio", "os"}
 DECIDING = PURE - {"pykka", "asyncio", "os"}
@@ -79,6 +83,32 @@ def test_what_is_to_be_read_first_is_short(root: Path) -> None:
     names = re.findall(r"\]\(\.\./([a-z_/]+\.py)\)", section)
     assert len(names) == 10
     assert sum(len((root / name).read_text().splitlines()) for name in names) <= MOST_TO_READ
+
+
+def test_nothing_imports_an_extension(modules: list[Any]) -> None:
+    """An extension is loaded by name, as an installed package is: nothing else imports one."""
+    for module in modules:
+        own = "/".join(module.name.split("/")[:2]) if module.room == "extensions" else ""
+        for name in imports(module):
+            used = name.removeprefix("./")
+            is_own = bool(own) and f"{used}/".startswith((f"{own}/", f"{own}.py"))
+            assert not used.startswith("extensions/") or is_own, f"{module.name} imports {used}"
+
+
+def test_an_extension_is_complete(root: Path) -> None:
+    """It has a door that is loaded by name, an extra of its own, tests, and a page that exists."""
+    declared = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    doors = {*GATEWAYS.by_name, *EXTENSIONS}
+    for folder in (root / "extensions").glob("*/"):
+        if folder.name == "__pycache__":
+            continue
+        text = ast.get_docstring(ast.parse((folder / "__init__.py").read_text("utf-8"))) or ""
+        named = re.search(r"the extra `(\w+)`, docs/([\w-]+\.md)", text)
+        assert named is not None, f"extensions/{folder.name} names no extra and no page"
+        assert named[1] in declared["optional-dependencies"], named[1]
+        assert (root / "docs" / named[2]).exists(), named[2]
+        assert list((root / "tests" / "extensions" / folder.name).glob("test_*.py")), folder.name
+        assert folder.name in doors, f"nothing loads extensions/{folder.name}"
 
 
 def at_run_time(module: Any) -> Iterator[str]:

@@ -15,6 +15,7 @@ from hypothesis import core
 from ruamel.yaml import YAML
 from simulation.seeds import base
 from support import patience
+from support.changes import is_extension_touched
 from support.clean_root import entries
 
 WAITING = re.compile(r"^(subprocess|urllib|http)\.")
@@ -234,3 +235,24 @@ def test_editors_agree_with_the_formatter(root: Path) -> None:
     length = project["tool"]["ruff"]["line-length"]
     assert f"max_line_length = {length}" in (root / ".editorconfig").read_text(encoding="utf-8")
     assert f"[{length}]" in (root / ".vscode" / "settings.json").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("changed", "touched"),
+    [
+        ("extensions/irc/reader.py", ["irc"]),
+        ("extensions/ray/example.toml", ["ray"]),
+        ("gateway/chat/platform.py", ["irc", "matrix", "telegram"]),
+        ("ports/placement.py", ["ray"]),
+        ("tests/support/telegram_server.py", ["telegram"]),
+        ("tests/extensions/opentelemetry/test_export.py", ["opentelemetry"]),
+        ("actors/queue.py", []),
+    ],
+)
+def test_an_extension_is_tested_when_it_or_what_it_uses_changes(
+    root: Path, changed: str, touched: list[str]
+) -> None:
+    """`make test` runs its tests after a change of its files, of its tests, and of what these import."""
+    names = sorted(folder.name for folder in (root / "tests" / "extensions").glob("[a-z]*/"))
+    found = [name for name in names if is_extension_touched(name, frozenset([changed]))]
+    assert found == touched

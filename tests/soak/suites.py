@@ -28,8 +28,6 @@ from blackbox.recorded_run import (
 )
 from blackbox.test_hostile import ENDINGS, end_chats
 from blackbox.test_sweep import all_points, kill_at, make_used
-from remote.bench import Bench
-from remote.many_items import ManyItems
 from simulation.test_workflow import played_here
 from soak.chats import Chats
 from soak.fuzz import KINDS, Fuzzer
@@ -38,6 +36,8 @@ from soak.nodes import Nodes
 from support.hostile import HOSTILE
 from support.power_loss import Disk
 from support.ray_cluster import running_cluster
+from support.remote_bench import Bench
+from support.remote_items import ManyItems
 from workspace.ruin import Origin, prepare
 from workspace.test_crash import ends_of, killed_restore, recorded_restore
 

@@ -12,8 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from remote.many_items import Findings
-from remote.many_items import faults_of as faults_of_items
 from simulation.planting import planted
 from soak import fuzz
 from soak.__main__ import keep, main, run
@@ -26,6 +24,8 @@ from support.fleet import LoneTools, until
 from support.irc_server import program
 from support.patience import seconds
 from support.postgres_server import reason_to_skip
+from support.remote_items import Findings
+from support.remote_items import faults_of as faults_of_items
 
 ROOT = Path(__file__).resolve().parents[2]
 INPUTS = 150

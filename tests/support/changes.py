@@ -1,11 +1,12 @@
-"""Which commands a change touches: their tests test themselves when they are changed, and every night."""
+"""Which commands a change touches, whose tests then test themselves, and which extensions."""
 
+import ast
 import functools
 import subprocess
 from collections.abc import Iterable
 from pathlib import Path
 
-__all__ = ["changed_files", "is_touched"]
+__all__ = ["changed_files", "is_extension_touched", "is_touched"]
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -35,6 +36,34 @@ def is_touched(test: Path, command: str) -> bool:
     if not any(name.endswith(".py") for name in changed):
         return False
     return bool(changed & {_from_root(test), *_places(command)})
+
+
+def is_extension_touched(name: str, changed: frozenset[str]) -> bool:
+    """Say whether files of an extension, of its tests, or that one of these imports, are among those."""
+    own = (f"extensions/{name}", f"tests/extensions/{name}")
+    modules = [file for folder in own for file in (ROOT / folder).rglob("*.py")]
+    known = {*map(_from_root, modules), *(place for file in modules for place in _imported(file))}
+    return bool(changed & known) or any(file.startswith(f"{own[0]}/") for file in changed)
+
+
+@functools.cache
+def _imported(file: Path) -> frozenset[str]:
+    """Return the files of the checkout that a module may import."""
+    found: set[Path] = set()
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if not isinstance(node, ast.ImportFrom):
+            continue
+        parts = (node.module or "").split(".") if node.module else []
+        if node.level:
+            base = file.parents[node.level - 1]
+        elif parts[0] == "steersman":
+            base, parts = ROOT, parts[1:]
+        else:
+            base = ROOT / "tests"
+        found.add(base.joinpath(*parts))
+        found |= {base.joinpath(*parts, alias.name) for alias in node.names}
+    files = (path.with_name(f"{path.name}.py") for path in found)
+    return frozenset(_from_root(path) for path in files if path.exists())
 
 
 def _from_root(file: Path) -> str:
