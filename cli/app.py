@@ -347,24 +347,6 @@ def choose_model(
     return set_up(os.environ, options)
 
 
-@app.command("update")
-def check_update(
-    is_check: Annotated[
-        bool, typer.Option("--check", help="Ask the package index for the newest version.")
-    ] = False,
-    as_json: Json = False,
-) -> int:
-    """Say how to update; with --check, whether there is a newer version.
-
-    Only --check asks anything over the network.
-
-    Example: steersman update --check
-    """
-    from .update import update
-
-    return update(os.environ, is_check=is_check, as_json=as_json)
-
-
 @app.command()
 def doctor(
     as_json: Json = False,

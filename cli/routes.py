@@ -1,4 +1,4 @@
-"""`steersman routes`: shows, checks, compares, chooses, dry-runs and replays routing tables."""
+"""`steersman routes`: shows, checks, compares, chooses and dry-runs routing tables."""
 
 from __future__ import annotations
 
@@ -13,8 +13,6 @@ from msgspec.structs import replace
 
 from ..gateway.acknowledgement import Acknowledged, acknowledgement_text
 from ..gateway.dry_run import as_said, cause_explanation, company_of, draw_explanation, explanation
-from ..gateway.home import named_session
-from ..gateway.replay import Deviation, Replay, moments, replay
 from ..machines.classification import classify
 from ..machines.delivery import Delivery, Relation, current_spelling
 from ..machines.disposition import AutoQueue, BusyMode, Situation, Strategy
@@ -25,91 +23,26 @@ from ..machines.result_routing import DEFAULT_RETURNS
 from ..machines.routes import Routes
 from ..machines.routing import render
 from ..machines.value import Value
-from ..proofs.explanation import SITUATIONS, Recipient
+from ..proofs.explanation import Recipient
 from ..proofs.machine_check import MachineFault
 from ..proofs.route_check import SAFETY, check_routes, check_table
 from ..proofs.route_diff import differences, place_in_words
 from ..workflows.config import Config, load
 from ..workflows.paths import Paths
 from ..workflows.positions import choose_for_folder
-from ..workflows.routing import find_table, refusals, routes_for, routes_of
+from ..workflows.routing import find_table, refusals, routes_of
 from ..workflows.suggestions import table_names
 from ..workflows.table_file import named_table, table_text
 from .output import show, show_document, warn
-from .stored import stored
-
-# Replays ------------------------------------------------------------------------------------------
-
-
-def replay_session(environ: Mapping[str, str], session: str, under: str, *, as_json: bool) -> int:
-    """Print what would have been different in a session under another table. Nothing is changed."""
-    theirs = find_table(under)
-    with stored(environ) as store:
-        row = named_session(store, session)
-        config = load(Paths.of(environ), Path(row.folder), environ)
-        words = config.auto_queue.keywords
-        history = moments(store.entries(row.session), _policy(config, row.agent))
-        done = replay(history, lambda choice: routes_for(config, choice)[0], theirs, words)
-    if as_json:
-        rows = [_view(deviation) for deviation in done.deviations]
-        counted = {"session": row.session, "under": theirs.name, "looked_at": done.looked_at}
-        show_document({**counted, "deviations": rows})
-    else:
-        show("\n".join(_lines(done, theirs.name)))
-    return 0
-
-
-def _policy(config: Config, agent: str) -> Policy:
-    settings = config.agent(agent if agent in config.agents else config.default_agent)
-    chosen: dict[str, Any] = {
-        "busy_mode": settings.busy_input_mode,
-        "strategy": settings.interrupt_strategy,
-        "is_auto_queue": config.auto_queue.enabled,
-    }
-    return replace(Policy(), **chosen)
-
-
-def _view(deviation: Deviation) -> dict[str, Any]:
-    return {
-        "seq": deviation.moment.seq,
-        "what": deviation.moment.what,
-        "text": deviation.moment.text,
-        "state": str(deviation.moment.doing),
-        "here": deviation.ours,
-        "there": deviation.theirs,
-        "rule_here": deviation.our_rule,
-        "rule_there": deviation.their_rule,
-    }
-
-
-def _lines(done: Replay, name: str) -> list[str]:
-    lines: list[str] = []
-    for deviation in done.deviations:
-        said = f", `{_short(deviation.moment.text)}`" if deviation.moment.text else ""
-        lines.append(f"{deviation.moment.what}{said}, while {SITUATIONS[deviation.moment.doing]}:")
-        lines.append(f"  here: {deviation.ours or 'there was no recipient'}")
-        lines.append(f"  under {name}: {deviation.theirs or 'there would be no recipient'}")
-    messages, others = done.looked_at.get("message", 0), done.looked_at.get("other", 0)
-    looked = f"Checked {_count(messages, 'message')} and {_count(others, 'other moment')}"
-    return [*lines, f"{looked}: {len(done.deviations) or 'none'} would have been different."]
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
-
-
-def _short(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= 60 else f"{line[:57]}..."
-
-
-# Tables and dry runs ------------------------------------------------------------------------------
-
 
 FORMS = ("text", "toml")
 WAYS = ("auto", "queue", "steer", "interrupt")
 _LEAD = re.compile(r" *\d+[* ] \S+ +| *[a-z_]+: | +")
 """The text before the conditions of a row, the values of a word, or a reason."""
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
 class DryRun(Value):

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from ..options import Json, Session
+from ..options import Json
 
 routes = typer.Typer(
     help="Show, check, compare and choose the routing tables.\n\n"
@@ -160,20 +160,3 @@ def routes_explain(
         has_goal=goal,
     )
     return explain_text(os.environ, text, table, dry, as_json=as_json)
-
-
-@routes.command("replay")
-def routes_replay(
-    session: Session,
-    under: Annotated[
-        str, typer.Option(metavar="TABLE", help="A table's name, or a file.", show_default=False)
-    ],
-    as_json: Json = False,
-) -> int:
-    """Replay a session's journal under another table, and list the different outcomes.
-
-    Example: steersman routes replay last --under cancel-on-message
-    """
-    from ..routes import replay_session
-
-    return replay_session(os.environ, session, under, as_json=as_json)
