@@ -12,12 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import tomli_w
-import typer.main
 from event_table import event_tables
 from example import example_session, run_examples
 from promise_page import promises
 
-from steersman.cli.app import app
+from steersman.cli.app import whole_program
 from steersman.cli.screen.bindings import KEYS
 from steersman.gateway.commands.command import GROUPS, Command, Parameter
 from steersman.gateway.commands.registry import COMMANDS
@@ -429,7 +428,7 @@ completes commands and options; `--show-completion` prints it instead.
 
 def command_line() -> str:
     """Show the help of every command, as it is printed on 100 columns."""
-    program: Any = typer.main.get_command(app)
+    program: Any = whole_program()
     return "\n".join([COMMAND_LINE_HEAD, *_helps(program, ("steersman",), None)])
 
 

@@ -1,6 +1,5 @@
 """Routing tables in a live session: routes of one's own, and a choice from another terminal."""
 
-
 from support.driver import Gate, Place
 from support.model_server import Text, Tools
 

@@ -3,10 +3,9 @@
 from typing import Any
 
 import pytest
-import typer.main
 
 from steersman import __version__
-from steersman.cli.app import app
+from steersman.cli.app import whole_program
 
 
 def commands(group: Any, names: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
@@ -17,7 +16,7 @@ def commands(group: Any, names: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
     return found
 
 
-COMMANDS = commands(typer.main.get_command(app))
+COMMANDS = commands(whole_program())
 
 
 @pytest.mark.parametrize("names", COMMANDS, ids=lambda names: "-".join(names) or "steersman")
@@ -83,7 +82,7 @@ STATUS = ("status", "list", "check", "path", "search")
 
 def test_what_prints_a_status_prints_it_as_json_too() -> None:
     """So that no program has to read tables that are for people."""
-    root: Any = typer.main.get_command(app)
+    root: Any = whole_program()
     missing = []
     for names in COMMANDS:
         found = root
