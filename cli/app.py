@@ -14,6 +14,8 @@ import typer.main
 from typer.core import TyperCommand, TyperGroup
 from typer.models import CommandInfo
 
+from .exit_codes import INTERRUPTED, in_words
+
 ABOUT = {
     "run": "Run a workflow; Ctrl-C interrupts it, and --resume continues it.",
     "send": "Send a message to a session; if no program has it open, it is queued.",
@@ -118,6 +120,7 @@ app = typer.Typer(
     "which takes the options of `chat`.\n\n"
     'Example: steersman chat "what is in this folder?"',
     no_args_is_help=True,
+    epilog=f"Exit codes: {in_words()}.",
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
@@ -137,7 +140,7 @@ def dispatch(arguments: list[str]) -> int:
     except typer.Exit as done:
         return done.exit_code
     except typer.Abort:
-        return 130
+        return INTERRUPTED
     return int(code or 0)
 
 

@@ -6,6 +6,8 @@ import pytest
 
 from steersman import __version__
 from steersman.cli.app import whole_program
+from steersman.cli.exit_codes import EXIT_CODES, in_words
+from steersman.machines.errors import SteersmanError
 
 
 def commands(group: Any, names: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
@@ -74,6 +76,15 @@ def test_options_of_the_chat_need_no_name_of_a_command(program: Any) -> None:
     done = program("--model", "nothing", "hi")
     assert done == program("chat", "--model=nothing", "hi")
     assert done.err.startswith("steersman: no model is called `nothing`")
+
+
+def test_exit_codes_are_of_the_table(command: Any) -> None:
+    """The help of the program lists them, and each error has one of them."""
+    assert f"Exit codes: {in_words()}." in " ".join(command("--help").out.split())
+    errors = [SteersmanError]
+    for error in errors:
+        errors += error.__subclasses__()
+        assert error.exit_code in EXIT_CODES
 
 
 STATUS = ("status", "list", "check", "path", "search")
