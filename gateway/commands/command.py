@@ -1,7 +1,8 @@
 """Slash commands: each is a function that is declared once.
 
 Everything else is made from the declaration: the parser of the typed line, completion, `/help`,
-`docs/commands.md`, the command line's form of it, whose help is the function's docstring, the list of commands for an editor, and the calls that come as data from the control
+`docs/commands.md`, the command line's form of it (`cli/commands/session_command.py`), whose help is the
+function's docstring, the list of commands for an editor, and the calls that come as data from the control
 socket, `chat --json` and HTTP. Keys and programs do not send the text `/queue edit 2 TEXT`, but
 `queue_edit(2, "TEXT")`, a `CommandCall`, which the type checker has checked.
 
