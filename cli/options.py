@@ -16,10 +16,6 @@ Of = Annotated[
         "--session", metavar="ID", help="A session; if left out, the newest of this folder."
     ),
 ]
-Number = Annotated[int, typer.Argument(metavar="N", help="The number in the list.")]
-NumberOrLast = Annotated[
-    int, typer.Argument(metavar="N", help="Its number; if left out, the last.")
-]
 
 
 def group(about: str, example: str, *, is_command: bool = False) -> typer.Typer:

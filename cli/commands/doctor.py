@@ -16,7 +16,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 from msgspec.structs import asdict, replace
@@ -27,7 +27,6 @@ from ...gateway.redaction import redactor_of
 from ...journal.store import Store
 from ...journal.workspace.prune import size_of
 from ...machines.errors import SteersmanError
-from ...machines.value import Value
 from ...ports.models.provider import ModelConfig, ReachResult, provider_of
 from ...ports.process.leftover import Leftover, leftovers
 from ...ports.process.own_python import INTERPRETER
@@ -37,18 +36,7 @@ from ..options import Json
 from ..output import can_colour, show, show_document
 from ..stored import disk_use, state_word, stored
 from ..wrapping import wrapped
-
-Verdict = Literal["ok", "warn", "bad"]
-
-
-class Finding(Value):
-    """One line of the doctor's report; `hint` is the next step, empty if there is none."""
-
-    name: str
-    verdict: Verdict
-    text: str
-    hint: str = ""
-
+from .doctor_home import Finding, Verdict, home_findings
 
 # Models: all are reached for at the same time -----------------------------------------------------
 
@@ -419,8 +407,6 @@ def doctor(
 
     Example: steersman doctor
     """
-    from .doctor_home import home_findings
-
     findings = home_findings(os.environ) if of_home else check_up(os.environ)
     redactor = redactor_of(os.environ)
     is_bad = False

@@ -4,14 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import closing
+from typing import Literal
 
 from ...gateway.home import open_store
 from ...journal.store import NodeRow, Store
 from ...machines.errors import SteersmanError
+from ...machines.value import Value
 from ...workflows.home_place import home_place
 from ...workflows.paths import Paths
-from .doctor import Finding
 from .home import checked_home, fault_line
+
+Verdict = Literal["ok", "warn", "bad"]
+
+
+class Finding(Value):
+    """One line of the doctor's report; `hint` is the next step, empty if there is none."""
+
+    name: str
+    verdict: Verdict
+    text: str
+    hint: str = ""
+
 
 _SKEW = 5.0  # seconds; times in journals are those of the host that wrote them
 _OLD = 60.0  # seconds after which an unread message is strange

@@ -2,8 +2,8 @@
 
 `twin` makes the command line's form of a slash command from its declaration: the parameters have names,
 types, choices and helps, and the docstring of the function is the help. A twin is `FAMILY VERB` in the
-group of its family (`queue add`), or `sessions NAME ID` (`sessions mode last plan`). `OWN` names the
-slash commands whose form is written by hand, and those without one, each with its reason.
+group of its family (`queue add`), or `sessions NAME ID` (`sessions mode last plan`). `EXCEPTIONS` names
+the slash commands whose form is written by hand, and those without one, each with its reason.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from ..options import Json, Of
 from ..output import show, show_document, warn
 from ..stored import stored
 
-OWN: Mapping[str, tuple[str, str]] = {
+EXCEPTIONS: Mapping[str, tuple[str, str]] = {
     "queue list": ("queue list", "it is read from the store, which needs no answer"),
     "queue restore": ("queue restore", "it lists, also of all sessions; no queue is brought here"),
     "queue discard": ("queue discard", "the session may be named without `--session`, too"),
@@ -133,6 +133,8 @@ def _read(parameter: Parameter, value: Any) -> Any:
         return str(expanded(value).absolute())
     if parameter.is_repeated:
         return tuple(value)
+    if parameter.is_needed and parameter.of and value == "":
+        raise UsageError("which one?", f"{parameter.shown} is empty")
     if not parameter.choices:
         return value
     try:

@@ -37,7 +37,7 @@ from ..sessions import (
     show_session,
 )
 from ..stored import stored
-from .session_command import OWN, twin
+from .session_command import EXCEPTIONS, twin
 
 sessions = group("List, read and resume sessions.", "steersman sessions list")
 
@@ -297,5 +297,5 @@ def _count(number: int) -> str:
 
 _known = {command.name for command in sessions.registered_commands}
 for _name, _declared in DECLARED.items():
-    if not (" " in _name or _name in OWN or _name in _known):
+    if not (" " in _name or _name in EXCEPTIONS or _name in _known):
         sessions.command(_name)(twin(_declared, Session))

@@ -10,7 +10,7 @@ import pytest
 from support.echo import walk
 
 from steersman.cli.app import ABOUT, command_named
-from steersman.cli.commands.session_command import OWN
+from steersman.cli.commands.session_command import EXCEPTIONS
 from steersman.gateway.commands.registry import COMMANDS, DECLARED
 from steersman.workflows.settings import Settings
 
@@ -64,14 +64,14 @@ def test_every_command_is_on_the_command_line(name: str) -> None:
     """As a twin that is made from its declaration, or by hand or not at all, for a reason."""
     groups = {group for group, _, verb in (twin.partition(" ") for twin in PROGRAM) if verb}
     twin = name if name.partition(" ")[0] in groups else f"sessions {name}"
-    assert (name in OWN) != (PROGRAM.get(twin) == DECLARED[name].function.__module__)
+    assert (name in EXCEPTIONS) != (PROGRAM.get(twin) == DECLARED[name].function.__module__)
 
 
 def test_every_exception_is_one() -> None:
     """What is made by hand is a command, and each has its reason."""
-    assert OWN.keys() - DECLARED.keys() == set()
-    assert {command for command, _ in OWN.values()} - {*PROGRAM, ""} == set()
-    assert all(reason for _, reason in OWN.values())
+    assert EXCEPTIONS.keys() - DECLARED.keys() == set()
+    assert {command for command, _ in EXCEPTIONS.values()} - {*PROGRAM, ""} == set()
+    assert all(reason for _, reason in EXCEPTIONS.values())
 
 
 @pytest.mark.parametrize("name", ABOUT)
