@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from ...gateway.commands.registry import DECLARED
+from ...gateway.commands.registry import COMMANDS
 from ...gateway.commands.revert import revert
 from ...gateway.formats import size_text
 from ...gateway.home import named_session
@@ -295,7 +295,7 @@ def _count(number: int) -> str:
     return f"{number} session{'s' * (number != 1)}"
 
 
-_known = {command.name for command in sessions.registered_commands}
-for _name, _declared in DECLARED.items():
-    if not (" " in _name or _name in EXCEPTIONS or _name in _known):
+_by_hand = {command.name for command in sessions.registered_commands}
+for _name, _declared in COMMANDS.built_in.items():
+    if _name not in EXCEPTIONS and _name not in _by_hand:
         sessions.command(_name)(twin(_declared, Session))
