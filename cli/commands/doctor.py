@@ -131,21 +131,21 @@ _NEED = re.compile(r"(?P<name>[\w.-]+)(?:[^;]*>=(?P<least>[\d.]+))?")
 _FULL, _TIGHT = 100 * 10**6, 10**9  # bytes free
 
 
-def check_up(environ: Mapping[str, str]) -> Iterator[Finding]:
+def check_up() -> Iterator[Finding]:
     """Run all checks, in the order of the report."""
-    paths = Paths.of(environ)
+    paths = Paths.of(os.environ)
     yield _python()
     yield _packages()
     yield _sqlite()
     yield from _programs()
-    yield _sandbox(environ, paths)
-    yield _terminal(environ)
+    yield _sandbox(paths)
+    yield _terminal()
     yield from _folders(paths)
     yield _disk(paths.state)
-    yield from _store(environ, paths)
+    yield from _store(paths)
     yield from leftover_findings()
     yield from _plug_ins()
-    yield from _models(environ, paths)
+    yield from _models(paths)
 
 
 def _python() -> Finding:
@@ -239,13 +239,13 @@ def _programs() -> Iterator[Finding]:
         )
 
 
-def _sandbox(environ: Mapping[str, str], paths: Paths) -> Finding:
+def _sandbox(paths: Paths) -> Finding:
     """Check whether commands run in a sandbox here, and whether they could."""
     from ...ports.tools.sandbox import bubblewrap
     from ...workflows.config import load
 
     try:
-        mode = load(paths, Path.cwd(), environ).tools.sandbox
+        mode = load(paths, Path.cwd(), os.environ).tools.sandbox
     except SteersmanError:
         mode = "off"  # the settings have a line of their own
     program, fault = bubblewrap()
@@ -257,12 +257,12 @@ def _sandbox(environ: Mapping[str, str], paths: Paths) -> Finding:
     return Finding(name="sandbox", verdict="ok", text=f"{how}; {program} works here")
 
 
-def _terminal(environ: Mapping[str, str]) -> Finding:
+def _terminal() -> Finding:
     encoding = (sys.stdout.encoding or "").lower()
     columns, lines = shutil.get_terminal_size()
     is_terminal = sys.stdin.isatty() and sys.stdout.isatty()
-    kind = f"a terminal ({environ.get('TERM', '')})" if is_terminal else "not a terminal"
-    colours = "colours" if can_colour(sys.stdout, environ) else "no colours"
+    kind = f"a terminal ({os.environ.get('TERM', '')})" if is_terminal else "not a terminal"
+    colours = "colours" if can_colour(sys.stdout, os.environ) else "no colours"
     text = f"{kind}, {encoding}, {columns} columns, {lines} lines, {colours}"
     if encoding.replace("-", "") != "utf8":
         return Finding(
@@ -271,7 +271,7 @@ def _terminal(environ: Mapping[str, str]) -> Finding:
             text=text,
             hint="set LANG to a UTF-8 locale, such as C.UTF-8",
         )
-    if is_terminal and environ.get("TERM", "dumb") == "dumb":
+    if is_terminal and os.environ.get("TERM", "dumb") == "dumb":
         return Finding(
             name="terminal",
             verdict="warn",
@@ -339,9 +339,9 @@ def _disk(folder: Path) -> Finding:
     return Finding(name="disk", verdict="ok", text=text)
 
 
-def _store(environ: Mapping[str, str], paths: Paths) -> Iterator[Finding]:
+def _store(paths: Paths) -> Iterator[Finding]:
     try:
-        with stored(environ) as store:
+        with stored(os.environ) as store:
             rows = store.sessions()
             words = {
                 row.session: state_word(row, is_owned=store.is_owned(row.session)) for row in rows
@@ -367,26 +367,26 @@ def _store(environ: Mapping[str, str], paths: Paths) -> Iterator[Finding]:
     yield use
 
 
-def _models(environ: Mapping[str, str], paths: Paths) -> Iterator[Finding]:
+def _models(paths: Paths) -> Iterator[Finding]:
     """Check the model of a chat in this folder, and the other configured models."""
     from ...ports.models.availability import availability
     from .models import chosen
 
     try:
-        models, choice = chosen(environ)
+        models, choice = chosen(os.environ)
     except SteersmanError as error:
         yield Finding(name="settings", verdict="bad", text=str(error), hint=error.hint)
         return
     yield Finding(name="settings", verdict="ok", text="no mistakes")
     others = [config for name, config in models.items() if name != choice.name]
     lines = [(f"model {config.name}: not the one of a chat here", config) for config in others]
-    found = availability(choice.config, paths.cache, environ)
+    found = availability(choice.config, paths.cache, os.environ)
     if found.state in ("to fetch", "no engine", "no weights"):
         text = f"{choice.line}; {found.text}"
         yield Finding(name="model", verdict="warn", text=text, hint=found.hint)
     else:
         lines.insert(0, (choice.line, choice.config))
-    for finding, (_, config) in zip(reach(lines, environ), lines, strict=True):
+    for finding, (_, config) in zip(reach(lines, os.environ), lines, strict=True):
         if config is choice.config:
             yield finding
         else:  # a chat here does not use it
@@ -407,7 +407,7 @@ def doctor(
 
     Example: steersman doctor
     """
-    findings = home_findings(os.environ) if of_home else check_up(os.environ)
+    findings = home_findings() if of_home else check_up()
     redactor = redactor_of(os.environ)
     is_bad = False
     found: list[dict[str, str]] = []

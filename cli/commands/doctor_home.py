@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from typing import Literal
@@ -31,12 +32,12 @@ _OLD = 60.0  # seconds after which an unread message is strange
 _SLOW = 1.0  # seconds of a bell
 
 
-def home_findings(environ: Mapping[str, str]) -> Iterator[Finding]:
+def home_findings() -> Iterator[Finding]:
     """Look at the home that is configured, and check what is in it as `home check` does."""
-    paths = Paths.of(environ)
+    paths = Paths.of(os.environ)
     yield from _contents(paths)
     try:
-        url = home_place(paths, environ).url
+        url = home_place(paths, os.environ).url
         with closing(open_store(paths, read_only=not url)) as store:
             if not url:
                 yield Finding(name="home", verdict="ok", text=f"SQLite in {paths.state}")

@@ -6,7 +6,6 @@ import asyncio
 import logging
 import os
 import signal
-from collections.abc import Mapping
 from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
@@ -45,7 +44,7 @@ def gateway_list(as_json: Json = False) -> int:
 
     Example: steersman gateway list
     """
-    config = _config(os.environ)
+    config = _config()
     views = [
         {
             "name": name,
@@ -82,7 +81,7 @@ def gateway_check(
 
     Example: steersman gateway check irc
     """
-    config = _config(os.environ)
+    config = _config()
     gateway, plug_in = _gateway(name), GATEWAYS.by_name[name]
     check = getattr(gateway, "check", None)
     if check is None:
@@ -108,7 +107,7 @@ def gateway_run(
 
     Example: steersman gateway run irc
     """
-    config = _config(os.environ)
+    config = _config()
     gateway = _gateway(name)
     for notice in config.notices:
         warn(notice)
@@ -178,5 +177,5 @@ async def _run(gateway: Any, name: str, settings: dict[str, Any]) -> int:
     return 128 + signals[0] if signals else 0
 
 
-def _config(environ: Mapping[str, str]) -> Config:
-    return load(Paths.of(environ), Path.cwd(), environ)
+def _config() -> Config:
+    return load(Paths.of(os.environ), Path.cwd(), os.environ)

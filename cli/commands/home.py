@@ -6,7 +6,7 @@ import os
 import shlex
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Annotated, Any
@@ -224,22 +224,22 @@ def trash(
     what = what or []
     match tuple(what):
         case ():
-            return _list(os.environ, as_json=as_json)
+            return _list(as_json=as_json)
         case ("restore", name):
-            return _restore(os.environ, name, as_json=as_json)
+            return _restore(name, as_json=as_json)
         case ("empty",):
-            return _empty(os.environ, is_sure=yes, as_json=as_json)
+            return _empty(is_sure=yes, as_json=as_json)
         case _:
             raise UsageError(f"`{' '.join(what)}` is no order", "`restore ID` or `empty`")
 
 
-def _list(environ: Mapping[str, str], *, as_json: bool) -> int:
-    paths, now = Paths.of(environ), time.time()
+def _list(*, as_json: bool) -> int:
+    paths, now = Paths.of(os.environ), time.time()
     there = Trash(paths.state)
-    with stored(environ) as store:
+    with stored(os.environ) as store:
         moments = moments_of(store.sessions(), there)
     marks = [mark for mark in there.marks().values() if not mark.is_restored]
-    redactor = redactor_of(environ)
+    redactor = redactor_of(os.environ)
     views = [redactor.data(_view(mark, mark.left(moments, now))) for mark in marks]
     if as_json:
         show_document({"trash": views})
@@ -258,7 +258,7 @@ def _list(environ: Mapping[str, str], *, as_json: bool) -> int:
         )
         for view in views
     ]
-    show_table(_HEAD, cells, environ)
+    show_table(_HEAD, cells, os.environ)
     show("`steersman home trash restore ID` restores one; until it goes, all of it can be used.")
     return 0
 
@@ -279,13 +279,13 @@ def _view(mark: Mark, left: float) -> dict[str, Any]:
     }
 
 
-def _restore(environ: Mapping[str, str], name: str, *, as_json: bool) -> int:
-    paths = Paths.of(environ)
+def _restore(name: str, *, as_json: bool) -> int:
+    paths = Paths.of(os.environ)
     there = Trash(paths.state)
     mark = there.named(name)
     thing = mark.thing
     if thing.kind == "copies":  # the budget takes the least recently used first
-        for kept in kept_in(storage_of(paths, environ).copies):
+        for kept in kept_in(storage_of(paths, os.environ).copies):
             if kept.session == thing.of:
                 os.utime(kept.store / f"ledger-{kept.session}.jsonl")
         there.take_out(thing)
@@ -298,12 +298,12 @@ def _restore(environ: Mapping[str, str], name: str, *, as_json: bool) -> int:
     return 0
 
 
-def _empty(environ: Mapping[str, str], *, is_sure: bool, as_json: bool) -> int:
-    paths = Paths.of(environ)
+def _empty(*, is_sure: bool, as_json: bool) -> int:
+    paths = Paths.of(os.environ)
     count = len([mark for mark in Trash(paths.state).marks().values() if not mark.is_restored])
     if not is_sure and not (sys.stdin.isatty() and _confirmed(count)):
         raise UsageError("nothing was deleted", "`steersman home trash empty --yes` does not ask")
-    done = dict(_emptied(environ, paths))
+    done = dict(_emptied(paths))
     if as_json:
         show_document({"deleted": {kind: list(names) for kind, names in done.items()}})
     else:
@@ -316,16 +316,16 @@ def _confirmed(count: int) -> bool:
     return sys.stdin.readline().strip() == "empty"
 
 
-def _emptied(environ: Mapping[str, str], paths: Paths) -> Iterator[tuple[str, Sequence[str]]]:
+def _emptied(paths: Paths) -> Iterator[tuple[str, Sequence[str]]]:
     """Delete all that is in the trash; what is open stays. Yields each kind with its sessions."""
-    config, now = load(paths, Path.cwd(), environ), time.time()
-    with closing(Host(paths, config, environ, LaunchOptions())) as host:
+    config, now = load(paths, Path.cwd(), os.environ), time.time()
+    with closing(Host(paths, config, os.environ, LaunchOptions())) as host:
         host.trash.is_emptied = True
         before = host.trash.holds("queue")
         for notice in host.saved_queues.expire(now, NEVER):
             warn(notice)
         yield "queue", sorted(before.keys() - host.trash.holds("queue").keys())
-        storage = storage_of(paths, environ)
+        storage = storage_of(paths, os.environ)
         hours = config.auto_queue.persistence.retention_hours
         retention = Retention(host.store, storage, host.trash, now, hours, by_age=False)
         yield "copies", retention.copies(config.checkpoints.budget).gone

@@ -74,7 +74,7 @@ def hooks_install(agent: Agent, dry_run: Dry = False) -> int:
 
     Example: steersman hooks install claude --dry-run
     """
-    definition, installation = _found(os.environ, agent)
+    definition, installation = _found(agent)
     changes = installation.install()
     if dry_run:
         return _show(changes)
@@ -97,7 +97,7 @@ def hooks_uninstall(agent: Agent, dry_run: Dry = False) -> int:
 
     Example: steersman hooks uninstall claude
     """
-    _, installation = _found(os.environ, agent)
+    _, installation = _found(agent)
     changes = installation.uninstall()
     if dry_run:
         return _show(changes)
@@ -151,10 +151,10 @@ def hooks_tell() -> int:
     return 0
 
 
-def _found(environ: Mapping[str, str], name: str) -> tuple[AgentDefinition, Installation]:
-    paths = Paths.of(environ)
+def _found(name: str) -> tuple[AgentDefinition, Installation]:
+    paths = Paths.of(os.environ)
     agent = find_agent(load_agents(paths), name)
-    return agent, _installation(agent, paths, environ)
+    return agent, _installation(agent, paths, os.environ)
 
 
 def _show(changes: list[Change]) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from difflib import get_close_matches
 from typing import Annotated, Any
 
@@ -60,7 +59,7 @@ def machines_show(
         near = get_close_matches(name, MACHINES, 1)
         meant = f"did you mean `{near[0]}`? " if near else ""
         raise UsageError(f"there is no machine `{name}`", f"{meant}known: {', '.join(MACHINES)}")
-    current = _current(os.environ, name, session) if session else ()
+    current = _current(name, session) if session else ()
     if form == "mermaid":
         from ...proofs.picture import mermaid
 
@@ -77,13 +76,13 @@ def machines_show(
     return 0
 
 
-def _current(environ: Mapping[str, str], machine: str, session: str) -> tuple[str, ...]:
+def _current(machine: str, session: str) -> tuple[str, ...]:
     """Return the states of a session's parts of this kind; of items, those in the queue."""
     from ...gateway.home import named_session
     from ...journal.history import record_at
     from ..stored import stored
 
-    with stored(environ) as store:
+    with stored(os.environ) as store:
         row = named_session(store, session)
         record = record_at(store, row.session, row.seq)
     turn = record.turns.get(record.turn)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shlex
 import time
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -35,7 +34,7 @@ def restore_list(as_json: Json = False) -> int:
 
     Example: steersman restore list --json
     """
-    restore_service = _restore_service(os.environ)
+    restore_service = _restore_service()
     now = time.time()
     records = restore_service.kept(now)
     redactor = redactor_of(os.environ)
@@ -68,7 +67,7 @@ def restore_run(session: Record) -> int:
 
     Example: steersman restore run last
     """
-    resumption = _restore_service(os.environ).resume(session)
+    resumption = _restore_service().resume(session)
     os.chdir(resumption.folder)
     try:
         os.execvpe(resumption.command[0], resumption.command, dict(os.environ))
@@ -85,11 +84,11 @@ def restore_forget(session: Record) -> int:
 
     Example: steersman restore forget last
     """
-    record = _restore_service(os.environ).forget(session)
+    record = _restore_service().forget(session)
     show(redactor_of(os.environ).line(f"Forgot session {record.session} of {record.agent}."))
     return 0
 
 
-def _restore_service(environ: Mapping[str, str]) -> RestoreService:
-    paths = Paths.of(environ)
-    return RestoreService(paths, load(paths, Path.cwd(), environ).restore.retention_hours)
+def _restore_service() -> RestoreService:
+    paths = Paths.of(os.environ)
+    return RestoreService(paths, load(paths, Path.cwd(), os.environ).restore.retention_hours)

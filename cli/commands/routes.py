@@ -84,7 +84,7 @@ def routes_list(as_json: Json = False) -> int:
 
     Example: steersman routes list
     """
-    config = _config(os.environ)
+    config = _config()
     rows = [_brief(name, config.routing.table) for name in table_names()]
     own = [str(route["name"]) for route in config.route]
     if as_json:
@@ -120,7 +120,7 @@ def routes_show(
     """
     if form not in FORMS:
         raise UsageError(f"there is no format `{form}`", f"formats: {', '.join(FORMS)}")
-    routes = _table(os.environ, table)
+    routes = _table(table)
     if form == "toml":
         show(table_text(routes).rstrip("\n"))
     else:
@@ -151,7 +151,7 @@ def routes_check(table: Table = "", as_json: Json = False) -> int:
 
     Example: steersman routes check steersman.toml
     """
-    routes = _table(os.environ, table)
+    routes = _table(table)
     tables = (routes.dispositions, routes.deliveries, DEFAULT_RETURNS)
     faults = (*check_routes(*tables[:2]), *check_table(DEFAULT_RETURNS))
     if as_json:
@@ -187,7 +187,7 @@ def routes_diff(
 
     Example: steersman routes diff steersman never-cancel
     """
-    first, second = _table(os.environ, ours), _table(os.environ, theirs)
+    first, second = _table(ours), _table(theirs)
     found = differences(first, second)
     if as_json:
         rows = [
@@ -321,12 +321,8 @@ def routes_explain(
     )
     if bool(text) == bool(dry.cause):
         raise UsageError("a dry run is of a text, or of a cause", "give TEXT, or --cause CAUSE")
-    routes = _table(os.environ, table)
-    data = (
-        _explain_cause(os.environ, routes, dry)
-        if dry.cause
-        else _explain_message(os.environ, routes, text, dry)
-    )
+    routes = _table(table)
+    data = _explain_cause(routes, dry) if dry.cause else _explain_message(routes, text, dry)
     if as_json:
         show_document(data)
     else:
@@ -336,19 +332,17 @@ def routes_explain(
     return 0
 
 
-def _explain_cause(environ: Mapping[str, str], routes: Routes, dry: DryRun) -> dict[str, Any]:
+def _explain_cause(routes: Routes, dry: DryRun) -> dict[str, Any]:
     cause = current_spelling(dry.cause)
     _require("--cause", cause, routes.deliveries.space["cause"])
-    return cause_explanation(routes, cause, _recipients(_config(environ), _state(dry), dry))
+    return cause_explanation(routes, cause, _recipients(_config(), _state(dry), dry))
 
 
-def _explain_message(
-    environ: Mapping[str, str], routes: Routes, text: str, dry: DryRun
-) -> dict[str, Any]:
+def _explain_message(routes: Routes, text: str, dry: DryRun) -> dict[str, Any]:
     from ...gateway.commands.registry import NAMES
 
     _require("--as", dry.way, WAYS)
-    config = _config(environ)
+    config = _config()
     words = config.auto_queue.keywords
     found, to, rest = as_said(text, dry.way, lambda said, way: classify(said, words, way, NAMES))
     doing, policy = _state(dry), _policy_of_routes(config, dry)
@@ -462,15 +456,15 @@ def _require(option: str, word: str, known: Sequence[str]) -> None:
         )
 
 
-def _config(environ: Mapping[str, str]) -> Config:
-    return load(Paths.of(environ), Path.cwd(), environ)
+def _config() -> Config:
+    return load(Paths.of(os.environ), Path.cwd(), os.environ)
 
 
-def _table(environ: Mapping[str, str], name: str) -> Routes:
+def _table(name: str) -> Routes:
     """Find a table; without a name, what is in force in this folder."""
     if name:
         return find_table(name)
-    config = _config(environ)
+    config = _config()
     routes = routes_of(config.routing.table, config.route)
     if not config.route:
         return routes

@@ -114,7 +114,7 @@ def choose_model(
     if secret:
         show(f"The key is in {store_key(paths, KEY, secret)}, which only you can read.")
     show(f"[models.{NAME}] is in {write()}.")
-    return _say_default(os.environ)
+    return _say_default()
 
 
 class _Setup:
@@ -281,9 +281,9 @@ def _prepared(paths: Paths, config: Config, model: ModelConfig) -> Callable[[], 
     return prepare_model(paths, NAME, table, agent)
 
 
-def _say_default(environ: Mapping[str, str]) -> int:
+def _say_default() -> int:
     """Say whether a chat uses the model now; another file may say otherwise."""
-    _, choice = chosen(environ)
+    _, choice = chosen(os.environ)
     if choice.name == NAME:
         show(
             "A chat uses it: `steersman chat`. `steersman models check` tests what else it can do."

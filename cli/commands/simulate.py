@@ -7,7 +7,7 @@ import itertools
 import os
 import shlex
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -73,7 +73,7 @@ def simulate(
 
     Example: steersman simulate job.toml --seeds 1000
     """
-    scenarios = _scenarios(os.environ, file)
+    scenarios = _scenarios(file)
     command = " ".join(filter(None, ("steersman simulate", shlex.quote(file) if file else "")))
     gc.enable()
     if choices:
@@ -144,11 +144,11 @@ def _figures(played: list[Played], broken: int, seconds: float) -> str:
 # What is played -----------------------------------------------------------------------------------
 
 
-def _scenarios(environ: Mapping[str, str], file: str) -> tuple[Callable[[Any], Playable], ...]:
+def _scenarios(file: str) -> tuple[Callable[[Any], Playable], ...]:
     """Return the scenarios of a workflow, or those of sessions under a routing table."""
-    paths = Paths.of(environ)
+    paths = Paths.of(os.environ)
     if not file:
-        return _of_table(routes_for(load(paths, Path.cwd(), environ), None)[0])
+        return _of_table(routes_for(load(paths, Path.cwd(), os.environ), None)[0])
     if file in table_names():
         return _of_table(find_table(file))
     path = find_workflow(file, paths, Path())

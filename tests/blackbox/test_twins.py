@@ -107,3 +107,10 @@ def test_a_choice_that_there_is_not_is_a_mistake(place: Place) -> None:
     ran = place.run("sessions", "mode", "last", "none")
     assert (ran.returncode, ran.stdout) == (2, "")
     assert "`none` is not one of ask, edits, plan, all" in ran.stderr
+
+
+def test_an_empty_name_is_a_mistake(place: Place) -> None:
+    """It means no subagent, and nothing is sent."""
+    ran = place.run("agents", "stop", "last", "")
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert "which one?" in ran.stderr
