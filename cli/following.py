@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from ..gateway.events.contract import Event, QueueEvent, QueueItem, has_left, is_aside, items_after
 from ..gateway.interface import ChatSession
+from .exit_codes import DONE, FAILED, LIMITED
 from .signals import waiting
 
 _ENDS_ANSWER = frozenset(
@@ -123,8 +124,6 @@ ENDINGS = frozenset(
 
 LIMITS = ("limit_reached", "no_progress")
 """Codes of the errors after which a turn is interrupted without anybody's word."""
-LIMITED = 3
-"""The exit code of work that a limit, or the want of progress, has ended."""
 
 
 class IdleWaiter:
@@ -159,6 +158,13 @@ class IdleWaiter:
             self.is_broken = False
         if event["type"] in ENDINGS:
             self._changed.set()
+
+    @property
+    def exit_code(self) -> int:
+        """How the work ended: as its newest turn, or refused, or broken off."""
+        if self.has_refusal or self.is_broken or self.status == "failed":
+            return FAILED
+        return LIMITED if self.is_limited else DONE
 
     def wait(self, conversation: ChatSession, between: Callable[[], None] = lambda: None) -> None:
         """Block until nothing runs and no queued message will start without a command.

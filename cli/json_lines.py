@@ -12,6 +12,7 @@ from ..gateway.interface import ChatHost, ChatSession
 from ..machines import protocol as m
 from ..machines.json_shape import parse_json
 from .chat_options import ChatOptions
+from .exit_codes import DONE, FAILED
 from .following import IdleWaiter
 from .output import document
 from .printer import Printer
@@ -155,7 +156,9 @@ def talk_json(host: ChatHost, open_it: Callable[[], ChatSession], options: ChatO
             conversation.leave("signal")
             return signal_exit.exit_code
         conversation.leave()
-        return 1 if idle_waiter.is_broken else 0
+        if options.message:
+            return idle_waiter.exit_code
+        return FAILED if idle_waiter.is_broken else DONE  # events say what became of each line
     finally:
         host.close()
         printer.close()

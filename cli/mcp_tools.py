@@ -37,8 +37,8 @@ from ..journal.store import SessionRow, Store
 from ..machines.errors import SteersmanError, UsageError
 from ..ports.tools.function import FunctionTool, tool
 from ..workflows.paths import Paths
+from .commands.queue import stored_queue
 from .inspection.view import dump_now, printed
-from .queue import stored_queue
 from .stored import state_word, stored
 
 MOST_RUNS = 8

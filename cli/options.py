@@ -16,7 +16,13 @@ Of = Annotated[
         "--session", metavar="ID", help="A session; if left out, the newest of this folder."
     ),
 ]
-Number = Annotated[int, typer.Argument(metavar="N", help="The number in the list.")]
-NumberOrLast = Annotated[
-    int, typer.Argument(metavar="N", help="Its number; if left out, the last.")
-]
+
+
+def group(about: str, example: str, *, is_command: bool = False) -> typer.Typer:
+    """Return a group of commands with its help; `is_command`: without one of them it acts itself."""
+    return typer.Typer(
+        help=f"{about}\n\nExample: {example}",
+        no_args_is_help=not is_command,
+        rich_markup_mode=None,
+        add_completion=False,
+    )

@@ -29,7 +29,7 @@ from ..gateway.terminal import audited, clean
 from ..machines.errors import UsageError
 from ..machines.protocol import exit_words
 from .chat_options import ChatOptions
-from .following import LIMITED, HeldNotice, IdleWaiter, ends_answer
+from .following import HeldNotice, IdleWaiter, ends_answer
 from .goal import GoalLines
 from .output import warn
 from .printer import Printer
@@ -216,10 +216,7 @@ def talk_plain(host: ChatHost, open_it: Callable[[], ChatSession], options: Chat
         conversation.leave()
         if not has_spoken:  # after what the session itself had to say
             err.write(f"{NOTHING_SAID}\n")
-        has_failed = idle_waiter.has_refusal or idle_waiter.status == "failed"
-        if has_failed or idle_waiter.is_broken:
-            return 1
-        return LIMITED if idle_waiter.is_limited else 0
+        return idle_waiter.exit_code
     finally:
         host.close()
         out.close()

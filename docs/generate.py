@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import tomli_w
-import typer.main
 from event_table import event_tables
 from example import example_session, run_examples
 from promise_page import promises
 
-from steersman.cli.app import app
+from steersman.cli.app import whole_program
+from steersman.cli.exit_codes import EXIT_CODES
 from steersman.cli.screen.bindings import KEYS
 from steersman.gateway.commands.command import GROUPS, Command, Parameter
 from steersman.gateway.commands.registry import COMMANDS
@@ -418,9 +418,10 @@ COMMAND_LINE_HEAD = """\
 
 <!-- Written by docs/generate.py from the help of the commands: run `make docs`. -->
 
-`steersman` alone opens a chat. Each command has `--help`; exit codes are 0 for done, 1 for failed or
-refused, 2 for a wrong usage or configuration, 3 where a limit or the want of progress ended the work,
-130 after Ctrl-C. `ID` is a session's id, a beginning of it that no other has, its name, or `last`.
+`steersman` alone opens a chat. Each command has `--help`. `ID` is a session's id, a beginning of it that
+no other has, its name, or `last`.
+
+{codes}
 
 `steersman --install-completion` installs completion for your shell (bash, zsh, fish, PowerShell), which
 completes commands and options; `--show-completion` prints it instead.
@@ -429,8 +430,12 @@ completes commands and options; `--show-completion` prints it instead.
 
 def command_line() -> str:
     """Show the help of every command, as it is printed on 100 columns."""
-    program: Any = typer.main.get_command(app)
-    return "\n".join([COMMAND_LINE_HEAD, *_helps(program, ("steersman",), None)])
+    program: Any = whole_program()
+    codes = _rows(
+        ("exit code", "meaning"), [(f"{code}", text) for code, text in EXIT_CODES.items()]
+    )
+    head = COMMAND_LINE_HEAD.replace("{codes}\n", codes)
+    return "\n".join([head, *_helps(program, ("steersman",), None)])
 
 
 def _helps(command: Any, names: tuple[str, ...], above: Any) -> Iterator[str]:

@@ -8,12 +8,12 @@ from contextlib import contextmanager
 
 from ...gateway.events.contract import Event, RunEndedEvent
 from ...gateway.interface import RunSession
+from ..exit_codes import FAILED, OF_RUNS
 from ..following import IdleWaiter
 from ..signals import SignalExit, leave_through
 
 LONG, SHORT = 5.0, 0.5
 """Seconds between two checks of a running run, whose record is large, and of one that has ended."""
-_CODES = {"succeeded": 0, "failed": 1, "interrupted": 130}
 
 
 class RunWatch:
@@ -70,7 +70,7 @@ class RunWatch:
 
     @property
     def exit_code(self) -> int:
-        """0: every step succeeded; 1: a step failed; 130: interrupted."""
+        """How the run ended: every step succeeded, one failed, or it was interrupted."""
         if self.idle_waiter.is_broken or self.ended is None:
-            return 1
-        return _CODES[self.ended["status"]]
+            return FAILED
+        return OF_RUNS[self.ended["status"]]

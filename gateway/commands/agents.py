@@ -27,7 +27,7 @@ SHOWN = 60
 """Characters of a task that a line shows."""
 
 
-Name = Annotated[str, Argument("NAME", of="subagent")]
+Name = Annotated[str, Argument("NAME", of="subagent", help="The name in the list.")]
 
 
 @command(
@@ -50,13 +50,19 @@ def list_agents(client: SessionClient) -> Reply:
 
 @command("agents stop", "agents", "Stop a subagent and everything it started.", is_shared=True)
 def stop_agent(client: SessionClient, name: Name) -> Reply:
-    """End a subagent at once."""
+    """Stop one subagent with all its processes; its parent gets the partial result.
+
+    Example: steersman agents stop last kid
+    """
     return _end(client, name.removeprefix("@"), is_gentle=False)
 
 
 @command("agents wrap-up", "agents", "Let a subagent sum up what it has, and end.", is_shared=True)
 def wrap_up_agent(client: SessionClient, name: Name) -> Reply:
-    """End a subagent after it has summed up."""
+    """Ask one subagent to sum up its work and end.
+
+    Example: steersman agents wrap-up last kid
+    """
     return _end(client, name.removeprefix("@"), is_gentle=True)
 
 

@@ -1,7 +1,8 @@
 """Slash commands: each is a function that is declared once.
 
 Everything else is made from the declaration: the parser of the typed line, completion, `/help`,
-`docs/commands.md`, the list of commands for an editor, and the calls that come as data from the control
+`docs/commands.md`, the command line's form of it (`cli/commands/session_command.py`), whose help is the
+function's docstring, the list of commands for an editor, and the calls that come as data from the control
 socket, `chat --json` and HTTP. Keys and programs do not send the text `/queue edit 2 TEXT`, but
 `queue_edit(2, "TEXT")`, a `CommandCall`, which the type checker has checked.
 
@@ -73,16 +74,21 @@ class Argument(Value, kw_only=False):
     A positional parameter is one word, without its quotes: a `str`, an `int`, or a value of a `Literal`;
     with `is_rest` it is the rest of the line, as it was typed. A keyword-only parameter is an option: a
     `bool` is a flag, a tuple may be repeated. `of` is the kind of names that complete it: those of the
-    `queue`, a `question`, a `choice` of it, a `subagent`, another `session`, a `model`.
+    `queue`, a `question`, a `choice` of it, a `subagent`, another `session`, a `model`; a `file` is
+    relative to where the command is typed. `help` explains it on the command line.
     """
 
     shown: str
     is_rest: bool = False
     of: str = ""
+    help: str = ""
 
 
 Text = Annotated[str, Argument("TEXT", is_rest=True)]
-Number = Annotated[int, Argument("N", of="queue")]
+Number = Annotated[int, Argument("N", of="queue", help="The number in the list.")]
+NumberOrLast = Annotated[
+    int | None, Argument("N", of="queue", help="Its number; if left out, the last.")
+]
 
 
 class Parameter(Value):
@@ -93,6 +99,7 @@ class Parameter(Value):
     choices: tuple[str, ...]
     shown: str
     of: str
+    help: str
     default: Any
     is_rest: bool
     is_option: bool
@@ -331,6 +338,7 @@ def _parameter(found: inspect.Parameter) -> Parameter:
         choices=choices,
         shown="|".join(choices) if choices and about.shown == found.name.upper() else about.shown,
         of=about.of,
+        help=about.help,
         default=found.default,
         is_rest=about.is_rest,
         is_option=found.kind is inspect.Parameter.KEYWORD_ONLY,

@@ -61,19 +61,28 @@ def goal_status(client: SessionClient) -> Reply:
     "goal pause", "goal", "Begin no further turn for the goal; a running one ends.", is_shared=True
 )
 def pause_goal(client: SessionClient) -> Reply:
-    """Pause the goal: no further turn begins."""
+    """Start no further turn for the goal; a running one finishes.
+
+    Example: steersman goal pause
+    """
     return _change(client, m.ChangeGoal(op="pause"), LETS_END)
 
 
 @command("goal resume", "goal", "Go on with the goal, with as many turns again.", is_shared=True)
 def resume_goal(client: SessionClient) -> Reply:
-    """Resume the goal."""
+    """Resume the goal, with the same budget again.
+
+    Example: steersman goal resume
+    """
     return _change(client, m.ChangeGoal(op="resume"), "Goal resumed")
 
 
 @command("goal clear", "goal", "Drop the goal.", is_shared=True)
 def clear_goal(client: SessionClient) -> Reply:
-    """Clear the goal."""
+    """Clear the goal.
+
+    Example: steersman goal clear
+    """
     return _change(client, m.ChangeGoal(op="clear"), "Goal cleared.")
 
 

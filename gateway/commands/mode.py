@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from ...machines import protocol as m
 from ...machines.permission_mode import Mode
 from ..client import SessionClient
 from ..permission import MODES
-from .command import Reply, command
+from .command import Argument, Reply, command
 
 
 @command("mode", "settings", "Show or set the permission mode.")
-def mode(client: SessionClient, mode: Mode | None = None) -> Reply:
-    """Show the permission mode, or change it from the next tool call on, for subagents, too."""
+def mode(
+    client: SessionClient,
+    mode: Annotated[Mode | None, Argument("MODE", help="If left out, show it.")] = None,
+) -> Reply:
+    """Show the permission mode, or change it from the next tool call on, for subagents, too.
+
+    Example: steersman sessions mode last plan
+    """
     if mode is None:
         now = client.describe().policy.mode
         lines = [

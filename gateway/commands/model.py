@@ -18,8 +18,14 @@ from .command import Argument, Reply, command
     "settings",
     "Show the model and why it was chosen, or change it from the next call on.",
 )
-def model(client: SessionClient, name: Annotated[str, Argument("NAME", of="model")] = "") -> Reply:
-    """Show the model, or change it for the rest of the session."""
+def model(
+    client: SessionClient,
+    name: Annotated[str, Argument("NAME", of="model", help="If left out, show it.")] = "",
+) -> Reply:
+    """Show the model of a session, or change it for the rest of the session.
+
+    Example: steersman sessions model last local
+    """
     record = client.record()
     if record.run is not None or m.AGENT_TOOL in record.tools:
         return Reply(ok=False, text="This session belongs to an external agent with its own model.")

@@ -12,7 +12,7 @@ from ..client import SessionClient
 from ..permission import draw_rules, explained, rules_view
 from .command import Argument, Reply, Text, command
 
-Tool = Annotated[str, Argument("TOOL")]
+Tool = Annotated[str, Argument("TOOL", help="The tool.")]
 
 
 @command(
@@ -47,9 +47,16 @@ def explain_permission(client: SessionClient, tool: Tool, text: Text = "") -> Re
 
 @command("permissions allow", "settings", "Run calls like this one without asking.")
 def allow(
-    client: SessionClient, tool: Tool, pattern: Annotated[str, Argument("PATTERN", is_rest=True)]
+    client: SessionClient,
+    tool: Tool,
+    pattern: Annotated[
+        str, Argument("PATTERN", is_rest=True, help="Its argument; `*` is anything.")
+    ],
 ) -> Reply:
-    """Allow calls for the rest of the session."""
+    """Allow calls of a tool for the rest of a session.
+
+    Example: steersman permissions allow shell "git push*" --session last
+    """
     known = _tools(client)
     if not (is_rule_tool(tool, known) and _may_be_offered(client, tool, known)):
         return Reply(ok=False, text=f"There is no tool `{tool}`; there are {', '.join(known)}.")
@@ -60,8 +67,14 @@ def allow(
 
 
 @command("permissions forget", "settings", "Ask again about what was allowed.")
-def forget(client: SessionClient, number: Annotated[int, Argument("N")]) -> Reply:
-    """Remove an allowance of this session."""
+def forget(
+    client: SessionClient,
+    number: Annotated[int, Argument("N", help="Its number, as `/permissions` lists it.")],
+) -> Reply:
+    """Ask again about calls that were allowed for the rest of a session.
+
+    Example: steersman permissions forget 1
+    """
     allowed = client.describe().allowed
     if not 0 < number <= len(allowed):
         text = f"Forget which? /permissions numbers them; 1 to {len(allowed)}."

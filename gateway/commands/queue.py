@@ -15,7 +15,7 @@ from ..acknowledgement import rejected_text
 from ..client import SessionClient
 from ..formats import item_line, progress_text
 from ..home import SHORTEST_ID
-from .command import Argument, Number, Reply, Text, command
+from .command import Argument, Number, NumberOrLast, Reply, command
 from .saved_queue import (
     Keep,
     Merge,
@@ -68,8 +68,14 @@ def _line(item: Mapping[str, Any]) -> str:
 
 
 @command("queue add", "queue", "Add a message; it waits for its turn.", is_shared=True)
-def add_to_queue(client: SessionClient, text: Text) -> Reply:
-    """Queue a message; it runs at once if nothing runs or is held."""
+def add_to_queue(
+    client: SessionClient,
+    text: Annotated[str, Argument("TEXT", is_rest=True, help="The message.")],
+) -> Reply:
+    """Queue a message.
+
+    Example: steersman queue add "and the tests"
+    """
     key = f"add-{secrets.token_hex(8)}"
     client.send_message(text, "queue", key)
     item = client.item_of(key)
@@ -95,8 +101,15 @@ def _not_added(client: SessionClient, text: str) -> Reply:
 
 
 @command("queue edit", "queue", "Change what a waiting message says.", is_shared=True)
-def edit_queue(client: SessionClient, number: Number, text: Text) -> Reply:
-    """Replace the text of a waiting message, and its attachments."""
+def edit_queue(
+    client: SessionClient,
+    number: Number,
+    text: Annotated[str, Argument("TEXT", is_rest=True, help="The new text.")],
+) -> Reply:
+    """Replace the text of a queued message.
+
+    Example: steersman queue edit 2 "only the tests"
+    """
     prompt = client.prompt(text)
     if prompt is not None and prompt.is_refused:
         return Reply(ok=False, data={"reason": "no_prompt"}, text=f"{prompt.path}: {prompt.note}")
@@ -112,16 +125,24 @@ def edit_queue(client: SessionClient, number: Number, text: Text) -> Reply:
     is_shared=True,
 )
 def move_in_queue(
-    client: SessionClient, number: Number, position: Annotated[int, Argument("POS")]
+    client: SessionClient,
+    number: Number,
+    position: Annotated[int, Argument("POS", help="Its new place, from 1.")],
 ) -> Reply:
-    """Move a waiting message."""
+    """Move a queued message.
+
+    Example: steersman queue move 3 1
+    """
     answer = change(client, m.QueueChange(op="move", number=number, position=position))
     return _reply(answer, f"#{number} is at position {answer.get('position')}.")
 
 
 @command("queue pop", "queue", "Take a message back; without a number the last.", is_shared=True)
-def pop_queue(client: SessionClient, number: Number | None = None) -> Reply:
-    """Withdraw a message."""
+def pop_queue(client: SessionClient, number: NumberOrLast = None) -> Reply:
+    """Remove a queued message.
+
+    Example: steersman queue pop 2
+    """
     answer = change(client, m.QueueChange(op="withdraw", number=number))
     gone = ", ".join(f"#{number}" for number in answer.get("withdrawn", ()))
     return _reply(answer, f"Removed: {gone}.")
@@ -129,7 +150,10 @@ def pop_queue(client: SessionClient, number: Number | None = None) -> Reply:
 
 @command("queue clear", "queue", "Take back everything that waits.", is_shared=True)
 def clear_queue(client: SessionClient) -> Reply:
-    """Withdraw all waiting messages."""
+    """Remove all queued messages.
+
+    Example: steersman queue clear
+    """
     answer = change(client, m.QueueChange(op="clear"))
     count = len(answer.get("withdrawn", ()))
     return _reply(answer, f"Removed: {count} waiting." if count else "Nothing waits.")
@@ -144,9 +168,14 @@ def clear_queue(client: SessionClient) -> Reply:
 def steer_from_queue(
     client: SessionClient,
     number: Number,
-    name: Annotated[str, Argument("@NAME", of="subagent")] = "",
+    name: Annotated[
+        str, Argument("@NAME", of="subagent", help="A subagent, or @parent; else the turn.")
+    ] = "",
 ) -> Reply:
-    """Make a waiting message a steer."""
+    """Send a queued message to the running turn, or to one subagent.
+
+    Example: steersman queue steer 2
+    """
     answer = client.ask(m.QueueChange(op="steer", number=number, to=name.removeprefix("@")))
     if answer.get("when"):
         return _reply(answer, f"#{number} goes to the running turn as soon as {answer['when']}.")
@@ -163,8 +192,11 @@ def steer_from_queue(
     "Let the answer of a side talk or subagent wait like a message.",
     is_shared=True,
 )
-def keep_in_queue(client: SessionClient, number: Number | None = None) -> Reply:
-    """Queue an offered answer like a message."""
+def keep_in_queue(client: SessionClient, number: NumberOrLast = None) -> Reply:
+    """Queue the answer of a side talk or subagent as a message.
+
+    Example: steersman queue keep 3
+    """
     answer = change(client, m.QueueChange(op="keep", number=number))
     later = ", as soon as it is answered" if answer.get("when") else ""
     return _reply(answer, f"#{answer.get('number')} waits like a message{later}.")
@@ -172,7 +204,10 @@ def keep_in_queue(client: SessionClient, number: Number | None = None) -> Reply:
 
 @command("queue hold", "queue", "Run nothing of what waits until `/queue resume`.", is_shared=True)
 def hold_queue(client: SessionClient) -> Reply:
-    """Hold the queue."""
+    """Hold the queue: run nothing of it until `queue resume`.
+
+    Example: steersman queue hold
+    """
     answer = client.ask(m.QueueChange(op="hold"))
     is_held = answer.get("state") == "held"
     text = "Held. /queue resume runs it." if is_held else "Nothing waits: there is nothing to hold."
@@ -227,13 +262,19 @@ def resume_queue(
 
 @command("queue on", "queue", "Queue what is sent during a turn.", is_shared=True)
 def queue_on(client: SessionClient) -> Reply:
-    """Enable the auto-queue."""
+    """Queue messages that are sent during a turn.
+
+    Example: steersman queue on --session last
+    """
     return _auto_queue(client, True)
 
 
 @command("queue off", "queue", "Let what is sent during a turn follow `/busy`.", is_shared=True)
 def queue_off(client: SessionClient) -> Reply:
-    """Disable the auto-queue."""
+    """Let messages that are sent during a turn follow the busy mode.
+
+    Example: steersman queue off
+    """
     return _auto_queue(client, False)
 
 

@@ -35,13 +35,23 @@ MOST_COMPARED = 5_000
 )
 def revert(
     client: SessionClient,
-    what: Annotated[tuple[str, ...], Argument("last|undo [PATH]")] = (),
+    what: Annotated[
+        tuple[str, ...],
+        Argument("last|undo [PATH]", help="What to revert; if left out, the newest turn."),
+    ] = (),
     *,
-    since: Annotated[str, Argument("--to TURN")] = "",
-    force: Annotated[bool, Argument("--force")] = False,
-    is_dry_run: Annotated[bool, Argument("--dry-run")] = False,
+    since: Annotated[str, Argument("--to TURN", help="This turn and all after it.")] = "",
+    force: Annotated[
+        bool, Argument("--force", help="Include files that were changed since.")
+    ] = False,
+    is_dry_run: Annotated[
+        bool, Argument("--dry-run", help="Only show what would be done.")
+    ] = False,
 ) -> Reply:
-    """Stop the running turn and restore the files that it changed, or as the arguments say."""
+    """Restore the files that a session changed; later changes by others stay.
+
+    Example: steersman sessions revert last --dry-run
+    """
     scope: Literal["turn", "last", "undo"] = "turn"
     rest = what
     if what[:1] == ("undo",):
@@ -133,8 +143,13 @@ def _turn(name: str) -> str:
 
 
 @command("diff", "files", "Show the changes of a turn.", is_shared=True)
-def diff(client: SessionClient, turn: Annotated[str, Argument("TURN")] = "") -> Reply:
-    """Show the changes of a turn, or of the newest turn that changed a file."""
+def diff(
+    client: SessionClient, turn: Annotated[str, Argument("TURN", help="As 3 or t3.")] = ""
+) -> Reply:
+    """Show the changes of a turn, or of the newest turn that changed a file.
+
+    Example: steersman sessions diff last t3
+    """
     try:
         turns = (_turn(turn),) if turn else ()
     except ValueError as error:

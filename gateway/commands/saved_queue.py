@@ -25,7 +25,7 @@ Merge = Annotated[bool, Argument("--merge")]
 Replace = Annotated[bool, Argument("--replace")]
 Keep = Annotated[bool, Argument("--keep")]
 SessionName = Annotated[str, Argument("ID")]
-File = Annotated[str, Argument("FILE")]
+File = Annotated[str, Argument("FILE", of="file", help="A TOML file.")]
 
 
 def way_of(merge: bool, replace: bool, keep: bool) -> str:
@@ -115,7 +115,10 @@ def discard_queue(client: SessionClient, session: SessionName = "") -> Reply:
 
 @command("queue export", "queue", "Write the queue to a TOML file.")
 def export_queue(client: SessionClient, file: File) -> Reply:
-    """Write the queue to a TOML file."""
+    """Write the queue to a TOML file.
+
+    Example: steersman queue export queue.toml
+    """
     path, found = _path(client, file), saved_here(client)
     if path.suffix.lower() in (".yaml", ".yml", ".json"):
         return _refused(UsageError("a queue is written as TOML", f"name it `{path.stem}.toml`"))
@@ -137,7 +140,10 @@ def export_queue(client: SessionClient, file: File) -> Reply:
 
 @command("queue import", "queue", "Add what waits in a TOML file: all of it, or nothing.")
 def import_queue(client: SessionClient, file: File) -> Reply:
-    """Add the waiting messages of a TOML file to the queue: all of them, or none."""
+    """Add the messages of a TOML file to the queue: all or none.
+
+    Example: steersman queue import queue.toml
+    """
     try:
         found = read_file(_path(client, file))
     except SteersmanError as error:

@@ -79,13 +79,17 @@ def smalltalk(client: SessionClient, text: Text) -> Reply:
 )
 def answer(
     client: SessionClient,
-    question: Annotated[str, Argument("ID", of="question")],
-    choice: Annotated[str, Argument("allow|always|deny|ANSWER", of="choice")],
-    reason: Annotated[str, Argument("PATTERN|REASON", is_rest=True)] = "",
+    question: Annotated[str, Argument("ID", of="question", help="The id of the question.")],
+    choice: Annotated[str, Argument("allow|always|deny|ANSWER", of="choice", help="The answer.")],
+    reason: Annotated[
+        str, Argument("PATTERN|REASON", is_rest=True, help="What is always allowed, or why not.")
+    ] = "",
 ) -> Reply:
     """Answer a question of a tool call, of the session or of a subagent, or of a workflow's step.
 
-    The answer to a step may have several words: they are `choice` and `reason` together.
+    The answer to a step may have several words.
+
+    Example: steersman sessions answer last q1 allow
     """
     reply = client.ask(m.Answer(question=question, choice=choice, reason=reason))
     if not reply.get("ok"):
@@ -97,8 +101,14 @@ def answer(
 
 
 @command("busy", "settings", "Show or set what a message during a turn does.", is_shared=True)
-def busy(client: SessionClient, mode: BusyMode | None = None) -> Reply:
-    """Show the busy mode, or change it for the rest of the session."""
+def busy(
+    client: SessionClient,
+    mode: Annotated[BusyMode | None, Argument("MODE", help="If left out, show it.")] = None,
+) -> Reply:
+    """Show what a message during a turn does, or change it for the rest of the session.
+
+    Example: steersman sessions busy last steer
+    """
     if mode is None:
         current = client.describe().policy.busy_mode
         text = f"A message during a turn follows `{current}`. There are: {', '.join(MODES)}."
@@ -115,6 +125,8 @@ def undo(client: SessionClient) -> Reply:
     """Undo the routing of the last message: the message waits in the queue instead.
 
     A message that stopped a turn and runs already is stopped, and queued after the turn's message.
+
+    Example: steersman sessions undo last
     """
     answer = client.ask(m.TakeBack())
     if not answer.get("ok"):
@@ -137,8 +149,13 @@ def undo(client: SessionClient) -> Reply:
 
 
 @command("receipts", "talk", "Show the outcome of each message.", is_shared=True)
-def show_receipts(client: SessionClient, name: Annotated[str, Argument("ID")] = "") -> Reply:
-    """Show the outcome of each message and interrupt, or of the one with an id."""
+def show_receipts(
+    client: SessionClient, name: Annotated[str, Argument("ID", help="A receipt, or `#N`.")] = ""
+) -> Reply:
+    """Show the outcome of each message and interrupt, or of the one with an id.
+
+    Example: steersman sessions receipts last
+    """
     record = client.record()
     there = [
         *(_of_item(item) for item in record.queue.items.values()),

@@ -20,7 +20,10 @@ from .command import Argument, Reply, command
     "usage", "session", "Show usage: tokens, time, and cost where prices are known.", is_shared=True
 )
 def usage(client: SessionClient) -> Reply:
-    """Show the usage of the newest turn, of the session, of its subagents, and the total."""
+    """Show the usage of the newest turn, of the session, of its subagents, and the total.
+
+    Example: steersman sessions usage last
+    """
     record = client.record()
     now = time.time()
     children = [
@@ -92,8 +95,16 @@ def cost_text(cost: float) -> str:
 
 
 @command("limits", "settings", "Show the limits of the session; grant the same amount again.")
-def limits(client: SessionClient, grant: Literal["more"] | None = None) -> Reply:
-    """Show the limits, or grant more."""
+def limits(
+    client: SessionClient,
+    grant: Annotated[
+        Literal["more"] | None, Argument("more", help="Grant the same amount again.")
+    ] = None,
+) -> Reply:
+    """Show the limits of a session, or grant the same amount again.
+
+    Example: steersman sessions limits last more
+    """
     if grant:
         client.ask(m.GrantLimits(user=client.speaker))
     found = client.describe()
@@ -124,9 +135,15 @@ def limits(client: SessionClient, grant: Literal["more"] | None = None) -> Reply
     is_shared=True,
 )
 def compact(
-    client: SessionClient, what: Annotated[str, Argument("WHAT MATTERS", is_rest=True)] = ""
+    client: SessionClient,
+    what: Annotated[
+        str, Argument("WHAT MATTERS", is_rest=True, help="What the summary must keep.")
+    ] = "",
 ) -> Reply:
-    """Sum up the conversation, now or right after the running turn."""
+    """Sum up the conversation, now or right after the running turn.
+
+    Example: steersman sessions compact last "the names of the files"
+    """
     answer = client.ask(m.Compact(wish=what, user=client.speaker))
     if not answer.get("ok"):
         return Reply(ok=False, data=answer, text=f"Not summed up: {answer.get('reason', '')}.")

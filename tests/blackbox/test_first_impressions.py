@@ -16,18 +16,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer.main
 from blackbox.terminal import Terminal
 from support import many_commands
 from support.driver import COMMAND, Place
 from support.patience import seconds
 from support.ports import HeldPort
 
-from steersman.cli.app import app
+from steersman.cli.app import whole_program
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = ("README.md", "docs/getting-started.md", "cli/tour.py")
-PROGRAM: Any = typer.main.get_command(app)
+PROGRAM: Any = whole_program()
 NOBODY = 54_321
 """A user id without an entry."""
 OTHER_USER = (

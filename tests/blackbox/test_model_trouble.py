@@ -141,6 +141,7 @@ def test_a_turn_that_fails_says_why_once_in_every_interface(place: Place, serve,
         assert told[0].startswith("steersman: ")
         assert ran.returncode == (1 if arguments == ["go"] else ran.returncode)
     ran = place.run("chat", "--json", "go")
+    assert ran.returncode == 1
     events = [json.loads(line) for line in ran.stdout.splitlines()]
     errors = [event["text"] for event in events if event["type"] == "error"]
     ends = [event for event in events if event["type"] == "turn_ended"]

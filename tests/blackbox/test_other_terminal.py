@@ -177,7 +177,8 @@ def test_a_frozen_owner_is_named(place: Place, serve) -> None:
 HUNDRED = """
 import os
 # Once for all of them: starting is not what is tested.
-from steersman.cli import app, program, queue
+from steersman.cli import app, program
+from steersman.cli.commands import queue
 from steersman.gateway.commands import registry
 import apsw
 import contextlib

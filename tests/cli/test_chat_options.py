@@ -5,10 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer.main
 
 from steersman.cli import chat
-from steersman.cli.app import app, dispatch
+from steersman.cli.app import command_named, dispatch
 from steersman.cli.chat_options import FLAGS, VALUES, ChatOptions, usual_options
 
 USUAL = (
@@ -58,8 +57,8 @@ def test_what_is_left_to_typer(arguments: tuple[str, ...]) -> None:
 
 def test_every_option_is_known() -> None:
     """The options are those that are declared, with and without a value."""
-    command: Any = typer.main.get_command(app)
-    options = [one for one in command.commands["chat"].params if one.param_type_name == "option"]
+    command: Any = command_named("chat")
+    options = [one for one in command.params if one.param_type_name == "option"]
     assert {one.opts[0] for one in options if one.is_flag} == set(FLAGS)
     assert {one.opts[0] for one in options if not one.is_flag} == set(VALUES)
 

@@ -11,16 +11,16 @@ from typing import Any
 import pytest
 from support.echo import walk
 
-from steersman.cli.app import app
-
 NAMES = {"[FILE]", "FILE", "NAME", "TABLE", "A", "B", "AGENT", "RUN", "CLUSTER", "NODE"}
 """What names a thing of the program or of its configuration, or else is a path."""
 OTHERS = {
     *("ID", "[ID]", "N|ID", "ITEM", "SESSION", "TURN"),  # of the home's sessions
-    *("SEQ|TIME", "A B", "MESSAGE", "[last|undo [PATH]]", "[@NAME]"),  # inside a session
+    *("SEQ|TIME", "A B", "MESSAGE", "last|undo [PATH]", "@NAME"),  # inside a session
     "[restore ID|empty]",  # of the trash
     *("TEXT", "COMMAND", "URL", "CHOICES", "NAME=VALUE"),  # taken as it is
+    *("PATTERN", "PATTERN|REASON", "WHAT MATTERS", "allow|always|deny|ANSWER"),
     *("FORMAT", "WAY", "MODE", "STATE", "CAUSE", "EVENT", "KIND", "S", "X", "SCOPE"),  # of a list
+    *("TOOL", "ask|edits|plan|all", "interrupt|steer|queue", "more"),
 }
 APART = {  # their words are no names that are looked up
     "acp": "an editor's session looks them up, as `chat` does",
@@ -35,7 +35,7 @@ TABLE = '[[route]]\nname = "bait"\nevent = "bait"\n'
 
 def words() -> Iterator[tuple[str, str, str, bool]]:
     """Give the words of the command line: command, option or nothing, metavar, whether it is needed."""
-    for name, command in walk(app):
+    for name, command in walk():
         hints = typing.get_type_hints(command.callback, include_extras=True)
         for parameter, hint in hints.items():
             for info in getattr(hint, "__metadata__", ()):

@@ -325,7 +325,6 @@ def test_explain_for_people(command: Any) -> None:
         (["use", "no-such"], "there is no routing table `no-such`"),
         (["use", "never-cancel"], "a stop reaches every descendant; but"),
         (["use", "steersman", "--folder", "nowhere"], "`nowhere` is not a folder"),
-        (["replay", "last", "--under", "never-cancel"], "there is no session yet"),
     ],
 )
 def test_a_mistake_is_reported_as_a_sentence(arguments: list[str], text: str, command: Any) -> None:
@@ -371,8 +370,8 @@ def test_an_unsafe_choice_is_said_at_every_start(
     assert "`never-cancel`, does not keep these rules: a stop reaches every descendant" in done.err
 
 
-def test_use_for_a_session_and_replay(command: Any, told: Path) -> None:
-    """A session that no process has open gets the choice; its past is replayed without a change."""
+def test_use_for_a_session(command: Any, told: Path) -> None:
+    """A session that no process has open gets the choice."""
     done = command("routes", "use", "never-cancel", "--session", "last")
     assert done.code == 1
     assert "used only with --unsafe" in done.err
@@ -380,11 +379,3 @@ def test_use_for_a_session_and_replay(command: Any, told: Path) -> None:
     assert (done.code, done.err) == (0, "")
     before = json.loads(command("inspect", "--format", "json").out)
     assert before["routes"] == {"table": "never-cancel", "may_be_unsafe": True}
-    done = command("routes", "replay", "last", "--under", "cancel-and-discard")
-    assert (done.code, done.out) == (
-        0,
-        "Checked 1 message and 2 other moments: none would have been different.\n",
-    )
-    data = json.loads(command("routes", "replay", "last", "--under", "steersman", "--json").out)
-    assert (data["looked_at"], data["deviations"]) == ({"message": 1, "other": 2}, [])
-    assert json.loads(command("inspect", "--format", "json").out) == before

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from steersman.cli import serve
+from steersman.cli.commands import serve
 
 
 def test_on_macos_launchd_starts_it(

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from steersman.cli.models import ProgressLine
+from steersman.cli.commands.models import ProgressLine
 from steersman.cli.output import draw_table
 from steersman.gateway.formats import size_text
 from steersman.gateway.redaction import Redactor

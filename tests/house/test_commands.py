@@ -9,12 +9,13 @@ from typing import Any
 import pytest
 from support.echo import walk
 
-from steersman.cli.app import app
+from steersman.cli.app import ABOUT, command_named
+from steersman.cli.commands.session_command import EXCEPTIONS
 from steersman.gateway.commands.registry import COMMANDS, DECLARED
 from steersman.workflows.settings import Settings
 
-PROGRAM = tuple(name for name, _ in walk(app))
-"""The commands of the command line, as `queue add`."""
+PROGRAM = {name: command.callback.__module__ for name, command in walk()}
+"""The commands of the command line, as `queue add`, and where each is declared."""
 
 
 def checked(folder: Path) -> Iterator[str]:
@@ -55,6 +56,27 @@ def test_a_mark_counts_on_a_test_only(tmp_path: Path) -> None:
         '@pytest.mark.checks_data("/d", "e f")\ndef test_it(): ...\n'
     )
     assert list(checked(tmp_path)) == ["/d", "e f"]
+
+
+@pytest.mark.parametrize("name", DECLARED)
+def test_every_command_is_on_the_command_line(name: str) -> None:
+    """As a twin that is made from its declaration, or by hand or not at all, for a reason."""
+    groups = {group for group, _, verb in (twin.partition(" ") for twin in PROGRAM) if verb}
+    twin = name if name.partition(" ")[0] in groups else f"sessions {name}"
+    assert (name in EXCEPTIONS) != (PROGRAM.get(twin) == DECLARED[name].function.__module__)
+
+
+def test_every_exception_is_one() -> None:
+    """What is made by hand is a command, and each has its reason."""
+    assert EXCEPTIONS.keys() - DECLARED.keys() == set()
+    assert {command for command, _ in EXCEPTIONS.values()} - {*PROGRAM, ""} == set()
+    assert all(reason for _, reason in EXCEPTIONS.values())
+
+
+@pytest.mark.parametrize("name", ABOUT)
+def test_the_listing_says_what_the_help_says(name: str) -> None:
+    """The first lines of helps stand twice, since `--help` imports no command."""
+    assert " ".join((command_named(name).help or "").split("\n\n")[0].split()) == ABOUT[name]
 
 
 @pytest.mark.parametrize("name", DECLARED)

@@ -10,7 +10,7 @@ OWN = {
     "cli/main.py": "/dev/null",
     "cli/screen/history.py": "its own file",
     "cli/screen/terminal_repair.py": "its own file",
-    "cli/serve.py": "the log of a process that it started",
+    "cli/commands/serve.py": "the log of a process that it started",
     "gateway/commands/installed.py": "what it has just written",
     "gateway/home_salvage.py": "a damaged database, however large it is",
     "gateway/hook_runner.py": "its own file",

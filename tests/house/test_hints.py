@@ -13,16 +13,15 @@ from pathlib import Path
 from typing import Any
 
 import click
-import typer
 
-from steersman.cli.app import app
+from steersman.cli.app import whole_program
 from steersman.cli.chat_options import named_sessions
 
 ROOT = Path(__file__).parents[2]
 PARTS = ("actors", "cli", "gateway", "journal", "machines", "ports", "workflows")
 HINT = re.compile(r"`(steersman(?: [^`\n]*)?)`|(?:Continue with|resume with): (steersman .*)")
 PLACE = "1"
-PROGRAM: Any = typer.main.get_command(app)
+PROGRAM: Any = whole_program()
 
 
 def texts(tree: ast.AST) -> Iterator[str]:

@@ -15,7 +15,6 @@ from support import durations
 from support.durations import NIGHTLY, Part
 from support.echo import walk
 
-from steersman.cli.app import app
 from steersman.gateway.commands.registry import DECLARED
 from steersman.machines.catalogue import MACHINES
 from steersman.workflows.plugins import GATEWAYS
@@ -109,7 +108,7 @@ def test_each_command_group_has_a_real_test(daily: Any, measured: dict[str, Part
         for marker in item.iter_markers("checks_data")
         for name in marker.args
     }
-    groups = {name.partition(" ")[0] for name, _ in walk(app)}
+    groups = {name.partition(" ")[0] for name, _ in walk()}
     assert groups - {name.partition(" ")[0] for name in checked} == set()
     sections = {command.group for command in DECLARED.values()}
     assert (

@@ -108,7 +108,7 @@ def test_the_help(place: Place) -> None:
     ran = place.run("--help")
     assert ran.returncode == 0
     modules = imported(ran.stderr)
-    assert "steersman.cli.apps.queue" in modules
+    assert "steersman.cli.app" in modules
     assert within(modules, ROOMS | SLOW - {"typer"} | {"msgspec"}) == set()
 
 

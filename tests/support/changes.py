@@ -74,9 +74,7 @@ def _from_root(file: Path) -> str:
 def _programs() -> dict[str, str]:
     from support.echo import walk
 
-    from steersman.cli.app import app
-
-    return {name: str(info.callback.__module__) for name, info in walk(app) if info.callback}
+    return {name: str(info.callback.__module__) for name, info in walk() if info.callback}
 
 
 def _places(command: str) -> Iterable[str]:

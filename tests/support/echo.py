@@ -13,22 +13,21 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import typer
-from typer.models import CommandInfo
-
 __all__ = ["ECHO", "walk"]
 
 ECHO = Path(__file__).resolve()
 
 
-def walk(app: typer.Typer, above: tuple[str, ...] = ()) -> Iterator[tuple[str, CommandInfo]]:
+def walk() -> Iterator[tuple[str, Any]]:
     """Give the commands of the command line by their whole names."""
-    for command in app.registered_commands:
-        name = command.name or getattr(command.callback, "__name__", "").replace("_", "-")
-        yield " ".join((*above, name)), command
-    for group in app.registered_groups:
-        if group.typer_instance is not None:
-            yield from walk(group.typer_instance, (*above, group.name or ""))
+    from steersman.cli.app import whole_program
+
+    for name, found in whole_program().commands.items():
+        verbs = getattr(found, "commands", None)
+        if verbs is None:
+            yield name, found
+        else:
+            yield from ((f"{name} {verb}", command) for verb, command in verbs.items())
 
 
 def echo_of_slash(name: str, note: Callable[[], None]) -> None:
@@ -50,9 +49,8 @@ def echo_of_slash(name: str, note: Callable[[], None]) -> None:
 def echo_of_program(name: str, note: Callable[[], None]) -> None:
     """Replace a command of the command line by its echo."""
     from steersman.cli import chat_options, emit
-    from steersman.cli.app import app
 
-    command = dict(walk(app))[name]
+    command = dict(walk())[name]
     real: Any = command.callback
 
     @functools.wraps(real)

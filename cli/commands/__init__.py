@@ -1,0 +1,1 @@
+"""The commands: each declared beside what it does."""

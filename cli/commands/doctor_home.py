@@ -1,0 +1,128 @@
+"""`steersman doctor --home`: how a home on PostgreSQL is, and the nodes of any home."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from typing import Literal
+
+from ...gateway.home import open_store
+from ...journal.store import NodeRow, Store
+from ...machines.errors import SteersmanError
+from ...machines.value import Value
+from ...workflows.home_place import home_place
+from ...workflows.paths import Paths
+from .home import checked_home, fault_line
+
+Verdict = Literal["ok", "warn", "bad"]
+
+
+class Finding(Value):
+    """One line of the doctor's report; `hint` is the next step, empty if there is none."""
+
+    name: str
+    verdict: Verdict
+    text: str
+    hint: str = ""
+
+
+_SKEW = 5.0  # seconds; times in journals are those of the host that wrote them
+_OLD = 60.0  # seconds after which an unread message is strange
+_SLOW = 1.0  # seconds of a bell
+
+
+def home_findings() -> Iterator[Finding]:
+    """Look at the home that is configured, and check what is in it as `home check` does."""
+    paths = Paths.of(os.environ)
+    yield from _contents(paths)
+    try:
+        url = home_place(paths, os.environ).url
+        with closing(open_store(paths, read_only=not url)) as store:
+            if not url:
+                yield Finding(name="home", verdict="ok", text=f"SQLite in {paths.state}")
+                yield from _nodes(store.nodes.rows())
+                return
+            yield from _postgres(store, url)
+    except SteersmanError as error:
+        yield Finding(name="home", verdict="bad", text=error.message, hint=error.hint)
+
+
+def _contents(paths: Paths) -> Iterator[Finding]:
+    try:
+        place, sessions, entries, faults = checked_home(paths)
+    except SteersmanError:
+        return  # it cannot be reached, which is said next
+    for fault in faults:
+        yield Finding(
+            name="contents", verdict="bad", text=fault_line(fault, place), hint=fault.next
+        )
+    if not faults:
+        text = f"{sessions} sessions, {entries} entries: all can be read"
+        yield Finding(name="contents", verdict="ok", text=text)
+
+
+def _postgres(store: Store, url: str) -> Iterator[Finding]:
+    from ...postgres.connection import without_password
+    from ...postgres.home import report_of
+    from ...postgres.store import PostgresStore
+
+    if not isinstance(store, PostgresStore):
+        yield Finding(name="home", verdict="ok", text=without_password(url))
+        return
+    report = report_of(store)
+    text = f"PostgreSQL {report.server} at {without_password(url)}"
+    yield Finding(name="home", verdict="ok", text=text)
+    if report.bell is None:
+        yield Finding(
+            name="bell",
+            verdict="warn",
+            text="a transaction pooler is in between: messages are noticed after up to 0.2 s",
+            hint="use a session pooler, or connect to the server itself",
+        )
+    else:
+        is_slow = report.bell > _SLOW
+        text = f"a notification comes back after {1e3 * report.bell:.0f} ms"
+        yield Finding(name="bell", verdict="warn" if is_slow else "ok", text=text)
+    is_off = abs(report.skew) > _SKEW
+    yield Finding(
+        name="clock",
+        verdict="warn" if is_off else "ok",
+        text=f"{report.skew:+.1f} s against the server",
+        hint="synchronize the clock of this machine" if is_off else "",
+    )
+    yield _replication(report.replicas)
+    yield from _nodes(report.nodes)
+    is_old = report.oldest > _OLD
+    yield Finding(
+        name="mail",
+        verdict="warn" if is_old else "ok",
+        text=f"{report.unread} unread, the oldest for {report.oldest:.0f} s",
+        hint="start a node of the place of these sessions, or resume them" if is_old else "",
+    )
+
+
+def _replication(replicas: Mapping[str, str]) -> Finding:
+    if not replicas:
+        return Finding(
+            name="replicas", verdict="ok", text="none: what the server's disk loses is lost"
+        )
+    named = ", ".join(f"{name} ({how})" for name, how in sorted(replicas.items()))
+    if {"sync", "quorum"} & set(replicas.values()):
+        return Finding(name="replicas", verdict="ok", text=named)
+    return Finding(
+        name="replicas",
+        verdict="warn",
+        text=f"{named}: a failover may lose what was acknowledged",
+        hint="set `synchronous_standby_names` on the server",
+    )
+
+
+def _nodes(rows: tuple[NodeRow, ...] | list[NodeRow]) -> Iterator[Finding]:
+    for row in rows:
+        about = f"{row.node} on {row.host}, place {row.place}, {row.sessions} sessions"
+        if row.is_alive:
+            yield Finding(name="node", verdict="ok", text=f"{about}, {row.state}")
+        else:
+            hint = "another node of its place takes its sessions over" if row.sessions else ""
+            yield Finding(name="node", verdict="warn", text=f"{about}, dead", hint=hint)

@@ -1,0 +1,181 @@
+"""`steersman gateway`: chat rooms, and other interfaces that installed packages bring."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+from difflib import get_close_matches
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ...gateway.library import Home
+from ...gateway.redaction import Redactor
+from ...machines.errors import SteersmanError, UsageError
+from ...workflows.config import Config, load
+from ...workflows.paths import Paths
+from ...workflows.plugins import GATEWAYS
+from ..options import Json, group
+from ..output import show, show_document, show_table, warn
+from ..signals import SIGNALS, TWICE
+
+gateway = group("Run a gateway: chat rooms, or what a package brings.", "steersman gateway list")
+
+
+class _Told(logging.Handler):
+    """Tells the person who runs a gateway what it logs: connections, and what goes wrong."""
+
+    def __init__(self, redactor: Redactor) -> None:
+        super().__init__(logging.INFO)
+        self._redactor = redactor
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Print a line."""
+        warn(self._redactor.line(record.getMessage()))
+
+
+@gateway.command("list")
+def gateway_list(as_json: Json = False) -> int:
+    """List the gateways, and which of them are configured.
+
+    Example: steersman gateway list
+    """
+    config = _config()
+    views = [
+        {
+            "name": name,
+            "distribution": plug_in.distribution,
+            "version": plug_in.version,
+            "is_configured": name in config.gateways,
+        }
+        for name, plug_in in sorted(GATEWAYS.by_name.items())
+    ]
+    redactor = Redactor(os.environ)
+    if as_json:
+        show_document({"gateways": [redactor.data(view) for view in views]})
+    elif views:
+        rows = [
+            (
+                redactor.line(str(view["name"])),
+                redactor.line(f"{view['distribution']} {view['version']}"),
+                "yes" if view["is_configured"] else "no",
+            )
+            for view in views
+        ]
+        show_table(("GATEWAY", "OF", "CONFIGURED"), rows, os.environ)
+    else:
+        show("No installed package has a gateway.")
+    return 0
+
+
+@gateway.command("check")
+def gateway_check(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A gateway of `gateway list`.")],
+    as_json: Json = False,
+) -> int:
+    """Connect once, and say what was found: the server, the account, each room.
+
+    Example: steersman gateway check irc
+    """
+    config = _config()
+    gateway, plug_in = _gateway(name), GATEWAYS.by_name[name]
+    check = getattr(gateway, "check", None)
+    if check is None:
+        raise UsageError(
+            f"gateway `{name}` has no check", f"`steersman gateway run {name}` tells the rest"
+        )
+    with plug_in.guarded(passes=SteersmanError, what="failed"):
+        lines = asyncio.run(check(config.gateways.get(name, {})))
+    redactor = Redactor(os.environ)
+    found = [redactor.line(str(line)) for line in lines]
+    if as_json:
+        show_document({"gateway": name, "found": found})
+    for line in found if not as_json else ():
+        show(line)
+    return 0
+
+
+@gateway.command("run")
+def gateway_run(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A gateway of `gateway list`.")],
+) -> int:
+    """Run a gateway until it ends, or until a signal.
+
+    Example: steersman gateway run irc
+    """
+    config = _config()
+    gateway = _gateway(name)
+    for notice in config.notices:
+        warn(notice)
+    told = _Told(Redactor(os.environ))
+    chat = logging.getLogger("steersman.chat")
+    before = chat.level
+    chat.setLevel(logging.INFO)
+    chat.addHandler(told)
+    try:
+        return asyncio.run(_run(gateway, name, config.gateways.get(name, {})))
+    finally:
+        chat.removeHandler(told)
+        chat.setLevel(before)
+
+
+def mistakes_of_gateways(config: Config) -> list[str]:
+    """Say what is wrong in the tables of the gateways that are installed; nothing is connected to."""
+    found: list[str] = []
+    for name in sorted(set(config.gateways) & set(GATEWAYS.by_name)):
+        try:
+            validate = getattr(GATEWAYS.load(name), "validate", None)
+            if validate is not None:
+                asyncio.run(validate(config.gateways[name]))
+        except SteersmanError as error:
+            found += [error.message, *([f"  {error.hint}"] if error.hint else [])]
+    return found
+
+
+def _gateway(name: str) -> Any:
+    """Import a gateway. Raises `UsageError` for a name that none has, and `PlugInError`."""
+    if name not in GATEWAYS.by_name:
+        near = get_close_matches(name, GATEWAYS.by_name, 1)
+        known = ", ".join(GATEWAYS.by_name) or "none"
+        hint = f"did you mean `{near[0]}`?" if near else f"installed are: {known}"
+        raise UsageError(f"there is no gateway `{name}`", hint)
+    return GATEWAYS.load(name)
+
+
+async def _run(gateway: Any, name: str, settings: dict[str, Any]) -> int:
+    """Give a gateway the home; its task is cancelled by the first signal."""
+    plug_in = GATEWAYS.by_name[name]
+    task, loop = asyncio.current_task(), asyncio.get_running_loop()
+    assert task is not None
+    signals: list[int] = []
+    began = 0.0
+
+    def leave(number: int) -> None:
+        nonlocal began
+        signals.append(number)
+        if len(signals) == 1:
+            began = loop.time()
+            task.cancel()
+        elif number == signal.SIGINT and loop.time() - began > TWICE:  # a person's second Ctrl-C
+            os._exit(128 + number)
+
+    for number in SIGNALS:
+        if signal.getsignal(number) == signal.SIG_IGN:  # nohup
+            continue
+        loop.add_signal_handler(number, partial(leave, number))
+    try:
+        async with Home(None) as home:
+            with plug_in.guarded(passes=SteersmanError, what="failed"):
+                await gateway(home, settings)
+    except asyncio.CancelledError:
+        if not signals:
+            raise
+    return 128 + signals[0] if signals else 0
+
+
+def _config() -> Config:
+    return load(Paths.of(os.environ), Path.cwd(), os.environ)

@@ -1,0 +1,340 @@
+"""`steersman home`: makes a home on PostgreSQL, moves homes, checks and salvages them."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from msgspec.structs import asdict
+
+from ...gateway.formats import iso
+from ...gateway.home import open_store, store_at
+from ...gateway.home_check import Fault, damaged, home_faults
+from ...gateway.home_move import move_home
+from ...gateway.host import Host
+from ...gateway.launch_options import LaunchOptions
+from ...gateway.redaction import redactor_of
+from ...gateway.restore_service import RestoreService
+from ...gateway.retention import Retention, moments_of, queues_folder
+from ...gateway.trash import DAY, NEVER, Mark, Trash
+from ...journal.sqlite import SqliteStore
+from ...journal.store import Store
+from ...journal.workspace.prune import kept_in
+from ...machines.errors import StoreDamaged, UsageError
+from ...workflows.config import load
+from ...workflows.home_folder import expanded
+from ...workflows.home_place import home_place, storage_of
+from ...workflows.paths import Paths, make_private
+from ..options import Json, group
+from ..output import show, show_document, show_table, warn
+from ..stored import stored
+
+SQLITE = "sqlite"
+"""Names the state folder as the other home of a move."""
+
+home = group(
+    "Where sessions are kept: SQLite, or a PostgreSQL database for many machines.",
+    "steersman home check",
+)
+
+
+@home.command("init")
+def init(url: Annotated[str, typer.Argument(help="postgresql://USER@HOST/DATABASE")]) -> int:
+    """Make a home in a PostgreSQL database.
+
+    Example: steersman home init postgresql://me@db.example.net/steersman
+    """
+    from ...postgres.connection import without_password
+    from ...postgres.home import make_home
+
+    is_new, shown = make_home(url), without_password(url)
+    show(f"made a home in {shown}" if is_new else f"there is a home in {shown} already")
+    if shown != url:
+        warn("steersman: the password was visible to all users of this machine while this ran;")
+        warn("  `~/.pgpass` or PGPASSFILE keeps it out of command lines and configuration")
+    show(f'to use it, set in config.toml: [home] url = "{shown}"')
+    return 0
+
+
+@home.command("move")
+def move(
+    to: Annotated[
+        str,
+        typer.Option(help="the address of a home, or `sqlite`: the state folder", metavar="URL"),
+    ],
+) -> int:
+    """Copy this home to another store, and compare both; no process may use them.
+
+    Example: steersman home move --to postgresql://me@db.example.net/steersman
+    """
+    paths = Paths.of(os.environ)
+    here = home_place(paths, os.environ).url
+    if (to == SQLITE and not here) or to == here:
+        raise UsageError("the home is there already", "`steersman home check` says where")
+    with closing(open_store(paths)) as source, closing(_other(to, paths)) as target:
+        sessions = entries = 0
+        for row, copied in move_home(source, target):
+            sessions, entries = sessions + 1, entries + copied
+            show(f"{row.session}  {_entries(row.seq)}")
+    show(f"{_sessions(sessions)} compared, {_entries(entries)} copied now")
+    where = "" if to == SQLITE else to
+    from ...postgres.connection import without_password
+
+    shown = without_password(where) if where else ""
+    show(f'to use it, set in config.toml: [home] url = "{shown}"; nothing was removed here')
+    return 0
+
+
+def _other(to: str, paths: Paths) -> Store:
+    if to == SQLITE:
+        return SqliteStore.open(make_private(paths.state))
+    if "://" not in to:
+        raise UsageError(
+            f"`{to[:80]}` is no home",
+            f"give the address of a home, or `{SQLITE}` for the state folder",
+        )
+    return store_at(to, paths)
+
+
+@home.command("check")
+def check(as_json: Json = False) -> int:
+    """Read every row and file of the home, and report what is damaged, and what to do; exit 1 if any is.
+
+    Example: steersman home check
+    """
+    paths = Paths.of(os.environ)
+    place, sessions, entries, faults = checked_home(paths)
+    if as_json:
+        show_document(
+            {
+                "home": place,
+                "sessions": sessions,
+                "entries": entries,
+                "faults": [asdict(fault) for fault in faults],
+            }
+        )
+        return int(bool(faults))
+    show(f"{place}: {_sessions(sessions)}, {_entries(entries)}")
+    for fault in faults:
+        warn(fault_line(fault, place))
+        warn(f"  {fault.next}")
+    show("every journal can be read" if not faults else f"damaged: {_faults(len(faults))}")
+    return int(bool(faults))
+
+
+def checked_home(paths: Paths) -> tuple[str, int, int, list[Fault]]:
+    """Check the home; returns where it is, how many sessions and entries it has, and what is damaged."""
+    place = home_place(paths, os.environ).url
+    if place:
+        from ...postgres.connection import without_password
+
+        place = without_password(place)
+    shown = place or str(paths.state)
+    try:
+        with closing(open_store(paths, read_only=True)) as store:
+            rows = store.sessions()
+            faults = list(home_faults(store, shown, paths, storage_of(paths, os.environ)))
+    except StoreDamaged as error:
+        return shown, 0, 0, [damaged(error, shown)]
+    return shown, len(rows), sum(row.seq for row in rows), faults
+
+
+def fault_line(fault: Fault, place: str) -> str:
+    """Say where a fault is and what it is, on one line; the home itself goes without saying."""
+    where = [] if fault.place == place else [fault.place]
+    where += [f"{fault.table} {fault.row}".strip()] if fault.table else []
+    return ": ".join([*where, fault.what])
+
+
+@home.command("salvage")
+def salvage(
+    to: Annotated[
+        Path | None,
+        typer.Argument(metavar="[TO]", help="A new folder; if left out, beside the state folder."),
+    ] = None,
+    as_json: Json = False,
+) -> int:
+    """Write what can be read of a damaged home into a new one; the old one stays as it is.
+
+    Example: steersman home salvage ~/steersman-salvaged
+    """
+    from ...gateway.home_salvage import salvage_home
+
+    paths = Paths.of(os.environ)
+    if home_place(paths, os.environ).url:
+        raise UsageError("only a home in SQLite can be salvaged", "restore the server's backup")
+    target = expanded(to or Path(f"{paths.state}-salvaged")).absolute()
+    report = salvage_home(paths, target)
+    if as_json:
+        show_document({"home": str(target), **asdict(report)})
+        return 0
+    for line in report.lost:
+        warn(line)
+    show(
+        f"{target}: {_sessions(len(report.saved))}, {_entries(report.entries)}, "
+        f"{report.messages} unread messages; lost: {len(report.lost) or 'nothing'}"
+    )
+    show(f"to look at it: STEERSMAN_HOME={shlex.quote(str(target))} steersman sessions list")
+    show(f"nothing was changed in {paths.state}")
+    return 0
+
+
+def _faults(number: int) -> str:
+    return f"{number} {'fault' if number == 1 else 'faults'}"
+
+
+def _sessions(number: int) -> str:
+    return f"{number} session{'s' * (number != 1)}"
+
+
+def _entries(number: int) -> str:
+    return f"{number} {'entry' if number == 1 else 'entries'}"
+
+
+_HEAD = ("ID", "WHAT", "WHY", "LAST USED", "GOES AFTER", "FOLDER")
+_WHAT = {
+    "queue": "nothing waits in it",
+    "copies": "copies of files, for /revert",
+    "outputs": "long outputs of tools",
+    "session": "the whole session, finalized",
+    "agent": "",
+}
+
+
+@home.command("trash")
+def trash(
+    what: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[restore ID|empty]", help="If left out, list what is in it."),
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Empty it without asking.")] = False,
+    as_json: Json = False,
+) -> int:
+    """List what age or a budget put into the trash, restore it, or delete it now.
+
+    Example: steersman home trash restore queue-9f3a01c2
+    """
+    what = what or []
+    match tuple(what):
+        case ():
+            return _list(as_json=as_json)
+        case ("restore", name):
+            return _restore(name, as_json=as_json)
+        case ("empty",):
+            return _empty(is_sure=yes, as_json=as_json)
+        case _:
+            raise UsageError(f"`{' '.join(what)}` is no order", "`restore ID` or `empty`")
+
+
+def _list(*, as_json: bool) -> int:
+    paths, now = Paths.of(os.environ), time.time()
+    there = Trash(paths.state)
+    with stored(os.environ) as store:
+        moments = moments_of(store.sessions(), there)
+    marks = [mark for mark in there.marks().values() if not mark.is_restored]
+    redactor = redactor_of(os.environ)
+    views = [redactor.data(_view(mark, mark.left(moments, now))) for mark in marks]
+    if as_json:
+        show_document({"trash": views})
+        return 0
+    if not views:
+        warn("The trash is empty.")
+        return 0
+    cells = [
+        (
+            view["id"],
+            redactor.line(view["what"]),
+            view["why"],
+            view["last_used"] or "-",
+            f"{view['days_left']:g} days of use",
+            redactor.line(view["folder"]),
+        )
+        for view in views
+    ]
+    show_table(_HEAD, cells, os.environ)
+    show("`steersman home trash restore ID` restores one; until it goes, all of it can be used.")
+    return 0
+
+
+def _view(mark: Mark, left: float) -> dict[str, Any]:
+    """Return a mark as data for programs; `days_left` are days on which the home is used."""
+    thing = mark.thing
+    return {
+        "id": thing.id,
+        "kind": thing.kind,
+        "of": thing.of,
+        "what": thing.what or _WHAT[thing.kind],
+        "why": mark.why,
+        "folder": thing.where,
+        "last_used": iso(thing.used) if thing.used else None,
+        "since": iso(mark.since),
+        "days_left": round(max(0.0, left) / DAY, 1),
+    }
+
+
+def _restore(name: str, *, as_json: bool) -> int:
+    paths = Paths.of(os.environ)
+    there = Trash(paths.state)
+    mark = there.named(name)
+    thing = mark.thing
+    if thing.kind == "copies":  # the budget takes the least recently used first
+        for kept in kept_in(storage_of(paths, os.environ).copies):
+            if kept.session == thing.of:
+                os.utime(kept.store / f"ledger-{kept.session}.jsonl")
+        there.take_out(thing)
+    else:
+        there.restore(mark, time.time())
+    if as_json:
+        show_document({"restored": thing.id, "of": thing.of})
+    else:
+        show(f"{thing.id} is no longer in the trash.")
+    return 0
+
+
+def _empty(*, is_sure: bool, as_json: bool) -> int:
+    paths = Paths.of(os.environ)
+    count = len([mark for mark in Trash(paths.state).marks().values() if not mark.is_restored])
+    if not is_sure and not (sys.stdin.isatty() and _confirmed(count)):
+        raise UsageError("nothing was deleted", "`steersman home trash empty --yes` does not ask")
+    done = dict(_emptied(paths))
+    if as_json:
+        show_document({"deleted": {kind: list(names) for kind, names in done.items()}})
+    else:
+        show(f"Deleted: {', '.join(f'{k}-{name}' for k, names in done.items() for name in names)}.")
+    return 0
+
+
+def _confirmed(count: int) -> bool:
+    warn(f"Delete all {count} things in the trash permanently? Type `empty`:")
+    return sys.stdin.readline().strip() == "empty"
+
+
+def _emptied(paths: Paths) -> Iterator[tuple[str, Sequence[str]]]:
+    """Delete all that is in the trash; what is open stays. Yields each kind with its sessions."""
+    config, now = load(paths, Path.cwd(), os.environ), time.time()
+    with closing(Host(paths, config, os.environ, LaunchOptions())) as host:
+        host.trash.is_emptied = True
+        before = host.trash.holds("queue")
+        for notice in host.saved_queues.expire(now, NEVER):
+            warn(notice)
+        yield "queue", sorted(before.keys() - host.trash.holds("queue").keys())
+        storage = storage_of(paths, os.environ)
+        hours = config.auto_queue.persistence.retention_hours
+        retention = Retention(host.store, storage, host.trash, now, hours, by_age=False)
+        yield "copies", retention.copies(config.checkpoints.budget).gone
+        yield "outputs", retention.outputs().gone
+        yield "session", retention.sessions(queues_folder(paths, config)).gone
+        host.store.compact()
+    service = RestoreService(paths, NEVER)
+    service.trash.is_emptied = True
+    before = service.trash.holds("agent")
+    for notice in service.expire(now):
+        warn(notice)
+    yield "agent", sorted(before.keys() - service.trash.holds("agent").keys())

@@ -1,0 +1,155 @@
+"""`steersman machines`: shows and checks the program's state machines."""
+
+from __future__ import annotations
+
+import os
+from difflib import get_close_matches
+from typing import Annotated, Any
+
+import typer
+from msgspec.structs import asdict
+
+from ...machines.catalogue import MACHINES
+from ...machines.errors import UsageError
+from ...machines.machine import Machine
+from ..options import Json, group
+from ..output import show, show_document, warn
+
+FORMATS = ("mermaid", "svg", "toml")
+
+machines = group("Show and check the state machines.", "steersman machines show turn")
+
+
+@machines.command("list")
+def machines_list(as_json: Json = False) -> int:
+    """List the machines.
+
+    Example: steersman machines list
+    """
+    if as_json:
+        show_document({"machines": [_brief(machine) for machine in MACHINES.values()]})
+        return 0
+    width = max(map(len, MACHINES))
+    for machine in MACHINES.values():
+        show(f"{machine.name:<{width}}  {machine.doc}")
+        show(f"{'':<{width}}  {', '.join(state.name for state in machine.states)}")
+    return 0
+
+
+@machines.command("show")
+def machines_show(
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="A machine; `steersman machines list` names them.")
+    ],
+    form: Annotated[
+        str, typer.Option("--format", metavar="FORMAT", help="mermaid, svg or toml.")
+    ] = "mermaid",
+    session: Annotated[
+        str, typer.Option("--session", metavar="ID", help="Highlight the state of a session.")
+    ] = "",
+) -> int:
+    """Print a machine as a diagram or as data.
+
+    Example: steersman machines show turn
+    """
+    if form not in FORMATS:
+        raise UsageError(f"there is no format `{form}`", f"formats: {', '.join(FORMATS)}")
+    machine = MACHINES.get(name)
+    if machine is None:
+        near = get_close_matches(name, MACHINES, 1)
+        meant = f"did you mean `{near[0]}`? " if near else ""
+        raise UsageError(f"there is no machine `{name}`", f"{meant}known: {', '.join(MACHINES)}")
+    current = _current(name, session) if session else ()
+    if form == "mermaid":
+        from ...proofs.picture import mermaid
+
+        show(mermaid(machine, *current).rstrip("\n"))
+    elif form == "svg":
+        from ...proofs.picture import picture
+
+        show(picture(machine, *current).rstrip("\n"))
+    else:
+        from ..output import show_toml
+
+        highlighted = {"current": list(current)} if session else {}
+        show_toml({**_whole(machine), **highlighted})
+    return 0
+
+
+def _current(machine: str, session: str) -> tuple[str, ...]:
+    """Return the states of a session's parts of this kind; of items, those in the queue."""
+    from ...gateway.home import named_session
+    from ...journal.history import record_at
+    from ..stored import stored
+
+    with stored(os.environ) as store:
+        row = named_session(store, session)
+        record = record_at(store, row.session, row.seq)
+    turn = record.turns.get(record.turn)
+    states: dict[str, list[str]] = {
+        "session": [record.state],
+        "queue": [record.queue.state],
+        "item": [item.state for item in record.queue.live()],
+        "turn": [turn.state] if turn else [],
+        "call": [call.state for call in turn.calls.values()] if turn else [],
+        "interrupt": [interrupt.state for interrupt in record.interrupts.values()][-1:],
+        "subagent": [child.state for child in record.children.values()],
+        "goal": [record.goals.goal.state] if record.goals.goal else [],
+        "revert": [revert.state for revert in record.reverts.values()][-1:],
+    }
+    return tuple(dict.fromkeys(states.get(machine, [])))
+
+
+@machines.command("check")
+def machines_check(as_json: Json = False) -> int:
+    """Check all machines: dead ends, unreachable states, unhandled control events.
+
+    Example: steersman machines check
+    """
+    from ...proofs.machine_check import check
+
+    checked = [(machine, [str(fault) for fault in check(machine)]) for machine in MACHINES.values()]
+    if as_json:
+        show_document(
+            {
+                "machines": [
+                    {
+                        "name": machine.name,
+                        "states": len(machine.states),
+                        "rows": len(machine.transitions),
+                        "faults": faults,
+                    }
+                    for machine, faults in checked
+                ]
+            }
+        )
+    for machine, faults in checked if not as_json else ():
+        size = f"{len(machine.states)} states, {len(machine.transitions)} rows"
+        show(f"{machine.name}: {size}: {f'{len(faults)} faults' if faults else 'ok'}")
+        for fault in faults:
+            warn(fault)
+    return 2 if any(faults for _, faults in checked) else 0
+
+
+def _brief(machine: Machine) -> dict[str, Any]:
+    return {
+        "name": machine.name,
+        "doc": machine.doc,
+        "initial": machine.initial,
+        "states": [state.name for state in machine.states],
+        "final": sorted(machine.final),
+        "events": list(machine.events),
+        "control": list(machine.control),
+    }
+
+
+def _whole(machine: Machine) -> dict[str, Any]:
+    """Return the machine as it is declared, without empty fields, as TOML has no null."""
+    head = {name: getattr(machine, name) for name in ("name", "doc", "initial", "control")}
+    states = [_filled(asdict(state)) for state in machine.states]
+    rows = [_filled(asdict(row)) for row in machine.transitions]
+    return {**head, "state": states, "transition": rows}
+
+
+def _filled(data: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in data.items() if value not in (None, "", (), False)}

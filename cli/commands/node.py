@@ -1,0 +1,195 @@
+"""`steersman node`: a program that runs the sessions of a home that need an owner."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Sequence
+from contextlib import closing, suppress
+from functools import partial
+from queue import Empty, SimpleQueue
+from typing import Annotated, Any
+
+import typer
+
+from ...gateway.formats import age, iso
+from ...gateway.home import named_session, open_store
+from ...gateway.hosts import Hosts
+from ...gateway.launch_options import LaunchOptions
+from ...gateway.node import Node, node_of
+from ...gateway.one_shot_client import OneShotClient
+from ...journal.lock import host_name
+from ...journal.store import NodeRow
+from ...machines.errors import SteersmanError, UsageError
+from ...workflows.home_folder import home_folder
+from ...workflows.paths import Paths
+from ..options import Json, group
+from ..output import show, show_document, show_table, warn
+from ..stored import stored
+
+LOOK_UP = 1.0
+"""Seconds after which a node looks whether a signal has come that did not wake it."""
+_HEAD = ("NODE", "STATE", "PLACE", "HOST", "PID", "SESSIONS", "CAPACITY", "LAST BEAT")
+
+node = group(
+    "Run sessions of the home that need an owner, until Ctrl-C or `node drain`.",
+    "steersman node --capacity 20 --place repo-a",
+    is_command=True,
+)
+
+
+@node.callback(invoke_without_command=True)
+def start(
+    context: typer.Context,
+    capacity: Annotated[
+        int, typer.Option(metavar="N", min=0, help="Sessions at a time; 0: as configured.")
+    ] = 0,
+    place: Annotated[
+        str, typer.Option(metavar="NAME", help="Whose files are here; else as configured.")
+    ] = "",
+) -> int:
+    """Take sessions whose owner has died, or to which something was sent."""
+    if context.invoked_subcommand is not None:
+        return 0
+    paths, over = Paths.of(os.environ), SimpleQueue[None]()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda number, frame: over.put(None))
+    wanted = {"node.place": place, "node.capacity": capacity}
+    given = {key: value for key, value in wanted.items() if value}
+    launch = LaunchOptions(can_ask=True)
+    hosts = Hosts(paths, os.environ, launch, lambda host, event: None, given)
+    node: Node | None = None
+    try:
+        main = hosts.of_folder(home_folder())
+        node = node_of(hosts, main, partial(over.put, None), warn)
+        node.start()
+        show(f"node {node.name} takes sessions of {node.place}")
+        _wait(over)
+    finally:
+        if node is not None:
+            node.end()
+        hosts.close()
+    return 0
+
+
+def _wait(over: SimpleQueue[None]) -> None:
+    """Wait for an item. A signal that comes with SIGCONT may reach another thread: this one looks up."""
+    while True:
+        with suppress(Empty):
+            return over.get(timeout=LOOK_UP)
+
+
+@node.command("list")
+def show_all(as_json: Json = False) -> int:
+    """List the nodes of the home.
+
+    Example: steersman node list --json
+    """
+    with stored(os.environ) as store:
+        _show(store.nodes.rows(), "home", as_json=as_json)
+    return 0
+
+
+@node.command()
+def status(as_json: Json = False) -> int:
+    """Show the nodes of this machine; exit code 1 unless one takes sessions. For probes.
+
+    Example: steersman node status
+    """
+    with stored(os.environ) as store:
+        rows = [row for row in store.nodes.rows() if row.host == host_name()]
+    _show(rows, "machine", as_json=as_json)
+    return 0 if any(_state(row) == "active" for row in rows) else 1
+
+
+def _show(rows: Sequence[NodeRow], where: str, *, as_json: bool) -> None:
+    """Print nodes, those that are dead and still own sessions too."""
+    if as_json:
+        show_document({"nodes": [_about(row) for row in rows]})
+    elif rows:
+        now = time.time()
+        show_table(_HEAD, [_cells(row, now) for row in rows], os.environ)
+    else:
+        warn(f"This {where} has no node; `steersman node` starts one.")
+
+
+@node.command()
+def drain(
+    name: Annotated[str, typer.Argument(metavar="NODE", help="A node, or how its name begins.")],
+) -> int:
+    """Let a node end its turns, give its sessions back, and end.
+
+    Example: steersman node drain n4711
+    """
+    with closing(open_store(Paths.of(os.environ))) as store:
+        row = _find(store.nodes.rows(), name)
+        if not row.is_alive:
+            raise SteersmanError(
+                f"node `{row.node}` is dead", "other nodes of its place take its sessions over"
+            )
+        store.nodes.direct(row.node, "draining")
+    show(f"Node {row.node} takes no more sessions; it ends when its {row.sessions} are done.")
+    return 0
+
+
+@node.command()
+def evict(
+    session: Annotated[str, typer.Argument(metavar="SESSION", help="A session, or `last`.")],
+) -> int:
+    """Have a node give a session back: what runs is interrupted, everything is kept.
+
+    Example: steersman node evict last
+    """
+    paths = Paths.of(os.environ)
+    with stored(os.environ) as store:
+        row = named_session(store, session)
+        if store.owner(row.session) is None:
+            raise SteersmanError(f"no program has session `{row.session}` open")
+        OneShotClient(paths, os.environ, store, row.session).request("evict")
+    show(f"Session {row.session} was given back; a message to it has it taken again.")
+    return 0
+
+
+def _find(rows: list[NodeRow], name: str) -> NodeRow:
+    found = [row for row in rows if row.node.startswith(name)]
+    exact = [row for row in found if row.node == name] or found
+    if len(exact) == 1:
+        return exact[0]
+    if not exact:
+        raise UsageError(f"there is no node `{name}`", "`steersman node list` shows them")
+    raise UsageError(
+        f"`{name}` fits several nodes: {', '.join(row.node for row in exact)}", "type more of it"
+    )
+
+
+def _state(row: NodeRow) -> str:
+    return row.state if row.is_alive else "dead"
+
+
+def _about(row: NodeRow) -> dict[str, Any]:
+    """Return a node as data for programs; times are ISO 8601, UTC."""
+    return {
+        "node": row.node,
+        "state": _state(row),
+        "place": row.place,
+        "host": row.host,
+        "pid": row.pid,
+        "sessions": row.sessions,
+        "capacity": row.capacity,
+        "since": iso(row.since),
+        "last_beat": iso(row.beat),
+    }
+
+
+def _cells(row: NodeRow, now: float) -> tuple[str, ...]:
+    return (
+        row.node,
+        _state(row),
+        row.place,
+        row.host,
+        str(row.pid),
+        str(row.sessions),
+        str(row.capacity),
+        age(now - row.beat),
+    )

@@ -1,0 +1,221 @@
+"""`steersman queue …`, `send` and `stop`: a session's queue from another terminal."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from msgspec.structs import replace
+
+from ...gateway.acknowledgement import waiting_text
+from ...gateway.commands import queue as verbs
+from ...gateway.commands import saved_queue, talk
+from ...gateway.formats import item_line
+from ...gateway.home import SHORTEST_ID
+from ...gateway.one_shot_client import OneShotClient
+from ...journal.store import SessionRow, Store
+from ...machines.errors import StoreDamaged, UsageError
+from ...workflows.paths import Paths
+from ..options import Json, Of, Session, group
+from ..output import show, show_document, warn
+from ..stored import stored
+from .session_command import find_for_listing, run_on, session_here, show_receipt, twin
+
+if TYPE_CHECKING:
+    from ...gateway.saved_queues import Saved
+
+WAYS_TO_SAY = ("auto", "queue", "steer", "interrupt")
+
+Place = Annotated[
+    str, typer.Argument(metavar="ID", help="The same as --session.", show_default=False)
+]
+
+queue = group("Show and change a session's queue.", "steersman queue list")
+
+
+@queue.command("list")
+def queue_list(
+    session: Of = "",
+    is_all: Annotated[
+        bool, typer.Option("--all", help="Include messages whose turn was replaced by another one.")
+    ] = False,
+    as_json: Json = False,
+) -> int:
+    """List the running and queued messages, without changing them.
+
+    Example: steersman queue list --session last
+    """
+    with stored(os.environ) as store:
+        row = find_for_listing(store, session)
+        data = stored_queue(store, row, is_all=is_all)
+    if as_json:
+        show_document(data)
+        return 0
+    if row is None:
+        return 0
+    lines = [item_line(item) for item in data["items"]]
+    if data["state"] == "held" and lines:
+        lines.append("Held: `/queue resume` in a chat on this session runs them.")
+    show("\n".join(lines) if lines else f"The queue of {data['session']} is empty.")
+    return 0
+
+
+queue.command("add")(twin(verbs.add_to_queue))
+queue.command("edit")(twin(verbs.edit_queue))
+queue.command("move")(twin(verbs.move_in_queue))
+queue.command("pop")(twin(verbs.pop_queue))
+queue.command("clear")(twin(verbs.clear_queue))
+queue.command("keep")(twin(verbs.keep_in_queue))
+queue.command("steer")(twin(verbs.steer_from_queue))
+queue.command("hold")(twin(verbs.hold_queue))
+queue.command("on")(twin(verbs.queue_on))
+queue.command("off")(twin(verbs.queue_off))
+
+
+@queue.command("resume")
+def queue_resume(
+    which: Annotated[
+        str,
+        typer.Argument(
+            metavar="N|ID", help="The message to run first, or a session; if left out, the oldest."
+        ),
+    ] = "",
+    session: Of = "",
+    as_json: Json = False,
+) -> int:
+    """Resume a held queue: interrupted messages first, then the waiting ones.
+
+    Example: steersman queue resume
+    """
+    if which.isdigit() and len(which) < SHORTEST_ID:
+        return run_on(session, verbs.resume_queue(which), as_json=as_json)
+    return run_on(_either(which, session), verbs.resume_queue(), as_json=as_json)
+
+
+@queue.command("discard")
+def queue_discard(place: Place = "", session: Of = "", as_json: Json = False) -> int:
+    """Delete the saved queue, including interrupted messages.
+
+    Example: steersman queue discard 8e496f95
+    """
+    return run_on(_either(place, session), saved_queue.discard_queue(), as_json=as_json)
+
+
+@queue.command("restore")
+def queue_restore(
+    place: Place = "",
+    session: Of = "",
+    everywhere: Annotated[bool, typer.Option("--list", help="List all saved queues.")] = False,
+    as_json: Json = False,
+) -> int:
+    """List the saved queue of a session, or of all sessions; changes nothing.
+
+    Example: steersman queue restore --list
+    """
+    if everywhere:
+        return _list_saved(as_json=as_json)
+    return queue_list(_either(place, session), as_json=as_json)
+
+
+queue.command("export")(twin(saved_queue.export_queue))
+queue.command("import")(twin(saved_queue.import_queue))
+
+
+def _either(place: str, session: str) -> str:
+    """Return the session that was named, in one way or the other. Raises `UsageError`."""
+    if place and session and place != session:
+        raise UsageError(f"`{place}` or `{session}`?", "name one session")
+    return place or session
+
+
+def _list_saved(*, as_json: bool) -> int:
+    """Print the saved queues of all sessions that no process has open, newest activity first."""
+    from ...gateway.retention import is_saved
+
+    with stored(os.environ) as store:
+        rows = [row for row in store.sessions() if is_saved(row)]
+        rows = [row for row in rows if not store.is_owned(row.session)]
+        saved = list(_readable(store, rows))
+    found = [queue.view() for queue in saved if queue.items]
+    if as_json:
+        show_document({"saved": found})
+        return 0
+    lines: list[str] = []
+    for view in found:
+        lines.append(f"{view['session']}  {view['folder']}")
+        lines += [f"  {item_line(item)}" for item in view["items"]]
+    show("\n".join(lines) if lines else "No session has a saved queue.")
+    return 0
+
+
+def _readable(store: Store, rows: Sequence[SessionRow]) -> Iterator[Saved]:
+    """Read the saved queues of sessions, and say which cannot be read."""
+    from ...gateway.saved_queues import read_saved
+
+    for row in rows:
+        try:
+            yield read_saved(store, row)
+        except StoreDamaged as fault:
+            warn(f"{fault.message} (`steersman home check` says more)")
+
+
+def stored_queue(store: Store, row: SessionRow | None, *, is_all: bool = False) -> dict[str, Any]:
+    """Return the durable queue; of a session that no process has open, as its next owner will find it."""
+    if row is None:
+        return {"session": None, "state": "open", "items": []}
+    from ...gateway.events.translation import queue_view
+    from ...gateway.saved_queues import read_saved
+    from ...journal.recovery import load_record
+
+    record = load_record(store, row.session)
+    if store.is_owned(row.session):
+        return {"session": row.session, **queue_view(record.queue, is_all=is_all)}
+    saved = read_saved(store, row)
+    state = "held" if saved.items and saved.is_crashed else record.queue.state
+    items: list[Any] = list(saved.view()["items"])
+    if is_all:
+        items += queue_view(replace(record.queue, order=()), is_all=True)["items"]
+    return {"session": row.session, "state": state, "items": items}
+
+
+def send(
+    session: Session,
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="A message, or a slash command.")],
+    way: Annotated[
+        str, typer.Option("--as", metavar="WAY", help="auto, queue, steer or interrupt.")
+    ] = "auto",
+    user: Annotated[
+        str,
+        typer.Option("--user", metavar="NAME", help="The name of the sender; optional."),
+    ] = "",
+    as_json: Json = False,
+) -> int:
+    """Send a message to a session; if no program has it open, it is queued.
+
+    Example: steersman send last "and the tests" --as queue
+    """
+    if way not in WAYS_TO_SAY:
+        raise UsageError(f"there is no `--as {way}`", f"ways: {', '.join(WAYS_TO_SAY)}")
+    if not text.strip():
+        raise UsageError("there is no message to send", 'steersman send last "and the tests"')
+    with stored(os.environ) as store:
+        row = session_here(store, session)
+        client = OneShotClient(Paths.of(os.environ), os.environ, store, row.session, user)
+        receipt = client.say(text, way)
+        is_open = store.is_owned(row.session)
+    code = show_receipt(receipt, as_json=as_json)
+    if client.waits_because:
+        warn(client.waits_because)
+    elif receipt["type"] == "accepted" and not is_open:
+        warn(waiting_text(row.session, is_run=bool(row.workflow)))
+    return code
+
+
+def stop(session: Session, as_json: Json = False) -> int:
+    """Stop the running turn of a session and everything that it started.
+
+    Example: steersman stop last
+    """
+    return run_on(session, talk.stop(), as_json=as_json)

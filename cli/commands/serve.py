@@ -1,0 +1,291 @@
+"""`steersman serve`: one program that runs the home's sessions, for terminals, pages and programs."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import plistlib
+import re
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Annotated, Any, Literal, NamedTuple
+
+import typer
+
+from ...gateway.formats import iso
+from ...gateway.serving import address_of, server_of
+from ...machines.errors import SteersmanError, UsageError
+from ...ports.process.own_python import module_command, search_path
+from ...workflows.extras import how_to_install
+from ...workflows.home_folder import home_folder
+from ...workflows.paths import Paths, make_private
+from ..options import Json, group
+from ..output import show, show_document, warn
+
+SERVE_TIMEOUT = 60.0
+"""Seconds within which the program in the background has to serve, or to end."""
+PAUSE = 0.05
+LABEL = "io.steersman.serve"
+"""The name of the server's agent for launchd."""
+UNIT = """\
+[Unit]
+Description=steersman: sessions of agents
+
+[Service]
+ExecStart={command} serve --foreground
+Restart=on-failure
+{home}
+[Install]
+WantedBy=default.target
+"""
+
+serve = group(
+    "Run the home's sessions in a program that outlives terminals, with a page and HTTP.",
+    "steersman serve --port 8200",
+    is_command=True,
+)
+
+
+@serve.callback(invoke_without_command=True)
+def start(
+    context: typer.Context,
+    host: Annotated[
+        str, typer.Option(metavar="ADDRESS", help="Other than loopback only with TLS.")
+    ] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option(metavar="N", min=0, max=65535, help="The port; 0: as configured.")
+    ] = 0,
+    is_foreground: Annotated[
+        bool, typer.Option("--foreground", help="Stay in this terminal until Ctrl-C.")
+    ] = False,
+    log_format: Annotated[
+        Literal["text", "json"],
+        typer.Option(metavar="text|json", help="JSON: one object a line, also of sessions."),
+    ] = "text",
+) -> int:
+    """Start to serve, and print the address."""
+    if context.invoked_subcommand is not None:
+        return 0
+    begin = _serve_here if is_foreground else _serve_in_background
+    return begin(host, port, is_json=log_format == "json")
+
+
+def _serve_here(host: str, port: int, *, is_json: bool) -> int:
+    """Serve until a signal; `is_json`: what is logged is JSON. Raises `SteersmanError`."""
+    try:
+        from ...gateway.web.log_lines import log_as_json
+        from ...gateway.web.server import serve as run
+    except ModuleNotFoundError as error:
+        raise UsageError(
+            f"serving needs the package `{error.name}`", how_to_install("web")
+        ) from error
+    from ...workflows.config import load
+
+    paths = Paths.of(os.environ)
+    settings = load(paths, home_folder(), os.environ).serve
+    if is_json:
+        log_as_json()
+    say = logging.getLogger("serve").info if is_json else show
+    certificate = (settings.certificate, settings.key) if settings.certificate else None
+    asyncio.run(
+        run(
+            paths,
+            os.environ,
+            host=host,
+            port=port or settings.port,
+            certificate=certificate,
+            names=settings.names,
+            on_ready=lambda address: say(f"serving at {address}"),
+            is_logged=is_json,
+        )
+    )
+    return 0
+
+
+def _serve_in_background(host: str, port: int, *, is_json: bool) -> int:
+    """Start a program that serves, in a session of its own, and wait until it does.
+
+    Where that program cannot serve, its message and its exit code are those of this command.
+    """
+    paths = Paths.of(os.environ)
+    if (owner := server_of(paths.state)) is not None:
+        raise UsageError(
+            f"process {owner.pid} serves this home already at {address_of(paths.state)}",
+            "`steersman serve stop` ends it",
+        )
+    log = make_private(paths.state) / "serve.log"
+    command = module_command("steersman", "serve", "--foreground")
+    log_format = "json" if is_json else "text"
+    with suppress(FileNotFoundError):
+        log.unlink()  # a link in its place is not followed
+    with open(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        program = subprocess.Popen(
+            [*command, "--host", host, "--port", str(port), "--log-format", log_format],
+            env={**os.environ, **search_path(os.environ)},
+            stdin=subprocess.DEVNULL,
+            stdout=file,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    deadline = time.monotonic() + SERVE_TIMEOUT
+    while time.monotonic() < deadline:
+        said = log.read_text(encoding="utf-8", errors="replace")
+        if found := re.search(r"serving at ([^\s\"]+)[\s\"]", said):
+            show(found[1])
+            program.returncode = 0  # it goes on, and is an orphan when this process ends
+            return 0
+        if program.poll() is not None:
+            warn(said.strip() or "steersman: the server ended at once")
+            return program.returncode or 1
+        time.sleep(PAUSE)
+    program.terminate()
+    raise SteersmanError(f"it did not serve within {SERVE_TIMEOUT:g} s", f"look into {log}")
+
+
+@serve.command()
+def status(as_json: Json = False) -> int:
+    """Show where the home is served; exit code 1 if it is not.
+
+    Example: steersman serve status
+    """
+    paths = Paths.of(os.environ)
+    owner = server_of(paths.state)
+    if as_json:
+        about = {"pid": owner.pid, "since": iso(owner.started)} if owner is not None else {}
+        address = address_of(paths.state) if owner is not None else None
+        show_document({"serving": owner is not None, "address": address, **about})
+        return 0 if owner is not None else 1
+    if owner is None:
+        show("no program serves this home; `steersman serve` starts one")
+        return 1
+    show(f"process {owner.pid} serves this home at {address_of(paths.state)}")
+    return 0
+
+
+@serve.command()
+def stop() -> int:
+    """End the program that serves the home; its sessions are suspended.
+
+    Example: steersman serve stop
+    """
+    state = Paths.of(os.environ).state
+    owner = server_of(state)
+    if owner is None:
+        show("no program serves this home")
+        return 1
+    with suppress(ProcessLookupError):
+        os.kill(owner.pid, signal.SIGTERM)
+    deadline = time.monotonic() + SERVE_TIMEOUT
+    while (now := server_of(state)) is not None and now == owner:
+        if time.monotonic() > deadline:
+            raise SteersmanError(
+                f"process {owner.pid} does not end", f"`kill -9 {owner.pid}`; nothing is lost"
+            )
+        time.sleep(PAUSE)
+    show(f"process {owner.pid} has ended; its sessions are suspended")
+    return 0
+
+
+class LoginService(NamedTuple):
+    """What starts the server at login: a file, and the commands that begin and end it."""
+
+    path: Path
+    text: bytes
+    begin: tuple[str, ...]
+    end: tuple[str, ...]
+
+
+@serve.command()
+def install() -> int:
+    """Have systemd, or launchd on macOS, start the server at login, and now.
+
+    Example: steersman serve install
+    """
+    service = _service()
+    try:
+        service.path.parent.mkdir(parents=True, exist_ok=True)
+        service.path.write_bytes(service.text)
+    except OSError as error:
+        message = f"{service.path} cannot be written: {error.strerror}"
+        raise SteersmanError(
+            message, "run `steersman serve` yourself, or set XDG_CONFIG_HOME"
+        ) from error
+    show(f"wrote {service.path}")
+    return _carried_out(service.begin)
+
+
+@serve.command()
+def uninstall() -> int:
+    """Start the server at login no longer, and end it.
+
+    Example: steersman serve uninstall
+    """
+    service = _service()
+    if not service.path.exists():
+        show("nothing is installed")
+        return 1
+    code = _carried_out(service.end)
+    service.path.unlink()
+    show(f"removed {service.path}")
+    return code
+
+
+def _service() -> LoginService:
+    home = os.environ.get("STEERSMAN_HOME", "")
+    return _launch_agent(home) if sys.platform == "darwin" else _unit(home)
+
+
+def _unit(home: str) -> LoginService:
+    """Describe the server to systemd."""
+    base = Path(os.environ.get("XDG_CONFIG_HOME") or home_folder() / ".config")
+    setting = f"Environment=STEERSMAN_HOME={_quoted(home)}\n" if home else ""
+    program, *options = module_command("steersman")
+    command = " ".join((_quoted(program), *options))
+    manager = ("systemctl", "--user")
+    return LoginService(
+        path=base / "systemd" / "user" / "steersman.service",
+        text=UNIT.format(command=command, home=setting).encode(),
+        begin=(*manager, "enable", "--now", "steersman.service"),
+        end=(*manager, "disable", "--now", "steersman.service"),
+    )
+
+
+def _launch_agent(home: str) -> LoginService:
+    """Describe the server to launchd: https://developer.apple.com/library/archive/documentation/MacOSX."""
+    path = home_folder() / "Library" / "LaunchAgents" / f"{LABEL}.plist"
+    described: dict[str, Any] = {
+        "Label": LABEL,
+        "ProgramArguments": [*module_command("steersman", "serve", "--foreground")],
+        "RunAtLoad": True,
+        "KeepAlive": {"SuccessfulExit": False},
+        "EnvironmentVariables": {"STEERSMAN_HOME": home} if home else {},
+    }
+    domain = f"gui/{os.getuid()}"
+    return LoginService(
+        path=path,
+        text=plistlib.dumps(described),
+        begin=("launchctl", "bootstrap", domain, str(path)),
+        end=("launchctl", "bootout", f"{domain}/{LABEL}"),
+    )
+
+
+def _quoted(text: str) -> str:
+    """Write a word for systemd: percent signs are doubled, quotes and backslashes escaped."""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%")
+    return f'"{escaped}"'
+
+
+def _carried_out(command: tuple[str, ...]) -> int:
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    except FileNotFoundError:
+        show(f"`{command[0]}` is not here: start `steersman serve --foreground` in another way")
+        return 1
+    if done.returncode:
+        show(f"`{' '.join(command)}` failed: {done.stderr.strip()}")
+    return 1 if done.returncode else 0

@@ -1,0 +1,30 @@
+"""How work ends, as exit codes: one table for all commands, which help and docs print, too.
+
+A command that waits for work (`chat`, `chat --json`, `run`) says by it how the work ended; any other
+ends with 0, 1 or 2. The exceptions of `machines/errors.py` carry their codes.
+"""
+
+from __future__ import annotations
+
+import signal
+
+DONE, FAILED, WRONG, LIMITED = 0, 1, 2, 3
+INTERRUPTED = 128 + signal.SIGINT
+
+EXIT_CODES = {
+    DONE: "done",
+    FAILED: "failed or refused",
+    WRONG: "a wrong usage or configuration",
+    LIMITED: "a limit or the want of progress ended the work",
+    INTERRUPTED: "interrupted, by Ctrl-C or SIGINT",
+    128 + signal.SIGHUP: "ended by SIGHUP",
+    128 + signal.SIGTERM: "ended by SIGTERM",
+}
+"""Each exit code, and what it says."""
+OF_RUNS = {"succeeded": DONE, "failed": FAILED, "interrupted": INTERRUPTED}
+"""The exit code of a workflow's run, by its result."""
+
+
+def in_words() -> str:
+    """List the codes in one sentence: `0 done; 1 failed or refused`."""
+    return "; ".join(f"{code} {meaning}" for code, meaning in EXIT_CODES.items())

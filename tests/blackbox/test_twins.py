@@ -1,0 +1,116 @@
+"""Slash commands of a session that are given on the command line, in another terminal.
+
+Each test also runs against an echo of each command that it names, and has to fail then (`conftest.py`).
+"""
+
+import json
+from typing import Any
+
+import pytest
+from support.driver import Gate, Place
+from support.model_server import Text, Tools
+
+checks_data = pytest.mark.checks_data
+
+WRITES = Tools([{"tool": "write", "arguments": {"path": "a.txt", "content": "new\n"}}])
+
+
+def printed(place: Place, *arguments: str) -> Any:
+    """Run a command that prints one JSON document, and return it."""
+    ran = place.run(*arguments, "--json")
+    assert ran.returncode == 0, ran.stderr
+    return json.loads(ran.stdout)
+
+
+@pytest.fixture
+def session(place: Place, serve) -> str:
+    """The id of a session in which a file was written; it is open nowhere."""
+    serve(WRITES, Text("Blue."), rest='[permissions]\nrules = [{ tool = "*", do = "allow" }]\n')
+    chat = place.chat()
+    chat.send("which colour?")
+    chat.wait("turn_ended", status="completed")
+    assert chat.close() == 0
+    return chat.session
+
+
+@checks_data("sessions usage", "sessions receipts", "sessions diff")
+def test_what_a_session_did_is_shown(place: Place, session: str) -> None:
+    """Its tokens, what became of its message, and the file that it made."""
+    assert printed(place, "sessions", "usage", session)["session"]["output"] > 0
+    (receipt,) = printed(place, "sessions", "receipts", session)["receipts"]
+    assert (receipt["text"], receipt["state"]) == ("which colour?", "done")
+    assert printed(place, "sessions", "receipts", session, "#1")["receipts"] == [receipt]
+    files = printed(place, "sessions", "diff", session, "t1")["files"]
+    assert files == [{"path": "a.txt", "change": "created"}]
+
+
+@checks_data("sessions mode", "sessions busy", "sessions model", "sessions limits")
+@checks_data("permissions allow", "permissions forget", "queue on", "queue off", "queue hold")
+def test_a_session_is_set(place: Place, session: str) -> None:
+    """What was set is what is shown, also if no process has the session open."""
+    of = ("--session", session)
+    assert printed(place, "sessions", "mode", session, "plan")["ok"]
+    assert printed(place, "sessions", "mode", session)["mode"] == "plan"
+    assert printed(place, "sessions", "busy", session, "interrupt")["ok"]
+    assert printed(place, "sessions", "busy", session)["busy_input_mode"] == "interrupt"
+    assert not printed(place, "sessions", "model", session)["is_chosen"]
+    assert printed(place, "sessions", "model", session, "main")["model"] == "main"
+    assert printed(place, "sessions", "model", session)["is_chosen"]
+    assert printed(place, "sessions", "limits", session, "more")["grants"] == 1
+    rule = {"tool": "write", "match": "a.txt"}
+    assert printed(place, "permissions", "allow", "write", "a.txt", *of) == rule
+    assert printed(place, "permissions", "forget", "1", *of) == rule
+    assert not printed(place, "queue", "off", *of)["auto_queue"]
+    assert printed(place, "queue", "on", *of)["auto_queue"]
+    place.run("queue", "add", "later", *of)
+    assert printed(place, "queue", "hold", *of)["state"] == "held"
+    assert printed(place, "queue", "list", *of)["state"] == "held"
+
+
+@checks_data("sessions answer", "sessions compact")
+def test_a_session_that_is_open_is_answered_and_summed_up(place: Place, serve) -> None:
+    """The call that was asked about runs; afterwards the conversation is summed up."""
+    serve(WRITES, Text("A summary.", match="What matters most: colours"), Text("Blue."))
+    chat = place.chat()
+    chat.send("which colour?")
+    question = chat.wait("question")
+    assert printed(place, "sessions", "answer", chat.session, question["id"], "allow") == {
+        "id": question["id"],
+        "choice": "allow",
+    }
+    chat.wait("turn_ended", status="completed")
+    assert (place.folder / "a.txt").read_text() == "new\n"
+    assert printed(place, "sessions", "compact", chat.session, "colours")["ok"]
+    chat.wait("compacted")
+    assert chat.close() == 0
+
+
+@checks_data("sessions undo")
+def test_a_steer_is_taken_back(place: Place, serve, gate: Gate) -> None:
+    """The message waits in the queue instead."""
+    serve(Tools([{"tool": "shell", "arguments": {"command": gate.command}}]), Text("Done."))
+    chat = place.chat("--yes")
+    chat.send("begin")
+    gate.wait()
+    chat.send({"text": "use tabs", "as": "steer"})
+    number = chat.wait("accepted", text="use tabs")["number"]
+    assert printed(place, "sessions", "undo", chat.session)["number"] == number
+    assert [item["state"] for item in chat.ask("/queue")["data"]["items"]] == ["running", "pending"]
+    gate.open()
+    for _ in range(2):
+        chat.wait("turn_ended", status="completed")
+    assert chat.close() == 0
+
+
+def test_a_choice_that_there_is_not_is_a_mistake(place: Place) -> None:
+    """The choices are named, and nothing is sent."""
+    ran = place.run("sessions", "mode", "last", "none")
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert "`none` is not one of ask, edits, plan, all" in ran.stderr
+
+
+def test_an_empty_name_is_a_mistake(place: Place) -> None:
+    """It means no subagent, and nothing is sent."""
+    ran = place.run("agents", "stop", "last", "")
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert "which one?" in ran.stderr
