@@ -12,7 +12,7 @@ from ..gateway.commands.agents import (
     stored_state,
     wrap_up_agent,
 )
-from ..gateway.redaction import redactor_of
+from ..gateway.wording.redaction import redactor_of
 from ..journal.store import SessionRow, Store
 from ..machines.errors import UsageError
 from .output import show, show_document

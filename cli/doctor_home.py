@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 
-from ..gateway.home import open_store
+from ..gateway.home.home import open_store
 from ..journal.store import NodeRow, Store
 from ..machines.errors import SteersmanError
 from ..workflows.home_place import home_place

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ..gateway.library import Home
-from ..gateway.redaction import Redactor
+from ..gateway.wording.redaction import Redactor
 from ..machines.errors import SteersmanError, UsageError
 from ..workflows.config import Config, load
 from ..workflows.paths import Paths

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from msgspec.structs import asdict
 
-from ..gateway.home import open_store, store_at
-from ..gateway.home_check import Fault, damaged, home_faults
-from ..gateway.home_move import move_home
+from ..gateway.home.check import Fault, damaged, home_faults
+from ..gateway.home.home import open_store, store_at
+from ..gateway.home.move import move_home
 from ..journal.sqlite import SqliteStore
 from ..journal.store import Store
 from ..machines.errors import StoreDamaged, UsageError
@@ -117,7 +117,7 @@ def fault_line(fault: Fault, place: str) -> str:
 
 def salvage(to: Path | None, *, as_json: bool) -> int:
     """Write what can be read of a damaged home into a new one. Raises `SteersmanError`."""
-    from ..gateway.home_salvage import salvage_home
+    from ..gateway.home.salvage import salvage_home
 
     paths = Paths.of(os.environ)
     if home_place(paths, os.environ).url:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ..gateway.redaction import redactor_of
+from ..gateway.wording.redaction import redactor_of
 from ..machines.errors import ConfigError, UsageError
 from ..ports.agents.hooks.installation import Change, Installation
 from ..ports.process.own_python import INTERPRETER
@@ -85,8 +85,8 @@ def uninstall_hooks(environ: Mapping[str, str], name: str, *, is_dry: bool) -> i
 
 def tell(environ: Mapping[str, str]) -> int:
     """Run the user's hooks for the events that have not been delivered to them yet."""
-    from ..gateway.hook_runner import tell_hooks
-    from ..gateway.restore_service import RestoreService
+    from ..gateway.host.hook_runner import tell_hooks
+    from ..gateway.views.restore_service import RestoreService
     from ..ports.hooks import HookSpec
     from ..workflows.config import load
 

@@ -59,7 +59,7 @@ def show_machine(environ: Mapping[str, str], name: str, form: str, session: str)
 
 def _current(environ: Mapping[str, str], machine: str, session: str) -> tuple[str, ...]:
     """Return the states of a session's parts of this kind; of items, those in the queue."""
-    from ..gateway.home import named_session
+    from ..gateway.home.home import named_session
     from ..journal.history import record_at
     from .stored import stored
 

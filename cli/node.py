@@ -10,12 +10,12 @@ from functools import partial
 from queue import Empty, SimpleQueue
 from typing import Any
 
-from ..gateway.formats import age, iso
-from ..gateway.home import named_session, open_store
+from ..gateway.home.home import named_session, open_store
+from ..gateway.host.node import Node, node_of
 from ..gateway.hosts import Hosts
 from ..gateway.launch_options import LaunchOptions
-from ..gateway.node import Node, node_of
 from ..gateway.one_shot_client import OneShotClient
+from ..gateway.wording.formats import age, iso
 from ..journal.lock import host_name
 from ..journal.store import NodeRow
 from ..machines.errors import SteersmanError, UsageError

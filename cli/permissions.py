@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from ..gateway.permission import draw_rules, explained, rules_of, rules_view
-from ..gateway.redaction import redactor_of
+from ..gateway.views.permission import draw_rules, explained, rules_of, rules_view
+from ..gateway.wording.redaction import redactor_of
 from ..machines.errors import UsageError
 from ..ports.tools.permission import Permissions
 from ..workflows.config import load

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..gateway.plugins import PlugInState, plug_in_states
-from ..gateway.redaction import Redactor
+from ..gateway.wording.redaction import Redactor
 from .output import show, show_document, show_table
 
 

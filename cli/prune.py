@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
 
-from ..gateway.formats import size_text
-from ..gateway.host import Host
+from ..gateway.home.retention import Retention, Swept, queues_folder
+from ..gateway.host.host import Host
 from ..gateway.launch_options import LaunchOptions
-from ..gateway.retention import Retention, Swept, queues_folder
+from ..gateway.wording.formats import size_text
 from ..journal.workspace.prune import size_of
 from ..workflows.config import load
 from ..workflows.home_place import storage_of

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from ..gateway.acknowledgement import rejected_text, waiting_text
 from ..gateway.commands.command import CommandCall
 from ..gateway.events.contract import ReceiptEvent
-from ..gateway.formats import item_line
-from ..gateway.home import find_session, named_session
+from ..gateway.home.home import find_session, named_session
 from ..gateway.one_shot_client import OneShotClient
+from ..gateway.wording.acknowledgement import rejected_text, waiting_text
+from ..gateway.wording.formats import item_line
 from ..journal.store import SessionRow, Store
 from ..machines.errors import StoreDamaged, UsageError
 from ..workflows.paths import Paths
@@ -21,7 +21,7 @@ from .output import show, show_document, warn
 from .stored import stored
 
 if TYPE_CHECKING:
-    from ..gateway.saved_queues import Saved
+    from ..gateway.views.saved_queues import Saved
 
 WAYS_TO_SAY = ("auto", "queue", "steer", "interrupt")
 TAKEN = {
@@ -56,7 +56,7 @@ def list_queue(
 
 def list_saved(environ: Mapping[str, str], *, as_json: bool) -> int:
     """Print the saved queues of all sessions that no process has open, newest activity first."""
-    from ..gateway.retention import is_saved
+    from ..gateway.home.retention import is_saved
 
     with stored(environ) as store:
         rows = [row for row in store.sessions() if is_saved(row)]
@@ -76,7 +76,7 @@ def list_saved(environ: Mapping[str, str], *, as_json: bool) -> int:
 
 def _readable(store: Store, rows: Sequence[SessionRow]) -> Iterator[Saved]:
     """Read the saved queues of sessions, and say which cannot be read."""
-    from ..gateway.saved_queues import read_saved
+    from ..gateway.views.saved_queues import read_saved
 
     for row in rows:
         try:
@@ -154,7 +154,7 @@ def stored_queue(store: Store, row: SessionRow | None, *, is_all: bool = False) 
     if row is None:
         return {"session": None, "state": "open", "items": []}
     from ..gateway.events.translation import queue_view
-    from ..gateway.saved_queues import read_saved
+    from ..gateway.views.saved_queues import read_saved
     from ..journal.recovery import load_record
 
     record = load_record(store, row.session)

@@ -8,9 +8,9 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from ..gateway.formats import age
-from ..gateway.redaction import redactor_of
-from ..gateway.restore_service import RestoreService, can_resume, lives, restore_view
+from ..gateway.views.restore_service import RestoreService, can_resume, lives, restore_view
+from ..gateway.wording.formats import age
+from ..gateway.wording.redaction import redactor_of
 from ..machines.errors import SteersmanError
 from ..workflows.config import load
 from ..workflows.paths import Paths

@@ -11,10 +11,16 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from ..gateway.acknowledgement import Acknowledged, acknowledgement_text
-from ..gateway.dry_run import as_said, cause_explanation, company_of, draw_explanation, explanation
-from ..gateway.home import named_session
-from ..gateway.replay import Deviation, Replay, moments, replay
+from ..gateway.home.home import named_session
+from ..gateway.views.dry_run import (
+    as_said,
+    cause_explanation,
+    company_of,
+    draw_explanation,
+    explanation,
+)
+from ..gateway.views.replay import Deviation, Replay, moments, replay
+from ..gateway.wording.acknowledgement import Acknowledged, acknowledgement_text
 from ..machines.classification import classify
 from ..machines.delivery import Delivery, Relation, current_spelling
 from ..machines.disposition import AutoQueue, BusyMode, Situation, Strategy

@@ -15,8 +15,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..gateway.formats import iso
 from ..gateway.serving import address_of, server_of
+from ..gateway.wording.formats import iso
 from ..machines.errors import SteersmanError, UsageError
 from ..ports.process.own_python import module_command, search_path
 from ..workflows.extras import how_to_install

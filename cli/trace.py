@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from ..gateway.home import named_session
-from ..gateway.redaction import Redactor
+from ..gateway.home.home import named_session
 from ..gateway.telemetry import otlp
 from ..gateway.telemetry.feed import Translations, headers_of, history
+from ..gateway.wording.redaction import Redactor
 from ..machines.errors import SteersmanError, UsageError
 from ..workflows.config import load
 from ..workflows.paths import Paths

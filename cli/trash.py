@@ -10,13 +10,13 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from ..gateway.formats import iso
-from ..gateway.host import Host
+from ..gateway.home.retention import Retention, moments_of, queues_folder
+from ..gateway.home.trash import DAY, NEVER, Mark, Trash
+from ..gateway.host.host import Host
 from ..gateway.launch_options import LaunchOptions
-from ..gateway.redaction import redactor_of
-from ..gateway.restore_service import RestoreService
-from ..gateway.retention import Retention, moments_of, queues_folder
-from ..gateway.trash import DAY, NEVER, Mark, Trash
+from ..gateway.views.restore_service import RestoreService
+from ..gateway.wording.formats import iso
+from ..gateway.wording.redaction import redactor_of
 from ..journal.workspace.prune import kept_in
 from ..machines.errors import UsageError
 from ..workflows.config import load

@@ -8,7 +8,7 @@ from difflib import unified_diff
 from pathlib import Path
 from typing import Any
 
-from ..gateway.terminal import exposed
+from ..gateway.wording.terminal import exposed
 from ..machines.errors import UsageError
 from ..workflows.authority import split
 from ..workflows.config import check_project

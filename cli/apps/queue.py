@@ -158,7 +158,7 @@ def queue_resume(
     Example: steersman queue resume
     """
     from ...gateway.commands.queue import resume_queue
-    from ...gateway.home import SHORTEST_ID
+    from ...gateway.home.home import SHORTEST_ID
 
     if which.isdigit() and len(which) < SHORTEST_ID:
         return _run(session, resume_queue(which), as_json)

@@ -31,7 +31,7 @@ from telegram import (
 from telegram.error import BadRequest, ChatMigrated, Forbidden, InvalidToken, TelegramError
 
 from ...machines.errors import ConfigError
-from ..terminal import clean
+from ..wording.terminal import clean
 from .platform import Gap, Inbound, Memory, NotSent, Outgoing, PlatformLimits
 from .platform_parts import pauses
 from .telegram_client import (

@@ -19,7 +19,7 @@ from telegram.request import HTTPXRequest
 from ...machines.errors import ConfigError
 from ...machines.json_shape import parse_json
 from ...ports.models.route import trusted_certificates
-from ..terminal import clean
+from ..wording.terminal import clean
 from .platform_parts import BackgroundTasks, Contact, pauses
 from .telegram_settings import TelegramSettings
 from .telegram_text import one_line

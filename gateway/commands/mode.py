@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...machines import protocol as m
 from ...machines.permission_mode import Mode
 from ..client import SessionClient
-from ..permission import MODES
+from ..views.permission import MODES
 from .command import Reply, command
 
 

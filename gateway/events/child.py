@@ -11,7 +11,7 @@ from ...journal.queue_record import QueueRecord
 from ...journal.record import SessionRecord
 from ...machines import protocol as m
 from ...machines.delivery import Relation
-from ..acknowledgement import accepted
+from ..wording.acknowledgement import accepted
 from .contract import (
     ChildEndedEvent,
     ChildStartedEvent,

@@ -14,7 +14,7 @@ from ...journal.entries import (
 )
 from ...journal.record import SessionRecord
 from ...machines.conversation import Attachment, told
-from ..formats import line_count
+from ..wording.formats import line_count
 from .contract import (
     CompactedEvent,
     ErrorEvent,

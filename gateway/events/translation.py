@@ -20,8 +20,8 @@ from ...journal.turn_facts import TurnFacts, written
 from ...machines import protocol as m
 from ...machines.conversation import Usage
 from ...machines.delivery import Cause
-from ..acknowledgement import accepted
-from ..formats import iso
+from ..wording.acknowledgement import accepted
+from ..wording.formats import iso
 from .child import of_child, steered
 from .compaction import (
     attachment_events,

@@ -25,7 +25,7 @@ from ...machines import protocol as m
 from ...machines.errors import SteersmanError, UnknownSession, UsageError
 from ...ports.models.provider import model_configs
 from ...workflows.config import Config
-from ..redaction import Redactor
+from ..wording.redaction import Redactor
 from .otlp import Meters, Sender
 from .spans import SessionTrace, SessionTraces, TraceSpan
 

@@ -26,7 +26,7 @@ from ...machines.pattern import lazy_pattern
 from ...machines.value import Value
 from ...ports.models.provider import ModelConfig
 from ...workflows.document import is_list, is_table
-from ..redaction import Redactor
+from ..wording.redaction import Redactor
 
 LONGEST = 8_192
 """Characters of one text of the conversation in an attribute, where contents are wanted."""

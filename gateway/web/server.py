@@ -29,11 +29,11 @@ from ...workflows.home_place import home_place
 from ...workflows.paths import Paths
 from ...workflows.plugins import GATEWAYS
 from ..chat.keeper import GatewayKeeper
+from ..host.metrics import Metrics
+from ..host.node import Node, node_of
+from ..host.scheduling import Scheduler
 from ..hosts import Hosts
 from ..launch_options import LaunchOptions
-from ..metrics import Metrics
-from ..node import Node, node_of
-from ..scheduling import Scheduler
 from ..serving import Serving, write_address
 from .access import LARGEST_HEADER, Access, DeviceFile
 from .application import application

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from steersman.gateway.offline_writer import MOST, OLD, Logbook, log_path
+from steersman.gateway.host.offline_writer import MOST, OLD, Logbook, log_path
 from steersman.workflows.paths import Paths
 
 KEYS = {"OPENAI_API_KEY": "hunter2-hunter2", "MY_MODEL": "swordfish-99"}

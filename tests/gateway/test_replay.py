@@ -2,7 +2,7 @@
 
 import pytest
 
-from steersman.gateway.replay import Deviation, Replay, moments, replay
+from steersman.gateway.views.replay import Deviation, Replay, moments, replay
 from steersman.journal import entries as e
 from steersman.journal.codec import encode_entry
 from steersman.journal.entries import LimitReached

@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from steersman.gateway.dumps.story import story_of
-from steersman.gateway.host import Host
-from steersman.gateway.redaction import Redactor
+from steersman.gateway.host.host import Host
+from steersman.gateway.views.story import story_of
+from steersman.gateway.wording.redaction import Redactor
 
 
 def test_a_message_that_was_held(begin: Callable[..., Host], tmp_path: Path) -> None:

@@ -11,7 +11,6 @@ from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from steersman.gateway.redaction import Redactor
 from steersman.gateway.telemetry import otlp
 from steersman.gateway.telemetry.otlp import Meters, Workshop, address, as_json
 from steersman.gateway.telemetry.spans import (
@@ -23,6 +22,7 @@ from steersman.gateway.telemetry.spans import (
     TurnContexts,
     model_name,
 )
+from steersman.gateway.wording.redaction import Redactor
 from steersman.journal import entries as e
 from steersman.machines import protocol as m
 from steersman.machines.conversation import ChatMessage, ToolRequest, Usage
