@@ -12,25 +12,17 @@ from ...journal.record import SessionRecord
 from ...machines import protocol as m
 from ...machines.delivery import Relation
 from ..wording.acknowledgement import accepted
-from .contract import (
-    ChildEndedEvent,
-    ChildStartedEvent,
-    Event,
-    NoticeEvent,
-    SideTalkEndedEvent,
-    Stamp,
-    SteeredEvent,
-)
+from . import contract as c
 
 
 def of_child(
-    entry: e.AnyChildEntry | e.Offered | e.SteerArrived, record: SessionRecord, at: Stamp
-) -> list[Event]:
+    entry: e.AnyChildEntry | e.Offered | e.SteerArrived, record: SessionRecord, at: c.Stamp
+) -> list[c.Event]:
     """Return the events of an entry about a child."""
     match entry:
         case e.ChildStarted():
             return [
-                ChildStartedEvent(
+                c.ChildStartedEvent(
                     type="child_started",
                     **at,
                     name=entry.child,
@@ -44,7 +36,7 @@ def of_child(
         case e.ChildResumed():
             child = record.children[entry.child]
             return [
-                ChildStartedEvent(
+                c.ChildStartedEvent(
                     type="child_started", **at, name=child.name, task=child.task, resumed=True
                 )
             ]
@@ -69,7 +61,7 @@ def of_child(
                 f"#{entry.number} in the queue is the answer of {entry.child}: {entry.said.text}"
             )
             text = f"{answer}\n/queue steer, keep or pop it."
-            return [NoticeEvent(type="notice", **at, text=text)]
+            return [c.NoticeEvent(type="notice", **at, text=text)]
         case e.SteerArrived() if entry.turn:
             arrived = steered(record.queue, entry.item, entry.turn, entry.step, at)
             arrived["child"] = entry.child
@@ -80,19 +72,19 @@ def of_child(
             assert_never(entry)
 
 
-def steered(queue: QueueRecord, name: str, turn: str, step: int, at: Stamp) -> SteeredEvent:
+def steered(queue: QueueRecord, name: str, turn: str, step: int, at: c.Stamp) -> c.SteeredEvent:
     """Return the event of a steer that entered a turn."""
     item = queue.items.get(name)
     number, text = (item.number, item.text) if item is not None else (None, "")
-    return SteeredEvent(
+    return c.SteeredEvent(
         type="steered", **at, id=name, number=number, text=text, turn=turn, step=step
     )
 
 
 def _ended(
-    entry: e.ChildInterrupted | e.ChildEnded, status: str, reason: str, at: Stamp
-) -> ChildEndedEvent:
-    event = ChildEndedEvent(
+    entry: e.ChildInterrupted | e.ChildEnded, status: str, reason: str, at: c.Stamp
+) -> c.ChildEndedEvent:
+    event = c.ChildEndedEvent(
         type="child_ended",
         **at,
         name=entry.child,
@@ -106,11 +98,11 @@ def _ended(
 
 
 def _side_talk_ended(
-    entry: e.ChildEnded | e.ChildInterrupted, status: str, record: SessionRecord, at: Stamp
-) -> SideTalkEndedEvent:
+    entry: e.ChildEnded | e.ChildInterrupted, status: str, record: SessionRecord, at: c.Stamp
+) -> c.SideTalkEndedEvent:
     child = record.children[entry.child]
     item = record.queue.items.get(child.item)
-    return SideTalkEndedEvent(
+    return c.SideTalkEndedEvent(
         type="side_talk_ended",
         **at,
         name=child.name,
@@ -124,7 +116,7 @@ def _side_talk_ended(
 _SIDE_TALK = m.Routed(said_as="side_talk", matched="/smalltalk", rule="side-talk", ack="side_talk")
 
 
-def _side_talk_accepted(entry: e.Offered, at: Stamp) -> Event:
+def _side_talk_accepted(entry: e.Offered, at: c.Stamp) -> c.Event:
     return accepted(
         at,
         id=entry.item,

@@ -26,7 +26,7 @@ from ...machines.errors import ConfigError, StoreBusy, StoreDamaged
 from ...machines.policy import Policy
 from ...machines.value import Value
 from ..events.contract import RecoveredEvent, SavedQueuesEvent, SavedQueueView, Stamp, ToolCallView
-from ..events.translation import EventPublisher, item_view
+from ..events.translation import EventPublisher, calls_in, item_view
 from ..home.retention import is_saved, moments_of
 from ..home.trash import Thing, Trash
 from ..wording.formats import age, call_words, iso, item_line, one_line
@@ -191,19 +191,13 @@ def read_saved(store: Store, row: SessionRow) -> Saved:
         replace(item, state="interrupted") if item.state == "running" else item
         for item in record.queue.live()
     ]
-    turn = record.turns.get(record.turn)
-    calls = turn.calls.values() if turn is not None else ()
     return Saved(
         row=row,
         queue=record.queue,
         items=tuple(sorted(items, key=lambda item: item.state != "interrupted")),
         is_crashed=is_cut_off(record),
         last_active=last_sign(record),
-        unknown=tuple(
-            ToolCallView(call=call.id, tool=call.tool, arguments=call.arguments)
-            for call in calls
-            if call.state in ("running", "stopping", "unknown")
-        ),
+        unknown=tuple(calls_in(record, "running", "stopping", "unknown")),
     )
 
 
