@@ -207,8 +207,8 @@ class HomeTools:
         with stored(self._environ) as store:
             row = self._find(store, session)
             is_owned = store.is_owned(row.session)
-            story = story_of(store, row, message, self._redactor, is_owned=is_owned)
-        view: Json = self._shown(story.view())
+            story, _ = story_of(store, row, message, self._redactor, is_owned=is_owned)
+        view: Json = self._shown(story)
         return view
 
     def run(

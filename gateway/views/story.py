@@ -7,10 +7,7 @@ the message is; and, as long as the message waits, if it changes what the messag
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, NotRequired, TypedDict
-
-from msgspec import Struct, field
 
 from ...journal.history import record_at, seq_at
 from ...journal.queue_record import ItemRecord
@@ -83,7 +80,12 @@ def sentence(data: dict[str, Any]) -> str:
     data = {**data, **{name: plain_words(data[name]) for name in _CODES & data.keys()}}
     match kind:
         case "queued":
-            return _queued(data)
+            routed = data.get("routed", {})
+            said_as, matched = routed.get("said_as", "turn"), routed.get("matched")
+            where = "" if said_as == "turn" else f", place {data.get('position', 1)}"
+            word = f' by the word "{matched}"' if matched else ""
+            rule = _row(routed.get("rule", ""))
+            return f"accepted as {said_as} #{data['number']}{where}{word}{rule}"
         case "interrupt_requested" | "interrupt_planned":
             return _interrupt(data)
         case "turn_started":
@@ -108,17 +110,6 @@ def sentence(data: dict[str, Any]) -> str:
         case _:
             form = _PLAIN.get(kind) or str(kind).replace("_", " ")
             return form.format_map(_Fields(data)).replace(" ()", "")
-
-
-def _queued(data: dict[str, Any]) -> str:
-    position = data.get("position", 1)
-    routed = data.get("routed", {})
-    said_as = routed.get("said_as", "turn")
-    where = "" if said_as == "turn" else f", place {position}"
-    parts = [f"accepted as {said_as} #{data['number']}{where}"]
-    if matched := routed.get("matched"):
-        parts.append(f'by the word "{matched}"')
-    return " ".join(parts) + _row(routed.get("rule", ""))
 
 
 def _interrupt(data: dict[str, Any]) -> str:
@@ -171,8 +162,8 @@ def outlook(record: SessionRecord, name: str, *, is_owned: bool) -> Outlook:
         case "running":
             return _running(record, item, is_owned)
         case "interrupted":
-            cause = _turn(record, item).cause if item.turn in record.turns else "an interrupt"
-            cause = plain_words(cause)
+            turn = record.turns.get(item.turn)
+            cause = plain_words(turn.cause) if turn is not None else "an interrupt"
             text = f"Its turn was interrupted ({cause}) and can be resumed where it stopped."
             return text, _resume(record, is_owned)
         case "superseded":
@@ -183,7 +174,8 @@ def outlook(record: SessionRecord, name: str, *, is_owned: bool) -> Outlook:
         case "done":
             return f"It was answered by turn {item.turn}.", ""
         case "failed":
-            reason = _turn(record, item).reason if item.turn in record.turns else item.why
+            turn = record.turns.get(item.turn)
+            reason = turn.reason if turn is not None else item.why
             return f"Its turn failed: {reason or 'reason unknown'}.", "send it again"
         case "withdrawn":
             return "It was removed.", ""
@@ -209,8 +201,7 @@ def _pending(record: SessionRecord, item: ItemRecord, is_owned: bool) -> Outlook
     if record.state == "finalized":
         return "It waits in a finalized session.", "send it to another session"
     if not is_owned:
-        text = "It waits, and no program has the session open."
-        return text, f"`steersman chat --resume {record.id}`, and there `/queue resume`"
+        return "It waits, and no program has the session open.", _resume(record, is_owned)
     if item.editor:
         return "A person edits it: it does not start until that is over.", ""
     if item.for_turn:
@@ -222,27 +213,25 @@ def _pending(record: SessionRecord, item: ItemRecord, is_owned: bool) -> Outlook
     if item.for_children:
         waits = [child for child, place in item.for_children.items() if not place]
         return f"It enters subagent {', '.join(waits)} at the next boundary.", ""
-    running = record.turns.get(record.turn)
-    is_running = running is not None and running.state not in TURN.final
-    if record.queue.holds(item):
+    queue = record.queue
+    if queue.holds(item):
         text = "It waits because the queue is held"
         text += ": a turn was interrupted, and nothing continues automatically."
         return text, _resume(record, is_owned)
-    ahead = _ahead(record, item)
-    if is_running and running is not None:
+    waiting = [pending.id for pending in queue.pending() if not queue.holds(pending)]
+    ahead = waiting.index(item.id) if item.id in waiting else 0
+    if (running := record.running) is not None:
         behind = f" and {ahead} more" if ahead else ""
         text = f"It waits behind turn {running.id}, which {_doing(running)}{behind}."
-        return (
-            text,
-            f"`steersman queue steer {item.number} --session {record.id}` hands it over now",
-        )
+        how = f"`steersman queue steer {item.number} --session {record.id}` hands it over now"
+        return text, how
     return f"It is the next to run{f', after {ahead} more' if ahead else ''}.", ""
 
 
 def _running(record: SessionRecord, item: ItemRecord, is_owned: bool) -> Outlook:
     if not is_owned:
         text = "Its turn was cut off: the program that ran it is gone."
-        return text, f"`steersman chat --resume {record.id}`, and there `/queue resume`"
+        return text, _resume(record, is_owned)
     turn = record.turns.get(item.turn) or record.turns.get(record.turn)
     return f"It is being answered: turn {item.turn} {_doing(turn) if turn else 'runs'}.", ""
 
@@ -303,18 +292,6 @@ def _doing(turn: TurnRecord) -> str:
             return f"is {turn.state}"
 
 
-def _ahead(record: SessionRecord, item: ItemRecord) -> int:
-    queue = record.queue
-    waiting = [
-        pending.id for pending in queue.pending() if queue.holds(pending) == queue.holds(item)
-    ]
-    return waiting.index(item.id) if item.id in waiting else 0
-
-
-def _turn(record: SessionRecord, item: ItemRecord) -> TurnRecord:
-    return record.turns[item.turn]
-
-
 def _resume(record: SessionRecord, is_owned: bool) -> str:
     if is_owned:
         return f"`/queue resume` there, or `steersman queue resume --session {record.id}`"
@@ -333,7 +310,8 @@ _OF_WAITING = (
 """Entries that decide over queued messages, whichever message they name."""
 _OF_SEVERAL = ("queue_released", "steered")
 """Entries whose `items` are ids; in other entries `items` is a number."""
-_ENDS = ("turn_ended", "stopped")
+_ENDS = (*ITEM.final, "done", "overtaken", "called_off")
+"""States in which an item or an interrupt has ended."""
 
 
 class AboutMessage(TypedDict):
@@ -363,7 +341,7 @@ class Hop(TypedDict):
 
 
 class StoryView(TypedDict):
-    """The history of a message and where it stands."""
+    """The history of a message and where it stands; `turn` is the one that ran it last, or took it in."""
 
     session: str
     message: AboutMessage
@@ -373,67 +351,93 @@ class StoryView(TypedDict):
     hint: NotRequired[str]
 
 
-class Story(Struct, kw_only=True):
-    """A message (an item or an interrupt) and its hops; `entries` are those of the hops, redacted."""
-
-    session: str
-    message: AboutMessage
-    hops: list[Hop] = field(default_factory=list[Hop])
-    entries: list[StoredEntry] = field(default_factory=list[StoredEntry])
-    turn: str = ""
-    outlook: str = ""
-    hint: str = ""
-
-    def view(self) -> StoryView:
-        """Return the story as programs see it."""
-        view = StoryView(
-            session=self.session, message=self.message, hops=self.hops, outlook=self.outlook
-        )
-        if self.turn:
-            view["turn"] = self.turn
-        if self.hint:
-            view["hint"] = self.hint
-        return view
-
-
 def story_of(
     store: Store, row: SessionRow, name: str, redactor: Redactor, *, is_owned: bool
-) -> Story:
+) -> tuple[StoryView, list[StoredEntry]]:
     """Return the story of a message by its number, `last`, its id, its receipt, or its client id.
 
-    Of several messages with one number it is the newest. Raises `UsageError` if there is none.
+    With it come the entries of its hops, redacted. Of several messages with one number it is the
+    newest. Raises `UsageError` if there is none.
     """
     now = record_at(store, row.session, row.seq)
-    first = _first(store, row, now, name.removeprefix("#"))
-    if first is None:
+    found = _first(store, row, now, name.removeprefix("#"))
+    if found is None:
         raise UsageError(
             f"no message `{name}` is known in session `{row.session}`",
             "give the number, the id or the receipt of its acknowledgement; refused messages are "
             "not journalled",
         )
-    story = Story(session=row.session, message=_message(first))
-    for stored, moved in _walk(store, row, first):
-        if not _belongs(story, stored, now):
-            continue
-        _follow(story, stored)
-        since = stored.time - first.time
-        shown = redactor.entry(stored)
-        hop = Hop(
-            seq=stored.seq,
-            time=iso(stored.time),
-            after=round(since, 3),
-            kind=stored.data["kind"],
-            text=sentence(shown.data),
-            moved=moved,
-        )
-        story.hops.append(hop)
-        story.entries.append(shown)
-    story.outlook, story.hint = outlook(now, story.message["id"], is_owned=is_owned)
-    story.message["state"] = _state(now, story.message["id"])
-    return story
+    first, message = found
+    item = now.queue.items.get(message["id"])
+    pursuit = _Pursuit(message["id"], item.child if item is not None else "")
+    trace = Trace(record_at(store, row.session, first.seq - 1))
+    hops, entries = list[Hop](), list[StoredEntry]()
+    for stored in store.entries(row.session, first.seq - 1, row.seq):
+        moved: list[Move] = [
+            {"what": move["what"], "from": move["from"], "to": move["to"]}
+            for move in trace.take(stored)
+        ]
+        if pursuit.follows(stored.data, moved):
+            shown, kind = redactor.entry(stored), stored.data["kind"]
+            after, text = round(stored.time - first.time, 3), sentence(shown.data)
+            at = iso(stored.time)
+            hops.append(
+                Hop(seq=stored.seq, time=at, after=after, kind=kind, text=text, moved=moved)
+            )
+            entries.append(shown)
+    said, hint = outlook(now, message["id"], is_owned=is_owned)
+    of_it = item or now.interrupts.get(message["id"])
+    message["state"] = of_it.state if of_it is not None else "forgotten"
+    view = StoryView(session=row.session, message=message, hops=hops, outlook=said)
+    if pursuit.turn:
+        view["turn"] = pursuit.turn
+    if hint:
+        view["hint"] = hint
+    return view, entries
 
 
-def _first(store: Store, row: SessionRow, now: SessionRecord, name: str) -> StoredEntry | None:
+class _Pursuit:
+    """Follows a message through the entries: `turn` runs it, received it as a steer, or is stopped by it.
+
+    `child` is the subagent that answers it, if one does.
+    """
+
+    def __init__(self, message: str, child: str) -> None:
+        self.turn = ""
+        self._message, self._child = message, child
+        self._is_over = False
+
+    def follows(self, data: dict[str, Any], moved: list[Move]) -> bool:
+        """Whether an entry, which made these moves, belongs to the story."""
+        kind, name, turn = data["kind"], self._message, data.get("turn", "")
+        items = data.get("items", ()) if kind in _OF_SEVERAL else ()
+        is_named = name in (*(data.get(key) for key in _NAMING), *items)
+        if self.turn:
+            is_of_it = turn == self.turn or kind == "recovered"
+        else:
+            is_of_it = kind in _OF_WAITING
+        is_of_child = bool(self._child) and data.get("child") == self._child
+        if not (is_named or is_of_child or (is_of_it and not self._is_over)):
+            return False
+        is_run = kind == "turn_started" and data["item"] == name
+        is_steer = kind == "steered" and name in items
+        if is_run or is_steer or (kind in _INTERRUPTS and data["receipt"] == name):
+            self.turn, self._is_over = turn, False
+        if self.turn:
+            self._is_over |= kind in ("turn_ended", "stopped") and turn == self.turn
+        else:
+            own = (f"item {name}", f"interrupt {name}")
+            self._is_over |= any(move["what"] in own and move["to"] in _ENDS for move in moved)
+        return True
+
+
+_NAMING = ("item", "new_item", "receipt", "before")
+"""The fields of entries that have the id of a message."""
+
+
+def _first(
+    store: Store, row: SessionRow, now: SessionRecord, name: str
+) -> tuple[StoredEntry, AboutMessage] | None:
     """Find the entry that accepted the message; for an item of the record near its time only."""
     items = list(now.queue.items.values())
     known = [
@@ -450,107 +454,27 @@ def _first(store: Store, row: SessionRow, now: SessionRecord, name: str) -> Stor
         after = max(0, seq_at(store, row.session, row.seq, newest.created - 1e-3) - 1)
     found = None
     for stored in store.entries(row.session, after, row.seq):
-        if stored.data["kind"] in (*_ACCEPTED, *_INTERRUPTS) and name in _names(stored.data):
-            if found is None or stored.data["kind"] not in _INTERRUPTS:
-                found = stored
-            if known:
+        kind = stored.data["kind"]
+        if kind in _ACCEPTED or kind in _INTERRUPTS:
+            message, names = _message(stored.data)
+            if name in names and (found is None or kind in _ACCEPTED):
+                found = stored, message
+            if name in names and known:
                 break
     return found
 
 
-def _names(data: dict[str, Any]) -> tuple[str, ...]:
-    """Return the names by which a message can be found."""
+def _message(data: dict[str, Any]) -> tuple[AboutMessage, tuple[str, ...]]:
+    """Return the message that an entry accepted, and the names by which it can be found."""
+    kind = data["kind"]
+    if kind in _INTERRUPTS:
+        said, id, kind = data["order"].get("said", {}), data["receipt"], "interrupt"
+    else:
+        said, id = data["said"], str(data.get("new_item") or data["item"])
+        kind = data.get("routed", {}).get("said_as", "turn") if kind == "queued" else kind
+    message = AboutMessage(id=id, kind=kind, text=said.get("text", ""), user=said.get("user", ""))
+    names = (id, said.get("client_id") or id)
     if data["kind"] in _INTERRUPTS:
-        return (data["receipt"], _said(data).get("client_id") or data["receipt"])
-    item = str(data.get("new_item") or data["item"])
-    return (item, str(data["number"]), _said(data).get("client_id") or item)
-
-
-def _said(data: dict[str, Any]) -> dict[str, Any]:
-    """Return what was said by an entry that accepted it."""
-    found: dict[str, Any] = (
-        data["order"].get("said", {}) if data["kind"] in _INTERRUPTS else data["said"]
-    )
-    return found
-
-
-def _message(first: StoredEntry) -> AboutMessage:
-    data = first.data
-    is_interrupt = data["kind"] in _INTERRUPTS
-    message = AboutMessage(
-        id=data["receipt"] if is_interrupt else str(data.get("new_item") or data["item"]),
-        kind="interrupt" if is_interrupt else _way(data),
-        text=_said(data).get("text", ""),
-        user=_said(data).get("user", ""),
-    )
-    if not is_interrupt:
-        message["number"] = data["number"]
-    return message
-
-
-def _way(data: dict[str, Any]) -> str:
-    if data["kind"] != "queued":
-        return str(data["kind"])
-    return str(data.get("routed", {}).get("said_as", "turn"))
-
-
-def _walk(
-    store: Store, row: SessionRow, first: StoredEntry
-) -> Iterator[tuple[StoredEntry, list[Move]]]:
-    trace = Trace(record_at(store, row.session, first.seq - 1))
-    for stored in store.entries(row.session, first.seq - 1, row.seq):
-        moved = trace.take(stored)
-        yield (
-            stored,
-            [{"what": one["what"], "from": one["from"], "to": one["to"]} for one in moved],
-        )
-
-
-def _belongs(story: Story, stored: StoredEntry, now: SessionRecord) -> bool:
-    data, name = stored.data, story.message["id"]
-    item = now.queue.items.get(name)
-    if item is not None and item.child and data.get("child") == item.child:
-        return True  # entries of the child that answers the message
-    if name in (
-        data.get("item"),
-        data.get("new_item"),
-        data.get("receipt"),
-        data.get("before"),
-        *(data.get("items", ()) if data["kind"] in _OF_SEVERAL else ()),
-    ):
-        return True
-    if story.turn:
-        is_of_it = data.get("turn") == story.turn or data["kind"] == "recovered"
-        return is_of_it and not _is_over(story)
-    return data["kind"] in _OF_WAITING and not _is_over(story)
-
-
-def _is_over(story: Story) -> bool:
-    """Whether the message had ended before the current entry."""
-    if story.turn:
-        return any(
-            stored.data["kind"] in _ENDS and stored.data.get("turn") == story.turn
-            for stored in story.entries
-        )
-    ended = {f"item {story.message['id']}", f"interrupt {story.message['id']}"}
-    return any(
-        transition["what"] in ended
-        and transition["to"] in (*ITEM.final, "done", "overtaken", "called_off")
-        for hop in story.hops
-        for transition in hop["moved"]
-    )
-
-
-def _follow(story: Story, stored: StoredEntry) -> None:
-    """Follow the turn that runs the message, received it as a steer, or is stopped by it."""
-    data, name = stored.data, story.message["id"]
-    is_started = data["kind"] == "turn_started" and data["item"] == name
-    is_steered = data["kind"] == "steered" and name in data["items"]
-    is_interrupt = data["kind"] in _INTERRUPTS and data["receipt"] == name
-    if is_started or is_steered or is_interrupt:
-        story.turn = data.get("turn", "")
-
-
-def _state(now: SessionRecord, name: str) -> str:
-    found = now.queue.items.get(name) or now.interrupts.get(name)
-    return found.state if found else "forgotten"
+        return message, names
+    message["number"] = data["number"]
+    return message, (*names, str(data["number"]))

@@ -275,8 +275,8 @@ class Desk:
         def tell() -> StoryView:
             row, store, redactor = self._row(session), self._hosts.store, Redactor(os.environ)
             is_owned = store.is_owned(row.session)
-            story = story_of(store, row, message, redactor, is_owned=is_owned)
-            data: StoryView = redactor.data(story.view())
+            story, _ = story_of(store, row, message, redactor, is_owned=is_owned)
+            data: StoryView = redactor.data(story)
             return data
 
         return await asyncio.to_thread(tell)

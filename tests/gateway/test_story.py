@@ -20,6 +20,6 @@ def test_a_message_that_was_held(begin: Callable[..., Host], tmp_path: Path) -> 
     talk.record()
     row = host.store.load(talk.session).row
 
-    story = story_of(host.store, row, "last", Redactor({}), is_owned=True)
+    story, _ = story_of(host.store, row, "last", Redactor({}), is_owned=True)
 
-    assert [hop["kind"] for hop in story.hops] == ["queued", "queue_held", "queue_released"]
+    assert [hop["kind"] for hop in story["hops"]] == ["queued", "queue_held", "queue_released"]
