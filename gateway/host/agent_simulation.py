@@ -25,12 +25,7 @@ class BrokenPromise(SteersmanError, AssertionError):
     """
 
     def __init__(
-        self,
-        seed: int,
-        promise: str,
-        found: str,
-        choices: str = "",
-        messages: tuple[str, ...] = (),
+        self, seed: int, promise: str, found: str, choices: str = "", messages: tuple[str, ...] = ()
     ) -> None:
         shrunk = f", or shrunk with choices={choices!r}" if choices else ""
         super().__init__(

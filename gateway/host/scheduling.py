@@ -81,11 +81,7 @@ class DueTimes(Value):
 
 
 def decide(
-    schedule: ScheduleSettings,
-    watch: Watch,
-    now: float,
-    known: Collection[float],
-    zone: tzinfo,
+    schedule: ScheduleSettings, watch: Watch, now: float, known: Collection[float], zone: tzinfo
 ) -> DueTimes:
     """Decide about the times that were planned since a schedule was looked at. Pure.
 

@@ -88,10 +88,7 @@ class Replay(Struct, kw_only=True):
     deviations: list[Deviation] = field(default_factory=list[Deviation])
 
 
-def moments(
-    entries: Iterable[StoredEntry],
-    configured: Policy,
-) -> Iterator[Moment]:
+def moments(entries: Iterable[StoredEntry], configured: Policy) -> Iterator[Moment]:
     """Fold a journal, and yield each moment at which a routing table is asked.
 
     `configured` are the modes of a session that chose none, since the modes of then are not journalled.
@@ -130,11 +127,7 @@ def _of_entry(entry: e.Entry, record: SessionRecord, known: set[str]) -> dict[st
     """
     match entry:
         case e.Queued() if entry.routed.rule not in NOT_ROUTED and not entry.child:
-            return {
-                "text": entry.said.text,
-                "rule": entry.routed.rule,
-                "named": entry.for_children,
-            }
+            return {"text": entry.said.text, "rule": entry.routed.rule, "named": entry.for_children}
         case e.SteerAddressed() if entry.for_children:
             return {
                 "what": f"a steer by {entry.item}, which waited",

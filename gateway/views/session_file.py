@@ -237,11 +237,7 @@ def imported(
     entries = _without_authority(entries, session, file, folder, agent)
     store.create(
         SessionRow(
-            session=session,
-            folder=folder,
-            agent=agent,
-            created=row.created,
-            place=host_name(),
+            session=session, folder=folder, agent=agent, created=row.created, place=host_name()
         )
     )
     with writing(store, session) as offline_writer:

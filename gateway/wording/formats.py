@@ -74,11 +74,7 @@ def clock(time: str, precision: str = "seconds") -> str:
 
 
 def document_lines(
-    head: Mapping[str, Any],
-    name: str,
-    rows: Iterable[Mapping[str, Any]],
-    *,
-    is_ascii: bool = False,
+    head: Mapping[str, Any], name: str, rows: Iterable[Mapping[str, Any]], *, is_ascii: bool = False
 ) -> Iterator[str]:
     """Yield the lines of a JSON object: `head`, and as `name` a list with a line for each of the rows.
 
