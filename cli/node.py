@@ -11,7 +11,7 @@ from queue import Empty, SimpleQueue
 from typing import Any
 
 from ..gateway.home.home import named_session, open_store
-from ..gateway.host.node import Node, node_of
+from ..gateway.host.node import Node
 from ..gateway.hosts import Hosts
 from ..gateway.launch_options import LaunchOptions
 from ..gateway.one_shot_client import OneShotClient
@@ -41,7 +41,7 @@ def run_node(capacity: int, place: str) -> int:
     node: Node | None = None
     try:
         main = hosts.of_folder(home_folder())
-        node = node_of(hosts, main, partial(over.put, None), warn)
+        node = Node(hosts, main, partial(over.put, None), warn)
         node.start()
         show(f"node {node.name} takes sessions of {node.place}")
         _wait(over)

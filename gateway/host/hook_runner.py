@@ -25,15 +25,14 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ...actors.commits import row_of
 from ...actors.environment import Publication
 from ...actors.runtime import Runtime
 from ...journal import entries as e
-from ...journal.codec import decode_entry, encode_entry
+from ...journal.codec import decode_entry
 from ...journal.entries import HookRan
-from ...journal.record import SessionRecord, apply
+from ...journal.record import SessionRecord
 from ...journal.recovery import load_record
-from ...journal.store import Commit, SessionRow, StoredEntry
+from ...journal.store import SessionRow
 from ...machines import protocol as m
 from ...machines.errors import AdmissionRefused, StoreDamaged, StoreError, UnknownSession
 from ...ports.hooks import UNUSABLE, HookCall, HookResult, HookSpec, installed_hooks, run_hook
@@ -42,6 +41,7 @@ from ...workflows.paths import make_private, write_private
 from ..events.lifecycle import hook_call
 from ..wording.formats import iso
 from ..wording.redaction import Redactor
+from .offline_writer import writing
 
 if TYPE_CHECKING:
     from ...restore.records import RestoreRecord
@@ -135,35 +135,14 @@ def _call(service: RestoreService, record: RestoreRecord, event: str, at: float)
 # Sessions of this process -------------------------------------------------------------------------
 
 
-class SubagentObserver:
-    """Observes a subagent's entries, and passes on that it begins, asks and ends.
+class HookObserver:
+    """Observes one session's entries, and passes their hook calls to `hooks`.
 
-    Its parent's tell of the rest.
+    Of a subagent only that it begins, asks and ends: its parent's entries tell of the rest.
     """
 
-    def __init__(self, session: str, hooks: HookRunner) -> None:
-        self._session = session
-        self._hooks = hooks
-
-    def observe_entry(
-        self, entry: e.Entry, seq: int, time: float, record: SessionRecord
-    ) -> Publication | None:
-        """Translate an entry into a hook call, or none."""
-        if not isinstance(entry, _OF_SUBAGENT):
-            return None
-        call = hook_call(entry, seq, time, record)
-        return partial(self._hooks.receive, self._session, call, is_restart=False)
-
-    def observe_fact(self, fact: m.Fact) -> None:
-        """Ignore a transient event."""
-
-
-class HookObserver:
-    """Observes one session's entries, and passes their hook calls to `hooks`."""
-
-    def __init__(self, session: str, hooks: HookRunner) -> None:
-        self._session = session
-        self._hooks = hooks
+    def __init__(self, session: str, hooks: HookRunner, *, is_child: bool = False) -> None:
+        self._session, self._hooks, self._is_child = session, hooks, is_child
         self._is_ending = False
 
     def observe_entry(
@@ -171,8 +150,12 @@ class HookObserver:
     ) -> Publication | None:
         """Translate an entry into a hook call, or none; any entry may start the waiting calls."""
         self._is_ending = self._is_ending or isinstance(entry, e.SessionFinalizing)
-        is_due = isinstance(entry, e.SessionFinalized) and not self._is_ending
-        if isinstance(entry, HookRan) or is_due:
+        if self._is_child:
+            is_passed_on = isinstance(entry, _OF_SUBAGENT)
+        else:
+            is_due = isinstance(entry, e.SessionFinalized) and not self._is_ending
+            is_passed_on = not isinstance(entry, HookRan) and not is_due
+        if not is_passed_on:
             return None
         call = hook_call(entry, seq, time, record)
         is_restart = isinstance(entry, _RESTARTS)
@@ -343,7 +326,8 @@ class HookRunner:
         for stored in self._runtime.store.entries(row.session, max(0, row.seq - 20)):
             entry = decode_entry(stored.data)
             if isinstance(entry, e.SessionFinalized):
-                is_done = self._is_done(entry.finalize)
+                mark = self._done / entry.finalize
+                is_done = mark.exists() and mark.stat().st_size > 0
                 call = hook_call(entry, stored.seq, stored.time, record)
                 if not is_done and call is not None:
                     return [(row.session, call)]
@@ -365,35 +349,14 @@ class HookRunner:
             os.close(descriptor)
         return descriptor if is_free else None
 
-    def _is_done(self, finalize: str) -> bool:
-        try:
-            return (self._done / finalize).stat().st_size > 0
-        except OSError:
-            return False
-
     def _keep_left(self) -> None:
         """Journal the results of sessions that have ended, each under a lease for one commit."""
         left, self._left = self._left, []
         for session in dict.fromkeys(session for session, _ in left):
             runs = [ran for other, ran in left if other == session]
-            with contextlib.suppress(StoreError):  # another process has resumed it and reports it
-                self._keep_runs(session, runs)
-
-    def _keep_runs(self, session: str, runs: Sequence[HookRan]) -> None:
-        store = self._runtime.store
-        lease = store.claim(session, self._runtime.node)
-        if lease is None:
-            return
-        try:
-            record = load_record(store, session)
-            kept: list[StoredEntry] = []
-            for ran in runs:
-                now = time.time()
-                apply(record, ran, record.seq + 1, now)
-                kept.append(StoredEntry(seq=record.seq, time=now, data=encode_entry(ran)))
-            store.commit([Commit(lease=lease, entries=kept, row=row_of(record))])
-        finally:
-            store.release(lease)
+            # else another process has resumed it and reports it
+            with contextlib.suppress(StoreError), writing(self._runtime.store, session) as writer:
+                writer.write(time.time(), *runs)
 
 
 def _mark(guard: int) -> None:

@@ -55,7 +55,7 @@ from ..running import RunPlan
 from ..views.saved_queues import SavedQueues
 from ..wording.first_run import greeting, lacking
 from ..wording.redaction import Redactor
-from .hook_runner import HookObserver, HookRunner, SubagentObserver
+from .hook_runner import HookObserver, HookRunner
 from .offline_writer import Logbook, QueueMirror
 from .profile_factory import (
     Opening,
@@ -433,8 +433,8 @@ class Host:
         )
 
     def _child_observers(self, session: str, parent: str) -> tuple[Observer, ...]:
-        questions = SubagentObserver(session, self._hooking)
-        return (self.publisher(session, parent), questions, *self._recorders(session))
+        hooks = HookObserver(session, self._hooking, is_child=True)
+        return (self.publisher(session, parent), hooks, *self._recorders(session))
 
     def _recorders(self, session: str) -> tuple[Observer, ...]:
         log = self.log.observer(session)

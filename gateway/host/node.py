@@ -21,8 +21,8 @@ from ...actors.runtime import Runtime
 from ...journal.lock import host_name
 from ...journal.store import Lease, SessionRow
 from ...machines.errors import SteersmanError, StoreBusy, StoreError
-from ...machines.value import Value
 from ...ports.process.wire import deadline_clock
+from ...workflows.settings import HomeSettings
 from ..conversation import Conversation
 from ..hosts import Hosts
 from .host import Host
@@ -39,19 +39,7 @@ AGAIN = 1.0
 LATE = "it could not prove in time that it lives"
 
 
-class Tenure(Value):
-    """The times of a node, in seconds: see the module."""
-
-    lease: float
-    fence: float
-
-    @property
-    def beat(self) -> float:
-        """The time between two proofs."""
-        return self.lease / 3
-
-
-class Heart:
+class Heartbeat:
     """Proves that the hosts of a program live, and calls `on_fence` with why that could not be proved.
 
     `on_return` is called after that, when the store answers again. Both are called in its own threads.
@@ -60,12 +48,12 @@ class Heart:
     def __init__(
         self,
         hosts: Hosts,
-        tenure: Tenure,
+        home: HomeSettings,
         on_fence: Callable[[str], None],
         on_return: Callable[[], None],
     ) -> None:
         self._hosts = hosts
-        self._tenure = tenure
+        self._between, self._fence = home.lease / 3, home.fence  # seconds
         self._on_fence, self._on_return = on_fence, on_return
         self._proved = deadline_clock()
         self._is_over = threading.Event()
@@ -91,7 +79,7 @@ class Heart:
             with suppress(StoreError):  # the guard counts the seconds
                 beats = [host.store.nodes.beat(host.runtime.node) for host in self._hosts.hosts()]
                 self._answered(began, is_alive=all(beats))
-            self._is_over.wait(self._tenure.beat)
+            self._is_over.wait(self._between)
 
     def _answered(self, began: float, *, is_alive: bool) -> None:
         """Note that the store has answered: that this node lives, or that others took it for dead."""
@@ -100,14 +88,14 @@ class Heart:
                 return
             if not is_alive:
                 self._end_all("other processes took it for dead")
-            elif deadline_clock() - self._proved > self._tenure.fence:
+            elif deadline_clock() - self._proved > self._fence:
                 self._end_all(LATE)
             self._proved = began
             if self.is_fenced:
                 self._on_return()
                 self.is_fenced = False
             for host in self._hosts.hosts():
-                _set_deadline(host.runtime, began + self._tenure.fence)
+                _set_deadline(host.runtime, began + self._fence)
 
     def _end_all(self, why: str) -> None:
         if not self.is_fenced:
@@ -117,14 +105,14 @@ class Heart:
     def _guard(self) -> None:
         """Fence the node when its time is over: the thread that beats may wait for the store."""
         while not self._is_over.is_set():
-            left = self._proved + self._tenure.fence - deadline_clock()
+            left = self._proved + self._fence - deadline_clock()
             if left > 0:
                 self._is_over.wait(left)
                 continue
             with self._turn:
-                if deadline_clock() - self._proved > self._tenure.fence:
+                if deadline_clock() - self._proved > self._fence:
                     self._end_all(LATE)
-            self._is_over.wait(self._tenure.beat)
+            self._is_over.wait(self._between)
 
 
 def _set_deadline(runtime: Runtime, deadline: float | None) -> None:
@@ -132,24 +120,8 @@ def _set_deadline(runtime: Runtime, deadline: float | None) -> None:
         runtime.loop.call_soon_threadsafe(runtime.shared.processes.set_deadline, deadline)
 
 
-def node_of(
-    hosts: Hosts, main: Host, on_end: Callable[[], None], report: Callable[[str], None]
-) -> Node:
-    """Return a node as the configuration of its main host says."""
-    home, settings = main.config.home, main.config.node
-    return Node(
-        hosts,
-        main,
-        Tenure(lease=home.lease, fence=home.fence),
-        settings.place or host_name(),
-        settings.capacity,
-        on_end,
-        report,
-    )
-
-
 class Node:
-    """Runs sessions of a home in `hosts`; `main` is the host whose id is the node's.
+    """Runs sessions of a home in `hosts`; `main` is the host whose id is the node's, and configures it.
 
     `on_end` is called when the node has drained because a person asked for it. `report` gets a line
     when the node is cut off, and when it is back.
@@ -159,17 +131,14 @@ class Node:
         self,
         hosts: Hosts,
         main: Host,
-        tenure: Tenure,
-        place: str,
-        capacity: int,
         on_end: Callable[[], None],
         report: Callable[[str], None],
     ) -> None:
-        self.name = main.runtime.node
+        self.name, settings = main.runtime.node, main.config.node
+        self.place, self._capacity = settings.place or host_name(), settings.capacity
         self._hosts, self._main, self._on_end = hosts, main, on_end
         self._report = report
-        self.place, self._capacity = place, capacity
-        self._heart = Heart(hosts, tenure, self._fence, self._return)
+        self._heartbeat = Heartbeat(hosts, main.config.home, self._fence, self._return)
         self._families: dict[str, float] = {}  # by root: since when there is nothing to do
         self._given_up: list[Lease] = []
         self._woken = threading.Event()
@@ -184,7 +153,7 @@ class Node:
         self._main.listen()
         self._hosts.on_host = self._join
         self._main.woken = self._woken.set
-        self._heart.start()
+        self._heartbeat.start()
         self._thread.start()
 
     def end(self) -> None:
@@ -202,7 +171,7 @@ class Node:
 
     def leave(self) -> None:
         """Say that the node is gone, whose sessions are given back by then. Idempotent."""
-        self._heart.close()
+        self._heartbeat.close()
         with suppress(StoreError):
             for host in self._hosts.hosts():
                 host.store.nodes.leave(host.runtime.node)
@@ -235,15 +204,15 @@ class Node:
     @property
     def is_fenced(self) -> bool:
         """Whether it runs nothing, because it could not prove that it lives."""
-        return self._heart.is_fenced
+        return self._heartbeat.is_fenced
 
     def _look(self) -> None:
-        if self._heart.is_fenced:
+        if self._heartbeat.is_fenced:
             return
         self._take_orders()
         self._take_again()
         self._release_idle()
-        while not (self._is_draining or self._is_over.is_set() or self._heart.is_fenced):
+        while not (self._is_draining or self._is_over.is_set() or self._heartbeat.is_fenced):
             room = min(AT_ONCE, self._capacity - len(self._families))
             nodes = self._main.store.nodes
             leases = nodes.claim_many(self.name, self.place, room) if room > 0 else []
@@ -253,9 +222,8 @@ class Node:
 
     def _take_orders(self) -> None:
         """Drain if a person has asked for it; end when nothing is open any more."""
-        rows = {row.node: row for row in self._main.store.nodes.rows()}
-        mine = rows.get(self.name)
-        self._is_draining = mine is not None and mine.state == "draining"
+        states = {row.node: row.state for row in self._main.store.nodes.rows()}
+        self._is_draining = states.get(self.name) == "draining"
         if self._is_draining and not any(host.conversations for host in self._hosts.hosts()):
             self._is_over.set()
             self._on_end()
@@ -285,7 +253,8 @@ class Node:
         claimed = self._main.runtime.commits.claimed
         claimed.update({lease.session: lease for lease in family})
         try:
-            host = self._host_of(row)
+            is_run, hosts = bool(row.workflow), self._hosts
+            host = hosts.of_run(row.session) if is_run else hosts.of_folder(Path(row.folder))
             if host is not self._main:
                 self._drop_claims(family)
             host.resume(row.session, hears_mail=True)
@@ -297,12 +266,6 @@ class Node:
             with suppress(SteersmanError):
                 self._main.take_in(row.session)
             self._drop_claims(family)
-
-    def _host_of(self, row: SessionRow) -> Host:
-        """Return the host for a session. Raises `SteersmanError`."""
-        if not row.workflow:
-            return self._hosts.of_folder(Path(row.folder))
-        return self._hosts.of_run(row.session)
 
     def _drop_claims(self, family: Sequence[Lease]) -> None:
         """Release what was claimed of a family and is not open."""

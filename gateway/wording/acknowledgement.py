@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from ...journal.workspace.restore_plan import FORCIBLE
 from ...machines import protocol as m
+from ...machines.pattern import lazy_pattern
 from ..events.contract import (
     AcceptedEvent,
     ChildStartedEvent,
@@ -28,6 +29,7 @@ CUT = 40
 """Characters of a quoted message where the width of the terminal is not known."""
 SHORT = 16
 """Characters of a quoted message in the narrowest terminal."""
+_PLACE = lazy_pattern(r"\{\w+\}")
 SIGNS = {"📥 ": "", "🤖 ": "", "⚠️ ": "", "⏳ ": "", "—": "-"}
 """The signs beyond ASCII in the texts, with their replacements for terminals without UTF-8."""
 NAMED = 10
@@ -50,10 +52,6 @@ class Acknowledged(NamedTuple):
     user: str = ""
     replaces: int | None = None
     columns: int = 0
-
-
-_Writer = Callable[[Acknowledged, bool], str]
-"""Writes the text; the flag is whether the terminal has UTF-8."""
 
 
 def accepted(
@@ -112,14 +110,27 @@ def acknowledgement_text(ack: str | None, message: Acknowledged, *, can_utf8: bo
 
     Its first line ends with the sender, where that is not the owner of the session.
     """
-    write = TEXTS.get(ack or "")
-    if write is None:
+    text = TEXTS.get(ack or "")
+    if text is None:
         return ""
     by = f" (from {who})" if (who := sender(message.user)) else ""
     columns = message.columns and max(1, message.columns - len(by))
-    message = message._replace(columns=columns)
-    first, *rest = write(message, can_utf8).split("\n")
+    template = plain(text if isinstance(text, str) else text(message), can_utf8)
+    first, *rest = _filled(template, message._replace(columns=columns)).split("\n")
     return "\n".join((first + by, *rest))
+
+
+def _filled(template: str, message: Acknowledged) -> str:
+    """Put the facts of a message into a text of `TEXTS`; what it quotes is cut to one line."""
+    facts = {
+        "{number}": f" #{message.number}" if message.number else "",
+        "{children}": " and ".join(message.children or ("the subagent",)),
+        "{matched}": str(message.matched),
+        "{text}": message.text,
+    }
+    lead, quote, after = template.partition("{quoted}")
+    lead, after = (_PLACE.sub(lambda found: facts[found[0]], part) for part in (lead, after))
+    return (cut(lead, message.text, message.columns) if quote else lead) + after
 
 
 def plain(text: str, can_utf8: bool) -> str:
@@ -138,99 +149,44 @@ def cut(lead: str, text: str, columns: int = 0) -> str:
     return f'{lead}"{line}"'
 
 
-def _quoting(lead: str) -> _Writer:
-    """Write a lead, in which `#` stands for the item's number, and the message."""
-
-    def write(message: Acknowledged, can_utf8: bool) -> str:
-        number = message.number
-        numbered = lead.replace("#", f"#{number}") if number else lead.replace(" #", "")
-        return cut(plain(numbered, can_utf8), message.text, message.columns)
-
-    return write
-
-
-def _saying(text: str) -> _Writer:
-    """Write a text that does not depend on the message."""
-    return lambda message, can_utf8: plain(text, can_utf8)
-
-
-def _noted(lead: str, after: str) -> _Writer:
-    """Write how the message was routed, and on a second line why."""
-    quote = _quoting(lead)
-    return lambda message, can_utf8: f"{quote(message, can_utf8)}\n{after}"
-
-
-def _warned(lead: str, after: str) -> _Writer:
-    """Write how the message was routed, and on a second line which word did not stop everything."""
-    quote = _quoting(lead)
-
-    def write(message: Acknowledged, can_utf8: bool) -> str:
-        return f'{quote(message, can_utf8)}\n"{message.matched}" {after}'
-
-    return write
-
-
-def _steered(message: Acknowledged, can_utf8: bool) -> str:
-    """Write that the message steers, and by which word if a word decided."""
-    quoted = _quoting("Steering with #: ")(message, can_utf8)
-    return f'{quoted}\n"{message.matched}" steers.' if message.matched else quoted
-
-
-def _detected(after: str = "") -> _Writer:
-    """Write by which word the message interrupts."""
-
-    def write(message: Acknowledged, can_utf8: bool) -> str:
-        return plain(f'⚠️ Interrupt detected: "{message.matched}"{after}', can_utf8)
-
-    return write
-
-
-def _interrupting(message: Acknowledged, can_utf8: bool) -> str:
-    number, old = message.number, message.replaces
-    if not number:
-        said = "Interrupting."
-    else:
-        said = cut(f"Interrupting for #{number}: ", message.text, message.columns)
+def _interrupting(message: Acknowledged) -> str:
+    said = "Interrupting for{number}: {quoted}" if message.number else "Interrupting."
+    old = message.replaces
     return f"{said}\n`/queue resume {old}` brings #{old} back." if old else said
 
 
-def _already(message: Acknowledged, can_utf8: bool) -> str:
-    number = message.number
-    return f"Already stopping. #{number} runs next." if number else "Already stopping."
-
-
-def _steering_children(message: Acknowledged, can_utf8: bool) -> str:
-    children = " and ".join(message.children or ("the subagent",))
-    return _quoting(f"Steering {children} with #: ")(message, can_utf8)
-
-
-TEXTS: dict[str, _Writer] = {
-    "already_stopping": _already,
-    "finalizing": lambda message, can_utf8: (
-        f"The session is ending, so the message was not accepted. Your text: {message.text}"
+TEXTS: dict[str, str | Callable[[Acknowledged], str]] = {
+    "already_stopping": lambda message: (
+        "Already stopping.{number} runs next." if message.number else "Already stopping."
     ),
-    "interrupt_detected": _detected(),
+    "finalizing": "The session is ending, so the message was not accepted. Your text: {text}",
+    "interrupt_detected": '⚠️ Interrupt detected: "{matched}"',
     "interrupting": _interrupting,
-    "next_after_stop": _quoting("After the stop, #: "),
-    "next_turn": _quoting("Too late to steer, next is #: "),
-    "not_yours": _noted("📥 Queued #: ", "The running turn is another person's, so this waits."),
-    "queued": _quoting("📥 Queued #: "),
-    "refused": lambda message, can_utf8: f"The message was not accepted. Your text: {message.text}",
-    "revert_hint": _saying("Nothing runs, so this is a message. /revert restores files."),
-    "steered": _steered,
-    "no_subagent": lambda message, can_utf8: (
-        f"No subagent of that name works: /agents lists them. Your text: {message.text}"
+    "next_after_stop": "After the stop,{number}: {quoted}",
+    "next_turn": "Too late to steer, next is{number}: {quoted}",
+    "not_yours": "📥 Queued{number}: {quoted}\nThe running turn is another person's, so this waits.",
+    "queued": "📥 Queued{number}: {quoted}",
+    "refused": "The message was not accepted. Your text: {text}",
+    "revert_hint": "Nothing runs, so this is a message. /revert restores files.",
+    "steered": lambda message: (
+        'Steering with{number}: {quoted}\n"{matched}" steers.'
+        if message.matched
+        else "Steering with{number}: {quoted}"
     ),
-    "side_talk": _saying("🤖 Side talk spawned (will notify when ready)"),
-    "steered_child": _steering_children,
-    "subagent_working": _saying(
-        "⏳ Subagent working — your message is queued for when it finishes"
+    "no_subagent": "No subagent of that name works: /agents lists them. Your text: {text}",
+    "side_talk": "🤖 Side talk spawned (will notify when ready)",
+    "steered_child": "Steering {children} with{number}: {quoted}",
+    "subagent_working": "⏳ Subagent working — your message is queued for when it finishes",
+    "word_interrupts": (
+        '⚠️ Interrupt detected: "{matched}"\n'
+        "This turn stops, subagents go on: /stop stops them, too."
     ),
-    "word_interrupts": _detected("\nThis turn stops, subagents go on: /stop stops them, too."),
-    "word_queued": _warned("📥 Queued #: ", "stopped nothing: /stop stops everything."),
-    "word_steered": _warned("Steering with #: ", "stopped nothing: /stop stops everything."),
+    "word_queued": '📥 Queued{number}: {quoted}\n"{matched}" stopped nothing: /stop stops everything.',
+    "word_steered": (
+        'Steering with{number}: {quoted}\n"{matched}" stopped nothing: /stop stops everything.'
+    ),
 }
-"""The text of each name in `ACKS`."""
+"""The text of each name in `ACKS`; `{quoted}` is the message on one line."""
 REJECTIONS: dict[str, str] = {
     "empty": "there is nothing in it",
     "fault": "a fault in the program cut it off",
