@@ -50,13 +50,13 @@ def list_records(environ: Mapping[str, str], *, as_json: bool) -> int:
 
 def run_record(environ: Mapping[str, str], name: str) -> int:
     """Replace this process by the agent's resume command, in its folder. Raises `SteersmanError`."""
-    resumption = _restore_service(environ).resume(name)
-    os.chdir(resumption.folder)
+    command, folder = _restore_service(environ).resume(name)
+    os.chdir(folder)
     try:
-        os.execvpe(resumption.command[0], resumption.command, dict(environ))
+        os.execvpe(command[0], command, dict(environ))
     except OSError as error:
         raise SteersmanError(
-            f"`{resumption.command[0]}` cannot be started: {error.strerror}",
+            f"`{command[0]}` cannot be started: {error.strerror}",
             "install it, or put its folder into PATH; the record is kept",
         ) from error
 

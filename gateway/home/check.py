@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
 
-from ...journal.damage import Checkable, RowFault
+from ...journal.damage import Checkable
 from ...journal.recovery import load_record
 from ...journal.store import Store
 from ...journal.workspace.prune import kept_in, lost_copies
@@ -37,8 +37,8 @@ class Fault(Value):
     """What is damaged: in which file or database, in which table and row, and what to do next."""
 
     place: str
-    table: str
-    row: str
+    table: str = ""
+    row: str = ""
     what: str
     next: str
 
@@ -49,8 +49,10 @@ def home_faults(store: Store, place: str, paths: Paths, storage: Storage) -> Ite
     try:
         for found in store.faults() if isinstance(store, Checkable) else ():
             is_whole = False
-            yield _of_row(found, place)
-        yield from _unfolded(store, place, skips_all=not is_whole)
+            hint = _NEXT[found.table].format(found.row.partition(" ")[0])
+            yield Fault(place=place, table=found.table, row=found.row, what=found.what, next=hint)
+        if is_whole:  # damaged rows explain why a session cannot be folded
+            yield from _unfolded(store, place)
         known = {row.session for row in store.sessions()}
     except StoreError as error:
         yield damaged(error, place)
@@ -61,18 +63,12 @@ def home_faults(store: Store, place: str, paths: Paths, storage: Storage) -> Ite
 
 def damaged(error: StoreError, place: str) -> Fault:
     """Return the fault of a database that cannot be read any further."""
-    return Fault(place=place, table="", row="", what=error.message, next=SALVAGE)
+    return Fault(place=place, what=error.message, next=SALVAGE)
 
 
-def _of_row(found: RowFault, place: str) -> Fault:
-    session = found.row.partition(" ")[0]
-    hint = _NEXT[found.table].format(session)
-    return Fault(place=place, table=found.table, row=found.row, what=found.what, next=hint)
-
-
-def _unfolded(store: Store, place: str, *, skips_all: bool) -> Iterator[Fault]:
-    """Name the sessions whose entries can be read and make no session; damaged rows explain theirs."""
-    for row in store.sessions() if not skips_all else ():
+def _unfolded(store: Store, place: str) -> Iterator[Fault]:
+    """Name the sessions whose entries can be read and make no session."""
+    for row in store.sessions():
         try:
             load_record(store, row.session)
         except (StoreError, MachineError) as error:
@@ -89,11 +85,11 @@ def _copies(storage: Storage, known: set[str]) -> Iterator[Fault]:
         if kept.session not in known:
             what = f"the copies of files of session `{kept.session}`, which is not there"
             hint = "`steersman sessions prune` puts them into the trash, in time"
-            yield Fault(place=place, table="", row="", what=what, next=hint)
+            yield Fault(place=place, what=what, next=hint)
         elif lost := lost_copies(kept):
             what = f"the copies of {len(lost)} files are gone, among them `{min(lost)}`"
             hint = "`/revert` restores the others, and names these"
-            yield Fault(place=place, table="", row="", what=what, next=hint)
+            yield Fault(place=place, what=what, next=hint)
 
 
 def _files(paths: Paths) -> Iterator[Fault]:
@@ -103,15 +99,18 @@ def _files(paths: Paths) -> Iterator[Fault]:
     for file in sorted(paths.state.glob("trash/*.json")):
         if file not in readable:
             hint = "remove it: the thing is not in the trash then"
-            yield Fault(place=str(file), table="", row="", what="it is no mark", next=hint)
+            yield Fault(place=str(file), what="it is no mark", next=hint)
     for file in sorted(paths.state.glob("gateways/*.sqlite")):
         if (what := _damage_of(file)) != "ok":
             hint = "move it away: what waits to be sent to its rooms is in it"
-            yield Fault(place=str(file), table="", row="", what=what, next=hint)
+            yield Fault(place=str(file), what=what, next=hint)
     devices = paths.state / "devices.json"
-    if devices.exists() and not _is_json(devices):
+    try:
+        if devices.exists():
+            parse_json(read_foreign(devices))
+    except (OSError, ValueError):
         hint = "remove it, and pair the devices again"
-        yield Fault(place=str(devices), table="", row="", what="it is no JSON", next=hint)
+        yield Fault(place=str(devices), what="it is no JSON", next=hint)
 
 
 def _damage_of(file: Path) -> str:
@@ -127,11 +126,3 @@ def _damage_of(file: Path) -> str:
             return " ".join(str(rows[0][0]).split())
     except apsw.Error as error:
         return str(error)
-
-
-def _is_json(file: Path) -> bool:
-    try:
-        parse_json(read_foreign(file))
-    except (OSError, ValueError):
-        return False
-    return True

@@ -51,12 +51,9 @@ def delete(store: Store, storage: Storage, queues: Path, session: str) -> tuple[
         leases = [held.enter_context(claimed(store, member)) for member in ids]
         for lease in reversed(leases):  # children first: a parent that remains can be deleted again
             store.delete(lease)
-    freed = 0
     for member in ids:
-        output = storage.outputs / member
-        freed += size_of(output)
-        shutil.rmtree(output, ignore_errors=True)
         (queues / f"{member}.toml").unlink(missing_ok=True)
+    freed = sum(_remove(storage.outputs / member) for member in ids)
     return ids, freed + forget(storage.copies, ids)
 
 
@@ -109,6 +106,7 @@ class Retention:
         self._store, self._storage, self._trash = store, storage, trash
         self._now, self._hours, self._by_age, self._stops = now, hours, by_age, stops
         self._rows = store.sessions()
+        self._used = {row.session: row.updated for row in self._rows}
         self._moments = moments_of(self._rows, trash)
         self._saved = {row.session for row in self._rows if is_saved(row) or row.is_damaged}
 
@@ -129,40 +127,34 @@ class Retention:
         far = (
             beyond(place, kept, lambda found: found.session not in over, 2 * budget) if over else ()
         )
-        known = {row.session: row.updated for row in self._rows}
-        used = {found.session: max(found.time, known.get(found.session, 0.0)) for found in kept}
+        used = {
+            found.session: max(found.time, self._used.get(found.session, 0.0)) for found in kept
+        }
         return self._sweep("copies", used, lambda name: forget(place, [name]), over, far)
 
     def outputs(self) -> Swept:
         """Sweep the long outputs, also of sessions that no longer exist."""
         place = self._storage.outputs
-        known = {row.session: row.updated for row in self._rows}
         folders = [folder.name for folder in place.iterdir()] if place.is_dir() else []
-        used = {name: known.get(name, 0.0) for name in folders}
+        used = {name: self._used.get(name, 0.0) for name in folders}
         return self._sweep("outputs", used, lambda name: _remove(place / name))
 
     def sessions(self, queues: Path) -> Swept:
         """Sweep the sessions that are finalized, each with its subagents."""
-        used = {
-            row.session: row.updated
-            for row in self._rows
-            if row.state == "finalized" and not row.parent
-        }
-
-        def remove(name: str) -> int:
-            return delete(self._store, self._storage, queues, name)[1]
-
-        return self._sweep("session", used, remove)
+        ended = [row for row in self._rows if row.state == "finalized" and not row.parent]
+        used = {row.session: row.updated for row in ended}
+        store, storage = self._store, self._storage
+        return self._sweep("session", used, lambda name: delete(store, storage, queues, name)[1])
 
     def thin(self) -> None:
         """Drop old snapshots of sessions that were not used for long; they only save time."""
-        owners, longest = self._store.owners(), self._hours * HOUR
+        owners = self._store.owners()
         old = [
-            row.session
-            for row in self._rows
-            if known_age(row.updated, self._moments, self._now) > longest
+            name
+            for name, used in self._used.items()
+            if name not in owners and known_age(used, self._moments, self._now) > self._hours * HOUR
         ]
-        self._store.thin([name for name in old if name not in owners])
+        self._store.thin(old)
 
     def _sweep(
         self,

@@ -129,11 +129,6 @@ def client_id_of(found: Occurrence) -> str:
     return f"schedule {found.schedule} {datetime.fromtimestamp(found.planned, UTC).isoformat()}"
 
 
-def message_of(schedule: ScheduleSettings) -> str:
-    """Return the text that an occurrence's session gets: to a run it is only the word to start."""
-    return schedule.say or f"run {schedule.run}"
-
-
 # The work -----------------------------------------------------------------------------------------
 
 
@@ -214,34 +209,24 @@ class Occurrences:
 
     def look(self, schedule: ScheduleSettings, now: float, zone: tzinfo) -> list[Occurrence]:
         """Note what is due of a schedule, and return all that was noted."""
-        with self._mutex:
-            return self._look(schedule, now, zone)
-
-    def _look(self, schedule: ScheduleSettings, now: float, zone: tzinfo) -> list[Occurrence]:
         name = name_of(schedule)
-        before = self._watches.get(name)
-        watch = watched(schedule, before, now)
-        verdict = decide(schedule, watch, now, self._known.get(name, ()), zone)
-        if watch == before and now >= watch.upto and not (verdict.begin or verdict.count):
-            return []
-        found = [self._begun(schedule, moment, now) for moment in verdict.begin]
-        if verdict.missed is not None:
-            missed = Occurrence(
-                schedule=name,
-                planned=verdict.missed,
-                state="missed",
-                noted=now,
-                reason="no server carried it out in time",
-                count=verdict.count,
-            )
-            found.append(missed)
-        watch = replace(watch, upto=now)
-        are_new = self._hosts.store.note(watch, found)
-        self._watches[name] = watch
-        noted = [new for new, is_new in zip(found, are_new, strict=True) if is_new]
-        for occurrence in noted:
-            self._remember(occurrence)
-        return noted
+        with self._mutex:
+            before = self._watches.get(name)
+            watch = watched(schedule, before, now)
+            due = decide(schedule, watch, now, self._known.get(name, ()), zone)
+            if watch == before and now >= watch.upto and not (due.begin or due.count):
+                return []
+            found = [self._begun(schedule, moment, now) for moment in due.begin]
+            if due.missed is not None:
+                late = Occurrence(schedule=name, planned=due.missed, state="missed", noted=now)
+                why = "no server carried it out in time"
+                found.append(replace(late, reason=why, count=due.count))
+            self._watches[name] = replace(watch, upto=now)
+            are_new = self._hosts.store.note(self._watches[name], found)
+            noted = [new for new, is_new in zip(found, are_new, strict=True) if is_new]
+            for occurrence in noted:
+                self._remember(occurrence)
+            return noted
 
     def _begun(self, schedule: ScheduleSettings, moment: float, now: float) -> Occurrence:
         """Return an occurrence that is due, with the session that is to have it."""
@@ -370,12 +355,14 @@ class Scheduler:
         try:
             if not schedule.session:
                 found = await asyncio.to_thread(self._opened, schedule, found)
-            message = {"text": message_of(schedule), "as": "queue"}
+            text = schedule.say or f"run {schedule.run}"  # to a run it is only the word to start
+            message = {"text": text, "as": "queue"}
             sender = {"client_id": client_id_of(found), "user": f"schedule {found.schedule}"}
             receipt = await self._call(found.session, "say", {**message, **sender})
         except PASSING as fault:
-            if self._is_passing(found, fault):
-                raise
+            is_recent = self._clock() - found.noted <= RETRIED_FOR
+            if is_recent and not isinstance(fault, UnknownSession):
+                raise  # it may pass
             known = fault if isinstance(fault, SteersmanError) else SILENT
             return await asyncio.to_thread(self._failed, found, known)
         except SteersmanError as fault:
@@ -384,10 +371,6 @@ class Scheduler:
             hint = str(receipt.get("hint") or "")
             return failed(found, SteersmanError(f"refused: {receipt['reason']}", hint))
         return replace(found, state="begun")
-
-    def _is_passing(self, found: Occurrence, fault: Exception) -> bool:
-        """Whether a fault may pass: not for ever, and a session that is gone does not come back."""
-        return self._clock() - found.noted <= RETRIED_FOR and not isinstance(fault, UnknownSession)
 
     def _failed(self, found: Occurrence, fault: SteersmanError) -> Occurrence:
         """Return an occurrence that has failed, with its session if there is one."""
@@ -442,15 +425,9 @@ class Scheduler:
         """Report an occurrence that was not carried out: in the log and to hooks; any thread."""
         if found.state not in ("missed", "failed"):
             return
-        times = f" and {found.count - 1} before it" if found.count > 1 else ""
-        LOGGER.warning(
-            "schedule `%s`, %s%s: %s: %s",
-            found.schedule,
-            iso(found.planned),
-            times,
-            found.state,
-            found.reason,
-        )
+        more = f" and {found.count - 1} before it" if found.count > 1 else ""
+        name, moment, state, why = found.schedule, iso(found.planned), found.state, found.reason
+        LOGGER.warning("schedule `%s`, %s%s: %s: %s", name, moment, more, state, why)
         specs = [hook for hook in self._configured.hooks if hook.on == "schedule_failed"]
         if specs:
             runtime = self._main.runtime

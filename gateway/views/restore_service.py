@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 from ...machines.errors import SteersmanError, UsageError
-from ...machines.value import Value
 from ...ports.process.ancestry import is_alive, process
 from ...restore.records import RestoreBook, RestoreRecord
 from ...restore.store import RestoreStore
@@ -22,13 +21,6 @@ from ...workflows.agent_definition import AgentDefinition, load_agents
 from ...workflows.paths import Paths
 from ..home.trash import HOUR, Thing, Trash, known_age
 from ..wording.formats import age, iso
-
-
-class Resumption(Value):
-    """How a session is resumed: by a command of its agent, in a folder."""
-
-    command: tuple[str, ...]
-    folder: Path
 
 
 class RestoreService:
@@ -68,8 +60,8 @@ class RestoreService:
         ids = ", ".join(f"{record.session} ({record.agent})" for record in found[:5])
         raise UsageError(f"`{name}` fits several sessions: {ids}", "type more of the id")
 
-    def resume(self, name: str) -> Resumption:
-        """Return how a session is resumed, and record that this process resumes it.
+    def resume(self, name: str) -> tuple[Sequence[str], Path]:
+        """Return the command that resumes a session, and its folder; record that this process does it.
 
         Raises `SteersmanError` if the session cannot be resumed or is running.
         """
@@ -92,9 +84,7 @@ class RestoreService:
                 f"it has the terminal {record.terminal}" if record.terminal else "",
             )
         self.ledger.write(record, "resume", time.time(), told=process(os.getpid()))
-        return Resumption(
-            command=self.agents[record.agent].resume_command(record.session), folder=folder
-        )
+        return self.agents[record.agent].resume_command(record.session), folder
 
     def forget(self, name: str) -> RestoreRecord:
         """Finalize a record by order of a person. Raises `UsageError`."""
@@ -185,7 +175,6 @@ def lives(record: RestoreRecord) -> bool:
 
 def restore_view(record: RestoreRecord, agents: Mapping[str, AgentDefinition]) -> dict[str, Any]:
     """Return a record as programs see it."""
-    known = record.process
     command = agents[record.agent].resume_command(record.session) if can_resume(record) else None
     return {
         "id": record.session,
@@ -197,7 +186,7 @@ def restore_view(record: RestoreRecord, agents: Mapping[str, AgentDefinition]) -
         "state": record.state,
         "opened": iso(record.opened),
         "last_event": iso(record.updated),
-        "pid": known.pid if known else None,
+        "pid": record.process.pid if record.process else None,
         "terminal": record.terminal or None,
         "pane": record.pane or None,
         "transcript_path": record.transcript or None,

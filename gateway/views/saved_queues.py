@@ -85,14 +85,11 @@ class SavedQueues:
 
     def saved(self) -> list[Saved]:
         """List the saved queues of sessions that no live process owns, newest activity first."""
-        return list(self._found())
+        return list(found_saved(self.store, self._trash))
 
     def here(self, folder: Path) -> list[Saved]:
         """List the newest saved queues of a folder, at most `LISTED`, newest activity first."""
-        return list(islice(self._found(str(folder)), LISTED))
-
-    def _found(self, folder: str = "") -> Iterator[Saved]:
-        return found_saved(self.store, self._trash, folder)
+        return list(islice(found_saved(self.store, self._trash, str(folder)), LISTED))
 
     def of(self, row: SessionRow) -> Saved:
         """Read the saved queue of one session."""
@@ -179,8 +176,7 @@ def found_saved(store: Store, trash: Trash, folder: str = "") -> Iterator[Saved]
 def told_saved(store: Store, trash: Trash, folder: str, at: Stamp) -> Iterator[SavedQueuesEvent]:
     """Yield the event that tells a new session what others left in its folder, if there is anything."""
     found = islice(found_saved(store, trash, folder), LISTED)
-    saved = [one.view() for one in found if not one.row.workflow]
-    if saved:
+    if saved := [queue.view() for queue in found if not queue.row.workflow]:
         yield SavedQueuesEvent(type="saved_queues", **at, saved=saved)
 
 
@@ -223,20 +219,19 @@ def announce(
         if event["cause"] == "crash"
         else f"Found {count} queued item{'s' if count != 1 else ''} from previous session ({what})"
     )
-    how = (
-        f"Use `{sign}queue restore` to list, `{sign}queue resume` to continue, "
-        f"or `{sign}queue discard` to delete"
-    )
-    return "\n".join(
-        (
-            f"📥 {found}" if can_utf8 else found,
-            f"Last active: {_since(event['last_active'], now)}",
-            "Saved items:",
-            *(item_line(item) for item in items),
-            *(() if is_resumed else (how,)),
-            *(_unknown(call) for call in event["unknown"]),
+    lines = [f"📥 {found}" if can_utf8 else found]
+    lines += [f"Last active: {_since(event['last_active'], now)}", "Saved items:"]
+    lines += [item_line(item) for item in items]
+    if not is_resumed:
+        lines.append(
+            f"Use `{sign}queue restore` to list, `{sign}queue resume` to continue, "
+            f"or `{sign}queue discard` to delete"
         )
-    )
+    for call in event["unknown"]:
+        texts = {name: value for name, value in call["arguments"].items() if isinstance(value, str)}
+        said = one_line(" ".join(call_words(texts)), WIDE)
+        lines.append(f"Outcome unknown, not run again: {call['tool']} {said}")
+    return "\n".join(lines)
 
 
 def announce_saved(event: SavedQueuesEvent, now: float, *, can_utf8: bool = True) -> str:
@@ -273,9 +268,3 @@ def _since(moment: str, now: float) -> str:
 def item_count(count: int) -> str:
     """Write how many items: `1 item`, `2 items`."""
     return f"{count} item{'s' if count != 1 else ''}"
-
-
-def _unknown(call: ToolCallView) -> str:
-    texts = {name: value for name, value in call["arguments"].items() if isinstance(value, str)}
-    said = one_line(" ".join(call_words(texts)), WIDE)
-    return f"Outcome unknown, not run again: {call['tool']} {said}"

@@ -102,14 +102,15 @@ def views(
     listed: list[ScheduleView] = []
     for schedule in config.schedule:
         last = newest.get(name_of(schedule))
+        outcome, said = _became(store, last) if last is not None else ("", "")
         listed.append(
             ScheduleView(
                 name=name_of(schedule),
                 schedule=schedule,
                 next=next_occurrence(schedule, now, zone),
                 last=last,
-                outcome=outcome(store, last) if last is not None else "",
-                said=said(store, last) if last is not None else "",
+                outcome=outcome,
+                said=said,
                 fault=fault_of(schedule, config, paths, environ, store),
             )
         )
@@ -156,35 +157,28 @@ def _check_run(
     bind_values(spec, schedule.variables)
 
 
-def outcome(store: Store, found: Occurrence) -> str:
-    """Say in a word what became of an occurrence, as far as the store knows."""
+def _became(store: Store, found: Occurrence) -> tuple[str, str]:
+    """Say in a word what became of an occurrence, and return the last words or the output of what it ran.
+
+    Both as far as the store knows; the words are empty if there are none.
+    """
     if found.state != "begun":
-        return found.state
+        return found.state, ""
     try:
         record = load_record(store, found.session)
     except UnknownSession:
-        return "deleted"
+        return "deleted", ""
     except StoreDamaged:
-        return "damaged"
+        return "damaged", ""
+    name = record.queue.clients.get(client_id_of(found), "")
+    past = past_outcome(store, found.session, name)
+    text = past.text if past is not None else ""
     if is_cut_off(record) and not store.is_owned(found.session):
         apply(record, recovered(record), record.seq + 1, record.updated)
-    if record.run is not None:
-        return record.run.state
-    item = record.queue.items.get(record.queue.clients.get(client_id_of(found), ""))
-    return item.state if item is not None else "begun"
-
-
-def said(store: Store, found: Occurrence) -> str:
-    """Return the last words of what an occurrence ran, or its output; empty if there are none."""
-    if found.state != "begun":
-        return ""
-    try:
-        record = load_record(store, found.session)
-    except (UnknownSession, StoreDamaged):
-        return ""
-    outcome = past_outcome(store, found.session, record.queue.clients.get(client_id_of(found), ""))
-    text = outcome.text if outcome is not None else ""
-    if record.run is not None and text == f"[{record.run.workflow.name}: done]":
+    if record.run is None:
+        item = record.queue.items.get(name)
+        return item.state if item is not None else "begun", text
+    if text == f"[{record.run.workflow.name}: done]":
         done = [step.id for step in record.run.steps.values() if step.state == "done"]
-        return f"steps done: {', '.join(done)}"
-    return text
+        text = f"steps done: {', '.join(done)}"
+    return record.run.state, text
