@@ -221,8 +221,9 @@ class Occurrences:
                 late = Occurrence(schedule=name, planned=due.missed, state="missed", noted=now)
                 why = "no server carried it out in time"
                 found.append(replace(late, reason=why, count=due.count))
-            self._watches[name] = replace(watch, upto=now)
-            are_new = self._hosts.store.note(self._watches[name], found)
+            watch = replace(watch, upto=now)
+            are_new = self._hosts.store.note(watch, found)
+            self._watches[name] = watch
             noted = [new for new, is_new in zip(found, are_new, strict=True) if is_new]
             for occurrence in noted:
                 self._remember(occurrence)

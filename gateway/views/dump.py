@@ -10,6 +10,7 @@ are parts of the dump.
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypedDict
@@ -17,15 +18,15 @@ from typing import TYPE_CHECKING, Any, TypedDict
 from msgspec import defstruct
 from msgspec.structs import fields, replace
 
+from ...journal import entries as e
 from ...journal.child_record import at_work
-from ...journal.codec import decode, encode_whole
-from ...journal.history import entry_at, seq_at
-from ...journal.record import SessionRecord, without_conversation
-from ...journal.store import SessionRow, Store
+from ...journal.codec import decode, decode_entry, encode, encode_whole, kind_of
+from ...journal.history import entry_at, record_at, seq_at
+from ...journal.record import SessionRecord, apply, forget_conversation, without_conversation
+from ...journal.store import SessionRow, Store, StoredEntry
 from ...machines.errors import UnknownSession
 from ...machines.value import Value
 from ..wording.formats import iso
-from .trace import Trace, traced
 
 if TYPE_CHECKING:
     from ...actors.runtime import Runtime
@@ -37,13 +38,20 @@ VERSION = 2
 Live = Mapping[str, Mapping[str, Any]]
 """The reports of live actors, by the actor's name; see `actors/inspection.py`."""
 
-Traces = dict[str, Trace]
+Traces = dict[str, "Trace"]
 """The traces of earlier dumps of live sessions, so that the next dump folds only the new entries."""
 
 _UNKNOWN = dict.fromkeys(("waiting_for", "rule", "mailbox", "last_message", "restarts"))
 """State that only the actor itself knows."""
 
-
+TRACED = 200
+"""Entries at the end of the journal that are searched for transitions."""
+SHOWN = 20
+"""Transitions, and results of hooks, that are kept."""
+LAST = 3
+"""Messages that are kept for each actor."""
+_OF_QUEUE = (e.Queued, e.Requeued, e.Deferred, e.Withdrawn, e.QueueHeld, e.QueueReleased)
+_REASONS = ("cause", "why", "reason", "status", "choice", "rule", "tool")
 _CONVERSATION = ("conversation", "origins", "spoken")
 """Fields of a record that a dump leaves out."""
 
@@ -156,9 +164,7 @@ def _dump(
         "messages": record.spoken,
         "owner": held,
         "lease": None if is_past else lease,
-        "actors": actors_of(
-            trace, living.actors if living else {}, "stopped" if is_known else None
-        ),
+        "actors": _actors(trace, living.actors if living else {}, "stopped" if is_known else None),
         "transitions": list(trace.transitions),
         "dead_letters": living.letters if living else None,
         "hooks": list(trace.hooks),
@@ -183,7 +189,7 @@ def _subagents(
             yield child.name, of_child(child.session)
 
 
-def actors_of(trace: Trace, live: Live, absent: str | None) -> dict[str, Any]:
+def _actors(trace: Trace, live: Live, absent: str | None) -> dict[str, Any]:
     """Return every actor of a session by its name, supervisors first.
 
     `absent` is the `supervised` of actors that did not report: `stopped`, or none if unknown. If an
@@ -221,11 +227,10 @@ def _journalled(record: SessionRecord) -> dict[str, Any]:
     }
     if goal is not None:
         actors["goal"] = {**_actor("goal", goal.state, goal.since), "id": goal.id}
-    if turn and record.run is not None:
-        run = _actor("run", record.run.state, turn.since)
-        actors["turn"] = {**run, "kind": "turn", "id": turn.id}
-    elif turn:
-        actors["turn"] = {**_actor("turn", turn.state, turn.since), "id": turn.id}
+    if turn is not None:
+        run = record.run
+        of_it = ("turn", turn.state) if run is None else ("run", run.state)
+        actors["turn"] = {**_actor(*of_it, turn.since), "kind": "turn", "id": turn.id}
     return actors
 
 
@@ -239,3 +244,81 @@ def _actor(
         "since": None if since is None else iso(since),
         "children": list(children),
     }
+
+
+# The last state transitions ----------------------------------------------------------------------
+
+
+class Trace:
+    """Folds entries into `record`, and keeps the last transitions and the last messages of each actor."""
+
+    def __init__(self, record: SessionRecord) -> None:
+        self.record = record
+        self.transitions: deque[dict[str, Any]] = deque(maxlen=SHOWN)
+        self.last: dict[str, deque[dict[str, Any]]] = {}
+        self.hooks: deque[dict[str, Any]] = deque(maxlen=SHOWN)
+        self._states = _states(record)
+
+    def take(self, stored: StoredEntry) -> list[dict[str, Any]]:
+        """Fold an entry, and return the transitions that it caused."""
+        entry = decode_entry(stored.data)
+        at = {"seq": stored.seq, "time": iso(stored.time)}
+        if isinstance(entry, e.HookRan):
+            self.hooks.append({**at, **encode(entry)})
+        apply(self.record, entry, stored.seq, stored.time)
+        forget_conversation(self.record)
+        messages = self.last.setdefault(_addressee(entry), deque(maxlen=LAST))
+        messages.append({**at, "kind": kind_of(type(entry))})
+        before, self._states = self._states, _states(self.record)
+        moved = [
+            {**at, "what": name, "from": before.get(name, ""), "to": state, "cause": _cause(entry)}
+            for name, state in self._states.items()
+            if before.get(name) != state
+        ]
+        self.transitions.extend(moved)
+        return moved
+
+    def follow(self, store: Store, seq: int) -> Trace:
+        """Fold the store's entries up to `seq`."""
+        for stored in store.entries(self.record.id, self.record.seq, seq):
+            self.take(stored)
+        return self
+
+
+def traced(store: Store, session: str, seq: int) -> Trace:
+    """Fold a session up to an entry, and remember its last transitions."""
+    record = record_at(store, session, max(0, seq - TRACED))
+    record.id = session
+    return Trace(record).follow(store, seq)
+
+
+def _states(record: SessionRecord) -> dict[str, str]:
+    """Return the state of each part that has a machine, by its name."""
+    states = {"session": record.state, "queue": record.queue.state}
+    states |= {f"item {item.id}": item.state for item in record.queue.items.values()}
+    if turn := record.turns.get(record.turn):
+        states[f"turn {turn.id}"] = turn.state
+        states |= {f"call {call.id}": call.state for call in turn.calls.values()}
+    states |= {f"child {child.name}": child.state for child in record.children.values()}
+    states |= {f"goal {goal.id}": goal.state for goal in record.goals.goals.values()}
+    if record.run is not None:
+        states["run"] = record.run.state
+        states |= {f"step {step.id}": step.state for step in record.run.steps.values()}
+    return states | {f"interrupt {stop.id}": stop.state for stop in record.interrupts.values()}
+
+
+def _addressee(entry: e.Entry) -> str:
+    """Name the actor that an entry is about."""
+    if isinstance(entry, _OF_QUEUE):
+        return "queue"
+    if isinstance(entry, e.GoalEntry):
+        return "goal"
+    if getattr(entry, "child", "") and not getattr(entry, "item", ""):
+        return "children"
+    return "turn" if getattr(entry, "turn", "") else "session"
+
+
+def _cause(entry: e.Entry) -> str:
+    """Return the kind of an entry, with its reason if it has one."""
+    reasons = [str(value) for name in _REASONS if (value := getattr(entry, name, ""))]
+    return ": ".join([kind_of(type(entry)), *reasons[:1]])

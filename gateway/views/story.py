@@ -20,7 +20,7 @@ from ...machines.lifecycles import ITEM, TURN
 from ...machines.protocol import exit_words
 from ..wording.formats import iso, one_line, plain_words
 from ..wording.redaction import Redactor
-from .trace import Trace
+from .dump import Trace
 
 # Entries as sentences -----------------------------------------------------------------------------
 
