@@ -24,14 +24,11 @@ def attachment_events(attached: tuple[Attachment, ...], at: c.Stamp) -> list[c.E
 def output_of(entry: e.ToolEnded | e.ToolRefused) -> tuple[int, str]:
     """Return the number of lines that the model received, and the lines, cut in the middle."""
     text = next((message.text for message in entry.messages if message.call == entry.call), "")
-    return line_count(text), _cut(text)
-
-
-def _cut(text: str) -> str:
-    if len(text) <= SHOWN:
-        return text
-    half = SHOWN // 2
-    return f"{text[:half]}\n[… {len(text) - 2 * half} characters left out …]\n{text[-half:]}"
+    lines, half = line_count(text), SHOWN // 2
+    if len(text) > SHOWN:
+        left_out = f"[… {len(text) - 2 * half} characters left out …]"
+        text = f"{text[:half]}\n{left_out}\n{text[-half:]}"
+    return lines, text
 
 
 def _reached(entry: e.RevertBegun, known: e.RevertAsked, record: SessionRecord) -> int:

@@ -32,8 +32,10 @@ def of_run(entry: e.Entry, record: SessionRecord, run: RunRecord, at: c.Stamp) -
             ]
         case e.TurnEnded():
             event = _ended(record.id, run, at)
-            if output := _output(entry, run):
-                event["output"] = output
+            text = entry.messages[-1].text if entry.messages else ""
+            is_output = text != f"[{run.workflow.name}: done]"  # else it has none
+            if text and is_output and entry.status == "completed":
+                event["output"] = text
             return [event]
         case e.Stopped() if entry.turn:
             return [_ended(record.id, run, at)]
@@ -98,13 +100,6 @@ def step_view(step: StepRecord) -> c.StepView:
     if step.reason:
         view["reason"] = step.reason
     return view
-
-
-def _output(entry: e.TurnEnded, run: RunRecord) -> str:
-    """Return the output of a run that succeeded; empty if its workflow has none."""
-    text = entry.messages[-1].text if entry.messages else ""
-    is_output = entry.status == "completed" and text != f"[{run.workflow.name}: done]"
-    return text if is_output else ""
 
 
 def _ended(session: str, run: RunRecord, at: c.Stamp) -> c.RunEndedEvent:

@@ -9,7 +9,6 @@ events of their own for entries of other families: see `of_goal` and `of_run`.
 """
 
 from collections.abc import Callable, Mapping
-from functools import partial
 from typing import Any, Literal, assert_never
 
 from ...actors.environment import Publication
@@ -123,11 +122,12 @@ class EventPublisher:
     ) -> Publication | None:
         """Translate an entry, with the record as it is with this entry folded."""
         events = translate(entry, record, self._stamp(seq, time))
-        return partial(self._publish_all, events) if events else None
 
-    def _publish_all(self, events: list[c.Event]) -> None:
-        for event in events:
-            self.publish(event)
+        def publish() -> None:
+            for event in events:
+                self.publish(event)
+
+        return publish if events else None
 
     def observe_fact(self, fact: m.Fact) -> None:
         """Publish a transient event."""

@@ -73,7 +73,11 @@ def _move(source: Store, target: Store, row: SessionRow) -> int:
     _compare(source, target, row, known.seq)
     with claimed(target, row.session) as lease:
         _copy_entries(source, target, lease, loaded, known.seq)
-        _copy_messages(target, loaded)
+        messages = target.unconsumed(row.session)
+        there = [(message.lane, message.message) for message in messages]
+        for unread in sorted(loaded.unconsumed, key=lambda message: message.id):
+            if (unread.lane, unread.message) not in there:  # what an interrupted move has posted
+                target.post(unread.session, unread.lane, unread.message, unread.client_id)
     _compare(source, target, row, row.seq)
     if load_record(source, row.session) != load_record(target, row.session):
         raise StoreError(
@@ -114,11 +118,3 @@ def _copy_entries(source: Store, target: Store, lease: Lease, loaded: Loaded, af
             raise StoreBusy(f"another program has taken over session `{lease.session}`")
         if is_last:
             return
-
-
-def _copy_messages(target: Store, loaded: Loaded) -> None:
-    """Post what is unread, in its order, unless it is there already."""
-    there = [(message.lane, message.message) for message in target.unconsumed(loaded.row.session)]
-    for message in sorted(loaded.unconsumed, key=lambda message: message.id):
-        if (message.lane, message.message) not in there:
-            target.post(message.session, message.lane, message.message, message.client_id)

@@ -183,9 +183,11 @@ class Trash:
         found = TrashLook(new=[], due=[])
         for thing in things:
             mark = marks.pop(thing.id, None)
-            if mark is not None and self._is_void(mark, thing, over):
-                self.take_out(thing)
-                mark = None
+            if mark is not None:
+                has_room = mark.why == "budget" and thing.of not in over and not self.is_emptied
+                if mark.thing.used != thing.used or has_room:  # it was used since it was marked
+                    self.take_out(thing)
+                    mark = None
             if mark is not None and not mark.is_restored:
                 left = mark.left(moments, now)
                 is_far = thing.of in far and known_age(mark.since, moments, now) > DAY
@@ -200,11 +202,6 @@ class Trash:
         for mark in marks.values():  # of what is no longer there
             self.take_out(mark.thing)
         return found
-
-    def _is_void(self, mark: Mark, thing: Thing, over: Collection[str]) -> bool:
-        """Whether a thing was used since it was marked, or has room again."""
-        has_room = mark.why == "budget" and thing.of not in over
-        return mark.thing.used != thing.used or (has_room and not self.is_emptied)
 
     def _write(self, mark: Mark) -> None:
         write_private(self.file_of(mark.thing), encode(mark))

@@ -249,7 +249,9 @@ class HookRunner:
             return
         try:
             await self._run(session, call)
-            await asyncio.to_thread(_mark, guard)
+            with contextlib.suppress(OSError):  # the end is then reported again, under the same id
+                os.write(guard, b"told\n")
+                await asyncio.to_thread(os.fsync, guard)
         finally:
             os.close(guard)
 
@@ -357,9 +359,3 @@ class HookRunner:
             # else another process has resumed it and reports it
             with contextlib.suppress(StoreError), writing(self._runtime.store, session) as writer:
                 writer.write(time.time(), *runs)
-
-
-def _mark(guard: int) -> None:
-    with contextlib.suppress(OSError):  # the end is then reported again, under the same id
-        os.write(guard, b"told\n")
-        os.fsync(guard)

@@ -348,8 +348,9 @@ class Scheduler:
 
     async def _said(self, found: Occurrence) -> Occurrence:
         """Return an occurrence that its session has, or that has failed; raises what may pass."""
-        if await asyncio.to_thread(self._is_said, found):
-            return replace(found, state="begun")
+        record = await asyncio.to_thread(self._stored, found.session)
+        if record is not None and client_id_of(found) in record.queue.clients:
+            return replace(found, state="begun")  # it has the message already, run or not
         schedule = self._configured.schedules.get(found.schedule)
         if schedule is None:
             return replace(found, state="failed", reason="it is not configured any more")
@@ -378,11 +379,6 @@ class Scheduler:
         is_there = self._stored(found.session) is not None
         return failed(found if is_there else replace(found, session=""), fault)
 
-    def _is_said(self, found: Occurrence) -> bool:
-        """Whether the session of an occurrence has its message already; it may have run, or not."""
-        record = self._stored(found.session)
-        return record is not None and client_id_of(found) in record.queue.clients
-
     def _stored(self, session: str) -> SessionRecord | None:
         try:
             return load_record(self._hosts.store, session)
@@ -393,7 +389,10 @@ class Scheduler:
 
     def _opened(self, schedule: ScheduleSettings, found: Occurrence) -> Occurrence:
         """Open the session of an occurrence; return it with the session that it has now."""
-        self._leave_quiet(found.schedule)
+        for key, other in list(self._open.items()):
+            if key[0] == found.schedule and other.is_quiet():  # nothing happens in it any more
+                del self._open[key]
+                self._hosts.leave(other)
         if self._hosts.find(found.session) is not None:
             return found  # the attempt before this has opened it
         record = self._stored(found.session)
@@ -412,13 +411,6 @@ class Scheduler:
             conversation = self._hosts.begin(folder, schedule.agent, session=session)
         self._open[key_of(found)] = conversation
         return found
-
-    def _leave_quiet(self, name: str) -> None:
-        """Leave the sessions of a schedule in which nothing happens any more: a newer one comes."""
-        for key, conversation in list(self._open.items()):
-            if key[0] == name and conversation.is_quiet():
-                del self._open[key]
-                self._hosts.leave(conversation)
 
     # Reports --------------------------------------------------------------------------------------
 

@@ -182,8 +182,9 @@ class SessionServers:
         elif error is not None:
             raise error
         elif not start.cancelled():
-            for note in _notes(start.result()):
-                self._say(note)
+            if notes := start.result().offer.notes:  # what was left out of its offer
+                more = f", and {len(notes) - 1} more: see /mcp" if len(notes) > 1 else ""
+                self._say(f"MCP server `{name}`: {notes[0]}{more}")
         if is_late and self._session:
             self._changed(name)
 
@@ -261,13 +262,6 @@ class SessionServers:
             self._notify(self._session, text)
         else:
             self._faults.append(text)
-
-
-def _notes(status: McpStatus) -> list[str]:
-    """Say what was left out of a server's offer, in one sentence."""
-    notes = status.offer.notes
-    more = f", and {len(notes) - 1} more: see /mcp" if len(notes) > 1 else ""
-    return [f"MCP server `{status.name}`: {notes[0]}{more}"] if notes else []
 
 
 def _fits(name: str, patterns: Sequence[str]) -> bool:

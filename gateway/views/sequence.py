@@ -52,7 +52,9 @@ def sequence(turn: str, entries: Iterable[StoredEntry]) -> str:
     arrows = [(stored, arrow) for stored, found in drawn for arrow in found]
     names = dict.fromkeys(name for _, arrow in arrows for name in (arrow[0], arrow[2]))
     lines = ["sequenceDiagram"]
-    lines += [f"    {_NAMES.get(name) or _participant(name, turn)}" for name in names]
+    for name in names:
+        title = label(f"turn {name}" if name == turn else name)
+        lines.append(f"    {_NAMES.get(name) or f'participant {_id(name)} as {title}'}")
     for stored, (source, how, target, text) in arrows:
         lines.append(f"    {_id(source)}{how}{_id(target)}: {label(text)}")
         lines.append(f"    %% entry {stored.seq}, {iso(stored.time)}, {stored.data['kind']}")
@@ -138,11 +140,6 @@ def _answer(entry: e.Answered) -> str:
     calls = len(answers[0].tool_calls) if answers else 0
     wants = f"{calls} tool call{'s' if calls > 1 else ''}" if calls else ""
     return ", ".join(part for part in (text, wants) if part) or "answer"
-
-
-def _participant(name: str, turn: str) -> str:
-    title = f"turn {name}" if name == turn else name
-    return f"participant {_id(name)} as {label(title)}"
 
 
 def _id(name: str) -> str:

@@ -169,7 +169,10 @@ def _queue(data: dict[str, Any]) -> Branch:
         Branch(
             title=f"#{item['number']}",
             state=f"[{item.get('state', 'pending').upper()}]",
-            about=f"{_shown(item)}{progress_text(item.get('progress'))}"
+            about=shown(m.ItemKind(item.get("kind", m.ItemKind.MESSAGE)), item["said"]["text"])[
+                :_TEXT
+            ]
+            + progress_text(item.get("progress"))
             + (f"  from {user}" if (user := item["said"].get("user")) else ""),
         )
         for item in live
@@ -177,10 +180,6 @@ def _queue(data: dict[str, Any]) -> Branch:
     return Branch(
         title="queue", state=queue.get("state", "open"), about=f"{len(live)} there", twigs=twigs
     )
-
-
-def _shown(item: dict[str, Any]) -> str:
-    return shown(m.ItemKind(item.get("kind", m.ItemKind.MESSAGE)), item["said"]["text"])[:_TEXT]
 
 
 def _turns(data: dict[str, Any]) -> Iterator[Branch]:
@@ -288,7 +287,7 @@ def _actor(name: str, actor: dict[str, Any]) -> Branch:
 
 def tree_picture(tree: Branch) -> str:
     """Draw a tree as an SVG document: a box for each line, coloured by its state."""
-    rows = list(_rows(tree, 0, -1))
+    rows = _rows(tree)
     texts = [cut("  ".join(filter(None, branch.parts)), MOST) for branch, _, _ in rows]
     widths = [
         depth * INDENT + width_of(text) * CHAR + 2 * PAD
@@ -307,18 +306,14 @@ def tree_picture(tree: Branch) -> str:
     return "\n".join([*lines, "</svg>"]) + "\n"
 
 
-def _rows(branch: Branch, depth: int, parent: int) -> Iterator[tuple[Branch, int, int]]:
-    """Yield each line with its depth and the number of its parent's line."""
-    counter = [0]
-
-    def walk(node: Branch, deep: int, above: int) -> Iterator[tuple[Branch, int, int]]:
-        here = counter[0]
-        counter[0] += 1
-        yield node, deep, above
-        for twig in node.twigs:
-            yield from walk(twig, deep + 1, here)
-
-    yield from walk(branch, depth, parent)
+def _rows(
+    branch: Branch, depth: int = 0, parent: int = -1, at: int = 0
+) -> list[tuple[Branch, int, int]]:
+    """List each line with its depth and the number of its parent's line; its own number is `at`."""
+    rows = [(branch, depth, parent)]
+    for twig in branch.twigs:
+        rows += _rows(twig, depth + 1, at, at + len(rows))
+    return rows
 
 
 def _rule(at: int, depth: int, parent: int) -> str:

@@ -16,11 +16,9 @@ from ...machines import protocol as m
 from ...machines.pattern import lazy_pattern
 from ..events.contract import (
     AcceptedEvent,
-    ChildStartedEvent,
     Event,
     RejectedEvent,
     RequeuedEvent,
-    SideTalkEndedEvent,
     Stamp,
 )
 from .formats import sender
@@ -245,11 +243,17 @@ def acknowledgement(
             if done := event["checkpoint"]:
                 text += f" Progress saved at checkpoint {done['done']}/{done['total']}."
         case "child_started":
-            text = plain(f"🤖 {event['name']} {_start_word(event)}: {event['task']}", can_utf8)
+            does = "waits for a place" if event.get("waiting") else "works"
+            does = "continues" if event.get("resumed") else does
+            text = plain(f"🤖 {event['name']} {does}: {event['task']}", can_utf8)
         case "child_ended":
             text = plain(f"🤖 {event['name']} {event['status']}", can_utf8)
         case "side_talk_ended":
-            text = plain(f"🤖 Side talk{_side_talk_end(event)}", can_utf8)
+            number, said = event["number"], event["text"] or event["status"]
+            end = f": {said}\n/queue steer {number} brings it into the work"
+            if event.get("resumable"):
+                end = f" #{number} stopped: /queue resume continues it, /queue pop {number} removes it"
+            text = plain(f"🤖 Side talk{end}", can_utf8)
         case "steered":
             child = f"{event['child']}, " if "child" in event else ""
             text = cut(f"[Steered] {child}#{event['number']}: ", event["text"], columns)
@@ -267,20 +271,6 @@ def acknowledgement(
         case _:
             return ""
     return text
-
-
-def _side_talk_end(event: SideTalkEndedEvent) -> str:
-    number = event["number"]
-    if event.get("resumable"):
-        return f" #{number} stopped: /queue resume continues it, /queue pop {number} removes it"
-    said = event["text"] or event["status"]
-    return f": {said}\n/queue steer {number} brings it into the work"
-
-
-def _start_word(event: ChildStartedEvent) -> str:
-    if event.get("resumed"):
-        return "continues"
-    return "waits for a place" if event.get("waiting") else "works"
 
 
 def _requeued(event: RequeuedEvent) -> str:

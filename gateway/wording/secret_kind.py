@@ -159,7 +159,9 @@ def covered(text: str) -> str:
     lower = text.lower()
     if len(text) <= _SLICE and not _ANY.search(lower):
         return text
-    for kind in _present(lower):
+    for kind in KINDS:
+        if not any(mark in lower for mark in kind.marks):
+            continue
         if len(text) <= _SLICE:
             text = kind.pattern.sub(rf"\1{COVER}", text)
         else:
@@ -182,7 +184,3 @@ def _pieces(pattern: re.Pattern[str], text: str) -> Iterator[str]:
             yield from (text[done : found.start()], found[1], COVER)
             done = at = max(found.end(), at)
     yield text[done:]
-
-
-def _present(lower: str) -> Iterator[SecretKind]:
-    return (kind for kind in KINDS if any(mark in lower for mark in kind.marks))
