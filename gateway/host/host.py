@@ -73,14 +73,6 @@ if TYPE_CHECKING:
     from ..telemetry.feed import Telemetry
 
 
-def _unwatched(session: str) -> tuple[Observer, ...]:
-    return ()
-
-
-def _unwoken() -> None:
-    return
-
-
 class Host:
     """One process's sessions, models and event bus.
 
@@ -104,13 +96,13 @@ class Host:
         self._environ = environ
         self.event_bus = EventBus()
         self._opening = Opening()
-        self.event_bus.subscribe(self._opening.hear)
+        self.event_bus.subscribe(self._opening.receive)
         if store is None:
             is_kept = config.auto_queue.persistence.enabled
             store = open_store(paths) if is_kept else MemoryStore()
         is_debug = launch.is_debug or bool(environ.get("STEERSMAN_DEBUG"))
         self.log = Logbook(paths, environ, config.key_variables, self._complain, is_debug=is_debug)
-        self.event_bus.subscribe(self.log.hear)
+        self.event_bus.subscribe(self.log.receive)
         self.notices: list[str] = []
         self._control: ControlServer | None = None
         self._is_welcomed = False
@@ -124,11 +116,11 @@ class Host:
             mode=tools.sandbox, network=tools.network, writable=tools.writable, hidden=hidden
         )
         self.conversations: dict[str, Conversation] = {}
-        self.watching: Callable[[str], tuple[Observer, ...]] = _unwatched
+        self.watching: Callable[[str], tuple[Observer, ...]] = lambda session: ()
         self.recorders: tuple[Observer, ...] = ()
         self.opening: Callable[[dict[str, Any]], dict[str, Any]] | None = None
         self.evicting: Callable[[str], None] | None = None
-        self.woken: Callable[[], None] = _unwoken
+        self.woken: Callable[[], None] = lambda: None
         self.runtime = Runtime(
             store,
             grace=config.tools.grace,
@@ -142,7 +134,7 @@ class Host:
             placing=self._placement if launch.cluster else None,
         )
         specs = [HookSpec(on=hook.on, run=hook.run, timeout=hook.timeout) for hook in config.hooks]
-        self._hooking = HookRunner(
+        self._hooks = HookRunner(
             specs, self.runtime, paths.state, self._report, config.key_variables
         )
         self.runtime.child_setup.observers_of = self._child_observers
@@ -155,16 +147,18 @@ class Host:
             )
         queue = config.auto_queue
         self.trash = Trash(paths.state)
-        self.saved_queues = SavedQueues(
-            self.runtime, queue.max_queue_size, self._quiet_narrator, self.trash
-        )
+
+        def only_copied(session: str) -> EventPublisher:
+            return EventPublisher(session, self._copy, time.time)
+
+        self.saved_queues = SavedQueues(self.runtime, queue.max_queue_size, only_copied, self.trash)
         queues = queues_folder(paths, config)
         if queue.persistence.enabled:
             self._mirror = QueueMirror(queues, self._complain)
             self.event_bus.subscribe(self._copy)
         self._budget = StorageLimit(storage, store, self.trash, config, queues, self._complain)
         self._router = Router(config, queue.keywords)
-        self._casting = ProfileFactory(
+        self._profiles = ProfileFactory(
             paths=paths,
             config=config,
             environ=environ,
@@ -177,7 +171,7 @@ class Host:
         self._mail = MailReader(self)
         self._servers = ServerFactory(self.runtime, config, environ, self._sandbox, self._report)
         self.runtime.child_setup.profile_of = self._child_profile
-        self.runtime.child_setup.workflow_of = self._casting.included
+        self.runtime.child_setup.workflow_of = self._profiles.included
 
     @property
     def store(self) -> Store:
@@ -197,7 +191,7 @@ class Host:
     @property
     def choice(self) -> Choice | None:
         """The model that was chosen last, and why; none before a session was opened."""
-        return self._casting.choice
+        return self._profiles.choice
 
     def _placement(self, processes: Processes) -> Placement:
         """Return where remote steps run. Raises `UsageError`."""
@@ -214,7 +208,7 @@ class Host:
 
     def introduce(self, name: str, agent: OwnAgent) -> None:
         """Let a name mean an agent that this program brings, from now on."""
-        self._casting.introduce(name, agent)
+        self._profiles.introduce(name, agent)
 
     def _installed_agent(self, name: str) -> OwnAgent:
         """Return an agent that is a plug-in. Raises `PlugInError`."""
@@ -244,10 +238,10 @@ class Host:
         is_first = not self.conversations
         self._welcome()
         if plan is not None:
-            profile = self._casting.run(plan)
+            profile = self._profiles.run(plan)
         else:
             name = agent or self.launch.agent or self.config.default_agent
-            profile = self._casting.profile(name)
+            profile = self._profiles.profile(name)
         profile, broken = self._with_plug_ins(profile)
         is_patient = plan is not None or self.launch.is_one_shot
         profile, running = self._servers.equip(profile, folder, servers, is_patient=is_patient)
@@ -295,7 +289,7 @@ class Host:
         broken: list[str] = []
 
         def profile_of(record: SessionRecord) -> AgentProfile:
-            profile, faults = self._with_plug_ins(self._casting.of_record(record))
+            profile, faults = self._with_plug_ins(self._profiles.of_record(record))
             broken.extend(faults)
             is_patient = self.launch.is_one_shot or record.run is not None
             place = Path(record.folder)
@@ -324,7 +318,7 @@ class Host:
 
     def _child_profile(self, agent: str, parent: SessionRecord) -> AgentProfile:
         """Return the profile of a subagent, with servers of its own; the parent has said what fails."""
-        profile, broken = self._with_plug_ins(self._casting.child(agent, parent))
+        profile, broken = self._with_plug_ins(self._profiles.child(agent, parent))
         for fault in broken:
             self._complain(fault)
         return self._servers.equip(profile, Path(parent.folder), is_patient=True)[0]
@@ -386,7 +380,7 @@ class Host:
     def tend(self, session: str) -> Conversation:
         """Own a session's queue without taking the session up: nothing in it can run here."""
         record = self.runtime.open_existing(
-            session, self._casting.idle, lambda name: (self.publisher(name),), is_offline=True
+            session, self._profiles.idle, lambda name: (self.publisher(name),), is_offline=True
         )
         return self._conversation(session, Path(record.folder))
 
@@ -428,12 +422,12 @@ class Host:
         return (
             *self.watching(session),  # first: a subscriber to an event may ask them about it
             self.publisher(session),
-            HookObserver(session, self._hooking),
+            HookObserver(session, self._hooks),
             *self._recorders(session),
         )
 
     def _child_observers(self, session: str, parent: str) -> tuple[Observer, ...]:
-        hooks = HookObserver(session, self._hooking, is_child=True)
+        hooks = HookObserver(session, self._hooks, is_child=True)
         return (self.publisher(session, parent), hooks, *self._recorders(session))
 
     def _recorders(self, session: str) -> tuple[Observer, ...]:
@@ -449,8 +443,8 @@ class Host:
         self._mail.close()
         self.runtime.leave_all()
         self._budget.close()
-        self._hooking.drain()
-        for model in self._casting.dismiss():
+        self._hooks.drain()
+        for model in self._profiles.dismiss():
             self.runtime.run(model.aclose())
         if self._telemetry is not None:
             self._telemetry.close()
@@ -532,13 +526,9 @@ class Host:
         """Tell the listeners of a session what goes wrong beside it."""
         self.publisher(session).notice(text)
 
-    def _quiet_narrator(self, session: str) -> EventPublisher:
-        """Give a voice that only the readable copy hears."""
-        return EventPublisher(session, self._copy, time.time)
-
     def _takes_pictures(self, session: str) -> bool:
         """Whether a session's model is known to take pictures; one of a program's own says so."""
-        own = self._casting.own_model(self.store.load(session).row.agent)
+        own = self._profiles.own_model(self.store.load(session).row.agent)
         if own is not None:
             return bool(getattr(own, "takes_pictures", False))
         return self.choice is not None and takes_pictures(self.choice.config)
@@ -551,7 +541,7 @@ class Host:
             saved_queues=self.saved_queues,
             room=attachable(self.choice, self.config.tools.attachment_limit),
             narrator_of=self.publisher,
-            profile_with=self._casting.fitted,
+            profile_with=self._profiles.fitted,
             begin_another=lambda: self.begin(folder).session,
             templates=lambda: templates_in(self._markdown(folder)),
             takes_pictures=lambda: self._takes_pictures(session),

@@ -166,7 +166,7 @@ class Logbook(logging.Handler):
             message = self._redactor.line(record.getMessage())
             self._on_fault(f"A fault in the program: {message} (details: {self.path})")
 
-    def hear(self, event: Mapping[str, Any]) -> None:
+    def receive(self, event: Mapping[str, Any]) -> None:
         """Note an event of a session; only with `--debug`."""
         if self.is_debug:
             shown = self._redactor.data(event)

@@ -70,7 +70,7 @@ class Opening:
         self._changed = threading.Condition()
         self._open: set[str] = set()
 
-    def hear(self, event: Event) -> None:
+    def receive(self, event: Event) -> None:
         """Receive an event; for the loop's thread."""
         if event["type"] in ("session_started", "error"):
             with self._changed:
@@ -142,12 +142,6 @@ def goal_policy(config: Config, choice: Choice | None) -> GoalPolicy:
         backoff_limit=goals.backoff_limit,
         max_wait=goals.max_wait,
     )
-
-
-def seat(config: Config, model: Model) -> JudgeSeat:
-    """Return the judge, with the judge agent's system prompt and the instructions for its answer."""
-    system = config.agent(config.goals.judge).system
-    return JudgeSeat(model=model, system=f"{system}\n{INSTRUCTIONS}".strip())
 
 
 # External agents ----------------------------------------------------------------------------------
@@ -252,14 +246,8 @@ class ProfileFactory:
         installed: Callable[[str], OwnAgent],
     ) -> None:
         self.choice: Choice | None = None
-        self._paths = paths
-        self._config = config
-        self._environ = environ
-        self._launch = launch
-        self._router = router
-        self._tools = tools
-        self._note = note
-        self._installed = installed
+        self._paths, self._config, self._environ, self._launch = paths, config, environ, launch
+        self._router, self._tools, self._note, self._installed = router, tools, note, installed
         self._models: dict[str, Any] = {}
         self._own: dict[str, OwnAgent] = {}
 
@@ -286,15 +274,13 @@ class ProfileFactory:
 
     def idle(self, record: SessionRecord) -> AgentProfile:
         """Return the profile that owns a queue in which nothing can run."""
-        policy = Policy(max_queue_size=self._config.auto_queue.max_queue_size)
-        rules = Permissions(rules_of(self._config))
         return AgentProfile(
             name=record.agent,
             model=None,
             system=record.system,
             tools=(),
-            permissions=rules,
-            policy=policy,
+            permissions=Permissions(rules_of(self._config)),
+            policy=Policy(max_queue_size=self._config.auto_queue.max_queue_size),
         )
 
     def run(self, plan: RunPlan, routes: RoutesChoice | None = None) -> AgentProfile:
@@ -306,15 +292,15 @@ class ProfileFactory:
     def included(self, name: str, above: AgentProfile, task: str) -> AgentProfile:
         """Return the profile of a workflow that is a step of another; `task` is the text of the step."""
         assert above.workflow is not None
-        plan = included_plan(name, above.workflow, task, self._paths)
-        return self.run(plan)
+        return self.run(included_plan(name, above.workflow, task, self._paths))
 
     def of_record(self, record: SessionRecord) -> AgentProfile:
         """Return the profile that resumes a session, with the session's system prompt and tools."""
         if record.run is not None:
             return self.run(plan_of(record.run.workflow), record.routes)
         self._introduce_again(record)
-        chosen = record.chosen_model or self._kept_model(record)
+        named = known_names(model_configs(self._config.models))
+        chosen = record.chosen_model or (record.model if record.model in named else "")
         profile = self._profile(record.agent, record.routes, self._launch.model, chosen)
         if record.imported_from:
             return profile
@@ -340,11 +326,6 @@ class ProfileFactory:
             f"The agent `{name}` is not configured here: the session goes on with the instructions and "
             "the tools that it began with; code of its own is missing"
         )
-
-    def _kept_model(self, record: SessionRecord) -> str:
-        """Return the model that a session began with, if that is known here by its name."""
-        known = known_names(model_configs(self._config.models))
-        return record.model if record.model in known else ""
 
     def fitted(self, record: SessionRecord, model: str) -> tuple[AgentProfile, Choice | None]:
         """Return the profile of a session with another model. Raises `SteersmanError`."""
@@ -393,7 +374,7 @@ class ProfileFactory:
         window = (choice.config.context_window if choice else None) or 0
         tools = tuple(tool for tool in agent.tools if tool in self._tools or tool in TOOLS)
         server_tools = tuple(tool for tool in agent.tools if tool.startswith(REMOTE))
-        compaction = self._config.compaction
+        compaction, limits = self._config.compaction, agent.limits or self._config.limits
         otherwise = "hand it back with the tool `defer`" if "defer" in tools else "say so"
         routes, notice = self._router.routes(chosen_routes)
         if notice:
@@ -412,7 +393,11 @@ class ProfileFactory:
                 is_auto=compaction.auto, at=compaction.at, keep=compaction.keep, window=window
             ),
             progress=self._config.progress.policy,
-            limits=self._limits(agent),
+            limits=Limits(
+                max_tokens=limits.max_tokens,
+                max_cost=limits.max_cost,
+                max_minutes=limits.max_minutes,
+            ),
             result_limits=ResultLimits(
                 usual=agent.model_limit or self._config.tools.model_limit,
                 tools=tuple(self._config.tools.model_limits.items()),
@@ -438,21 +423,15 @@ class ProfileFactory:
             mode=self._config.permission_mode,
         )
 
-    def _limits(self, agent: AgentSettings) -> Limits:
-        """Return the limits of a session: those of the agent, else those for all agents."""
-        given = agent.limits or self._config.limits
-        return Limits(
-            max_tokens=given.max_tokens, max_cost=given.max_cost, max_minutes=given.max_minutes
-        )
-
     def _judge(self, worker: Any) -> JudgeSeat:
         """Return the judge of goals, with the judge agent's own model or else the worker's."""
-        name = self._config.agent(self._config.goals.judge).model
-        config = model_configs(self._config.models).get(name)
+        judge = self._config.agent(self._config.goals.judge)
+        config = model_configs(self._config.models).get(judge.model)
         if config is not None:
-            return seat(self._config, self._built(config))
-        worker = self._model(name, self._launch.model) if isinstance(worker, AgentSpec) else worker
-        return seat(self._config, worker)
+            worker = self._built(config)
+        elif isinstance(worker, AgentSpec):
+            worker = self._model(judge.model, self._launch.model)
+        return JudgeSeat(model=worker, system=f"{judge.system}\n{INSTRUCTIONS}".strip())
 
     def _delegation(self) -> DelegationPolicy:
         """Return which agents an agent may call, and how many at a time."""
