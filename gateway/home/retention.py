@@ -106,9 +106,13 @@ class Retention:
         self._store, self._storage, self._trash = store, storage, trash
         self._now, self._hours, self._by_age, self._stops = now, hours, by_age, stops
         self._rows = store.sessions()
-        self._used = {row.session: row.updated for row in self._rows}
         self._moments = moments_of(self._rows, trash)
         self._saved = {row.session for row in self._rows if is_saved(row) or row.is_damaged}
+
+    @property
+    def _used(self) -> dict[str, float]:
+        """When each session was last used."""
+        return {row.session: row.updated for row in self._rows}
 
     def copies(self, budget: int) -> Swept:
         """Sweep the copies of files: those that were not used for long, and the oldest over `budget`.
@@ -127,16 +131,16 @@ class Retention:
         far = (
             beyond(place, kept, lambda found: found.session not in over, 2 * budget) if over else ()
         )
-        used = {
-            found.session: max(found.time, self._used.get(found.session, 0.0)) for found in kept
-        }
+        known = self._used
+        used = {found.session: max(found.time, known.get(found.session, 0.0)) for found in kept}
         return self._sweep("copies", used, lambda name: forget(place, [name]), over, far)
 
     def outputs(self) -> Swept:
         """Sweep the long outputs, also of sessions that no longer exist."""
         place = self._storage.outputs
         folders = [folder.name for folder in place.iterdir()] if place.is_dir() else []
-        used = {name: self._used.get(name, 0.0) for name in folders}
+        known = self._used
+        used = {name: known.get(name, 0.0) for name in folders}
         return self._sweep("outputs", used, lambda name: _remove(place / name))
 
     def sessions(self, queues: Path) -> Swept:

@@ -36,7 +36,6 @@ from ...ports.tools.tool import Tool
 from ...workflows.config import Config
 from ...workflows.home_place import storage_of
 from ...workflows.paths import Paths
-from ...workflows.plugins import AGENTS
 from ...workflows.providers import is_small
 from ...workflows.tools import TOOLS
 from ...workflows.trust import is_trusted
@@ -164,9 +163,8 @@ class Host:
             environ=environ,
             launch=launch,
             router=self._router,
-            tools=self.runtime.shared.toolbox.names,
+            toolbox=self.runtime.shared.toolbox,
             note=self._note,
-            installed=self._installed_agent,
         )
         self._mail = MailReader(self)
         self._servers = ServerFactory(self.runtime, config, environ, self._sandbox, self._report)
@@ -209,12 +207,6 @@ class Host:
     def introduce(self, name: str, agent: OwnAgent) -> None:
         """Let a name mean an agent that this program brings, from now on."""
         self._profiles.introduce(name, agent)
-
-    def _installed_agent(self, name: str) -> OwnAgent:
-        """Return an agent that is a plug-in. Raises `PlugInError`."""
-        agent = AGENTS.load(name)
-        with AGENTS.by_name[name].guarded():
-            return self.own_agent(agent, None)
 
     def own_agent(self, agent: Agent, loop: asyncio.AbstractEventLoop | None) -> OwnAgent:
         """Return an agent as profiles are made of it; see `own_agent`. Raises `UsageError`."""

@@ -39,7 +39,7 @@ AGAIN = 1.0
 LATE = "it could not prove in time that it lives"
 
 
-class Heartbeat:
+class NodeHeartbeat:
     """Proves that the hosts of a program live, and calls `on_fence` with why that could not be proved.
 
     `on_return` is called after that, when the store answers again. Both are called in its own threads.
@@ -134,17 +134,24 @@ class Node:
         on_end: Callable[[], None],
         report: Callable[[str], None],
     ) -> None:
-        self.name, settings = main.runtime.node, main.config.node
-        self.place, self._capacity = settings.place or host_name(), settings.capacity
         self._hosts, self._main, self._on_end = hosts, main, on_end
         self._report = report
-        self._heartbeat = Heartbeat(hosts, main.config.home, self._fence, self._return)
+        self._heartbeat = NodeHeartbeat(hosts, main.config.home, self._fence, self._return)
         self._families: dict[str, float] = {}  # by root: since when there is nothing to do
         self._given_up: list[Lease] = []
         self._woken = threading.Event()
         self._is_over = threading.Event()
-        self._is_draining = False
         self._thread = threading.Thread(target=self._run, name="node-claims", daemon=True)
+
+    @property
+    def name(self) -> str:
+        """Its id in the store."""
+        return self._main.runtime.node
+
+    @property
+    def place(self) -> str:
+        """The place whose sessions it takes."""
+        return self._main.config.node.place or host_name()
 
     def start(self) -> None:
         """Join, and begin to take sessions. Raises `StoreError`."""
@@ -184,7 +191,7 @@ class Node:
 
     def _join(self, host: Host) -> None:
         """Let a host be known as part of this node; only the main one takes sessions."""
-        capacity = self._capacity if host is self._main else 0
+        capacity = host.config.node.capacity if host is self._main else 0
         host.store.nodes.join(host.runtime.node, self.place, capacity)
         host.evicting = self.evict
 
@@ -209,24 +216,20 @@ class Node:
     def _look(self) -> None:
         if self._heartbeat.is_fenced:
             return
-        self._take_orders()
+        nodes, capacity = self._main.store.nodes, self._main.config.node.capacity
+        states = {row.node: row.state for row in nodes.rows()}
+        is_draining = states.get(self.name) == "draining"  # a person has asked for it
+        if is_draining and not any(host.conversations for host in self._hosts.hosts()):
+            self._is_over.set()
+            self._on_end()
         self._take_again()
-        self._release_idle()
-        while not (self._is_draining or self._is_over.is_set() or self._heartbeat.is_fenced):
-            room = min(AT_ONCE, self._capacity - len(self._families))
-            nodes = self._main.store.nodes
+        self._release_idle(is_draining=is_draining)
+        while not (is_draining or self._is_over.is_set() or self._heartbeat.is_fenced):
+            room = min(AT_ONCE, capacity - len(self._families))
             leases = nodes.claim_many(self.name, self.place, room) if room > 0 else []
             if not leases:
                 return
             self._take(leases)
-
-    def _take_orders(self) -> None:
-        """Drain if a person has asked for it; end when nothing is open any more."""
-        states = {row.node: row.state for row in self._main.store.nodes.rows()}
-        self._is_draining = states.get(self.name) == "draining"
-        if self._is_draining and not any(host.conversations for host in self._hosts.hosts()):
-            self._is_over.set()
-            self._on_end()
 
     def _take_again(self) -> None:
         """Take up the sessions that were given up when the node was cut off, and are free still."""
@@ -274,7 +277,7 @@ class Node:
         if left:
             self._main.store.nodes.release_many(left)
 
-    def _release_idle(self) -> None:
+    def _release_idle(self, *, is_draining: bool) -> None:
         """Give back the sessions without work and without a follower for a while."""
         now = time.monotonic()
         for host in self._hosts.hosts():
@@ -284,7 +287,7 @@ class Node:
                     host.conversations.pop(session, None)
                 elif host.is_followed(session) or not conversation.is_quiet():
                     self._families |= {session: now} if session in self._families else {}
-                elif self._is_draining or now - self._families.get(session, now) > IDLE:
+                elif is_draining or now - self._families.get(session, now) > IDLE:
                     self._give_back(conversation)
 
     def _give_back(self, conversation: Conversation) -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from ...actors.agent_profile import AgentProfile
@@ -120,6 +121,17 @@ class ServerFactory:
         return found.equipped(), found
 
 
+class _Seen(Struct):
+    """What a session has seen of one server: its tools and state, and how often the tools changed."""
+
+    tools: tuple[McpTool, ...] = ()
+    state: str = ""
+    changes: int = 0
+    is_starting: bool = False
+    is_late: bool = False
+    """Its start was not waited for to the end, and nothing was reported since."""
+
+
 class SessionServers:
     """The started servers of one session.
 
@@ -140,11 +152,7 @@ class SessionServers:
         self._profile, self._runtime, self._notify = profile, runtime, notify
         self._session = ""
         self._faults = faults
-        self._tools: dict[str, tuple[McpTool, ...]] = {}
-        self._states: dict[str, str] = {}
-        self._changes: dict[str, int] = {}
-        self._starts: dict[str, asyncio.Task[McpStatus]] = {}
-        self._late: set[str] = set()
+        self._seen: dict[str, _Seen] = {}
 
     async def start(self, *, is_patient: bool) -> None:
         """Start all servers side by side, and wait for each as `ServerFactory.equip` says."""
@@ -155,24 +163,22 @@ class SessionServers:
         async def settled(name: str, start: asyncio.Task[McpStatus]) -> None:
             limit = None if is_patient else self._servers.config(name).wait
             await asyncio.wait((start,), timeout=limit)
-            self._tools[name] = ()
+            seen = self._seen[name] = _Seen()
             if start.done():
                 self._started(name, start)
             else:
-                self._starts[name] = start
-                self._late.add(name)
+                seen.is_starting = seen.is_late = True
                 self._say(
                     f"MCP server `{name}` is still starting; its tools come when it is ready."
                 )
                 start.add_done_callback(lambda start: self._started(name, start))
-            self._tools[name] = self._chosen(name)
-            self._states[name] = self._servers.status(name).state
+            seen.tools, seen.state = self._chosen(name), self._servers.status(name).state
 
         await asyncio.gather(*(settled(name, start) for name, start in starts.items()))
 
     def _started(self, name: str, start: asyncio.Task[McpStatus]) -> None:
         """Report how the start of a server ended; on the loop."""
-        is_late = self._starts.pop(name, None) is not None
+        is_late, self._seen[name].is_starting = self._seen[name].is_starting, False
         error = None if start.cancelled() else start.exception()
         if self._servers.is_closed:
             return
@@ -190,7 +196,7 @@ class SessionServers:
 
     def equipped(self) -> AgentProfile:
         """Return the profile with the tools of the servers."""
-        tools = [tool for name in self._servers.names for tool in self._tools[name]]
+        tools = [tool for name in self._servers.names for tool in self._seen[name].tools]
         before = self._profile
         names = tuple(tool.schema.name for tool in tools if tool.schema.name not in before.tools)
         return replace(
@@ -231,28 +237,27 @@ class SessionServers:
 
     def _changed(self, name: str) -> None:
         """Look at a server at which something has changed; on the loop."""
-        if name in self._starts:
+        seen, status = self._seen[name], self._servers.status(name)
+        if seen.is_starting:
             return  # its start is reported as a whole
-        status = self._servers.status(name)
-        before, self._states[name] = self._states[name], status.state
-        is_first = name in self._late
-        self._late.discard(name)
+        before, seen.state = seen.state, status.state
+        is_first, seen.is_late = seen.is_late, False
         is_end = status.state == "ended" and before != "ended" and not is_first
         if is_end and status.fault != RESTARTED:
             self._say(f"MCP server `{name}` ended: {status.fault}. The next call starts it again.")
         tools = self._chosen(name)
-        if tools == self._tools[name] or self._changes.get(name, 0) > MOST_CHANGES:
+        if tools == seen.tools or seen.changes > MOST_CHANGES:
             return
-        self._changes[name] = self._changes.get(name, 0) + 1
-        if self._changes[name] > MOST_CHANGES:
+        seen.changes += 1
+        if seen.changes > MOST_CHANGES:
             self._say(
                 f"MCP server `{name}` has changed its tools {MOST_CHANGES} times: "
                 "further changes are ignored."
             )
             return
         done = "is ready" if is_first else "has changed its tools"
-        self._say(f"MCP server `{name}` {done}: {_difference(self._tools[name], tools)}.")
-        self._tools[name] = tools
+        self._say(f"MCP server `{name}` {done}: {_difference(seen.tools, tools)}.")
+        seen.tools = tools
         profile = self.equipped()
         self._runtime.adopt_tools(self._session, profile.tools, profile.own_tools)
 

@@ -60,7 +60,7 @@ class RestoreService:
         ids = ", ".join(f"{record.session} ({record.agent})" for record in found[:5])
         raise UsageError(f"`{name}` fits several sessions: {ids}", "type more of the id")
 
-    def resume(self, name: str) -> tuple[Sequence[str], Path]:
+    def resume(self, name: str) -> tuple[tuple[str, ...], Path]:
         """Return the command that resumes a session, and its folder; record that this process does it.
 
         Raises `SteersmanError` if the session cannot be resumed or is running.
