@@ -179,7 +179,22 @@ class EventPublisher:
 
 def translate(entry: e.Entry, record: SessionRecord, at: c.Stamp) -> list[c.Event]:
     """Return the events of one entry, in order; many entries have one, some none."""
-    events = _of_family(entry, record, at)
+    events: list[c.Event]
+    match entry:
+        case e.TurnEntry():
+            events = _of_turn(entry, record, at)
+        case e.QueueEntry():
+            events = _of_queue(entry, record, at)
+        case e.SessionEntry():
+            events = _of_session(entry, record, at)
+        case e.ChildEntry():
+            events = of_child(entry, record, at)
+        case e.RevertEntry():
+            events = of_revert(entry, record, at)
+        case e.GoalEntry() | e.RunEntry():
+            events = []  # `of_goal` and `of_run` have them
+        case _:
+            assert_never(entry)
     events += of_goal(entry, record.goals, at)
     if record.run is not None:
         events += of_run(entry, record, record.run, at)
@@ -265,24 +280,6 @@ def _concerned(entry: e.Entry, record: SessionRecord) -> list[str] | Literal["al
 def _steers_for(turn: str, record: SessionRecord) -> list[str]:
     """Name the steers that wait for a turn, also where they were put aside with it."""
     return [item.id for item in record.queue.apart() if item.for_turn == turn]
-
-
-def _of_family(entry: e.Entry, record: SessionRecord, at: c.Stamp) -> list[c.Event]:
-    match entry:
-        case e.TurnEntry():
-            return _of_turn(entry, record, at)
-        case e.QueueEntry():
-            return _of_queue(entry, record, at)
-        case e.SessionEntry():
-            return _of_session(entry, record, at)
-        case e.ChildEntry():
-            return of_child(entry, record, at)
-        case e.RevertEntry():
-            return of_revert(entry, record, at)
-        case e.GoalEntry() | e.RunEntry():
-            return []  # `of_goal` and `of_run` have them
-        case _:
-            assert_never(entry)
 
 
 def _of_session(entry: e.AnySessionEntry, record: SessionRecord, at: c.Stamp) -> list[c.Event]:
