@@ -11,6 +11,7 @@ from typing import assert_never
 
 from ...journal import entries as e
 from ...journal.codec import decode_entry
+from ...journal.history import record_at, seq_at
 from ...journal.record import messages_of
 from ...journal.store import Store, StoredEntry
 from ...machines.errors import UsageError
@@ -19,7 +20,6 @@ from ...proofs.picture import label
 from ..wording.formats import iso, one_line
 from ..wording.redaction import Redactor
 
-_PAGE = 500  # entries read at once, from the newest back
 _CUT = 60  # characters of a text
 _NAMES = {"P": "actor P as person", "Q": "participant Q as queue", "M": "participant M as model"}
 
@@ -29,21 +29,19 @@ Arrow = tuple[str, str, str, str]
 
 def last_turn(store: Store, session: str, seq: int, redactor: Redactor) -> str:
     """Draw the newest turn up to entry `seq`. Raises `UsageError` if there is none yet."""
-    found: list[StoredEntry] = []
-    start, item = None, ""
-    for stored in _backwards(store, session, seq):
-        found.append(stored)
-        data = stored.data
-        if start is None and data["kind"] == "turn_started":
-            start, item = stored.seq, data["item"]
-        if start is not None and data["kind"] == "queued" and data["item"] == item:
-            break
-    if start is None:
+    record = record_at(store, session, seq)
+    turn = record.turns.get(record.turn)
+    if turn is None:
         raise UsageError(f"session `{session}` has had no turn yet", "send it a message")
-    found.reverse()
-    turn = next(stored.data["turn"] for stored in found if stored.seq == start)
-    shown = [stored for stored in found if stored.seq >= start or stored.data.get("item") == item]
-    return sequence(turn, map(redactor.entry, shown))
+    item, shown = record.queue.items.get(turn.item), list[StoredEntry]()
+    since = item.created if item is not None else turn.started
+    before = seq_at(store, session, seq, since - 1e-3) - 1
+    is_begun = False
+    for stored in store.entries(session, max(0, before), seq):
+        is_begun |= stored.data["kind"] == "turn_started" and stored.data["turn"] == turn.id
+        if is_begun or stored.data.get("item") == turn.item:
+            shown.append(stored)
+    return sequence(turn.id, map(redactor.entry, shown))
 
 
 def sequence(turn: str, entries: Iterable[StoredEntry]) -> str:
@@ -148,10 +146,3 @@ def _id(name: str) -> str:
 
 def _short(text: str) -> str:
     return one_line(text, _CUT)
-
-
-def _backwards(store: Store, session: str, seq: int) -> Iterator[StoredEntry]:
-    while seq > 0:
-        after = max(0, seq - _PAGE)
-        yield from reversed(list(store.entries(session, after, seq)))
-        seq = after
