@@ -876,12 +876,12 @@ class Home:
     ) -> Conversation:
         """Begin a session while a name means this agent, and no other one of the same name."""
         with self._introducing:
-            self._host.introduce(name, agent)
+            self._host.opener.profiles.introduce(name, agent)
             return begin()
 
     def _own(self, agent: Agent) -> OwnAgent:
         assert self._loop is not None
-        return self._host.own_agent(agent, self._loop)
+        return self._host.opener.own_agent(agent, self._loop)
 
     def _handle(self, conversation: Conversation, agent: Agent | None = None) -> SessionHandle:
         output = agent.output if agent is not None else None

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import wait
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-from msgspec.structs import replace
 
 from ...actors.agent_profile import AgentProfile
 from ...actors.environment import Observer
@@ -20,25 +17,20 @@ from ...journal.memory import MemoryStore
 from ...journal.record import SessionRecord
 from ...journal.store import Lease, Store
 from ...machines import protocol as m
-from ...machines.errors import ConfigError, PlugInError, UnknownSession
+from ...machines.errors import ConfigError, UnknownSession
 from ...machines.permission_mode import mode_named
 from ...ports.hooks import HookSpec
 from ...ports.instructions import CHANGED
 from ...ports.models.choice import Choice
-from ...ports.models.provider import takes_pictures
 from ...ports.placement import Placement
 from ...ports.process.leftover import orphaned_commands
 from ...ports.process.process import Processes
-from ...ports.templates import folders_of, skills_in, skills_text, templates_in
+from ...ports.templates import templates_in
 from ...ports.tools.mcp_offer import McpServer
 from ...ports.tools.sandbox import SandboxPolicy
-from ...ports.tools.tool import Tool
 from ...workflows.config import Config
 from ...workflows.home_place import storage_of
 from ...workflows.paths import Paths
-from ...workflows.providers import is_small
-from ...workflows.tools import TOOLS
-from ...workflows.trust import is_trusted
 from ..client import Services
 from ..control import ControlServer
 from ..conversation import Conversation
@@ -56,19 +48,10 @@ from ..wording.first_run import greeting, lacking
 from ..wording.redaction import Redactor
 from .hook_runner import HookObserver, HookRunner
 from .offline_writer import Logbook, QueueMirror
-from .profile_factory import (
-    Opening,
-    OwnAgent,
-    ProfileFactory,
-    attachable,
-    instructions_for,
-    is_outdated,
-)
-from .router import EventBus, Router
-from .session_servers import ServerFactory, SessionServers
+from .opener import SessionOpener, SessionResources
+from .router import EventBus, Opening, Router
 
 if TYPE_CHECKING:
-    from ..library import Agent
     from ..telemetry.feed import Telemetry
 
 
@@ -157,19 +140,19 @@ class Host:
             self.event_bus.subscribe(self._copy)
         self._budget = StorageLimit(storage, store, self.trash, config, queues, self._complain)
         self._router = Router(config, queue.keywords)
-        self._profiles = ProfileFactory(
-            paths=paths,
-            config=config,
-            environ=environ,
-            launch=launch,
+        self.opener = SessionOpener(
+            self.runtime,
+            paths,
+            config,
+            environ,
+            launch,
             router=self._router,
-            toolbox=self.runtime.shared.toolbox,
+            sandbox=self._sandbox,
             note=self._note,
+            notify=self._report,
+            complain=self._complain,
         )
         self._mail = MailReader(self)
-        self._servers = ServerFactory(self.runtime, config, environ, self._sandbox, self._report)
-        self.runtime.child_setup.profile_of = self._child_profile
-        self.runtime.child_setup.workflow_of = self._profiles.included
 
     @property
     def store(self) -> Store:
@@ -189,7 +172,7 @@ class Host:
     @property
     def choice(self) -> Choice | None:
         """The model that was chosen last, and why; none before a session was opened."""
-        return self._profiles.choice
+        return self.opener.profiles.choice
 
     def _placement(self, processes: Processes) -> Placement:
         """Return where remote steps run. Raises `UsageError`."""
@@ -203,16 +186,6 @@ class Host:
             environ=self._environ,
         )
         return RayPlacement(processes, options, self._complain)
-
-    def introduce(self, name: str, agent: OwnAgent) -> None:
-        """Let a name mean an agent that this program brings, from now on."""
-        self._profiles.introduce(name, agent)
-
-    def own_agent(self, agent: Agent, loop: asyncio.AbstractEventLoop | None) -> OwnAgent:
-        """Return an agent as profiles are made of it; see `own_agent`. Raises `UsageError`."""
-        from ..own_agent import own_agent
-
-        return own_agent(agent, self.runtime.shared.toolbox, self.config, loop)
 
     def begin(
         self,
@@ -229,43 +202,22 @@ class Host:
         """
         is_first = not self.conversations
         self._welcome()
-        if plan is not None:
-            profile = self._profiles.run(plan)
-        else:
-            name = agent or self.launch.agent or self.config.default_agent
-            profile = self._profiles.profile(name)
-        profile, broken = self._with_plug_ins(profile)
-        is_patient = plan is not None or self.launch.is_one_shot
-        profile, running = self._servers.equip(profile, folder, servers, is_patient=is_patient)
-        found = instructions_for(self.choice, folder, profile.tools, self.paths.config)
-        profile = replace(
-            profile, system=profile.system + self._skills(profile, folder) + found.text
-        )
+        opened = self.opener.new(folder, plan, agent, servers)
         with ExitStack() as undoing:
-            if running is not None:
-                undoing.callback(running.close)
-            session = self.runtime.open_new(folder, profile, self._observers, session=session)
+            if opened.servers is not None:
+                undoing.callback(opened.servers.close)
+            session = self.runtime.open_new(
+                folder, opened.profile, self._observers, session=session
+            )
             undoing.pop_all()
         self._opening.wait(session)
-        for told in (found.told(), *broken):
-            if told:
-                self.publisher(session).notice(told)
-        if running is not None:
-            running.attend(session)
+        for notice in opened.notices:
+            self.publisher(session).notice(notice)
+        if opened.servers is not None:
+            opened.servers.attend(session)
         if is_first and plan is None and self.is_kept:
             self._announce_saved(session, folder)
         return self._talk(session, folder)
-
-    def _markdown(self, folder: Path) -> list[Path]:
-        """Return the folders that have the templates and skills of a session in `folder`."""
-        return folders_of(self.paths.config, folder, is_trusted=is_trusted(self.paths, folder))
-
-    def _skills(self, profile: AgentProfile, folder: Path) -> str:
-        """Return the part of the system prompt about skills; empty for a model that cannot use them."""
-        is_able = "read" in profile.tools and m.AGENT_TOOL not in profile.tools
-        if not is_able or (self.choice and is_small(self.choice.config.provider)):
-            return ""
-        return skills_text(skills_in(self._markdown(folder)), folder)
 
     def resume(
         self, session: str, servers: Sequence[McpServer] = (), *, hears_mail: bool = False
@@ -277,25 +229,20 @@ class Host:
         self._welcome()
         if not hears_mail and self.store.unconsumed(session):
             self.take_in(session)
-        running: list[SessionServers] = []
-        broken: list[str] = []
+        opened: list[SessionResources] = []
 
         def profile_of(record: SessionRecord) -> AgentProfile:
-            profile, faults = self._with_plug_ins(self._profiles.of_record(record))
-            broken.extend(faults)
-            is_patient = self.launch.is_one_shot or record.run is not None
-            place = Path(record.folder)
-            profile, found = self._servers.equip(profile, place, servers, is_patient=is_patient)
-            running.extend([found] if found is not None else [])
-            return profile
+            opened.append(self.opener.existing(record, servers))
+            return opened[-1].profile
 
         record = self.runtime.open_existing(session, profile_of, self._observers)
         self._opening.wait(session)
-        for found in running:
-            found.attend(session)
-        for fault in broken:
-            self.publisher(session).notice(fault)
-        if is_outdated(record, self.paths.config):
+        for found in opened:
+            if found.servers is not None:
+                found.servers.attend(session)
+            for notice in found.notices:
+                self.publisher(session).notice(notice)
+        if self.opener.is_outdated(record):
             self.publisher(session).notice(CHANGED)
         if record.imported_from:
             self.publisher(session).notice(
@@ -307,34 +254,6 @@ class Host:
         if asked and asked != record.chosen_model and record.run is None:
             conversation.ask(m.PolicyChange(model=asked))
         return conversation
-
-    def _child_profile(self, agent: str, parent: SessionRecord) -> AgentProfile:
-        """Return the profile of a subagent, with servers of its own; the parent has said what fails."""
-        profile, broken = self._with_plug_ins(self._profiles.child(agent, parent))
-        for fault in broken:
-            self._complain(fault)
-        return self._servers.equip(profile, Path(parent.folder), is_patient=True)[0]
-
-    def _with_plug_ins(self, profile: AgentProfile) -> tuple[AgentProfile, list[str]]:
-        """Import the tools of an agent that are plug-ins; return those that cannot be used, too."""
-        toolbox = self.runtime.shared.toolbox
-        there = (*toolbox.names, m.AGENT_TOOL, *(tool.schema.name for tool in profile.own_tools))
-        tools: list[Tool] = []
-        faults: dict[str, str] = {}
-        for name in profile.tools:
-            if name not in there and name in TOOLS:
-                from ...ports.tools.function import bound
-
-                try:
-                    tools.append(bound(TOOLS.load(name), None, toolbox.resources))
-                except PlugInError as error:
-                    faults[name] = f"{error.message}; {error.hint}"
-        usable = replace(
-            profile,
-            tools=tuple(name for name in profile.tools if name not in faults),
-            own_tools=(*profile.own_tools, *tools),
-        )
-        return usable, list(faults.values())
 
     def _talk(self, session: str, folder: Path) -> Conversation:
         conversation = self._conversation(session, folder)
@@ -372,7 +291,10 @@ class Host:
     def tend(self, session: str) -> Conversation:
         """Own a session's queue without taking the session up: nothing in it can run here."""
         record = self.runtime.open_existing(
-            session, self._profiles.idle, lambda name: (self.publisher(name),), is_offline=True
+            session,
+            self.opener.profiles.idle,
+            lambda name: (self.publisher(name),),
+            is_offline=True,
         )
         return self._conversation(session, Path(record.folder))
 
@@ -436,7 +358,7 @@ class Host:
         self.runtime.leave_all()
         self._budget.close()
         self._hooks.drain()
-        for model in self._profiles.dismiss():
+        for model in self.opener.profiles.dismiss():
             self.runtime.run(model.aclose())
         if self._telemetry is not None:
             self._telemetry.close()
@@ -518,25 +440,18 @@ class Host:
         """Tell the listeners of a session what goes wrong beside it."""
         self.publisher(session).notice(text)
 
-    def _takes_pictures(self, session: str) -> bool:
-        """Whether a session's model is known to take pictures; one of a program's own says so."""
-        own = self._profiles.own_model(self.store.load(session).row.agent)
-        if own is not None:
-            return bool(getattr(own, "takes_pictures", False))
-        return self.choice is not None and takes_pictures(self.choice.config)
-
     def _conversation(self, session: str, folder: Path) -> Conversation:
         services = Services(
             config=self.config,
             words=self._router.words,
             router=self._router,
             saved_queues=self.saved_queues,
-            room=attachable(self.choice, self.config.tools.attachment_limit),
+            room=self.opener.attachable,
             narrator_of=self.publisher,
-            profile_with=self._profiles.fitted,
+            profile_with=self.opener.profiles.fitted,
             begin_another=lambda: self.begin(folder).session,
-            templates=lambda: templates_in(self._markdown(folder)),
-            takes_pictures=lambda: self._takes_pictures(session),
+            templates=lambda: templates_in(self.opener.markdown(folder)),
+            takes_pictures=lambda: self.opener.takes_pictures(self.store.load(session).row.agent),
             take_up=lambda other: self.resume(other).session,
         )
         conversation = Conversation(self.runtime, session, services)

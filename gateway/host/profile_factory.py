@@ -5,7 +5,6 @@ A profile has the agent's model, its system prompt and tools, and the policies o
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
@@ -27,10 +26,7 @@ from ...machines.policy import (
     RoutesChoice,
 )
 from ...machines.value import Value
-from ...ports import attachment
 from ...ports.agents.external import DRIVEN, AgentSpec
-from ...ports.instructions import FEW, MOST, Instructions, has_changed, instructions_of
-from ...ports.instructions import read_instructions as read
 from ...ports.judging import INSTRUCTIONS, JudgeSeat
 from ...ports.models.choice import Choice, build, check, choose, known_names, probe_loopback
 from ...ports.models.model import Model
@@ -44,7 +40,6 @@ from ...workflows.plugins import AGENTS
 from ...workflows.providers import is_small
 from ...workflows.settings import AgentSettings
 from ...workflows.tools import REMOTE, TOOLS
-from ..events.contract import Event
 from ..launch_options import LaunchOptions
 from ..running import RunPlan, included_plan, plan_of, run_profile
 from ..views.permission import rules_of
@@ -59,66 +54,6 @@ STEERING = """
 While you work, the person may add a message; it then appears as `[New message from NAME] TEXT`. They \
 said it without cancelling what you do: work it in if that is possible; otherwise {otherwise}, and it \
 will be taken up next. At the start of a turn the same words only name who speaks."""
-
-
-class Opening:
-    """Listens on the event bus; `wait` returns when a session has started, or its store failed.
-
-    So `session_started` is the first event of a session that any client receives.
-    """
-
-    def __init__(self) -> None:
-        self._changed = threading.Condition()
-        self._open: set[str] = set()
-
-    def receive(self, event: Event) -> None:
-        """Receive an event; for the loop's thread."""
-        if event["type"] in ("session_started", "error"):
-            with self._changed:
-                self._open.add(event["session"])
-                self._changed.notify_all()
-
-    def wait(self, session: str, seconds: float = 10.0) -> bool:
-        """Block until a session is open, and return whether it is; not for the loop's thread."""
-        with self._changed:
-            return self._changed.wait_for(lambda: session in self._open, seconds)
-
-
-# Instruction files --------------------------------------------------------------------------------
-
-
-def instructions_for(
-    choice: Choice | None, folder: Path, tools: tuple[str, ...], own: Path
-) -> Instructions:
-    """Read the instruction files of a folder (`AGENTS.md`), as far as the session's model can hold.
-
-    An agent without tools gets none, since it does nothing in the folder.
-    """
-    if not _works_here(tools):
-        return Instructions()
-    return read(folder, own, FEW if _is_small(choice) else MOST)
-
-
-def is_outdated(record: SessionRecord, own: Path) -> bool:
-    """Whether the instruction files have changed since the session's start here."""
-    if record.imported_from:
-        return False
-    before = instructions_of(record.system)
-    return _works_here(record.tools) and has_changed(before, Path(record.folder), own)
-
-
-def attachable(choice: Choice | None, largest: int) -> int:
-    """Return how many bytes of files a message may attach; `largest` is how many of one."""
-    most = attachment.FILES * largest
-    return min(attachment.FEW, most) if _is_small(choice) else most
-
-
-def _works_here(tools: tuple[str, ...]) -> bool:
-    return bool(tools) and m.AGENT_TOOL not in tools
-
-
-def _is_small(choice: Choice | None) -> bool:
-    return choice is not None and is_small(choice.config.provider)
 
 
 # Goals --------------------------------------------------------------------------------------------

@@ -109,6 +109,29 @@ class EventBus:
         return found
 
 
+class Opening:
+    """Listens on the event bus; `wait` returns when a session has started, or its store failed.
+
+    So `session_started` is the first event of a session that any client receives.
+    """
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._open: set[str] = set()
+
+    def receive(self, event: Event) -> None:
+        """Receive an event; for the loop's thread."""
+        if event["type"] in ("session_started", "error"):
+            with self._changed:
+                self._open.add(event["session"])
+                self._changed.notify_all()
+
+    def wait(self, session: str, seconds: float = 10.0) -> bool:
+        """Block until a session is open, and return whether it is; not for the loop's thread."""
+        with self._changed:
+            return self._changed.wait_for(lambda: session in self._open, seconds)
+
+
 class Router:
     """Finds the routing tables of sessions; `words` are the keywords of the configuration."""
 
