@@ -345,9 +345,8 @@ class Host:
         return (self.publisher(session, parent), hooks, *self._recorders(session))
 
     def _recorders(self, session: str) -> tuple[Observer, ...]:
-        log = self.log.observer(session)
         traced = (self._telemetry.observer(session),) if self._telemetry else ()
-        return (log, *traced, *self.recorders)
+        return (self.log, *traced, *self.recorders)
 
     def close(self) -> None:
         """Leave all sessions, end all processes, close the store. Idempotent."""

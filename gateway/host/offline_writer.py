@@ -174,9 +174,15 @@ class Logbook(logging.Handler):
             about = (event.get("session", ""), event.get("turn") or "")
             LOGGER.debug("%s", line, extra={"about": about})
 
-    def observer(self, session: str) -> LogObserver:
-        """Return an observer of a session, from which the log knows its turn."""
-        return LogObserver(session, self._contexts)
+    def observe_entry(
+        self, entry: Entry, seq: int, time: float, record: SessionRecord
+    ) -> Publication | None:
+        """Take note of the turn that runs in a session; there is nothing to publish."""
+        self._contexts.take(record.id, entry, is_child=bool(record.parent))
+        return None
+
+    def observe_fact(self, fact: m.Fact) -> None:
+        """Ignore a transient event."""
 
     def close(self) -> None:
         """Stop logging. Idempotent."""
@@ -206,24 +212,6 @@ class Logbook(logging.Handler):
             make_private(self.path.parent)
             self._file = PrivateFile(self.path, maxBytes=MOST, backupCount=OLD, encoding="utf-8")
         return self._file
-
-
-class LogObserver:
-    """Observes one session's entries for the log, which is written on any thread."""
-
-    def __init__(self, session: str, contexts: TurnContexts) -> None:
-        self._session = session
-        self._contexts = contexts
-
-    def observe_entry(
-        self, entry: Entry, seq: int, time: float, record: SessionRecord
-    ) -> Publication | None:
-        """Take note of the turn that runs; there is nothing to publish."""
-        self._contexts.take(self._session, entry, is_child=bool(record.parent))
-        return None
-
-    def observe_fact(self, fact: m.Fact) -> None:
-        """Ignore a transient event."""
 
 
 class OfflineWriter:

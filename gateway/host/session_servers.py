@@ -189,8 +189,9 @@ class SessionServers:
             raise error
         elif not start.cancelled():
             if notes := start.result().offer.notes:  # what was left out of its offer
-                more = f", and {len(notes) - 1} more: see /mcp" if len(notes) > 1 else ""
-                self._say(f"MCP server `{name}`: {notes[0]}{more}")
+                first, *others = notes
+                more = f", and {len(others)} more: see /mcp" if others else ""
+                self._say(f"MCP server `{name}`: {first}{more}")
         if is_late and self._session:
             self._changed(name)
 
