@@ -31,6 +31,7 @@ from ...ports.tools.sandbox import SandboxPolicy
 from ...ports.tools.tool import Tool
 from ...workflows.config import Config
 from ...workflows.paths import Paths
+from ...workflows.plugins import AGENTS
 from ...workflows.providers import is_small
 from ...workflows.tools import TOOLS
 from ...workflows.trust import is_trusted
@@ -82,8 +83,9 @@ class SessionOpener:
             environ=environ,
             launch=launch,
             router=router,
-            toolbox=runtime.shared.toolbox,
+            tools=runtime.shared.toolbox.names,
             note=note,
+            installed=self._installed_agent,
         )
         runtime.child_setup.profile_of = self._child_profile
         runtime.child_setup.workflow_of = self.profiles.included
@@ -93,6 +95,12 @@ class SessionOpener:
         from ..own_agent import own_agent
 
         return own_agent(agent, self._runtime.shared.toolbox, self._config, loop)
+
+    def _installed_agent(self, name: str) -> OwnAgent:
+        """Return an agent that is a plug-in. Raises `PlugInError`."""
+        agent = AGENTS.load(name)
+        with AGENTS.by_name[name].guarded():
+            return self.own_agent(agent, None)
 
     def new(
         self, folder: Path, plan: RunPlan | None, agent: str, given: Sequence[McpServer]

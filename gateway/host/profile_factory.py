@@ -33,7 +33,6 @@ from ...ports.models.model import Model
 from ...ports.models.provider import ModelConfig, model_configs
 from ...ports.tools.permission import Permissions, Rule
 from ...ports.tools.tool import Tool
-from ...ports.tools.toolbox import Toolbox
 from ...workflows.config import SHIPPED, Config
 from ...workflows.paths import Paths
 from ...workflows.plugins import AGENTS
@@ -165,8 +164,8 @@ class OwnAgent(Value):
 class ProfileFactory:
     """Makes profiles from the configuration and the launch options; builds each model once, at need.
 
-    `toolbox` has all tools; `note` receives notices for the user. `choice` is the model that was chosen
-    last.
+    `tools` are the names of all tools; `note` receives notices for the user. `installed` returns an
+    agent that is a plug-in. `choice` is the model that was chosen last.
     """
 
     def __init__(
@@ -177,12 +176,13 @@ class ProfileFactory:
         environ: Mapping[str, str],
         launch: LaunchOptions,
         router: Router,
-        toolbox: Toolbox,
+        tools: tuple[str, ...],
         note: Callable[[str], None],
+        installed: Callable[[str], OwnAgent],
     ) -> None:
         self.choice: Choice | None = None
         self._paths, self._config, self._environ, self._launch = paths, config, environ, launch
-        self._router, self._toolbox, self._note = router, toolbox, note
+        self._router, self._tools, self._note, self._installed = router, tools, note, installed
         self._models: dict[str, Any] = {}
         self._own: dict[str, OwnAgent] = {}
 
@@ -240,7 +240,7 @@ class ProfileFactory:
         if record.imported_from:
             return profile
         there = (
-            *self._toolbox.names,
+            *self._tools,
             m.AGENT_TOOL,
             *(tool.schema.name for tool in profile.own_tools),
         )
@@ -286,11 +286,7 @@ class ProfileFactory:
             known = name if name in self._config.agents else self._config.default_agent
             return as_external(self._profile_with(name, known, external, routes, None))
         if name not in self._config.agents and name in AGENTS.by_name:
-            from ..own_agent import own_agent
-
-            agent = AGENTS.load(name)
-            with AGENTS.by_name[name].guarded():
-                self.introduce(name, own_agent(agent, self._toolbox, self._config, None))
+            self.introduce(name, self._installed(name))
         if name not in self._config.agents:
             known = ", ".join(sorted({*self._config.agents, *AGENTS.by_name}))
             raise UsageError(f"there is no agent `{name}`", f"known agents: {known}")
@@ -315,7 +311,7 @@ class ProfileFactory:
         """Make a profile from the settings of an agent; `choice` is none if `model` is external."""
         agent = self._config.agent(settings)
         window = (choice.config.context_window if choice else None) or 0
-        tools = tuple(tool for tool in agent.tools if tool in self._toolbox.names or tool in TOOLS)
+        tools = tuple(tool for tool in agent.tools if tool in self._tools or tool in TOOLS)
         server_tools = tuple(tool for tool in agent.tools if tool.startswith(REMOTE))
         compaction, limits = self._config.compaction, agent.limits or self._config.limits
         otherwise = "hand it back with the tool `defer`" if "defer" in tools else "say so"

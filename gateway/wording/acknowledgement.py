@@ -249,10 +249,12 @@ def acknowledgement(
         case "child_ended":
             text = plain(f"🤖 {event['name']} {event['status']}", can_utf8)
         case "side_talk_ended":
-            number, said = event["number"], event["text"] or event["status"]
-            end = f": {said}\n/queue steer {number} brings it into the work"
+            number = event["number"]
             if event.get("resumable"):
                 end = f" #{number} stopped: /queue resume continues it, /queue pop {number} removes it"
+            else:
+                said = event["text"] or event["status"]
+                end = f": {said}\n/queue steer {number} brings it into the work"
             text = plain(f"🤖 Side talk{end}", can_utf8)
         case "steered":
             child = f"{event['child']}, " if "child" in event else ""
