@@ -8,7 +8,7 @@ async with memory_home() as runtime:
     assert (await session.ask("Rome?")).text == "It is sunny in Rome."
 """
 
-from .gateway.agent_simulation import BrokenPromise, Simulation, simulate
+from .gateway.host.agent_simulation import BrokenPromise, Simulation, simulate
 from .gateway.library import MEMORY, Home
 from .ports.models.scripted import ScriptedAnswer, ScriptedModel
 

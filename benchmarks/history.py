@@ -29,7 +29,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 from support.driver import Place
 from support.served import Served
 
-from steersman.gateway.offline_writer import OfflineWriter, writing
+from steersman.gateway.host.offline_writer import OfflineWriter, writing
 from steersman.journal import entries as e
 from steersman.journal.codec import encode_entry
 from steersman.journal.sqlite import SqliteStore

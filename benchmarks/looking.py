@@ -15,7 +15,7 @@ from pathlib import Path
 
 from table import head, row
 
-from steersman.gateway.offline_writer import writing
+from steersman.gateway.host.offline_writer import writing
 from steersman.journal import entries as e
 from steersman.journal.codec import encode_entry
 from steersman.journal.sqlite import SqliteStore

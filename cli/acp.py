@@ -19,12 +19,12 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from .. import __version__
-from ..gateway.acknowledgement import acknowledgement, reverted_text
 from ..gateway.events.contract import Event, is_aside
-from ..gateway.host import Host
+from ..gateway.host.host import Host
 from ..gateway.launch_options import LaunchOptions
-from ..gateway.saved_queues import announce, announce_saved
-from ..gateway.terminal import audited
+from ..gateway.views.saved_queues import announce, announce_saved
+from ..gateway.wording.acknowledgement import acknowledgement, reverted_text
+from ..gateway.wording.terminal import audited
 from ..machines.errors import UsageError
 from ..workflows.config import load
 from ..workflows.extras import how_to_install

@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..gateway.attached import AttachedRun, AttachedSession, Recall, nothing_said
 from ..gateway.events.contract import Event, Stamp
-from ..gateway.formats import iso
-from ..gateway.home import find_session
+from ..gateway.home.home import find_session
+from ..gateway.home.trash import Trash
+from ..gateway.host.router import EventBus
 from ..gateway.launch_options import LaunchOptions
 from ..gateway.mailbox_link import link_to
 from ..gateway.recall import said_in
-from ..gateway.redaction import redactor_of
 from ..gateway.remote import SessionLink, is_near
-from ..gateway.router import EventBus
-from ..gateway.saved_queues import told_saved
 from ..gateway.serving import open_there
-from ..gateway.trash import Trash
+from ..gateway.views.saved_queues import told_saved
+from ..gateway.wording.formats import iso
+from ..gateway.wording.redaction import redactor_of
 from ..journal.lock import Owner
 from ..journal.store import SessionRow, Store
 from ..machines.errors import SteersmanError, StoreBusy

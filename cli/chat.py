@@ -9,8 +9,8 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from ..gateway.conversation import Conversation
-from ..gateway.home import find_session, named_session, refuse_run
-from ..gateway.host import Host
+from ..gateway.home.home import find_session, named_session, refuse_run
+from ..gateway.host.host import Host
 from ..gateway.launch_options import LaunchOptions
 from ..gateway.serving import server_of
 from ..journal.store import SessionRow, Store

@@ -14,8 +14,8 @@ from contextlib import contextmanager
 from ..gateway.commands.own import kill
 from ..gateway.commands.talk import stop
 from ..gateway.events.contract import Event, is_aside
-from ..gateway.first_run import opening_notices, ways_on
 from ..gateway.interface import ChatHost, ChatSession
+from ..gateway.wording.first_run import opening_notices, ways_on
 from .chat_options import ChatOptions
 from .following import StartedTurns
 from .plain import PlainInterface, terminal_columns

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from .. import __version__
-from ..gateway.terminal import audited
+from ..gateway.wording.terminal import audited
 from ..machines.errors import SteersmanError, UsageError
 from ..workflows.config import load
 from ..workflows.extras import how_to_install

@@ -22,17 +22,17 @@ from pydantic import Field
 from ..gateway.commands.command import CommandCall
 from ..gateway.commands.talk import answer, stop
 from ..gateway.conversation import Conversation
-from ..gateway.dumps.story import story_of
 from ..gateway.events.contract import Event, has_left
-from ..gateway.formats import iso
-from ..gateway.home import find_session, named_session
-from ..gateway.host import Host
+from ..gateway.home.home import find_session, named_session
+from ..gateway.host.host import Host
 from ..gateway.launch_options import LaunchOptions
 from ..gateway.mailbox_link import link_to
 from ..gateway.one_shot_client import OneShotClient
-from ..gateway.redaction import Redactor
 from ..gateway.remote import SessionLink
 from ..gateway.running import RunPlan, start_run
+from ..gateway.views.story import story_of
+from ..gateway.wording.formats import iso
+from ..gateway.wording.redaction import Redactor
 from ..journal.store import SessionRow, Store
 from ..machines.errors import SteersmanError, UsageError
 from ..ports.tools.function import FunctionTool, tool
@@ -207,8 +207,8 @@ class HomeTools:
         with stored(self._environ) as store:
             row = self._find(store, session)
             is_owned = store.is_owned(row.session)
-            story = story_of(store, row, message, self._redactor, is_owned=is_owned)
-        view: Json = self._shown(story.view())
+            story, _ = story_of(store, row, message, self._redactor, is_owned=is_owned)
+        view: Json = self._shown(story)
         return view
 
     def run(

@@ -17,7 +17,7 @@ from typing import Any, TextIO
 
 import tomli_w
 
-from ..gateway.terminal import HIDDEN, audited, audited_but_colours
+from ..gateway.wording.terminal import HIDDEN, audited, audited_but_colours
 from ..machines.pattern import lazy_pattern
 from ..workflows.document import is_list, is_table
 

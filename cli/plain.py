@@ -14,18 +14,18 @@ from typing import Any, Protocol
 
 from msgspec.structs import replace
 
-from ..gateway.acknowledgement import acknowledgement, reverted_text
 from ..gateway.events.contract import Event, ToolEndedEvent, is_aside
-from ..gateway.formats import (
+from ..gateway.interface import ChatHost, ChatSession
+from ..gateway.views.saved_queues import announce, announce_saved
+from ..gateway.wording.acknowledgement import acknowledgement, reverted_text
+from ..gateway.wording.formats import (
     call_words,
     one_line,
     own_command_end,
     progress_text,
     telling_line,
 )
-from ..gateway.interface import ChatHost, ChatSession
-from ..gateway.saved_queues import announce, announce_saved
-from ..gateway.terminal import audited, clean
+from ..gateway.wording.terminal import audited, clean
 from ..machines.errors import UsageError
 from ..machines.protocol import exit_words
 from .chat_options import ChatOptions

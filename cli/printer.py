@@ -10,7 +10,7 @@ import signal
 import threading
 from typing import TextIO
 
-from ..gateway.terminal import audited
+from ..gateway.wording.terminal import audited
 
 
 def forget(*descriptors: int) -> None:

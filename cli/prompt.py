@@ -17,8 +17,8 @@ from prompt_toolkit.application import Application
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.completion import ThreadedCompleter
 
-from ..gateway.first_run import opening_notices, ways_on
 from ..gateway.interface import ChatHost, ChatSession
+from ..gateway.wording.first_run import opening_notices, ways_on
 from ..workflows.home_folder import expanded
 from .chat_options import ChatOptions
 from .printer import forget

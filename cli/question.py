@@ -7,9 +7,9 @@ from pathlib import Path
 
 from ..gateway.commands.permissions import allow
 from ..gateway.events.contract import AnsweredEvent, Event, QuestionEvent
-from ..gateway.formats import call_words
 from ..gateway.interface import ChatSession
-from ..gateway.terminal import exposed
+from ..gateway.wording.formats import call_words
+from ..gateway.wording.terminal import exposed
 from ..machines.value import Value
 from ..ports.tools.allowance import offered_pattern
 from ..workflows.tools import TOOLS, kind_of

@@ -10,8 +10,8 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from ..gateway.redaction import redactor_of
 from ..gateway.session_choice import UNTITLED, SessionChoice, choices_of, chosen, fits
+from ..gateway.wording.redaction import redactor_of
 from ..machines.errors import SteersmanError, UsageError
 from .chat_options import ChatOptions
 from .signals import SignalExit

@@ -11,23 +11,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..gateway.commands.session import clean_name, finalize, rename
-from ..gateway.formats import age, iso, size_text
-from ..gateway.home import find_session, named_session, open_store
-from ..gateway.host import Host
+from ..gateway.home.home import find_session, named_session, open_store
+from ..gateway.home.retention import delete, family, queues_folder
+from ..gateway.home.trash import Trash
+from ..gateway.host.host import Host
+from ..gateway.host.offline_writer import writing
 from ..gateway.launch_options import LaunchOptions
-from ..gateway.offline_writer import writing
 from ..gateway.one_shot_client import OneShotClient
-from ..gateway.redaction import Redactor, redactor_of
-from ..gateway.retention import delete, family, queues_folder
-from ..gateway.session_file import (
-    exported,
-    fork,
-    imported,
-    markdown,
-    read_export,
-    write_new,
-)
-from ..gateway.trash import Trash
+from ..gateway.views.session_file import exported, fork, imported, markdown, read_export, write_new
+from ..gateway.wording.formats import age, iso, size_text
+from ..gateway.wording.redaction import Redactor, redactor_of
 from ..journal import entries as e
 from ..journal.codec import decode_entry
 from ..journal.lock import Owner
@@ -301,7 +294,7 @@ def list_sessions(environ: Mapping[str, str], *, with_size: bool, as_json: bool)
 
 def show_session(environ: Mapping[str, str], name: str, *, as_json: bool) -> int:
     """Print one session's conversation, as text or as data. Raises `UsageError`."""
-    from ..gateway.home import named_session
+    from ..gateway.home.home import named_session
     from ..journal.codec import encode
     from ..journal.recovery import load_record, whole_conversation
 

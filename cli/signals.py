@@ -13,8 +13,8 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from ..gateway.conversation import Conversation
-from ..gateway.hints import typed
 from ..gateway.interface import ChatSession
+from ..gateway.wording.hints import typed
 from ..journal.store import SessionRow
 from ..machines.errors import StoreError
 from ..workflows.paths import Paths

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 
-from ..gateway.home import open_store
+from ..gateway.home.home import open_store
 from ..journal.store import SessionRow, Store
 from ..journal.workspace.prune import size_of, sizes_of
 from ..workflows.home_place import Storage

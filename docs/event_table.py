@@ -1,11 +1,11 @@
-"""The tables of events.md, made from the event contract: its types, and the text below each."""
+"""The tables of events.md, made from the event contract: its types, and the comment of each."""
 
 import ast
 import inspect
 import re
 from collections import ChainMap
 from collections.abc import Iterator, Mapping
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from types import NoneType, UnionType
 from typing import Any, Literal, NotRequired, get_args, get_origin, get_type_hints, is_typeddict
 
@@ -21,6 +21,8 @@ SECTIONS = {
     "Workflows": "RunEvent",
 }
 """Title and union of each section."""
+ABOVE = "    # "
+"""How the lines of a comment above a field begin."""
 COMMON = {*contract.Stamp.__annotations__, "type"}
 NAMES = {str: "text", int: "whole number", float: "number", bool: "true or false", Any: "any value"}
 
@@ -89,29 +91,40 @@ def _words(hint: Any) -> str:
 
 
 def _texts() -> Iterator[tuple[str, str]]:
-    """Yield the text below each field, as `Class.field`, and below each union."""
-    tree = ast.parse(inspect.getsource(contract))
+    """Yield the text about each field, as `Class.field`, and below each union."""
+    source = inspect.getsource(contract)
+    body, lines = ast.parse(source).body, source.splitlines()
     fields: dict[str, dict[str, str]] = {}
-    for name, text in _described(tree.body):
-        fields[name] = {"as": text}  # of the TypedDict that is no class, its one field
-        yield name, text
-    for statement in tree.body:
-        if isinstance(statement, ast.ClassDef):
-            bases = [base.id for base in statement.bases if isinstance(base, ast.Name)]
-            inherited = [fields.get(base, {}) for base in bases]
-            fields[statement.name] = dict(ChainMap(dict(_described(statement.body)), *inherited))
-            for name, text in fields[statement.name].items():
-                yield f"{statement.name}.{name}", text
-
-
-def _described(body: list[ast.stmt]) -> Iterator[tuple[str, str]]:
-    """Yield each name of a body that has a text below it, with the text."""
     for statement, below in pairwise(body):
         match statement, below:
             case (
-                ast.AnnAssign(target=ast.Name(id=name)) | ast.Assign(targets=[ast.Name(id=name)]),
+                ast.Assign(targets=[ast.Name(id=name)]),
                 ast.Expr(value=ast.Constant(value=str(text))),
             ):
-                yield name, " ".join(text.split())
+                text = " ".join(text.split())
+                fields[name] = {"as": text}  # of the TypedDict that is no class, its one field
+                yield name, text
+            case ast.ClassDef(name=name), _:
+                bases = [base.id for base in statement.bases if isinstance(base, ast.Name)]
+                inherited = [fields.get(base, {}) for base in bases]
+                fields[name] = dict(ChainMap(_commented(statement, lines), *inherited))
+                for field, text in fields[name].items():
+                    yield f"{name}.{field}", text
             case _:
                 pass
+
+
+def _commented(kind: ast.ClassDef, lines: list[str]) -> dict[str, str]:
+    """Return the comment of each field: behind it, or above it if that is too long."""
+    comments: dict[str, str] = {}
+    for statement in kind.body:
+        match statement:
+            case ast.AnnAssign(target=ast.Name(id=name)):
+                text = lines[statement.lineno - 1].partition("  # ")[2]
+                above = lines[kind.lineno : statement.lineno - 1]
+                block = [*takewhile(lambda line: line.startswith(ABOVE), reversed(above))]
+                whole = " ".join(line.removeprefix(ABOVE) for line in reversed(block))
+                comments[name] = text or whole
+            case _:
+                pass
+    return comments

@@ -21,7 +21,7 @@ from steersman.cli.exit_codes import EXIT_CODES
 from steersman.cli.screen.bindings import KEYS
 from steersman.gateway.commands.command import GROUPS, Command, Parameter
 from steersman.gateway.commands.registry import COMMANDS
-from steersman.gateway.dumps.tree import tree_of, tree_picture
+from steersman.gateway.views.tree import tree_of, tree_picture
 from steersman.machines.catalogue import MACHINES
 from steersman.machines.delivery import DEFAULT_DELIVERIES
 from steersman.machines.disposition import ACKS, DEFAULT_DISPOSITIONS, DispositionRow

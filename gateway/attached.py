@@ -41,9 +41,9 @@ from .events.contract import (
 )
 from .events.goal import goal_status
 from .events.translation import EventPublisher, question_asked, tool_started, whole_queue
+from .host.router import EventBus
 from .one_shot_client import Unanswered
 from .remote import OwnerGone, SessionLink
-from .router import EventBus
 from .running import Works
 from .session_choice import SessionChoice
 

@@ -48,12 +48,12 @@ from ..ports.models.choice import Choice
 from ..ports.templates import Template
 from ..ports.tools.permission import PermissionDecision
 from ..workflows.config import Config
-from .dumps.dump import Traces, dump_live
 from .events.translation import EventPublisher, queue_view
+from .host.router import Router
 from .own_commands import OwnCommands
-from .redaction import Redactor
-from .router import Router
-from .saved_queues import SavedQueues
+from .views.dump import Traces, dump_live
+from .views.saved_queues import SavedQueues
+from .wording.redaction import Redactor
 
 if TYPE_CHECKING:
     from ..ports.tools.mcp import McpServers

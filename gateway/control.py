@@ -44,7 +44,7 @@ from .running import Works, go_on
 if TYPE_CHECKING:
     from .commands.command import CommandCall
     from .conversation import Conversation
-    from .host import Host
+    from .host.host import Host
 
 
 LOGGER = logging.getLogger("steersman")

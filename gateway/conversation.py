@@ -18,10 +18,10 @@ from ..machines.errors import UnknownSession, UsageError
 from ..machines.pattern import lazy_pattern
 from ..machines.people import Deed, objection
 from ..ports.templates import Template
-from .acknowledgement import accepted
 from .client import TYPES, Services, SessionClient
 from .events.contract import ResultEvent
 from .session_choice import SessionChoice, resumable
+from .wording.acknowledgement import accepted
 
 if TYPE_CHECKING:
     from .commands.command import CommandCall, Reply

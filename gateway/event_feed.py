@@ -14,8 +14,8 @@ from ..journal.store import Store
 from .events.contract import Event as EventFields
 from .events.contract import Stamp
 from .events.translation import translate
-from .formats import iso
 from .outcome import later
+from .wording.formats import iso
 
 UNREAD = 10_000
 """Events that wait for a program that does not read them; then they are read from the journal."""

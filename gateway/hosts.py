@@ -25,8 +25,8 @@ from ..workflows.home_folder import expanded
 from ..workflows.paths import Paths
 from .conversation import Conversation
 from .events.contract import ChangedEvent, Event
-from .home import find_session, refuse_run
-from .host import Host
+from .home.home import find_session, refuse_run
+from .host.host import Host
 from .launch_options import LaunchOptions
 from .running import RunPlan, config_of_run
 

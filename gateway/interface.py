@@ -14,8 +14,8 @@ from ..workflows.config import Config
 from ..workflows.paths import Paths
 from .commands.command import CommandCall, Reply
 from .events.translation import EventPublisher
+from .host.router import EventBus
 from .launch_options import LaunchOptions
-from .router import EventBus
 from .session_choice import SessionChoice
 
 

@@ -40,21 +40,21 @@ from ..workflows.paths import Paths
 from ..workflows.settings import AgentSettings, Verb
 from ..workflows.stored_keys import add_stored_keys
 from ..workflows.tools import REMOTE, TOOLS
-from .acknowledgement import REJECTIONS
 from .commands.command import CommandCall, Reply
 from .commands.registry import call
 from .event_feed import Event, Pages, SessionFeed
 from .events.contract import Event as EventFields
 from .events.contract import is_receipt
-from .home import find_session, refuse_run, store_at
-from .host import Host
+from .home.home import find_session, refuse_run, store_at
+from .host.host import Host
+from .host.profile_factory import OwnAgent
+from .host.router import EventBus
+from .host.typed_output import AGAIN, TypedOutput
 from .launch_options import LaunchOptions
 from .outcome import Outcome, Outcomes, later
 from .own_agent import agent_settings
-from .profile_factory import OwnAgent
-from .router import EventBus
 from .running import RunPlan, start_run
-from .typed_output import AGAIN, TypedOutput
+from .wording.acknowledgement import REJECTIONS
 
 if TYPE_CHECKING:
     from .conversation import Conversation
@@ -882,12 +882,12 @@ class Home:
     ) -> Conversation:
         """Begin a session while a name means this agent, and no other one of the same name."""
         with self._introducing:
-            self._host.introduce(name, agent)
+            self._host.opener.profiles.introduce(name, agent)
             return begin()
 
     def _own(self, agent: Agent) -> OwnAgent:
         assert self._loop is not None
-        return self._host.own_agent(agent, self._loop)
+        return self._host.opener.own_agent(agent, self._loop)
 
     def _handle(self, conversation: Conversation, agent: Agent | None = None) -> SessionHandle:
         output = agent.output if agent is not None else None

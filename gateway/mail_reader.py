@@ -25,7 +25,7 @@ from .control import FAULTS, Requests, error_of
 from .remote import NO_ANSWER
 
 if TYPE_CHECKING:
-    from .host import Host
+    from .host.host import Host
 
 
 LOGGER = logging.getLogger("steersman")

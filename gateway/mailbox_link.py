@@ -11,10 +11,10 @@ from ..journal.store import SessionRow, Store
 from ..machines import protocol as m
 from ..workflows.paths import Paths
 from .event_feed import Pages
-from .home import open_store
+from .home.home import open_store
 from .one_shot_client import OneShotClient
-from .redaction import redactor_of
 from .remote import Remote, SessionLink, is_near
+from .wording.redaction import redactor_of
 
 if TYPE_CHECKING:
     from .events.contract import Event
@@ -80,7 +80,7 @@ class MailboxLink:
         self._store.close()
 
     def _stored(self) -> dict[str, Any]:
-        from .dumps.dump import dump_session
+        from .views.dump import dump_session
 
         row: SessionRow = self._store.row(self.session)
         data: dict[str, Any] = redactor_of(self._environ, row.folder).data(

@@ -24,11 +24,11 @@ from ..machines.errors import StoreBusy
 from ..ports.process.ancestry import is_stopped
 from ..workflows.home_folder import home_folder
 from ..workflows.paths import Paths
-from .acknowledgement import accepted
 from .events.contract import Event, ReceiptEvent, Stamp, is_receipt
-from .formats import iso
-from .home import open_store
+from .home.home import open_store
 from .remote import result_of
+from .wording.acknowledgement import accepted
+from .wording.formats import iso
 
 if TYPE_CHECKING:
     from .commands.command import CommandCall
@@ -163,7 +163,7 @@ class OneShotClient:
     def _take_in(self, row: SessionRow) -> None:
         """Own the session's queue until what is in its mailbox is decided; another may be faster."""
         from ..workflows.config import load
-        from .host import Host
+        from .host.host import Host
         from .launch_options import LaunchOptions
 
         config = load(self._paths, Path(row.folder), self._environ)

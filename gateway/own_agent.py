@@ -18,7 +18,7 @@ from ..workflows.config import Config
 from ..workflows.declaration import model_of
 from ..workflows.settings import AgentSettings, UsageLimits
 from ..workflows.tools import REMOTE, TOOLS
-from .profile_factory import PROGRAM, OwnAgent
+from .host.profile_factory import PROGRAM, OwnAgent
 
 if TYPE_CHECKING:
     from .library import Agent

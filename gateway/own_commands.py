@@ -23,7 +23,7 @@ from ..ports.process.process import Process, ProcessResult, ProcessSpec
 from ..ports.tools.text import join_ends
 from .events.contract import OwnCommandEvent
 from .events.translation import EventPublisher
-from .terminal import clean
+from .wording.terminal import clean
 
 MOST = 8
 """Commands of a person that run at the same time in a session."""

@@ -11,9 +11,9 @@ from ..journal.recovery import backwards, newest_first
 from ..journal.store import Store, StoredEntry
 from .events.contract import Event, NoticeEvent, Stamp
 from .events.translation import answer_event
-from .formats import iso
-from .redaction import Redactor
-from .terminal import clean
+from .wording.formats import iso
+from .wording.redaction import Redactor
+from .wording.terminal import clean
 
 SAID_LINES = 3
 """Lines of the last message that are shown: its first ones."""

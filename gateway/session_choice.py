@@ -9,9 +9,9 @@ from typing import Any
 from ..journal.store import SessionRow, Store
 from ..machines.errors import UsageError
 from ..machines.value import Value
-from .formats import age
-from .redaction import Redactor
-from .terminal import clean
+from .wording.formats import age
+from .wording.redaction import Redactor
+from .wording.terminal import clean
 
 MOST = 20
 """Sessions that are listed, the newest first."""

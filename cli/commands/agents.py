@@ -11,7 +11,7 @@ from ...gateway.commands.agents import (
     stored_state,
     wrap_up_agent,
 )
-from ...gateway.redaction import redactor_of
+from ...gateway.wording.redaction import redactor_of
 from ..options import Json, Session, group
 from ..output import show, show_document
 from ..stored import stored

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from ...gateway.redaction import redactor_of
+from ...gateway.wording.redaction import redactor_of
 from ...machines.errors import ConfigError
 from ...workflows.config import Config, load
 from ...workflows.document import is_list, is_table

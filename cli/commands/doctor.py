@@ -21,9 +21,9 @@ from typing import Annotated
 import typer
 from msgspec.structs import asdict, replace
 
-from ...gateway.formats import size_text
 from ...gateway.plugins import plug_in_states
-from ...gateway.redaction import redactor_of
+from ...gateway.wording.formats import size_text
+from ...gateway.wording.redaction import redactor_of
 from ...journal.store import Store
 from ...journal.workspace.prune import size_of
 from ...machines.errors import SteersmanError

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import closing
 from typing import Literal
 
-from ...gateway.home import open_store
+from ...gateway.home.home import open_store
 from ...journal.store import NodeRow, Store
 from ...machines.errors import SteersmanError
 from ...machines.value import Value

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import typer
 
 from ...gateway.library import Home
-from ...gateway.redaction import Redactor
+from ...gateway.wording.redaction import Redactor
 from ...machines.errors import SteersmanError, UsageError
 from ...workflows.config import Config, load
 from ...workflows.paths import Paths

@@ -16,7 +16,7 @@ from ...gateway.commands.goal import (
     resume_goal,
 )
 from ...gateway.commands.goal import goal as first_goal
-from ...gateway.redaction import redactor_of
+from ...gateway.wording.redaction import redactor_of
 from ...journal.record import SessionRecord, apply
 from ...journal.recovery import load_record, recovered
 from ...machines.errors import UsageError

@@ -14,16 +14,16 @@ from typing import Annotated, Any
 import typer
 from msgspec.structs import asdict
 
-from ...gateway.formats import iso
-from ...gateway.home import open_store, store_at
-from ...gateway.home_check import Fault, damaged, home_faults
-from ...gateway.home_move import move_home
-from ...gateway.host import Host
+from ...gateway.home.check import Fault, damaged, home_faults
+from ...gateway.home.home import open_store, store_at
+from ...gateway.home.move import move_home
+from ...gateway.home.retention import Retention, moments_of, queues_folder
+from ...gateway.home.trash import DAY, NEVER, Mark, Trash
+from ...gateway.host.host import Host
 from ...gateway.launch_options import LaunchOptions
-from ...gateway.redaction import redactor_of
-from ...gateway.restore_service import RestoreService
-from ...gateway.retention import Retention, moments_of, queues_folder
-from ...gateway.trash import DAY, NEVER, Mark, Trash
+from ...gateway.views.restore_service import RestoreService
+from ...gateway.wording.formats import iso
+from ...gateway.wording.redaction import redactor_of
 from ...journal.sqlite import SqliteStore
 from ...journal.store import Store
 from ...journal.workspace.prune import kept_in
@@ -165,7 +165,7 @@ def salvage(
 
     Example: steersman home salvage ~/steersman-salvaged
     """
-    from ...gateway.home_salvage import salvage_home
+    from ...gateway.home.salvage import salvage_home
 
     paths = Paths.of(os.environ)
     if home_place(paths, os.environ).url:

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ...gateway.redaction import redactor_of
+from ...gateway.wording.redaction import redactor_of
 from ...machines.errors import ConfigError, UsageError
 from ...ports.agents.hooks.installation import Change, Installation
 from ...ports.process.own_python import INTERPRETER
@@ -137,8 +137,8 @@ def hooks_tell() -> int:
 
     Example: steersman hooks tell
     """
-    from ...gateway.hook_runner import tell_hooks
-    from ...gateway.restore_service import RestoreService
+    from ...gateway.host.hook_runner import tell_hooks
+    from ...gateway.views.restore_service import RestoreService
     from ...ports.hooks import HookSpec
     from ...workflows.config import load
 

@@ -78,7 +78,7 @@ def machines_show(
 
 def _current(machine: str, session: str) -> tuple[str, ...]:
     """Return the states of a session's parts of this kind; of items, those in the queue."""
-    from ...gateway.home import named_session
+    from ...gateway.home.home import named_session
     from ...journal.history import record_at
     from ..stored import stored
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from msgspec import to_builtins
 
-from ...gateway.formats import size_text
-from ...gateway.redaction import Redactor, redactor_of
+from ...gateway.wording.formats import size_text
+from ...gateway.wording.redaction import Redactor, redactor_of
 from ...machines.errors import UsageError
 from ...ports.models.availability import Availability, availability
 from ...ports.models.embedded.weights import (

@@ -13,12 +13,12 @@ from typing import Annotated, Any
 
 import typer
 
-from ...gateway.formats import age, iso
-from ...gateway.home import named_session, open_store
+from ...gateway.home.home import named_session, open_store
+from ...gateway.host.node import Node
 from ...gateway.hosts import Hosts
 from ...gateway.launch_options import LaunchOptions
-from ...gateway.node import Node, node_of
 from ...gateway.one_shot_client import OneShotClient
+from ...gateway.wording.formats import age, iso
 from ...journal.lock import host_name
 from ...journal.store import NodeRow
 from ...machines.errors import SteersmanError, UsageError
@@ -62,7 +62,7 @@ def start(
     node: Node | None = None
     try:
         main = hosts.of_folder(home_folder())
-        node = node_of(hosts, main, partial(over.put, None), warn)
+        node = Node(hosts, main, partial(over.put, None), warn)
         node.start()
         show(f"node {node.name} takes sessions of {node.place}")
         _wait(over)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ...gateway.redaction import Redactor
+from ...gateway.wording.redaction import Redactor
 from ...machines.people import ALLOW, DEFAULT_RIGHTS, Deed, Right, Whose, may
 from ...workflows.config import Config, load
 from ...workflows.paths import Paths

@@ -9,8 +9,8 @@ from typing import Annotated
 import typer
 
 from ...gateway.commands import permissions as verbs
-from ...gateway.permission import draw_rules, explained, rules_of, rules_view
-from ...gateway.redaction import redactor_of
+from ...gateway.views.permission import draw_rules, explained, rules_of, rules_view
+from ...gateway.wording.redaction import redactor_of
 from ...machines.errors import UsageError
 from ...ports.tools.permission import Permissions
 from ...workflows.config import load

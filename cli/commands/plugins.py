@@ -6,7 +6,7 @@ import os
 from typing import Any
 
 from ...gateway.plugins import PlugInState, plug_in_states
-from ...gateway.redaction import Redactor
+from ...gateway.wording.redaction import Redactor
 from ..options import Json, group
 from ..output import show, show_document, show_table
 

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from msgspec.structs import replace
 
-from ...gateway.acknowledgement import waiting_text
 from ...gateway.commands import queue as verbs
 from ...gateway.commands import saved_queue, talk
-from ...gateway.formats import item_line
-from ...gateway.home import SHORTEST_ID
+from ...gateway.home.home import SHORTEST_ID
 from ...gateway.one_shot_client import OneShotClient
+from ...gateway.wording.acknowledgement import waiting_text
+from ...gateway.wording.formats import item_line
 from ...journal.store import SessionRow, Store
 from ...machines.errors import StoreDamaged, UsageError
 from ...workflows.paths import Paths
@@ -24,7 +24,7 @@ from ..stored import stored
 from .session_command import find_for_listing, run_on, session_here, show_receipt, twin
 
 if TYPE_CHECKING:
-    from ...gateway.saved_queues import Saved
+    from ...gateway.views.saved_queues import Saved
 
 WAYS_TO_SAY = ("auto", "queue", "steer", "interrupt")
 
@@ -132,7 +132,7 @@ def _either(place: str, session: str) -> str:
 
 def _list_saved(*, as_json: bool) -> int:
     """Print the saved queues of all sessions that no process has open, newest activity first."""
-    from ...gateway.retention import is_saved
+    from ...gateway.home.retention import is_saved
 
     with stored(os.environ) as store:
         rows = [row for row in store.sessions() if is_saved(row)]
@@ -152,7 +152,7 @@ def _list_saved(*, as_json: bool) -> int:
 
 def _readable(store: Store, rows: Sequence[SessionRow]) -> Iterator[Saved]:
     """Read the saved queues of sessions, and say which cannot be read."""
-    from ...gateway.saved_queues import read_saved
+    from ...gateway.views.saved_queues import read_saved
 
     for row in rows:
         try:
@@ -166,7 +166,7 @@ def stored_queue(store: Store, row: SessionRow | None, *, is_all: bool = False) 
     if row is None:
         return {"session": None, "state": "open", "items": []}
     from ...gateway.events.translation import queue_view
-    from ...gateway.saved_queues import read_saved
+    from ...gateway.views.saved_queues import read_saved
     from ...journal.recovery import load_record
 
     record = load_record(store, row.session)

@@ -10,9 +10,9 @@ from typing import Annotated
 
 import typer
 
-from ...gateway.formats import age
-from ...gateway.redaction import redactor_of
-from ...gateway.restore_service import RestoreService, can_resume, lives, restore_view
+from ...gateway.views.restore_service import RestoreService, can_resume, lives, restore_view
+from ...gateway.wording.formats import age
+from ...gateway.wording.redaction import redactor_of
 from ...machines.errors import SteersmanError
 from ...workflows.config import load
 from ...workflows.paths import Paths
@@ -67,13 +67,13 @@ def restore_run(session: Record) -> int:
 
     Example: steersman restore run last
     """
-    resumption = _restore_service().resume(session)
-    os.chdir(resumption.folder)
+    command, folder = _restore_service().resume(session)
+    os.chdir(folder)
     try:
-        os.execvpe(resumption.command[0], resumption.command, dict(os.environ))
+        os.execvpe(command[0], command, dict(os.environ))
     except OSError as error:
         raise SteersmanError(
-            f"`{resumption.command[0]}` cannot be started: {error.strerror}",
+            f"`{command[0]}` cannot be started: {error.strerror}",
             "install it, or put its folder into PATH; the record is kept",
         ) from error
 

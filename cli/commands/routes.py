@@ -13,8 +13,14 @@ from typing import Annotated, Any
 import typer
 from msgspec.structs import replace
 
-from ...gateway.acknowledgement import Acknowledged, acknowledgement_text
-from ...gateway.dry_run import as_said, cause_explanation, company_of, draw_explanation, explanation
+from ...gateway.views.dry_run import (
+    as_said,
+    cause_explanation,
+    company_of,
+    draw_explanation,
+    explanation,
+)
+from ...gateway.wording.acknowledgement import Acknowledged, acknowledgement_text
 from ...machines.classification import classify
 from ...machines.delivery import Delivery, Relation, current_spelling
 from ...machines.disposition import AutoQueue, BusyMode, Situation, Strategy

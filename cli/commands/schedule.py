@@ -8,7 +8,7 @@ from contextlib import closing
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from ...gateway.home import open_store
+from ...gateway.home.home import open_store
 from ...gateway.serving import server_of
 from ...machines.errors import UsageError
 from ...workflows.extras import how_to_install
@@ -16,7 +16,7 @@ from ...workflows.paths import Paths
 from ..output import show, show_document, show_table, warn
 
 if TYPE_CHECKING:
-    from ...gateway.schedule_view import ScheduleView
+    from ...gateway.views.schedule_view import ScheduleView
 from ..options import Json, group
 
 FOLDED = 40
@@ -38,7 +38,7 @@ def show_all(as_json: Json = False) -> int:
 
     Example: steersman schedule list
     """
-    from ...gateway.schedule_view import views
+    from ...gateway.views.schedule_view import views
     from ...workflows.schedules import SystemZone
 
     paths = Paths.of(os.environ)

@@ -17,8 +17,8 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 import typer
 
-from ...gateway.formats import iso
 from ...gateway.serving import address_of, server_of
+from ...gateway.wording.formats import iso
 from ...machines.errors import SteersmanError, UsageError
 from ...ports.process.own_python import module_command, search_path
 from ...workflows.extras import how_to_install

@@ -16,11 +16,11 @@ from typing import Annotated, Any
 
 import typer
 
-from ...gateway.acknowledgement import rejected_text
 from ...gateway.commands.command import Command, CommandCall, Parameter
 from ...gateway.events.contract import ReceiptEvent
-from ...gateway.home import find_session, named_session
+from ...gateway.home.home import find_session, named_session
 from ...gateway.one_shot_client import OneShotClient
+from ...gateway.wording.acknowledgement import rejected_text
 from ...journal.store import SessionRow, Store
 from ...machines.errors import UsageError
 from ...workflows.home_folder import expanded

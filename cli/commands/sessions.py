@@ -12,12 +12,12 @@ import typer
 
 from ...gateway.commands.registry import COMMANDS
 from ...gateway.commands.revert import revert
-from ...gateway.formats import size_text
-from ...gateway.home import named_session
-from ...gateway.host import Host
+from ...gateway.home.home import named_session
+from ...gateway.home.retention import Retention, Swept, queues_folder
+from ...gateway.host.host import Host
 from ...gateway.launch_options import LaunchOptions
-from ...gateway.redaction import Redactor
-from ...gateway.retention import Retention, Swept, queues_folder
+from ...gateway.wording.formats import size_text
+from ...gateway.wording.redaction import Redactor
 from ...journal.workspace.prune import size_of
 from ...machines.errors import SteersmanError, UsageError
 from ...workflows.config import load

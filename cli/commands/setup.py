@@ -13,8 +13,8 @@ from typing import Annotated
 import typer
 from msgspec.structs import asdict, replace
 
-from ...gateway.formats import size_text
-from ...gateway.terminal import exposed
+from ...gateway.wording.formats import size_text
+from ...gateway.wording.terminal import exposed
 from ...machines.errors import ModelError, SteersmanError, UsageError
 from ...machines.value import Value
 from ...ports.models.choice import COMPATIBLE, beginnings, build

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ...gateway.terminal import exposed
+from ...gateway.wording.terminal import exposed
 from ...machines.errors import UsageError
 from ...workflows.authority import split
 from ...workflows.config import check_project

@@ -10,9 +10,9 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from ...gateway.dumps.journal_view import EntryFilter, changes, entry_line, listed
-from ...gateway.formats import clock, document_lines, iso
-from ...gateway.redaction import redactor_of
+from ...gateway.views.journal_view import EntryFilter, changes, entry_line, listed
+from ...gateway.wording.formats import clock, document_lines, iso
+from ...gateway.wording.redaction import redactor_of
 from ...journal.store import SessionRow, Store
 from ...machines.errors import UsageError
 from ...machines.pattern import lazy_pattern
@@ -152,7 +152,7 @@ def _wanted(store: Store, row: SessionRow, options: InspectOptions) -> EntryFilt
 
 
 def _seq(store: Store, row: SessionRow, moment: str) -> int:
-    from ...gateway.dumps.moment import seq_of
+    from ...gateway.views.moment import seq_of
 
     return seq_of(store, row.session, row.seq, moment, now())
 
@@ -166,7 +166,7 @@ def inspect_session(environ: Mapping[str, str], options: InspectOptions) -> int:
         except (LookupError, TypeError, AttributeError) as error:
             raise UsageError(f"`{options.session}` is no whole dump of a session", DUMP) from error
         return 0
-    from ...gateway.home import named_session
+    from ...gateway.home.home import named_session
 
     with stored(environ) as store:
         row = named_session(store, options.session)
@@ -190,8 +190,8 @@ def inspect_session(environ: Mapping[str, str], options: InspectOptions) -> int:
 
 def _sequence(store: Store, row: SessionRow, at: str) -> int:
     """Print the last turn up to a moment as a sequence diagram."""
-    from ...gateway.dumps.moment import seq_of
-    from ...gateway.dumps.sequence import last_turn
+    from ...gateway.views.moment import seq_of
+    from ...gateway.views.sequence import last_turn
 
     seq = seq_of(store, row.session, row.seq, at, now()) if at else row.seq
     redactor = redactor_of(os.environ, row.folder)

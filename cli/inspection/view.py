@@ -81,15 +81,15 @@ def dump_now(environ: Mapping[str, str], store: Store, row: SessionRow) -> dict[
                 return live
         except StoreError as error:
             warn(f"steersman: {error.message}; showing what is stored")
-    from ...gateway.dumps.dump import dump_session
+    from ...gateway.views.dump import dump_session
 
     return dump_session(store, row)
 
 
 def dump_at(store: Store, row: SessionRow, moment: str) -> dict[str, Any]:
     """Dump a session as it was at a moment. Raises `UsageError`."""
-    from ...gateway.dumps.dump import dump_session
-    from ...gateway.dumps.moment import seq_of
+    from ...gateway.views.dump import dump_session
+    from ...gateway.views.moment import seq_of
 
     return dump_session(store, row, seq_of(store, row.session, row.seq, moment, now()))
 
@@ -120,11 +120,11 @@ def printed(data: Mapping[str, Any], form: str, environ: Mapping[str, str]) -> s
 
             return toml_document(data)
         case "svg":
-            from ...gateway.dumps.tree import tree_of, tree_picture
+            from ...gateway.views.tree import tree_of, tree_picture
 
             return tree_picture(tree_of(dict(data))).rstrip("\n")
         case _:
-            from ...gateway.dumps.tree import draw_dump
+            from ...gateway.views.tree import draw_dump
 
             is_wide = not sys.stdout.isatty()
             width = 0 if is_wide else shutil.get_terminal_size().columns

@@ -13,9 +13,9 @@ import time
 from collections.abc import Callable, Generator, Mapping
 from contextlib import closing, contextmanager
 
-from ...gateway.redaction import redactor_of
 from ...gateway.remote import Remote
-from ...gateway.terminal import audited_but_colours
+from ...gateway.wording.redaction import redactor_of
+from ...gateway.wording.terminal import audited_but_colours
 from ...journal.store import SessionRow, Store
 from ...machines.errors import SteersmanError
 from ...workflows.paths import Paths

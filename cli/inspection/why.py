@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ...gateway.formats import clock
-from ...gateway.redaction import redactor_of
+from ...gateway.wording.formats import clock
+from ...gateway.wording.redaction import redactor_of
 from ...machines.errors import UsageError
 from ..output import show, show_document
 from ..stored import stored
@@ -18,14 +18,15 @@ def tell_why(environ: Mapping[str, str], session: str, message: str, form: str) 
     """Print the history of a message: each entry, its transitions, and its time. Raises `UsageError`."""
     if form not in FORMATS:
         raise UsageError(f"there is no format `{form}`", f"formats: {', '.join(FORMATS)}")
-    from ...gateway.dumps.story import story_of
-    from ...gateway.home import named_session
+    from ...gateway.home.home import named_session
+    from ...gateway.views.story import story_of
 
     with stored(environ) as store:
         row = named_session(store, session)
         redactor = redactor_of(environ, row.folder)
-        story = story_of(store, row, message, redactor, is_owned=store.is_owned(row.session))
-    view = redactor.data(story.view())
+        is_owned = store.is_owned(row.session)
+        story, entries = story_of(store, row, message, redactor, is_owned=is_owned)
+    view = redactor.data(story)
     match form:
         case "json":
             show_document(view)
@@ -34,9 +35,9 @@ def tell_why(environ: Mapping[str, str], session: str, message: str, form: str) 
 
             show_toml(view)
         case "mermaid":
-            from ...gateway.dumps.sequence import sequence
+            from ...gateway.views.sequence import sequence
 
-            show(redactor.text(sequence(story.turn, story.entries)).rstrip("\n"))
+            show(redactor.text(sequence(story.get("turn", ""), entries)).rstrip("\n"))
         case _:
             show("\n".join(_lines(view)))
     return 0

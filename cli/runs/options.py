@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ...gateway.conversation import Conversation
-from ...gateway.host import Host
+from ...gateway.host.host import Host
 from ...machines.value import Value
 
 

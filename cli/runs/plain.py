@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from ...gateway.conversation import Conversation
 from ...gateway.events.contract import ChangedEvent, Event
-from ...gateway.host import Host
+from ...gateway.host.host import Host
 from ..json_lines import Lines, preface, speak_utf8
 from ..output import document
 from ..printer import Printer

@@ -26,7 +26,7 @@ from prompt_toolkit.patch_stdout import StdoutProxy
 from ...gateway.conversation import Conversation
 from ...gateway.events.contract import QuestionEvent
 from ...gateway.interface import ChatHost, RunSession
-from ...gateway.terminal import audited
+from ...gateway.wording.terminal import audited
 from ..printer import forget
 from ..question import answered, asked
 from ..screen.layout import VisibleEscapes

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from ...gateway.conversation import Conversation
-from ...gateway.home import open_store
-from ...gateway.host import Host
+from ...gateway.home.home import open_store
+from ...gateway.host.host import Host
 from ...gateway.launch_options import LaunchOptions
 from ...gateway.running import (
     RunPlan,
@@ -222,7 +222,7 @@ def _value_text(value: Any) -> str:
 
 def _find(paths: Paths, name: str, folder: Path, workflow: str) -> tuple[SessionRecord, RunRecord]:
     """Find a run: the newest of this folder, if there is one of this workflow, or by its id."""
-    from ...gateway.home import find_session
+    from ...gateway.home.home import find_session
 
     with closing(open_store(paths, read_only=True)) as store:
         rows = [row for row in store.sessions() if row.workflow and not row.parent]

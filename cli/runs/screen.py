@@ -8,9 +8,9 @@ from collections.abc import Callable
 
 from msgspec import Struct, field
 
-from ...gateway.acknowledgement import acknowledgement
 from ...gateway.events.contract import Event, StepEvent, is_aside
-from ...gateway.terminal import clean
+from ...gateway.wording.acknowledgement import acknowledgement
+from ...gateway.wording.terminal import clean
 from ..question import Questions
 from .summary import elapsed_text, failure_line
 

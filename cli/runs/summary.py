@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...gateway.events.contract import RunEndedEvent, StepEvent, StepView
-from ...gateway.terminal import clean
+from ...gateway.wording.terminal import clean
 from ...machines.steps import UNDECIDED
 
 MOST_FILES = 8

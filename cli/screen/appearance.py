@@ -10,7 +10,7 @@ import re
 import sys
 from collections.abc import Iterable, Mapping
 
-from ...gateway.terminal import audited
+from ...gateway.wording.terminal import audited
 from ...machines.pattern import lazy_pattern
 from ...machines.value import Value
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from prompt_toolkit.utils import get_cwidth
 
 from ...gateway.events.contract import QueueItem
-from ...gateway.formats import one_line, progress_text, sender
+from ...gateway.wording.formats import one_line, progress_text, sender
 from ..wrapping import fitted
 from .appearance import Appearance
 from .status import GoalStatus, Status

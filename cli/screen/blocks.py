@@ -11,7 +11,7 @@ from typing import Literal
 
 from prompt_toolkit.utils import get_cwidth
 
-from ...gateway.terminal import audited
+from ...gateway.wording.terminal import audited
 from ..wrapping import fitted, wrapped
 from .appearance import DIM, Appearance, Row
 

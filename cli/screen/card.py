@@ -10,7 +10,7 @@ from typing import Any
 from prompt_toolkit.utils import get_cwidth
 
 from ...gateway.events.contract import QuestionEvent, ToolCallView
-from ...gateway.terminal import exposed
+from ...gateway.wording.terminal import exposed
 from ...machines.errors import ToolError
 from ...ports.tools.file_tools import content_before, difference
 from ...ports.tools.place import find_place

@@ -10,7 +10,7 @@ from pathlib import Path
 from prompt_toolkit.completion import Completion
 
 from ...gateway.session_choice import UNTITLED, SessionChoice, fits
-from ...gateway.terminal import audited
+from ...gateway.wording.terminal import audited
 from ...ports.models.choice import known_names, model_named
 from ...ports.models.provider import model_configs
 from ...workflows.config import Config

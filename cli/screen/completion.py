@@ -11,7 +11,7 @@ from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 
 from ...gateway.commands.command import Command
-from ...gateway.terminal import audited
+from ...gateway.wording.terminal import audited
 from ...machines import protocol as m
 from ...machines.errors import ConfigError
 from ...workflows.home_folder import expanded

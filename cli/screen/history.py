@@ -9,7 +9,7 @@ from pathlib import Path
 
 from prompt_toolkit.history import History
 
-from ...gateway.redaction import redactor_of
+from ...gateway.wording.redaction import redactor_of
 from ...workflows.paths import make_private, write_private
 
 KEPT = 2_000

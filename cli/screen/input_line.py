@@ -27,8 +27,8 @@ from ...gateway.commands.own import kill
 from ...gateway.commands.queue import edit_queue, pop_queue, steer_from_queue
 from ...gateway.commands.talk import stop
 from ...gateway.events.contract import Event, QuestionEvent
-from ...gateway.formats import line_count
 from ...gateway.interface import ChatSession
+from ...gateway.wording.formats import line_count
 from ...machines.disposition import Intent
 from ...machines.errors import UsageError
 from ...machines.permission_mode import next_mode

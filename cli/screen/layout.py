@@ -34,7 +34,7 @@ from prompt_toolkit.output import ColorDepth
 from prompt_toolkit.styles import Style
 from prompt_toolkit.widgets import SearchToolbar
 
-from ...gateway.terminal import audited
+from ...gateway.wording.terminal import audited
 from .appearance import Appearance
 from .canvas import Canvas
 from .screen import Screen

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from prompt_toolkit.formatted_text import StyleAndTextTuples
 
 from ...gateway.events.contract import Event, QuestionEvent, is_aside
-from ...gateway.terminal import audited
+from ...gateway.wording.terminal import audited
 from ..following import ends_answer
 from ..question import Questions
 from ..wrapping import wrapped

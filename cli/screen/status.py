@@ -13,7 +13,7 @@ from ...gateway.events.contract import (
     is_aside,
     items_after,
 )
-from ...gateway.formats import sender
+from ...gateway.wording.formats import sender
 
 
 class GoalStatus(Struct, kw_only=True):

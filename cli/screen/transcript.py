@@ -11,8 +11,8 @@ from typing import Any
 from prompt_toolkit.utils import get_cwidth
 
 from ...gateway.events.contract import Event, QuestionEvent, ToolCallView, ToolEndedEvent
-from ...gateway.formats import call_words, size_text, telling_line
-from ...gateway.terminal import audited, clean, exposed
+from ...gateway.wording.formats import call_words, size_text, telling_line
+from ...gateway.wording.terminal import audited, clean, exposed
 from ...machines.protocol import exit_words
 from ..following import StartedTurns, ends_answer
 from ..plain import PlainInterface

@@ -17,8 +17,8 @@ from functools import partial
 from string import Template
 
 from ...actors.environment import Publication
-from ...gateway.redaction import Redactor
 from ...gateway.trace_context import SessionTraces
+from ...gateway.wording.redaction import Redactor
 from ...journal import entries as e
 from ...journal.codec import decode_entry
 from ...journal.record import SessionRecord

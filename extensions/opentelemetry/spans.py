@@ -15,8 +15,8 @@ from typing import Any, assert_never
 
 from msgspec import Struct, field
 
-from ...gateway.redaction import Redactor
 from ...gateway.trace_context import SessionTraces, TraceContext
+from ...gateway.wording.redaction import Redactor
 from ...journal import entries as e
 from ...journal.fold import EntryKinds
 from ...journal.store import StoredEntry

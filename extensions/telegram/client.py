@@ -17,7 +17,7 @@ from telegram.error import Conflict, InvalidToken, NetworkError, TelegramError
 from telegram.request import HTTPXRequest
 
 from ...gateway.chat.platform_parts import BackgroundTasks, Contact, pauses
-from ...gateway.terminal import clean
+from ...gateway.wording.terminal import clean
 from ...machines.errors import ConfigError
 from ...machines.json_shape import parse_json
 from ...ports.models.route import trusted_certificates

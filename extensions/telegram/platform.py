@@ -34,7 +34,7 @@ from telegram.error import BadRequest, ChatMigrated, Forbidden, InvalidToken, Te
 
 from ...gateway.chat.platform import Gap, Inbound, Memory, NotSent, Outgoing, PlatformLimits
 from ...gateway.chat.platform_parts import pauses
-from ...gateway.terminal import clean
+from ...gateway.wording.terminal import clean
 from ...machines.errors import ConfigError
 from .client import (
     FIRST_PAUSE,

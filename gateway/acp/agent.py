@@ -49,8 +49,8 @@ from ..commands.goal import clear_goal, goal, pause_goal, resume_goal
 from ..commands.talk import busy
 from ..conversation import Conversation
 from ..events.contract import Event, TurnUsage
-from ..home import refuse_run
-from ..host import Host
+from ..home.home import refuse_run
+from ..host.host import Host
 from .session import EditorSession
 from .update import Block, said_of
 

@@ -21,7 +21,6 @@ from msgspec import Struct
 
 from ...machines.errors import UnknownSession, UsageError
 from ...machines.value import Value
-from ..acknowledgement import rejected_text
 from ..commands.command import CommandCall, Reply
 from ..commands.registry import NAMES
 from ..conversation import Conversation
@@ -35,7 +34,8 @@ from ..events.contract import (
     TurnUsage,
     has_left,
 )
-from ..host import Host
+from ..host.host import Host
+from ..wording.acknowledgement import rejected_text
 from .update import (
     NOT_HERE,
     EditorUpdates,

@@ -55,7 +55,7 @@ from ..events.contract import (
     ToolEndedEvent,
     ToolStartedEvent,
 )
-from ..terminal import exposed
+from ..wording.terminal import exposed
 
 Block = (
     TextContentBlock

@@ -12,15 +12,15 @@ from typing import Any, cast
 from msgspec.structs import replace
 
 from ...machines.errors import SteersmanError
-from ..acknowledgement import acknowledgement, reverted_text
 from ..commands.registry import NAMES
 from ..event_feed import Event
 from ..events.contract import Event as EventFields
 from ..events.contract import RecoveredEvent
-from ..formats import call_words
 from ..library import SessionHandle
-from ..saved_queues import announce
-from ..terminal import exposed
+from ..views.saved_queues import announce
+from ..wording.acknowledgement import acknowledgement, reverted_text
+from ..wording.formats import call_words
+from ..wording.terminal import exposed
 from .gateway_store import GatewayStore, OutboxMessage, Subject
 from .message_writer import MessageWriter
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal
 
-from ..terminal import clean
+from ..wording.terminal import clean
 from .gateway_store import OutboxMessage, Subject
 from .platform import Outgoing, PlatformLimits
 

@@ -13,8 +13,8 @@ from ...machines import protocol as m
 from ...machines.errors import UnknownSession
 from ...machines.lifecycles import AT_WORK, meant
 from ..client import SessionClient
-from ..formats import one_line, plain_words
-from ..redaction import Redactor
+from ..wording.formats import one_line, plain_words
+from ..wording.redaction import Redactor
 from .command import Argument, Reply, command
 
 if TYPE_CHECKING:

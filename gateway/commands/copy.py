@@ -7,8 +7,8 @@ from typing import Annotated
 
 from ...machines.pattern import lazy_pattern
 from ..client import SessionClient
-from ..formats import size_text
-from ..terminal import clean
+from ..wording.formats import size_text
+from ..wording.terminal import clean
 from .command import Argument, Reply, command
 
 _BLOCK = lazy_pattern(

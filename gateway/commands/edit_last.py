@@ -18,9 +18,9 @@ from ...journal.store import StoredEntry
 from ...machines import protocol as m
 from ...machines.conversation import Attachment
 from ...machines.errors import SteersmanError, UsageError
-from ..acknowledgement import path_names
 from ..client import SessionClient
-from ..session_file import fork_at
+from ..views.session_file import fork_at
+from ..wording.acknowledgement import path_names
 from .command import Argument, Reply, Text, command
 from .queue import edit_queue
 from .revert import revert

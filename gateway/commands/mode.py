@@ -7,7 +7,7 @@ from typing import Annotated
 from ...machines import protocol as m
 from ...machines.permission_mode import Mode
 from ..client import SessionClient
-from ..permission import MODES
+from ..views.permission import MODES
 from .command import Argument, Reply, command
 
 

@@ -9,7 +9,7 @@ from ...machines.conversation import Attachment
 from ...machines.disposition import Intent
 from ...machines.errors import UsageError
 from ..client import SessionClient
-from ..formats import size_text
+from ..wording.formats import size_text
 from .command import Argument, Reply, Text, command
 
 

@@ -9,7 +9,7 @@ from typing import Annotated
 from ...machines import protocol as m
 from ...workflows.tools import REMOTE, is_of_server, is_rule_tool
 from ..client import SessionClient
-from ..permission import draw_rules, explained, rules_view
+from ..views.permission import draw_rules, explained, rules_view
 from .command import Argument, Reply, Text, command
 
 Tool = Annotated[str, Argument("TOOL", help="The tool.")]

@@ -11,10 +11,10 @@ from typing import Annotated, Any
 
 from ...machines import protocol as m
 from ...machines.lifecycles import RUN
-from ..acknowledgement import rejected_text
 from ..client import SessionClient
-from ..formats import item_line, progress_text
-from ..home import SHORTEST_ID
+from ..home.home import SHORTEST_ID
+from ..wording.acknowledgement import rejected_text
+from ..wording.formats import item_line, progress_text
 from .command import Argument, Number, NumberOrLast, Reply, command
 from .saved_queue import (
     Keep,

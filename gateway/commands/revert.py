@@ -13,8 +13,8 @@ from ...journal.record import SessionRecord
 from ...journal.revert_record import RevertRecord, apply_to_reverts
 from ...journal.workspace.workspace import FileChange
 from ...machines import protocol as m
-from ..acknowledgement import reverted_text
 from ..client import SessionClient
+from ..wording.acknowledgement import reverted_text
 from .command import Argument, Reply, command
 
 REVERT_TIMEOUT = 600.0

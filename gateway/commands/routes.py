@@ -11,7 +11,7 @@ from ...machines.errors import SteersmanError
 from ...machines.policy import RoutesChoice
 from ...workflows.suggestions import table_names
 from ..client import SessionClient
-from ..dry_run import as_said, draw_explanation, explanation, state_of
+from ..views.dry_run import as_said, draw_explanation, explanation, state_of
 from .command import Argument, Reply, Text, command
 
 

@@ -12,12 +12,12 @@ from msgspec.structs import replace
 from ...machines import protocol as m
 from ...machines.errors import SteersmanError, UsageError
 from ...workflows.home_folder import expanded
-from ..acknowledgement import waiting_text
 from ..client import SessionClient
-from ..formats import age, item_line, one_line
-from ..home import SHORTEST_ID, find_session, refuse_run
-from ..queue_file import read_file, write_file
-from ..saved_queues import WIDE, Saved, SavedQueues, choices, item_count
+from ..home.home import SHORTEST_ID, find_session, refuse_run
+from ..views.queue_file import read_file, write_file
+from ..views.saved_queues import WIDE, Saved, SavedQueues, choices, item_count
+from ..wording.acknowledgement import waiting_text
+from ..wording.formats import age, item_line, one_line
 from .command import Argument, Reply, command
 
 WAYS = ("--merge", "--replace", "--keep")

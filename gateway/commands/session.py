@@ -10,14 +10,14 @@ from ...machines import protocol as m
 from ...machines.errors import SteersmanError
 from ...workflows.home_folder import expanded
 from ..client import SessionClient
-from ..dumps.tree import draw_dump
-from ..formats import item_line
-from ..home import find_session, refuse_run
+from ..home.home import find_session, refuse_run
 from ..recall import recalled
-from ..redaction import Redactor
 from ..session_choice import UNTITLED, SessionChoice, chosen, resumable
-from ..session_file import exported, markdown, write_new
-from ..terminal import clean
+from ..views.session_file import exported, markdown, write_new
+from ..views.tree import draw_dump
+from ..wording.formats import item_line
+from ..wording.redaction import Redactor
+from ..wording.terminal import clean
 from .command import Argument, Reply, command
 
 LONGEST_NAME = 80

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from ...machines.conversation import ChatMessage
 from ..client import SessionClient
-from ..formats import call_words, one_line
+from ..wording.formats import call_words, one_line
 from .command import Argument, Reply, command
 
 LISTED = 20

@@ -9,7 +9,7 @@ from ...journal.record import CancelRecord
 from ...machines import protocol as m
 from ...machines.classification import addressee
 from ..client import SessionClient
-from ..formats import plain_words, sender
+from ..wording.formats import plain_words, sender
 from .command import Argument, Reply, Text, command
 
 BusyMode = Literal["interrupt", "steer", "queue"]

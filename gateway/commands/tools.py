@@ -8,7 +8,7 @@ from ...machines.errors import ToolError
 from ...ports.tools.mcp_offer import McpStatus
 from ...workflows.tools import REMOTE, TOOLS
 from ..client import SessionClient
-from ..formats import one_line
+from ..wording.formats import one_line
 from .command import Argument, Reply, command
 
 SHOWN = 100

@@ -5,47 +5,30 @@ from __future__ import annotations
 from typing import assert_never
 
 from ...journal import entries as e
-from ...journal.entries import (
-    Compacted,
-    CompactionBegun,
-    LimitReached,
-    LimitsGranted,
-    NoProgress,
-)
+from ...journal.entries import Compacted, CompactionBegun, LimitReached, LimitsGranted, NoProgress
 from ...journal.record import SessionRecord
 from ...machines.conversation import Attachment, told
-from ..formats import line_count
-from .contract import (
-    CompactedEvent,
-    ErrorEvent,
-    Event,
-    NoProgressEvent,
-    NoticeEvent,
-    RevertedEvent,
-    Stamp,
-)
+from ..wording.formats import line_count
+from . import contract as c
 
 SHOWN = 16_000
 """Characters of a tool's output in an event; of more, the beginning and the end."""
 MORE = "`/limits more` grants the same amount again, `/queue resume` continues"
 
 
-def attachment_events(attached: tuple[Attachment, ...], at: Stamp) -> list[Event]:
+def attachment_events(attached: tuple[Attachment, ...], at: c.Stamp) -> list[c.Event]:
     """Return a notice of the files that were attached or not; none if the message names no file."""
-    return [NoticeEvent(type="notice", **at, text=told(attached))] if attached else []
+    return [c.NoticeEvent(type="notice", **at, text=told(attached))] if attached else []
 
 
 def output_of(entry: e.ToolEnded | e.ToolRefused) -> tuple[int, str]:
     """Return the number of lines that the model received, and the lines, cut in the middle."""
     text = next((message.text for message in entry.messages if message.call == entry.call), "")
-    return line_count(text), _cut(text)
-
-
-def _cut(text: str) -> str:
-    if len(text) <= SHOWN:
-        return text
-    half = SHOWN // 2
-    return f"{text[:half]}\n[… {len(text) - 2 * half} characters left out …]\n{text[-half:]}"
+    lines, half = line_count(text), SHOWN // 2
+    if len(text) > SHOWN:
+        left_out = f"[… {len(text) - 2 * half} characters left out …]"
+        text = f"{text[:half]}\n{left_out}\n{text[-half:]}"
+    return lines, text
 
 
 def _reached(entry: e.RevertBegun, known: e.RevertAsked, record: SessionRecord) -> int:
@@ -55,7 +38,7 @@ def _reached(entry: e.RevertBegun, known: e.RevertAsked, record: SessionRecord) 
     return int(items[-1].progress["done"]) if items and items[-1].progress else entry.files
 
 
-def of_revert(entry: e.AnyRevertEntry, record: SessionRecord, at: Stamp) -> list[Event]:
+def of_revert(entry: e.AnyRevertEntry, record: SessionRecord, at: c.Stamp) -> list[c.Event]:
     """Return the events of a revert; a dry run has none."""
     known = record.reverts[entry.id].asked
     if known.is_dry_run:
@@ -63,15 +46,15 @@ def of_revert(entry: e.AnyRevertEntry, record: SessionRecord, at: Stamp) -> list
     match entry:
         case e.RevertBegun() if entry.files and known.scope != "undo":
             text = f"Reverting file {_reached(entry, known, record)} changes..."
-            return [NoticeEvent(type="notice", **at, text=text)]
+            return [c.NoticeEvent(type="notice", **at, text=text)]
         case e.RevertAsked() | e.RevertStarted() | e.RevertBegun():
             return []
         case e.RevertRefused():
             text = f"not reverted: {entry.reason}"
-            return [ErrorEvent(type="error", **at, code="not_reverted", text=text, hint="")]
+            return [c.ErrorEvent(type="error", **at, code="not_reverted", text=text, hint="")]
         case e.Reverted():
             return [
-                RevertedEvent(
+                c.RevertedEvent(
                     type="reverted",
                     **at,
                     id=entry.id,
@@ -90,13 +73,15 @@ def of_revert(entry: e.AnyRevertEntry, record: SessionRecord, at: Stamp) -> list
             assert_never(entry)
 
 
-def of_limits(entry: LimitReached | LimitsGranted, at: Stamp) -> Event:
+def of_limits(entry: LimitReached | LimitsGranted, at: c.Stamp) -> c.Event:
     """Return the event of a limit."""
     if isinstance(entry, LimitsGranted):
         text = "The session may use as much again."
-        return NoticeEvent(type="notice", **at, text=text)
+        return c.NoticeEvent(type="notice", **at, text=text)
     text = f"A limit is reached, {entry.what}. The queue is held."
-    return ErrorEvent(type="error", **at, code="limit_reached", text=text, hint=entry.hint or MORE)
+    return c.ErrorEvent(
+        type="error", **at, code="limit_reached", text=text, hint=entry.hint or MORE
+    )
 
 
 _DONE = {
@@ -108,9 +93,9 @@ _DONE = {
 NO_PROGRESS = "`/queue resume` lets it try again; say more, or `[progress]` allows more repetitions"
 
 
-def of_no_progress(entry: NoProgress, at: Stamp) -> list[Event]:
+def of_no_progress(entry: NoProgress, at: c.Stamp) -> list[c.Event]:
     """Return the events of a turn that repeats itself: for programs, and for people."""
-    event = NoProgressEvent(
+    event = c.NoProgressEvent(
         type="no_progress",
         **at,
         turn=entry.turn,
@@ -123,16 +108,16 @@ def of_no_progress(entry: NoProgress, at: Stamp) -> list[Event]:
         return [event]
     text = f"No progress, {entry.count} times: {entry.evidence}; {_DONE[entry.did]}."
     if entry.did == "ended":
-        error = ErrorEvent(type="error", **at, code="no_progress", text=text, hint=NO_PROGRESS)
+        error = c.ErrorEvent(type="error", **at, code="no_progress", text=text, hint=NO_PROGRESS)
         return [event, error]
-    return [event, NoticeEvent(type="notice", **at, text=text)]
+    return [event, c.NoticeEvent(type="notice", **at, text=text)]
 
 
-def of_compaction(entry: CompactionBegun | Compacted, at: Stamp) -> list[Event]:
+def of_compaction(entry: CompactionBegun | Compacted, at: c.Stamp) -> list[c.Event]:
     """Return the events of a compaction: a notice for people, and the result."""
     if isinstance(entry, CompactionBegun):
-        return [NoticeEvent(type="notice", **at, text=_begun(entry))]
-    compacted = CompactedEvent(
+        return [c.NoticeEvent(type="notice", **at, text=_begun(entry))]
+    compacted = c.CompactedEvent(
         type="compacted",
         **at,
         turn=entry.turn,
@@ -143,7 +128,7 @@ def of_compaction(entry: CompactionBegun | Compacted, at: Stamp) -> list[Event]:
         summary=entry.summary or None,
         reason=entry.reason or None,
     )
-    return [compacted, NoticeEvent(type="notice", **at, text=_done(entry))]
+    return [compacted, c.NoticeEvent(type="notice", **at, text=_done(entry))]
 
 
 def _begun(entry: CompactionBegun) -> str:

@@ -9,25 +9,14 @@ from ...journal import entries as e
 from ...journal.fold import EntryKinds
 from ...journal.goal_record import GoalRecord, GoalsRecord, VerdictRecord
 from ...machines.verdict import read_condition
-from .contract import (
-    Event,
-    GateOutcome,
-    GoalDetails,
-    GoalEvent,
-    GoalStatusEvent,
-    GoalView,
-    NextGoal,
-    Stamp,
-    VerdictEvent,
-    VerdictView,
-)
+from . import contract as c
 
 _Shown = e.AnyGoalEntry | e.TurnEnded | e.Interrupted | e.Recovered | e.SessionResumed
 _SHOWN = EntryKinds[_Shown](_Shown)
 
 
-def _view(goal: GoalRecord) -> GoalView:
-    return GoalView(
+def _view(goal: GoalRecord) -> c.GoalView:
+    return c.GoalView(
         id=goal.id,
         state=goal.state,
         text=goal.text,
@@ -48,15 +37,15 @@ def goals_view(goals: GoalsRecord) -> Mapping[str, Any]:
     return _details(goals.goal, goals)
 
 
-def goal_status(goal: GoalRecord, goals: GoalsRecord, at: Stamp) -> GoalStatusEvent:
+def goal_status(goal: GoalRecord, goals: GoalsRecord, at: c.Stamp) -> c.GoalStatusEvent:
     """Return the event with all details of a goal, for a client that attaches."""
-    return GoalStatusEvent(type="goal", **at, **_details(goal, goals))
+    return c.GoalStatusEvent(type="goal", **at, **_details(goal, goals))
 
 
-def _details(goal: GoalRecord, goals: GoalsRecord) -> GoalDetails:
+def _details(goal: GoalRecord, goals: GoalsRecord) -> c.GoalDetails:
     last = goal.verdicts[-1] if goal.verdicts else None
     awaited = read_condition(last.condition) if last and goal.state == "waiting" else None
-    return GoalDetails(
+    return c.GoalDetails(
         **_view(goal),
         tokens_used=goal.tokens_total - goal.base_tokens,
         minutes_used=round(max(0.0, goal.seconds_total - goal.base_seconds) / 60, 3),
@@ -65,7 +54,7 @@ def _details(goal: GoalRecord, goals: GoalsRecord) -> GoalDetails:
         seconds=round(goal.seconds_total, 3),
         judging=bool(goal.judging),
         gates=[
-            GateOutcome(command=gate.command, passed=gate.passed, exit_code=gate.exit_code)
+            c.GateOutcome(command=gate.command, passed=gate.passed, exit_code=gate.exit_code)
             for gate in goal.gate_results
         ],
         verdict=_last_verdict(last) if last else None,
@@ -73,8 +62,8 @@ def _details(goal: GoalRecord, goals: GoalsRecord) -> GoalDetails:
     )
 
 
-def _last_verdict(last: VerdictRecord) -> VerdictView:
-    return VerdictView(
+def _last_verdict(last: VerdictRecord) -> c.VerdictView:
+    return c.VerdictView(
         turn=last.turn,
         verdict=last.verdict,
         reason=last.reason or last.fault,
@@ -84,11 +73,11 @@ def _last_verdict(last: VerdictRecord) -> VerdictView:
     )
 
 
-def _in_line(goals: GoalsRecord) -> list[NextGoal]:
-    return [NextGoal(id=name, text=goals.goals[name].text) for name in goals.line]
+def _in_line(goals: GoalsRecord) -> list[c.NextGoal]:
+    return [c.NextGoal(id=name, text=goals.goals[name].text) for name in goals.line]
 
 
-def of_goal(entry: e.Entry, goals: GoalsRecord, at: Stamp) -> list[Event]:
+def of_goal(entry: e.Entry, goals: GoalsRecord, at: c.Stamp) -> list[c.Event]:
     """Return the events of an entry that concern a goal; of most entries none."""
     if not _SHOWN.include(entry):
         return []
@@ -114,12 +103,12 @@ def of_goal(entry: e.Entry, goals: GoalsRecord, at: Stamp) -> list[Event]:
             assert_never(entry)
 
 
-def _changed(goal: GoalRecord, at: Stamp) -> GoalEvent:
-    return GoalEvent(type="goal", **at, **_view(goal))
+def _changed(goal: GoalRecord, at: c.Stamp) -> c.GoalEvent:
+    return c.GoalEvent(type="goal", **at, **_view(goal))
 
 
-def _verdict(entry: e.GoalJudged, at: Stamp) -> VerdictEvent:
-    return VerdictEvent(
+def _verdict(entry: e.GoalJudged, at: c.Stamp) -> c.VerdictEvent:
+    return c.VerdictEvent(
         type="verdict",
         **at,
         verdict=entry.verdict,

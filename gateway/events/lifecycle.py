@@ -13,7 +13,7 @@ from typing import Any
 from ...journal import entries as e
 from ...journal.record import SessionRecord
 from ...ports.hooks import HookCall
-from ..formats import iso
+from ..wording.formats import iso
 
 
 def hook_call(entry: e.Entry, seq: int, time: float, record: SessionRecord) -> HookCall | None:

@@ -8,29 +8,21 @@ from ...journal import entries as e
 from ...journal.fold import EntryKinds
 from ...journal.record import SessionRecord
 from ...journal.run_record import RunRecord, StepRecord
-from .contract import (
-    Event,
-    RunEndedEvent,
-    RunStartedEvent,
-    Stamp,
-    StepEvent,
-    StepQuestionEvent,
-    StepView,
-)
+from . import contract as c
 
 _Shown = e.AnyRunEntry | e.TurnStarted | e.TurnEnded | e.Stopped
 _SHOWN = EntryKinds[_Shown](_Shown)
 _STATE_OF_ITEM = {"ok": "done", "retry": "retrying"}
 
 
-def of_run(entry: e.Entry, record: SessionRecord, run: RunRecord, at: Stamp) -> list[Event]:
+def of_run(entry: e.Entry, record: SessionRecord, run: RunRecord, at: c.Stamp) -> list[c.Event]:
     """Return the events of an entry that concern a run; of most entries none."""
     if not _SHOWN.include(entry):
         return []
     match entry:
         case e.TurnStarted():
             return [
-                RunStartedEvent(
+                c.RunStartedEvent(
                     type="run_started",
                     **at,
                     run=record.id,
@@ -40,17 +32,19 @@ def of_run(entry: e.Entry, record: SessionRecord, run: RunRecord, at: Stamp) -> 
             ]
         case e.TurnEnded():
             event = _ended(record.id, run, at)
-            if output := _output(entry, run):
-                event["output"] = output
+            text = entry.messages[-1].text if entry.messages else ""
+            is_output = text != f"[{run.workflow.name}: done]"  # else it has none
+            if text and is_output and entry.status == "completed":
+                event["output"] = text
             return [event]
         case e.Stopped() if entry.turn:
             return [_ended(record.id, run, at)]
         case e.StepStarted() | e.StepEnded():
-            return [StepEvent(type="step", **at, **step_view(run.steps[entry.step]))]
+            return [c.StepEvent(type="step", **at, **step_view(run.steps[entry.step]))]
         case e.ItemStarted() | e.ItemEnded():
             return _of_item(entry, run.steps[entry.step], at)
         case e.StepAsked():
-            question = StepQuestionEvent(
+            question = c.StepQuestionEvent(
                 type="question",
                 **at,
                 id=entry.question,
@@ -70,11 +64,11 @@ def of_run(entry: e.Entry, record: SessionRecord, run: RunRecord, at: Stamp) -> 
             assert_never(entry)
 
 
-def _of_item(entry: e.ItemStarted | e.ItemEnded, step: StepRecord, at: Stamp) -> list[Event]:
+def _of_item(entry: e.ItemStarted | e.ItemEnded, step: StepRecord, at: c.Stamp) -> list[c.Event]:
     state = "running" if isinstance(entry, e.ItemStarted) else entry.status
     if not step.is_many and state in ("running", "ok", "failed"):
         return []  # the step's own event says it
-    event = StepEvent(type="step", **at, step=step.id, state=_STATE_OF_ITEM.get(state, state))
+    event = c.StepEvent(type="step", **at, step=step.id, state=_STATE_OF_ITEM.get(state, state))
     if step.is_many:
         event["item"] = step.items[entry.index]
         event["index"] = entry.index
@@ -87,16 +81,16 @@ def _of_item(entry: e.ItemStarted | e.ItemEnded, step: StepRecord, at: Stamp) ->
     return [event]
 
 
-def _add_result(view: StepView | StepEvent, result: e.WorkResult) -> None:
+def _add_result(view: c.StepView | c.StepEvent, result: e.WorkResult) -> None:
     if result.exit_code is not None:
         view["exit_code"] = result.exit_code
     if result.reason:
         view["reason"] = result.reason
 
 
-def step_view(step: StepRecord) -> StepView:
+def step_view(step: StepRecord) -> c.StepView:
     """Return a step as programs see it."""
-    view = StepView(step=step.id, state=step.state)
+    view = c.StepView(step=step.id, state=step.state)
     if step.is_many:
         view["done"] = step.count("done")
         view["failed"] = step.count("failed")
@@ -108,16 +102,9 @@ def step_view(step: StepRecord) -> StepView:
     return view
 
 
-def _output(entry: e.TurnEnded, run: RunRecord) -> str:
-    """Return the output of a run that succeeded; empty if its workflow has none."""
-    text = entry.messages[-1].text if entry.messages else ""
-    is_output = entry.status == "completed" and text != f"[{run.workflow.name}: done]"
-    return text if is_output else ""
-
-
-def _ended(session: str, run: RunRecord, at: Stamp) -> RunEndedEvent:
+def _ended(session: str, run: RunRecord, at: c.Stamp) -> c.RunEndedEvent:
     steps = [step_view(step) for step in run.steps.values()]
-    event = RunEndedEvent(type="run_ended", **at, run=session, status=run.state, steps=steps)
+    event = c.RunEndedEvent(type="run_ended", **at, run=session, status=run.state, steps=steps)
     if run.reason:
         event["reason"] = run.reason
     return event

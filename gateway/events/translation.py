@@ -9,8 +9,7 @@ events of their own for entries of other families: see `of_goal` and `of_run`.
 """
 
 from collections.abc import Callable, Mapping
-from functools import partial
-from typing import Any, assert_never
+from typing import Any, Literal, assert_never
 
 from ...actors.environment import Publication
 from ...journal import entries as e
@@ -20,8 +19,9 @@ from ...journal.turn_facts import TurnFacts, written
 from ...machines import protocol as m
 from ...machines.conversation import Usage
 from ...machines.delivery import Cause
-from ..acknowledgement import accepted
-from ..formats import iso
+from ..wording.acknowledgement import accepted
+from ..wording.formats import iso
+from . import contract as c
 from .child import of_child, steered
 from .compaction import (
     attachment_events,
@@ -31,82 +31,16 @@ from .compaction import (
     of_revert,
     output_of,
 )
-from .contract import (
-    AcceptedEvent,
-    AnsweredEvent,
-    AnswerEvent,
-    ChangedItem,
-    ErrorEvent,
-    Event,
-    FactsView,
-    FileFacts,
-    InterruptedEvent,
-    InterruptingEvent,
-    ModeEvent,
-    NoticeEvent,
-    OutputEvent,
-    PermissionQuestionEvent,
-    Progress,
-    ProgressEvent,
-    QueueEvent,
-    QueueItem,
-    QueueView,
-    RecoveredEvent,
-    RejectedEvent,
-    RequeuedEvent,
-    SavedQueuesEvent,
-    SavedQueueView,
-    SessionFinalizedEvent,
-    SessionStartedEvent,
-    SessionSuspendedEvent,
-    Stamp,
-    StoppedEvent,
-    TextEvent,
-    ThinkingEvent,
-    Tokens,
-    ToolCallView,
-    ToolEndedEvent,
-    ToolStartedEvent,
-    TurnEndedEvent,
-    TurnStartedEvent,
-    TurnUsage,
-    WindowEvent,
-)
 from .goal import of_goal
 from .run import of_run
 
 WHOLE_QUEUE = 50
 """Messages up to which each event has the whole queue."""
-CHANGES_QUEUE = (
-    e.Queued,
-    e.Requeued,
-    e.Deferred,
-    e.EditBegun,
-    e.EditEnded,
-    e.Edited,
-    e.Moved,
-    e.SteerAddressed,
-    e.Withdrawn,
-    e.QueueHeld,
-    e.QueueReleased,
-    e.TurnStarted,
-    e.TurnEnded,
-    e.Interrupted,
-    e.Steered,
-    e.Recovered,
-    e.Offered,
-    e.OfferAnswered,
-    e.OfferWanted,
-    e.Kept,
-    e.SteerArrived,
-    e.ChildInterrupted,
-    e.ChildResumed,
-)
 
 
-def item_view(item: ItemRecord, *, is_held: bool) -> QueueItem:
+def item_view(item: ItemRecord, *, is_held: bool) -> c.QueueItem:
     """Return a queue item for programs: an offered one with its answer, a steer with its children."""
-    view = QueueItem(
+    view = c.QueueItem(
         id=item.id,
         number=item.number,
         state=item.state,
@@ -133,16 +67,26 @@ def item_view(item: ItemRecord, *, is_held: bool) -> QueueItem:
     return view
 
 
-def queue_view(queue: QueueRecord, *, is_all: bool = False) -> QueueView:
+def queue_view(queue: QueueRecord, *, is_all: bool = False) -> c.QueueView:
     """Return a queue as programs see it: the live items, in order; `is_all`: the replaced ones, too."""
     shown = [*queue.live(), *(queue.superseded() if is_all else ())]
     items = [item_view(item, is_held=queue.holds(item)) for item in shown]
-    return QueueView(state=queue.state, items=items)
+    return c.QueueView(state=queue.state, items=items)
 
 
-def usage_view(usage: Usage) -> Tokens:
+def calls_in(record: SessionRecord, *states: str) -> list[c.ToolCallView]:
+    """List the tool calls of the newest turn that are in one of these states."""
+    turn = record.turns.get(record.turn)
+    return [
+        c.ToolCallView(call=call.id, tool=call.tool, arguments=call.arguments)
+        for call in (turn.calls.values() if turn else ())
+        if call.state in states
+    ]
+
+
+def usage_view(usage: Usage) -> c.Tokens:
     """Return the tokens of a usage as programs see them."""
-    return Tokens(
+    return c.Tokens(
         input=usage.input,
         output=usage.output,
         cache_read=usage.cache_read,
@@ -152,10 +96,10 @@ def usage_view(usage: Usage) -> Tokens:
     )
 
 
-def _progress(progress: Mapping[str, Any] | None) -> Progress | None:
+def _progress(progress: Mapping[str, Any] | None) -> c.Progress | None:
     if progress is None:
         return None
-    return Progress(done=progress["done"], total=progress["total"], unit=progress["unit"])
+    return c.Progress(done=progress["done"], total=progress["total"], unit=progress["unit"])
 
 
 class EventPublisher:
@@ -164,7 +108,7 @@ class EventPublisher:
     def __init__(
         self,
         session: str,
-        publish: Callable[[Event], None],
+        publish: Callable[[c.Event], None],
         now: Callable[[], float],
         parent: str = "",
     ) -> None:
@@ -178,34 +122,35 @@ class EventPublisher:
     ) -> Publication | None:
         """Translate an entry, with the record as it is with this entry folded."""
         events = translate(entry, record, self._stamp(seq, time))
-        return partial(self._publish_all, events) if events else None
 
-    def _publish_all(self, events: list[Event]) -> None:
-        for event in events:
-            self.publish(event)
+        def publish() -> None:
+            for event in events:
+                self.publish(event)
+
+        return publish if events else None
 
     def observe_fact(self, fact: m.Fact) -> None:
         """Publish a transient event."""
         self.publish(_of_fact(fact, self.stamp()))
 
-    def stamp(self) -> Stamp:
+    def stamp(self) -> c.Stamp:
         """Return the first fields of an event that is not journalled, such as a command's result."""
         return self._stamp(None, self._now())
 
     def notice(self, text: str, client_id: str = "") -> None:
         """Publish a notice; `client_id` is the key of a line that it repeats."""
-        event = NoticeEvent(type="notice", **self.stamp(), text=text)
+        event = c.NoticeEvent(type="notice", **self.stamp(), text=text)
         if client_id:
             event["client_id"] = client_id
         self.publish(event)
 
-    def saved_queues(self, saved: list[SavedQueueView]) -> None:
+    def saved_queues(self, saved: list[c.SavedQueueView]) -> None:
         """Publish what other sessions left in the folder of this one."""
-        self.publish(SavedQueuesEvent(type="saved_queues", **self.stamp(), saved=saved))
+        self.publish(c.SavedQueuesEvent(type="saved_queues", **self.stamp(), saved=saved))
 
     def error(self, code: str, text: str, hint: str, client_id: str | None = None) -> None:
         """Publish an error; `client_id` is the key of the line that it is about."""
-        event = ErrorEvent(type="error", **self.stamp(), code=code, text=text, hint=hint)
+        event = c.ErrorEvent(type="error", **self.stamp(), code=code, text=text, hint=hint)
         if client_id is not None:
             event["client_id"] = client_id
         self.publish(event)
@@ -214,9 +159,9 @@ class EventPublisher:
         """Publish that a message was not accepted, with its text."""
         self.publish(self.rejection(reason, text, client_id, hint))
 
-    def rejection(self, reason: str, text: str, client_id: str, hint: str) -> RejectedEvent:
+    def rejection(self, reason: str, text: str, client_id: str, hint: str) -> c.RejectedEvent:
         """Return the event that says that a message was not accepted."""
-        return RejectedEvent(
+        return c.RejectedEvent(
             type="rejected",
             **self.stamp(),
             reason=reason,
@@ -225,40 +170,56 @@ class EventPublisher:
             hint=hint,
         )
 
-    def _stamp(self, seq: int | None, time: float) -> Stamp:
-        stamp = Stamp(seq=seq, time=iso(time), session=self._session)
+    def _stamp(self, seq: int | None, time: float) -> c.Stamp:
+        stamp = c.Stamp(seq=seq, time=iso(time), session=self._session)
         if self._parent:
             stamp["parent"] = self._parent
         return stamp
 
 
-def translate(entry: e.Entry, record: SessionRecord, at: Stamp) -> list[Event]:
+def translate(entry: e.Entry, record: SessionRecord, at: c.Stamp) -> list[c.Event]:
     """Return the events of one entry, in order; many entries have one, some none."""
-    events = _of_family(entry, record, at)
+    events: list[c.Event]
+    match entry:
+        case e.TurnEntry():
+            events = _of_turn(entry, record, at)
+        case e.QueueEntry():
+            events = _of_queue(entry, record, at)
+        case e.SessionEntry():
+            events = _of_session(entry, record, at)
+        case e.ChildEntry():
+            events = of_child(entry, record, at)
+        case e.RevertEntry():
+            events = of_revert(entry, record, at)
+        case e.GoalEntry() | e.RunEntry():
+            events = []  # `of_goal` and `of_run` have them
+        case _:
+            assert_never(entry)
     events += of_goal(entry, record.goals, at)
     if record.run is not None:
         events += of_run(entry, record, record.run, at)
-    if isinstance(entry, CHANGES_QUEUE):
-        events.append(queue_event(entry, record, at))
+    if (changed := queue_event(entry, record, at)) is not None:
+        events.append(changed)
     return events
 
 
 def queue_event(
-    entry: e.Entry, record: SessionRecord, at: Stamp, longest: int = WHOLE_QUEUE
-) -> QueueEvent:
+    entry: e.Entry, record: SessionRecord, at: c.Stamp, longest: int = WHOLE_QUEUE
+) -> c.QueueEvent | None:
     """Return the event of a queue that an entry has changed: the whole up to the `longest`."""
-    queue = record.queue
-    names = _concerned(entry, record) if len(queue.order) > longest else None
+    queue, names = record.queue, _concerned(entry, record)
     if names is None:
+        return None
+    if names == "all" or len(queue.order) <= longest:
         return whole_queue(queue, at)
     places = {name: queue.place(name) for name in names if queue.is_live(name)}
     items = [queue.items[name] for name in sorted(places, key=lambda name: places[name])]
     changed = [
-        ChangedItem(**item_view(item, is_held=queue.holds(item)), place=places[item.id])
+        c.ChangedItem(**item_view(item, is_held=queue.holds(item)), place=places[item.id])
         for item in items
     ]
     removed = [name for name in names if name not in places]
-    return QueueEvent(
+    return c.QueueEvent(
         type="queue",
         **at,
         state=queue.state,
@@ -268,16 +229,16 @@ def queue_event(
     )
 
 
-def whole_queue(queue: QueueRecord, at: Stamp) -> QueueEvent:
+def whole_queue(queue: QueueRecord, at: c.Stamp) -> c.QueueEvent:
     """Return the event of a queue with all its messages."""
     view = queue_view(queue)
-    return QueueEvent(
+    return c.QueueEvent(
         type="queue", **at, state=view["state"], count=len(queue.order), items=view["items"]
     )
 
 
-def _concerned(entry: e.Entry, record: SessionRecord) -> list[str] | None:
-    """Name the items that an entry may have changed, removed or put back; none for any of them."""
+def _concerned(entry: e.Entry, record: SessionRecord) -> list[str] | Literal["all"] | None:
+    """Name the items that an entry changed, removed or put back; none if it concerns no queue."""
     match entry:
         case e.Steered():
             return list(entry.items)
@@ -294,7 +255,7 @@ def _concerned(entry: e.Entry, record: SessionRecord) -> list[str] | None:
         case e.Withdrawn() | e.Requeued():
             item = record.queue.items.get(entry.item)
             if item is None:  # it is forgotten already, and so is the turn that it had
-                return None
+                return "all"
             return [entry.item, *(_steers_for(item.turn, record) if item.turn else ())]
         case (
             e.Queued()
@@ -310,7 +271,9 @@ def _concerned(entry: e.Entry, record: SessionRecord) -> list[str] | None:
             | e.SteerArrived()
         ):
             return [entry.item]
-        case _:  # the queue was held or released, or its session recovered
+        case e.QueueHeld() | e.QueueReleased() | e.Recovered():
+            return "all"
+        case _:
             return None
 
 
@@ -319,25 +282,7 @@ def _steers_for(turn: str, record: SessionRecord) -> list[str]:
     return [item.id for item in record.queue.apart() if item.for_turn == turn]
 
 
-def _of_family(entry: e.Entry, record: SessionRecord, at: Stamp) -> list[Event]:
-    match entry:
-        case e.TurnEntry():
-            return _of_turn(entry, record, at)
-        case e.QueueEntry():
-            return _of_queue(entry, record, at)
-        case e.SessionEntry():
-            return _of_session(entry, record, at)
-        case e.ChildEntry():
-            return of_child(entry, record, at)
-        case e.RevertEntry():
-            return of_revert(entry, record, at)
-        case e.GoalEntry() | e.RunEntry():
-            return []  # `of_goal` and `of_run` have them
-        case _:
-            assert_never(entry)
-
-
-def _of_session(entry: e.AnySessionEntry, record: SessionRecord, at: Stamp) -> list[Event]:
+def _of_session(entry: e.AnySessionEntry, record: SessionRecord, at: c.Stamp) -> list[c.Event]:
     match entry:
         case e.SessionOpened():
             return [_started(record, at, is_resumed=False)]
@@ -346,32 +291,19 @@ def _of_session(entry: e.AnySessionEntry, record: SessionRecord, at: Stamp) -> l
         case e.PolicyChanged():
             return _mode(entry.mode, at)
         case e.SessionSuspended():
-            return [SessionSuspendedEvent(type="session_suspended", **at)]
+            return [c.SessionSuspendedEvent(type="session_suspended", **at)]
         case e.SessionFinalized():
             name, cause = entry.finalize, entry.cause
-            return [SessionFinalizedEvent(type="session_finalized", **at, id=name, cause=cause)]
+            return [c.SessionFinalizedEvent(type="session_finalized", **at, id=name, cause=cause)]
         case e.Recovered():
             return _recovered(entry, record, at)
         case e.LimitsGranted():
             return [of_limits(entry, at)]
-        case e.InterruptPlanned():
-            text = f"Stopping after {', '.join(entry.tools)}"
-            return [
-                *_taken_as_interrupt(entry, at),
-                NoticeEvent(type="notice", **at, text=text),
-                *_gone_on(entry, at),
-            ]
+        case e.InterruptPlanned() | e.InterruptRequested():
+            return _of_stop(entry, at)
         case e.InterruptCalledOff():
             text = "The stop is cancelled: the turn continues."
-            return [NoticeEvent(type="notice", **at, text=text)]
-        case e.InterruptRequested():
-            turn = entry.turn or None
-            interrupting = InterruptingEvent(
-                type="interrupting", **at, turn=turn, cause=entry.cause
-            )
-            if entry.spares:
-                interrupting["spared"] = list(entry.spares)
-            return [*_taken_as_interrupt(entry, at), interrupting, *_gone_on(entry, at)]
+            return [c.NoticeEvent(type="notice", **at, text=text)]
         case (
             e.SessionRenamed()
             | e.SessionLeaving()
@@ -387,16 +319,29 @@ def _of_session(entry: e.AnySessionEntry, record: SessionRecord, at: Stamp) -> l
             assert_never(entry)
 
 
-def _of_queue(entry: e.AnyQueueEntry, record: SessionRecord, at: Stamp) -> list[Event]:
+def _of_queue(entry: e.AnyQueueEntry, record: SessionRecord, at: c.Stamp) -> list[c.Event]:
     match entry:
         case e.Queued(item_kind=m.ItemKind.MESSAGE):
-            return [_queued(entry, record, at), *attachment_events(entry.said.attached, at)]
+            running = (item.number for item in record.queue.special() if item.state == "running")
+            event = accepted(
+                at,
+                id=entry.item,
+                number=entry.number,
+                position=entry.position,
+                said=entry.said,
+                routed=entry.routed,
+                children=entry.for_children,
+                replaces=next(running, None) if entry.routed.said_as == "interrupt" else None,
+            )
+            return [event, *attachment_events(entry.said.attached, at)]
         case e.Edited():
             return attachment_events(entry.said.attached, at)
-        case e.Requeued():
-            return [_requeued(entry.item, entry.why, record.queue.items[entry.item], at)]
-        case e.Deferred():
-            return [_requeued(entry.item, entry.why, record.queue.items[entry.new_item], at)]
+        case e.Requeued() | e.Deferred():
+            waits = entry.new_item if isinstance(entry, e.Deferred) else entry.item
+            name, why, number = entry.item, entry.why, record.queue.items[waits].number
+            return [
+                c.RequeuedEvent(type="requeued", **at, id=name, why=why, item=waits, number=number)
+            ]
         case e.Steered():
             return [steered(record.queue, item, entry.turn, entry.step, at) for item in entry.items]
         case e.Offered() | e.SteerArrived():
@@ -419,16 +364,12 @@ def _of_queue(entry: e.AnyQueueEntry, record: SessionRecord, at: Stamp) -> list[
             assert_never(entry)
 
 
-def _of_turn(entry: e.AnyTurnEntry, record: SessionRecord, at: Stamp) -> list[Event]:
+def _of_turn(entry: e.AnyTurnEntry, record: SessionRecord, at: c.Stamp) -> list[c.Event]:
     match entry:
         case e.TurnStarted():
             return [
-                TurnStartedEvent(
-                    type="turn_started",
-                    **at,
-                    turn=entry.turn,
-                    item=entry.item,
-                    number=entry.number,
+                c.TurnStartedEvent(
+                    type="turn_started", **at, turn=entry.turn, item=entry.item, number=entry.number
                 )
             ]
         case e.ModelCallFailed():
@@ -439,7 +380,7 @@ def _of_turn(entry: e.AnyTurnEntry, record: SessionRecord, at: Stamp) -> list[Ev
             is_told = is_told or entry.status != "failed"
             return [ended] if is_told else [_failure(entry, "turn_failed", at), ended]
         case e.Interrupted():
-            interrupted = InterruptedEvent(
+            interrupted = c.InterruptedEvent(
                 type="interrupted",
                 **at,
                 turn=entry.turn,
@@ -449,7 +390,7 @@ def _of_turn(entry: e.AnyTurnEntry, record: SessionRecord, at: Stamp) -> list[Ev
             return [interrupted, _turn_ended(entry.turn, "interrupted", record, at)]
         case e.Stopped():
             return [
-                StoppedEvent(
+                c.StoppedEvent(
                     type="stopped",
                     **at,
                     turn=entry.turn or None,
@@ -459,7 +400,7 @@ def _of_turn(entry: e.AnyTurnEntry, record: SessionRecord, at: Stamp) -> list[Ev
             ]
         case e.ProgressMade():
             return [
-                ProgressEvent(
+                c.ProgressEvent(
                     type="progress",
                     **at,
                     turn=entry.turn,
@@ -472,12 +413,8 @@ def _of_turn(entry: e.AnyTurnEntry, record: SessionRecord, at: Stamp) -> list[Ev
             return [question_asked(entry, at)]
         case e.QuestionAnswered():
             return [
-                AnsweredEvent(
-                    type="answered",
-                    **at,
-                    id=entry.question,
-                    turn=entry.turn,
-                    choice=entry.choice,
+                c.AnsweredEvent(
+                    type="answered", **at, id=entry.question, turn=entry.turn, choice=entry.choice
                 )
             ]
         case e.ToolIntended():
@@ -495,7 +432,7 @@ def _of_turn(entry: e.AnyTurnEntry, record: SessionRecord, at: Stamp) -> list[Ev
             return of_no_progress(entry, at)
         case e.ClaimDoubted():
             text = f"The answer does not fit the facts, {entry.fact}: the model was told."
-            return [NoticeEvent(type="notice", **at, text=text)]
+            return [c.NoticeEvent(type="notice", **at, text=text)]
         case e.CompactionBegun() | e.Compacted():
             return of_compaction(entry, at)
         case e.Answered() | e.AnswerCut():
@@ -506,17 +443,17 @@ def _of_turn(entry: e.AnyTurnEntry, record: SessionRecord, at: Stamp) -> list[Ev
             assert_never(entry)
 
 
-def answer_event(entry: e.Answered | e.AnswerCut, at: Stamp) -> list[AnswerEvent]:
+def answer_event(entry: e.Answered | e.AnswerCut, at: c.Stamp) -> list[c.AnswerEvent]:
     """Return the event with the whole text of an answer; none of one that only calls tools."""
     text = "".join(said.text for said in entry.messages if said.role == "assistant")
     if not text:
         return []
-    return [AnswerEvent(type="answer", **at, turn=entry.turn, step=entry.step, text=text)]
+    return [c.AnswerEvent(type="answer", **at, turn=entry.turn, step=entry.step, text=text)]
 
 
-def question_asked(entry: e.QuestionAsked, at: Stamp) -> PermissionQuestionEvent:
+def question_asked(entry: e.QuestionAsked, at: c.Stamp) -> c.PermissionQuestionEvent:
     """Return the event of a question about a tool call."""
-    return PermissionQuestionEvent(
+    return c.PermissionQuestionEvent(
         type="question",
         **at,
         id=entry.question,
@@ -531,9 +468,9 @@ def question_asked(entry: e.QuestionAsked, at: Stamp) -> PermissionQuestionEvent
     )
 
 
-def tool_started(entry: e.ToolIntended, at: Stamp) -> ToolStartedEvent:
+def tool_started(entry: e.ToolIntended, at: c.Stamp) -> c.ToolStartedEvent:
     """Return the event of a tool call that begins."""
-    return ToolStartedEvent(
+    return c.ToolStartedEvent(
         type="tool_started",
         **at,
         turn=entry.turn,
@@ -543,9 +480,11 @@ def tool_started(entry: e.ToolIntended, at: Stamp) -> ToolStartedEvent:
     )
 
 
-def _tool_ended(entry: e.ToolEnded | e.ToolRefused, end: m.CallEnd, at: Stamp) -> ToolEndedEvent:
+def _tool_ended(
+    entry: e.ToolEnded | e.ToolRefused, end: m.CallEnd, at: c.Stamp
+) -> c.ToolEndedEvent:
     lines, output = output_of(entry)
-    return ToolEndedEvent(
+    return c.ToolEndedEvent(
         type="tool_ended",
         **at,
         turn=entry.turn,
@@ -559,95 +498,69 @@ def _tool_ended(entry: e.ToolEnded | e.ToolRefused, end: m.CallEnd, at: Stamp) -
     )
 
 
-def _mode(mode: str, at: Stamp) -> list[Event]:
+def _mode(mode: str, at: c.Stamp) -> list[c.Event]:
     """Tell of the permission mode, if one was chosen."""
-    return [ModeEvent(type="mode", **at, mode=mode)] if mode else []
+    return [c.ModeEvent(type="mode", **at, mode=mode)] if mode else []
 
 
-def _started(record: SessionRecord, at: Stamp, *, is_resumed: bool) -> SessionStartedEvent:
-    return SessionStartedEvent(
+def _started(record: SessionRecord, at: c.Stamp, *, is_resumed: bool) -> c.SessionStartedEvent:
+    return c.SessionStartedEvent(
         type="session_started", **at, resumed=is_resumed, folder=record.folder
     )
 
 
-def _recovered(entry: e.Recovered, record: SessionRecord, at: Stamp) -> list[Event]:
+def _recovered(entry: e.Recovered, record: SessionRecord, at: c.Stamp) -> list[c.Event]:
     started = [_started(record, at, is_resumed=True), *_mode(record.mode, at)]
     if not record.queue.order:
         return started
-    recovered = RecoveredEvent(
+    recovered = c.RecoveredEvent(
         type="recovered",
         **at,
         cause=entry.cause,
         items=queue_view(record.queue)["items"],
         last_active=iso(entry.last_active),
-        unknown=_unknown(record),
+        unknown=calls_in(record, "unknown"),
     )
     return [*started, recovered]
 
 
-def _unknown(record: SessionRecord) -> list[ToolCallView]:
-    """List the tool calls of unknown outcome."""
-    turn = record.turns.get(record.turn)
-    calls = turn.calls.values() if turn else ()
-    return [
-        ToolCallView(call=call.id, tool=call.tool, arguments=call.arguments)
-        for call in calls
-        if call.state == "unknown"
-    ]
+def _of_stop(entry: e.InterruptPlanned | e.InterruptRequested, at: c.Stamp) -> list[c.Event]:
+    """Return the events of a stop: the message that ordered it, the stop, and the children it spares."""
+    events: list[c.Event] = []
+    if entry.order.said.text:
+        said, routed = entry.order.said, entry.order.routed
+        events.append(accepted(at, id=entry.receipt, said=said, routed=routed))
+    if isinstance(entry, e.InterruptPlanned):
+        text = f"Stopping after {', '.join(entry.tools)}"
+        events.append(c.NoticeEvent(type="notice", **at, text=text))
+    else:
+        turn, cause = entry.turn or None, entry.cause
+        interrupting = c.InterruptingEvent(type="interrupting", **at, turn=turn, cause=cause)
+        if entry.spares:
+            interrupting["spared"] = list(entry.spares)
+        events.append(interrupting)
+    if entry.spares:
+        are = "goes" if len(entry.spares) == 1 else "go"
+        text = f"{', '.join(entry.spares)} {are} on in the background; the next stop ends that."
+        events.append(c.NoticeEvent(type="notice", **at, text=text))
+    return events
 
 
-def _requeued(name: str, why: str, item: ItemRecord, at: Stamp) -> RequeuedEvent:
-    """Return the event of a message that waits again: as the same item, or handed back as another."""
-    return RequeuedEvent(type="requeued", **at, id=name, why=why, item=item.id, number=item.number)
-
-
-def _queued(entry: e.Queued, record: SessionRecord, at: Stamp) -> AcceptedEvent:
-    running = (item.number for item in record.queue.special() if item.state == "running")
-    return accepted(
-        at,
-        id=entry.item,
-        number=entry.number,
-        position=entry.position,
-        said=entry.said,
-        routed=entry.routed,
-        children=entry.for_children,
-        replaces=next(running, None) if entry.routed.said_as == "interrupt" else None,
-    )
-
-
-def _taken_as_interrupt(
-    entry: e.InterruptPlanned | e.InterruptRequested, at: Stamp
-) -> list[AcceptedEvent]:
-    order = entry.order
-    if not order.said.text:
-        return []
-    return [accepted(at, id=entry.receipt, said=order.said, routed=order.routed)]
-
-
-def _gone_on(entry: e.InterruptPlanned | e.InterruptRequested, at: Stamp) -> list[NoticeEvent]:
-    """Name the children that go on after a stop."""
-    if not entry.spares:
-        return []
-    are = "goes" if len(entry.spares) == 1 else "go"
-    text = f"{', '.join(entry.spares)} {are} on in the background; the next stop ends that."
-    return [NoticeEvent(type="notice", **at, text=text)]
-
-
-def _failure(entry: e.ModelCallFailed | e.TurnEnded, code: str, at: Stamp) -> ErrorEvent:
+def _failure(entry: e.ModelCallFailed | e.TurnEnded, code: str, at: c.Stamp) -> c.ErrorEvent:
     """Say why a turn failed: each has one such event, which every interface shows."""
-    return ErrorEvent(type="error", **at, code=code, text=entry.reason, hint=entry.hint)
+    return c.ErrorEvent(type="error", **at, code=code, text=entry.reason, hint=entry.hint)
 
 
-def _turn_ended(turn: str, status: str, record: SessionRecord, at: Stamp) -> TurnEndedEvent:
+def _turn_ended(turn: str, status: str, record: SessionRecord, at: c.Stamp) -> c.TurnEndedEvent:
     known = record.turns[turn]
     seconds = round(known.ended - known.started, 3)
-    event = TurnEndedEvent(
+    event = c.TurnEndedEvent(
         type="turn_ended",
         **at,
         turn=turn,
         item=known.item,
         status=status,
-        usage=TurnUsage(**usage_view(known.usage), seconds=seconds),
+        usage=c.TurnUsage(**usage_view(known.usage), seconds=seconds),
     )
     if known.facts.calls:
         event["facts"] = _facts(known.facts)
@@ -656,12 +569,12 @@ def _turn_ended(turn: str, status: str, record: SessionRecord, at: Stamp) -> Tur
     return event
 
 
-def _facts(facts: TurnFacts) -> FactsView:
+def _facts(facts: TurnFacts) -> c.FactsView:
     files = [
-        FileFacts(path=file.path, added=file.added, removed=file.removed, new=file.is_new)
+        c.FileFacts(path=file.path, added=file.added, removed=file.removed, new=file.is_new)
         for file in facts.files.values()
     ]
-    return FactsView(
+    return c.FactsView(
         changed=files,
         all=not facts.is_blind,
         command=facts.command or None,
@@ -670,18 +583,18 @@ def _facts(facts: TurnFacts) -> FactsView:
     )
 
 
-def _of_fact(fact: m.Fact, at: Stamp) -> Event:
+def _of_fact(fact: m.Fact, at: c.Stamp) -> c.Event:
     match fact:
         case m.TextStreamed(turn=turn, delta=delta):
-            return TextEvent(type="text", **at, turn=turn, delta=delta)
+            return c.TextEvent(type="text", **at, turn=turn, delta=delta)
         case m.ThoughtStreamed(turn=turn, delta=delta):
-            return ThinkingEvent(type="thinking", **at, turn=turn, delta=delta)
+            return c.ThinkingEvent(type="thinking", **at, turn=turn, delta=delta)
         case m.WindowFilled(turn=turn, tokens=tokens, size=size):
-            return WindowEvent(type="window", **at, turn=turn, tokens=tokens, size=size)
+            return c.WindowEvent(type="window", **at, turn=turn, tokens=tokens, size=size)
         case m.OutputShown(turn=turn, call=call, text=text):
-            return OutputEvent(type="output", **at, turn=turn, call=call, text=text)
+            return c.OutputEvent(type="output", **at, turn=turn, call=call, text=text)
         case m.Notice(text=text, seconds=seconds):
-            notice = NoticeEvent(type="notice", **at, text=text)
+            notice = c.NoticeEvent(type="notice", **at, text=text)
             if seconds:
                 notice["seconds"] = seconds
             if fact.ends_answer:
@@ -689,14 +602,14 @@ def _of_fact(fact: m.Fact, at: Stamp) -> Event:
             return notice
         case m.MessageRejected(reason=reason, said=said):
             key = said.client_id or None
-            rejected = RejectedEvent(
+            rejected = c.RejectedEvent(
                 type="rejected", **at, reason=reason, text=said.text, client_id=key
             )
             if fact.hint:
                 rejected["hint"] = fact.hint
             return rejected
         case m.StoreLost(code=code, text=text, hint=hint):
-            return ErrorEvent(type="error", **at, code=code, text=text, hint=hint)
+            return c.ErrorEvent(type="error", **at, code=code, text=text, hint=hint)
         case m.MessageKnown():
             said = m.Said(text="", client_id=fact.client_id)
             return accepted(at, id=fact.id, said=said, routed=fact.routed, number=fact.number)

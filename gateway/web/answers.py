@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict
 from msgspec import Meta
 
 from ..events.contract import Event, QueueView
-from ..schedule_view import ScheduleNow
+from ..views.schedule_view import ScheduleNow
 
 if TYPE_CHECKING:
     OneEvent = Event

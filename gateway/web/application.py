@@ -21,9 +21,9 @@ from starlette.types import ASGIApp
 from ...machines.catalogue import MACHINES
 from ...machines.errors import SteersmanError, StoreBusy, UnknownSession
 from ..commands.registry import call
-from ..dumps.dump import Dump
-from ..dumps.story import StoryView
 from ..events.contract import AcceptedEvent, ReceiptEvent, ResultEvent
+from ..views.dump import Dump
+from ..views.story import StoryView
 from . import requests as ask
 from .access import Access, Scope
 from .answers import (

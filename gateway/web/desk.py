@@ -29,18 +29,18 @@ from ...workflows.home_folder import expanded
 from ...workflows.plugins import AGENTS
 from ...workflows.schedules import SystemZone
 from ..control import Requests
-from ..dumps.dump import Dump, dump_session
-from ..dumps.moment import seq_of
-from ..dumps.sequence import last_turn
-from ..dumps.story import StoryView, story_of
 from ..event_feed import Pages
 from ..events.contract import Event
 from ..events.translation import queue_view
 from ..hosts import Hosts
 from ..one_shot_client import OneShotClient
-from ..redaction import Redactor
 from ..remote import Remote, is_near
-from ..schedule_view import ScheduleNow, views
+from ..views.dump import Dump, dump_session
+from ..views.moment import seq_of
+from ..views.schedule_view import ScheduleNow, views
+from ..views.sequence import last_turn
+from ..views.story import StoryView, story_of
+from ..wording.redaction import Redactor
 from .answers import SessionChoices, SessionPage, SessionQueue, SessionView
 from .edits import Edits, Holder
 from .requests import Sessions
@@ -275,8 +275,8 @@ class Desk:
         def tell() -> StoryView:
             row, store, redactor = self._row(session), self._hosts.store, Redactor(os.environ)
             is_owned = store.is_owned(row.session)
-            story = story_of(store, row, message, redactor, is_owned=is_owned)
-            data: StoryView = redactor.data(story.view())
+            story, _ = story_of(store, row, message, redactor, is_owned=is_owned)
+            data: StoryView = redactor.data(story)
             return data
 
         return await asyncio.to_thread(tell)

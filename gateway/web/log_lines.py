@@ -10,8 +10,8 @@ import logging
 import sys
 
 from ..events.contract import Event
-from ..formats import iso
-from ..host import Host
+from ..host.host import Host
+from ..wording.formats import iso
 
 LOGGER = logging.getLogger("serve")
 """Not one below `steersman`, whose warnings a file of the home gets, too."""

@@ -13,8 +13,8 @@ from starlette.responses import PlainTextResponse
 
 from ...journal.log import IndexMap, Log
 from ...workflows.settings import ScheduleSettings
-from ..dumps.dump import session_state
 from ..events.contract import AcceptedEvent, Event, ResultEvent
+from ..views.dump import session_state
 
 if TYPE_CHECKING:
     from .application import Entry

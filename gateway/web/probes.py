@@ -15,8 +15,8 @@ from starlette.routing import Route
 
 from ...journal.writer import CommitTally
 from ...machines.errors import SteersmanError
+from ..host.metrics import CONTENT_TYPE, Metrics
 from ..hosts import Hosts
-from ..metrics import CONTENT_TYPE, Metrics
 from .access import Access
 
 READY_SECONDS = 5.0

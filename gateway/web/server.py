@@ -29,11 +29,11 @@ from ...workflows.home_place import home_place
 from ...workflows.paths import Paths
 from ...workflows.plugins import GATEWAYS
 from ..chat.gateway_supervisor import GatewaySupervisor
+from ..host.metrics import Metrics
+from ..host.node import Node
+from ..host.scheduling import Scheduler
 from ..hosts import Hosts
 from ..launch_options import LaunchOptions
-from ..metrics import Metrics
-from ..node import Node, node_of
-from ..scheduling import Scheduler
 from ..serving import Serving, write_address
 from .access import LARGEST_HEADER, Access, DeviceFile
 from .application import application
@@ -333,7 +333,7 @@ async def serve(
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             loop.add_signal_handler(number, _end, server)
         if home_place(paths, environ).url:
-            node = node_of(hosts, main, partial(_end_soon, loop, server), LOGGER.warning)
+            node = Node(hosts, main, partial(_end_soon, loop, server), LOGGER.warning)
             await asyncio.to_thread(node.start)
         write_address(paths.state, address)
         on_ready(address)

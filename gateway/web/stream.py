@@ -21,12 +21,12 @@ from ...journal.lock import Owner
 from ...machines.errors import SteersmanError
 from ..event_feed import Pages
 from ..events.contract import Event, Stamp
-from ..formats import iso
-from ..host import Host
+from ..home.trash import Trash
+from ..host.host import Host
 from ..hosts import Hosts
 from ..remote import Remote, is_near
-from ..saved_queues import told_saved
-from ..trash import Trash
+from ..views.saved_queues import told_saved
+from ..wording.formats import iso
 
 UNREAD = 2_000
 """Events that wait for a client that does not read; then they are read from the journal."""

@@ -10,7 +10,7 @@ from support.driver import Chat, Place
 from support.fleet import decided, post
 from support.model_server import Text
 
-from steersman.gateway.home import open_store
+from steersman.gateway.home.home import open_store
 from steersman.journal.store import Store
 from steersman.machines import protocol as m
 from steersman.workflows.paths import Paths

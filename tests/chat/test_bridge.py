@@ -20,7 +20,7 @@ from steersman.gateway.chat.gateway_store import GatewayStore, OutboxMessage
 from steersman.gateway.chat.platform import Gap, NotSent, Outgoing, Said, SentFile
 from steersman.gateway.chat.room_session import LiveAnswer
 from steersman.gateway.events.contract import Event
-from steersman.gateway.router import EventBus
+from steersman.gateway.host.router import EventBus
 from steersman.machines.errors import ConfigError
 
 PEOPLE = """

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from steersman.gateway.acknowledgement import TEXTS, acknowledgement
+from steersman.gateway.wording.acknowledgement import TEXTS, acknowledgement
 from steersman.machines.disposition import ACKS
 
 LONG = "what's the zod syntax for optional again?"

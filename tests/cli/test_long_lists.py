@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from steersman.cli.output import show_lines, toml_lines, without_nulls
-from steersman.gateway.formats import document_lines
-from steersman.gateway.session_file import write_new
+from steersman.gateway.views.session_file import write_new
+from steersman.gateway.wording.formats import document_lines
 
 ROWS: list[dict[str, Any]] = [
     {"seq": 1, "text": "two\nlines \x1b[31m", "arguments": {"path": "a", "deep": [{"n": None}]}},

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from steersman.cli.question import SHOWN, Questions, answer_keys, answering, asked
-from steersman.gateway.terminal import exposed
+from steersman.gateway.wording.terminal import exposed
 
 
 def test_a_long_call_says_what_is_not_shown() -> None:

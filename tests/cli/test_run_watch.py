@@ -11,7 +11,7 @@ from support.patience import seconds
 
 from steersman.cli.runs.watch import RunWatch
 from steersman.gateway.conversation import Conversation
-from steersman.gateway.host import Host
+from steersman.gateway.host.host import Host
 from steersman.gateway.launch_options import LaunchOptions
 from steersman.gateway.running import RunPlan, start_run
 from steersman.journal.memory import MemoryStore

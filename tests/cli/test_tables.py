@@ -8,8 +8,8 @@ import pytest
 
 from steersman.cli.commands.models import ProgressLine
 from steersman.cli.output import draw_table
-from steersman.gateway.formats import size_text
-from steersman.gateway.redaction import Redactor
+from steersman.gateway.wording.formats import size_text
+from steersman.gateway.wording.redaction import Redactor
 from steersman.machines.catalogue import MACHINES
 from steersman.machines.machine import Machine, State, Transition
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from steersman.gateway.queue_file import read_file
-from steersman.gateway.session_file import read_export
+from steersman.gateway.views.queue_file import read_file
+from steersman.gateway.views.session_file import read_export
 from steersman.machines.errors import SteersmanError
 from steersman.machines.json_shape import parse_json
 from steersman.ports.models.scripted import load_script

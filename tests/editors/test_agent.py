@@ -18,7 +18,7 @@ from support.model_server import Door, Hang, Stall, Status, Text, Tools
 from support.patience import seconds
 
 from steersman.gateway.acp.wire import LineTransport
-from steersman.gateway.terminal import audited
+from steersman.gateway.wording.terminal import audited
 
 Story = Callable[[], Coroutine[Any, Any, None]]
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from steersman.gateway.host import Host
+from steersman.gateway.host.host import Host
 from steersman.gateway.launch_options import LaunchOptions
 from steersman.workflows.config import load
 from steersman.workflows.paths import Paths

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from steersman.gateway.acknowledgement import Acknowledged, acknowledgement_text
 from steersman.gateway.events.contract import Event
 from steersman.gateway.events.translation import EventPublisher
+from steersman.gateway.wording.acknowledgement import Acknowledged, acknowledgement_text
 from steersman.machines import protocol as m
 from steersman.machines.disposition import DEFAULT_DISPOSITIONS, Action, DispositionRow, Intent
 from steersman.machines.policy import Policy

@@ -2,7 +2,7 @@
 
 import pytest
 
-from steersman.gateway.formats import age
+from steersman.gateway.wording.formats import age
 
 
 @pytest.mark.parametrize(

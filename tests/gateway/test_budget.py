@@ -8,8 +8,8 @@ from queue import SimpleQueue
 from msgspec.structs import replace
 from support.patience import seconds
 
-from steersman.gateway.retention import StorageLimit
-from steersman.gateway.trash import DAY, Trash
+from steersman.gateway.home.retention import StorageLimit
+from steersman.gateway.home.trash import DAY, Trash
 from steersman.journal.memory import MemoryStore
 from steersman.journal.store import Commit, SessionRow, StoredEntry
 from steersman.workflows.config import load

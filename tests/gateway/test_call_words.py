@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from steersman.gateway.formats import call_words
+from steersman.gateway.wording.formats import call_words
 
 TALK = {"task": "count\n the stars", "name": "kid", "background": True}
 

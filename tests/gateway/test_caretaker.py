@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from steersman.gateway.host import Host
+from steersman.gateway.host.host import Host
 from steersman.journal.codec import decode_entry
 
 Begin = Callable[..., Host]

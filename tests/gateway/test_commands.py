@@ -15,7 +15,7 @@ from steersman.gateway.commands.queue import edit_queue, pop_queue
 from steersman.gateway.commands.registry import call, parse
 from steersman.gateway.commands.saved_queue import export_queue
 from steersman.gateway.commands.talk import stop
-from steersman.gateway.host import Host
+from steersman.gateway.host.host import Host
 from steersman.machines.errors import UsageError
 
 Begin = Callable[..., Host]

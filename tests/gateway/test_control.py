@@ -16,7 +16,7 @@ from support.patience import seconds
 from steersman.gateway.control import LINE_LIMIT, UNREAD_LIMIT, Requests
 from steersman.gateway.conversation import Conversation
 from steersman.gateway.events.contract import Event
-from steersman.gateway.host import Host
+from steersman.gateway.host.host import Host
 from steersman.gateway.remote import Remote
 from steersman.journal.sqlite import SqliteStore
 from steersman.machines import protocol as m

@@ -9,7 +9,7 @@ from pykka import ThreadingActor
 from support.patience import seconds
 
 from steersman.gateway.events.contract import Event
-from steersman.gateway.host import Host
+from steersman.gateway.host.host import Host
 
 
 def test_a_session_that_is_about_to_be_let_go_is_not_open(

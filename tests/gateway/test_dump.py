@@ -10,9 +10,9 @@ import pytest
 from msgspec.structs import replace
 from support.patience import seconds
 
-from steersman.gateway.dumps.dump import dump_session
-from steersman.gateway.dumps.tree import draw_dump
-from steersman.gateway.host import Host
+from steersman.gateway.host.host import Host
+from steersman.gateway.views.dump import dump_session
+from steersman.gateway.views.tree import draw_dump
 from steersman.machines import protocol as m
 from steersman.machines.disposition import Intent
 from steersman.machines.errors import StoreError

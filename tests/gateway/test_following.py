@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from steersman.gateway.events.contract import Event
-from steersman.gateway.router import EventBus
+from steersman.gateway.host.router import EventBus
 
 STEPS = st.lists(st.lists(st.text("ab \n`|", min_size=1, max_size=3), max_size=4), max_size=4)
 """The answers of a turn's steps, in pieces."""

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from steersman.gateway.formats import item_line
+from steersman.gateway.wording.formats import item_line
 from steersman.workflows.paths import login_name
 
 DONE = {"done": 23, "total": 50, "unit": "file"}

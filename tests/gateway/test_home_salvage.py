@@ -9,9 +9,9 @@ from pathlib import Path
 import apsw
 import pytest
 
-from steersman.gateway.home_check import Fault, damaged, home_faults
-from steersman.gateway.home_salvage import SalvageReport, salvage_home
-from steersman.gateway.offline_writer import writing
+from steersman.gateway.home.check import Fault, damaged, home_faults
+from steersman.gateway.home.salvage import SalvageReport, salvage_home
+from steersman.gateway.host.offline_writer import writing
 from steersman.journal import entries as e
 from steersman.journal.recovery import load_record
 from steersman.journal.sqlite import SqliteStore

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from steersman.gateway.offline_writer import MOST, OLD, Logbook, log_path
+from steersman.gateway.host.offline_writer import MOST, OLD, Logbook, log_path
 from steersman.workflows.paths import Paths
 
 KEYS = {"OPENAI_API_KEY": "hunter2-hunter2", "MY_MODEL": "swordfish-99"}
@@ -67,12 +67,12 @@ def test_without_a_fault_there_is_no_file(tmp_path: Path, told: list[str]) -> No
     """Events are logged with `--debug` only; otherwise nothing is written at all."""
     paths = Paths.of({"STEERSMAN_HOME": str(tmp_path)})
     quiet = Logbook(paths, KEYS, (), told.append)
-    quiet.hear({"type": "text"})
+    quiet.receive({"type": "text"})
     LOGGER.debug("nothing")
     quiet.close()
     assert not quiet.path.exists()
     loud = Logbook(paths, KEYS, (), told.append, is_debug=True)
-    loud.hear({"type": "text", "delta": "hunter2-hunter2"})
+    loud.receive({"type": "text", "delta": "hunter2-hunter2"})
     loud.close()
     assert '"type": "text"' in loud.path.read_text()
     assert "hunter2" not in loud.path.read_text()

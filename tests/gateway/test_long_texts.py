@@ -13,7 +13,7 @@ import pytest
 from support.patience import seconds
 
 from steersman.gateway.control import Requests
-from steersman.gateway.host import Host
+from steersman.gateway.host.host import Host
 
 LONG = 1_000_000
 TEXTS = {

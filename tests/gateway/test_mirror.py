@@ -8,8 +8,8 @@ from queue import SimpleQueue
 import pytest
 from support.patience import seconds
 
-from steersman.gateway import offline_writer
-from steersman.gateway.offline_writer import QueueMirror
+from steersman.gateway.host.host import offline_writer
+from steersman.gateway.host.offline_writer import QueueMirror
 from steersman.journal.queue_record import ItemRecord, QueueRecord
 from steersman.machines import protocol as m
 from steersman.workflows.paths import write_private

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from steersman.gateway.dumps.moment import parse_moment
+from steersman.gateway.views.moment import parse_moment
 from steersman.machines.errors import UsageError
 
 ZONE = timezone(timedelta(hours=2))

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from steersman.gateway.host import Host
+from steersman.gateway.host.host import Host
 from steersman.journal.record import SessionRecord
 
 Begin = Callable[..., Host]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from steersman.gateway.queue_file import document, item_text, parse, read_file, write_file
+from steersman.gateway.views.queue_file import document, item_text, parse, read_file, write_file
 from steersman.journal.queue_record import ItemRecord, QueueRecord
 from steersman.machines import protocol as m
 from steersman.machines.errors import ConfigError

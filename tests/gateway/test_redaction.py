@@ -2,9 +2,9 @@
 
 import pytest
 
-from steersman.gateway import secret_kind
-from steersman.gateway.redaction import Redactor
-from steersman.gateway.secret_kind import COVER, KINDS, SecretKind
+from steersman.gateway.wording import secret_kind
+from steersman.gateway.wording.redaction import Redactor
+from steersman.gateway.wording.secret_kind import COVER, KINDS, SecretKind
 
 ORDINARY = """\
 a risk-taking-and-long-winded-word, and the token is used: see tokens = 12, max_tokens: 4096000

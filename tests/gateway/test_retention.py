@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from steersman.gateway.retention import is_saved, moments_of
-from steersman.gateway.trash import DAY, HOUR, Thing, Trash, TrashLook, known_age
+from steersman.gateway.home.retention import is_saved, moments_of
+from steersman.gateway.home.trash import DAY, HOUR, Thing, Trash, TrashLook, known_age
 from steersman.journal.store import SessionRow
 from steersman.machines.errors import UsageError
 

@@ -8,7 +8,7 @@ import pytest
 
 from steersman.gateway.commands.command import Reply
 from steersman.gateway.conversation import Conversation
-from steersman.gateway.host import Host
+from steersman.gateway.host.host import Host
 from steersman.journal.recovery import load_record
 from steersman.machines.errors import ConfigError
 from steersman.machines.policy import RoutesChoice

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from steersman.gateway.saved_queues import announce
+from steersman.gateway.views.saved_queues import announce
 
 NOW = 1_800_000_000.0
 ITEMS: list[dict[str, Any]] = [

@@ -11,8 +11,8 @@ import pytest
 from msgspec.structs import replace
 from support.patience import seconds
 
-from steersman.gateway import scheduling
-from steersman.gateway.scheduling import (
+from steersman.gateway.host.host import scheduling
+from steersman.gateway.host.scheduling import (
     DueTimes,
     Occurrences,
     Scheduler,

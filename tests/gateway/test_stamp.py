@@ -2,7 +2,7 @@
 
 from datetime import datetime, timedelta
 
-from steersman.gateway.formats import clock, iso
+from steersman.gateway.wording.formats import clock, iso
 
 
 def test_a_clock_is_the_persons() -> None:

@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from steersman.gateway.dumps.story import story_of
-from steersman.gateway.host import Host
-from steersman.gateway.redaction import Redactor
+from steersman.gateway.host.host import Host
+from steersman.gateway.views.story import story_of
+from steersman.gateway.wording.redaction import Redactor
 
 
 def test_a_message_that_was_held(begin: Callable[..., Host], tmp_path: Path) -> None:
@@ -20,6 +20,6 @@ def test_a_message_that_was_held(begin: Callable[..., Host], tmp_path: Path) -> 
     talk.record()
     row = host.store.load(talk.session).row
 
-    story = story_of(host.store, row, "last", Redactor({}), is_owned=True)
+    story, _ = story_of(host.store, row, "last", Redactor({}), is_owned=True)
 
-    assert [hop["kind"] for hop in story.hops] == ["queued", "queue_held", "queue_released"]
+    assert [hop["kind"] for hop in story["hops"]] == ["queued", "queue_held", "queue_released"]

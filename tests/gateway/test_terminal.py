@@ -6,7 +6,7 @@ from steersman.cli.question import asked
 from steersman.cli.runs.summary import failure_line, summary
 from steersman.cli.screen.appearance import Appearance
 from steersman.cli.screen.card import card_rows
-from steersman.gateway.terminal import clean, exposed
+from steersman.gateway.wording.terminal import clean, exposed
 
 HIDDEN = "git status \x1b]; touch PWNED ; : \x07"
 SIGNS = [

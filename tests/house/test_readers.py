@@ -13,8 +13,8 @@ from steersman.cli.wrapping import fitted, wrapped
 from steersman.extensions.telegram.text import compose
 from steersman.gateway.commands.copy import code_blocks
 from steersman.gateway.events.contract import ToolCallView
-from steersman.gateway.redaction import Redactor
-from steersman.gateway.terminal import audited, clean, exposed, removed
+from steersman.gateway.wording.redaction import Redactor
+from steersman.gateway.wording.terminal import audited, clean, exposed, removed
 from steersman.machines.classification import Keywords, classify
 from steersman.machines.verdict import read_verdict
 from steersman.ports.models.dialect import SayStream, parse_action

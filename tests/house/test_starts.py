@@ -30,9 +30,9 @@ SLOW = {
 RARE = {
     "steersman.actors.runs.run",
     "steersman.gateway.commands.registry",
-    "steersman.gateway.dumps.tree",
+    "steersman.gateway.views.tree",
     "steersman.gateway.library",
-    "steersman.gateway.restore_service",
+    "steersman.gateway.views.restore_service",
     "steersman.ports.tools.function",
     "steersman.workflows.agent_definition",
     "steersman.workflows.declaration",

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from steersman.gateway.session_file import read_export
+from steersman.gateway.views.session_file import read_export
 from steersman.journal import entries as e
 from steersman.journal.child_record import apply_to_children
 from steersman.journal.codec import decode, decode_entry, encode

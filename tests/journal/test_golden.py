@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from steersman.gateway.session_file import imported, read_export
+from steersman.gateway.views.session_file import imported, read_export
 from steersman.journal.history import record_at
 from steersman.journal.memory import MemoryStore
 from steersman.journal.recovery import load_record

@@ -19,8 +19,8 @@ from steersman.cli.screen.input_line import InputLine, MessageSender
 from steersman.cli.screen.screen import Screen
 from steersman.gateway.attached import AttachedSession
 from steersman.gateway.events.contract import QueueItem
+from steersman.gateway.host.router import EventBus
 from steersman.gateway.remote import Remote
-from steersman.gateway.router import EventBus
 from steersman.journal.sqlite import SqliteStore
 from steersman.machines.classification import Keywords
 from steersman.workflows.home_place import URL

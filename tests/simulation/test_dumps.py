@@ -9,9 +9,9 @@ from msgspec.structs import force_setattr
 from simulation.test_workflow import played
 
 from steersman.cli.output import toml_document, without_nulls
-from steersman.gateway.dumps.dump import dump_session
-from steersman.gateway.dumps.tree import draw_dump
-from steersman.gateway.redaction import Redactor
+from steersman.gateway.views.dump import dump_session
+from steersman.gateway.views.tree import draw_dump
+from steersman.gateway.wording.redaction import Redactor
 from steersman.journal.codec import decode_entry
 from steersman.journal.history import record_at
 from steersman.journal.record import SessionRecord, apply, without_conversation

@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from steersman.gateway.events.contract import QueueItem, has_left, items_after
-from steersman.gateway.events.translation import CHANGES_QUEUE, queue_event, queue_view
+from steersman.gateway.events.translation import queue_event, queue_view
 from steersman.journal.codec import decode_entry
 from steersman.journal.record import SessionRecord, apply
 from steersman.journal.store import Store
@@ -32,9 +32,9 @@ def follow(store: Store, session: str) -> int:
         entry = decode_entry(one.data)
         apply(record, entry, one.seq, one.time)
         assert record.queue.special() == replace(record.queue).special()
-        if not isinstance(entry, CHANGES_QUEUE):
-            continue
         event = queue_event(entry, record, AT, longest=0)
+        if event is None:
+            continue
         before, items = items, items_after(items, event)
         whole = queue_view(record.queue)["items"]
         assert told(items) == told(whole), entry

@@ -24,9 +24,9 @@ from support.model_behaviours import chat_events, message_events
 from support.model_server import ModelServer, Raw, Text, Tools
 from support.patience import seconds
 
-from steersman.gateway.queue_file import read_file
-from steersman.gateway.session_file import imported, read_export
-from steersman.gateway.terminal import HIDDEN, audited, clean, exposed
+from steersman.gateway.views.queue_file import read_file
+from steersman.gateway.views.session_file import imported, read_export
+from steersman.gateway.wording.terminal import HIDDEN, audited, clean, exposed
 from steersman.journal.memory import MemoryStore
 from steersman.journal.recovery import load_record
 from steersman.machines.classification import Keywords, classify

@@ -27,7 +27,7 @@ from support.fleet import (
 from support.model_server import ModelServer, Recorded
 from support.postgres_server import PostgresServer
 
-from steersman.gateway.home import open_store
+from steersman.gateway.home.home import open_store
 from steersman.journal.store import Store
 from steersman.machines import protocol as m
 from steersman.machines.errors import StoreError

@@ -22,7 +22,7 @@ from support.fleet import (
 from support.model_server import ModelServer
 from support.postgres_server import PostgresServer
 
-from steersman.gateway.home import open_store
+from steersman.gateway.home.home import open_store
 from steersman.journal.store import Store
 from steersman.postgres.home import make_home
 from steersman.workflows.paths import Paths

@@ -36,7 +36,7 @@ MORE = (
     "steersman.cli.app",
     "steersman.cli.sessions",
     "steersman.gateway.commands.registry",
-    "steersman.gateway.dumps.tree",
+    "steersman.gateway.views.tree",
     "steersman.gateway.one_shot_client",
     "steersman.ports.models.chat",
     "steersman.ports.tools.searching",

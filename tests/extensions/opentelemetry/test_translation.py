@@ -20,8 +20,8 @@ from steersman.extensions.opentelemetry.spans import (
     TraceSpan,
     about_model,
 )
-from steersman.gateway.redaction import Redactor
 from steersman.gateway.trace_context import SessionTraces, TurnContexts
+from steersman.gateway.wording.redaction import Redactor
 from steersman.journal import entries as e
 from steersman.machines import protocol as m
 from steersman.machines.conversation import ChatMessage, ToolRequest, Usage

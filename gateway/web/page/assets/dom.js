@@ -1,6 +1,6 @@
 // Elements are built here, and only here does text become part of the page: as text, never as markup.
 
-// Characters that act on a terminal, hide, or turn the direction of text; as gateway/terminal.py has them.
+// Characters that act on a terminal, hide, or turn the direction of text; as gateway/wording/terminal.py has them.
 const ACTING =
   "\\u0000-\\u0008\\u000b-\\u001f\\u007f-\\u009f\\u061c\\u180e\\u200b\\u2028-\\u202e\\u2060-\\u206f\\ufeff" +
   "\\ufff9-\\ufffb\\u{e0000}-\\u{e007f}\\p{Cs}";

@@ -1,1 +1,0 @@
-"""A session's present and past state, for inspection."""

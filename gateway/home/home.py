@@ -1,0 +1,114 @@
+"""A home: its store, and its sessions by the names that people type."""
+
+import os
+from contextlib import suppress
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from ...journal.sqlite import SqliteStore
+from ...journal.store import SessionRow, Store
+from ...machines.errors import StoreError, UnknownSession, UsageError
+from ...workflows.home_place import home_place
+from ...workflows.paths import Paths, make_private
+from ...workflows.plugins import STORES
+
+SHORTEST_ID = 6
+"""Digits from which on a number is the id of a session, not the number of a message."""
+
+
+def open_store(paths: Paths, *, read_only: bool = False) -> Store:
+    """Open the home's store: where the configuration says, or SQLite. Raises `StoreError`."""
+    if url := home_place(paths, os.environ).url:
+        return store_at(url, paths)
+    if not read_only:
+        make_private(paths.state)
+    return SqliteStore.open(paths.state, read_only=read_only)
+
+
+def store_at(url: str, paths: Paths | None = None) -> Store:
+    """Open the home at a URL: PostgreSQL, or a store that is a plug-in.
+
+    `paths` has the configuration with the lease. Raises `UsageError`, `StoreError`, `PlugInError`.
+    """
+    scheme = url.partition(":")[0]
+    if scheme in ("postgresql", "postgres"):
+        from ...postgres.store import PostgresStore
+
+        place = home_place(paths or Paths.of(os.environ), os.environ)
+        return PostgresStore.open(url, lease=place.lease, fence=place.fence)
+    if scheme not in STORES.by_name:
+        known = ", ".join(f"`{name}:`" for name in STORES.by_name) or "none"
+        raise UsageError(
+            f"no store is installed for `{scheme}:`",
+            f"give the path of a folder, `memory:` or `postgresql:`; installed are {known}",
+        )
+    make, plug_in = STORES.load(scheme), STORES.by_name[scheme]
+    with plug_in.guarded(passes=StoreError, what="cannot be opened"):
+        made = make(url)
+    methods = [name for name in vars(Store) if not name.startswith("_")]
+    missing = [name for name in methods if not hasattr(made, name)]
+    if missing:
+        kind = type(made).__name__
+        raise plug_in.error(f"it made a `{kind}`, which has no `{missing[0]}`")
+    store: Store = made
+    return store
+
+
+def find_session(rows: list[SessionRow], name: str, folder: Path | None = None) -> SessionRow:
+    """Find a session by `last`, its id, a unique prefix, or its name; `folder` narrows `last`.
+
+    Of several sessions with one name the newest is found, and a child only if no other session has the
+    prefix. Raises `UsageError`, which names the sessions that fit.
+    """
+    if name == "last":
+        # a session without an entry failed to open
+        begun = [row for row in rows if row.seq > 0 and not row.parent and not row.is_damaged]
+        here = [row for row in begun if folder is None or row.folder == str(folder)]
+        open_ones = [row for row in here if row.state != "finalized"] or here
+        if open_ones:
+            return open_ones[0]
+        raise UsageError("there is no session yet", "`steersman chat` starts one")
+    found = [row for row in rows if row.session.startswith(name)]
+    exact = [row for row in found if row.session == name]
+    best = exact or [row for row in found if not row.parent] or found
+    if len(best) == 1:
+        return best[0]
+    called = [row for row in rows if row.name == name] if not found else []
+    if called:
+        return called[0]
+    if not found:
+        raise UsageError(f"no session `{name}`", "`steersman sessions list` shows them")
+    ids = ", ".join(row.session for row in best[:5])
+    raise UsageError(f"`{name}` fits several sessions: {ids}", "type more of the id")
+
+
+def named_session(store: Store, name: str) -> SessionRow:
+    """Find a session of a store in the same way; a full id is found without reading all rows."""
+    with suppress(UnknownSession, UsageError):
+        return whole_row(store, store.row(name))
+    return whole_row(store, find_session(store.sessions(), name))
+
+
+def whole_row(store: Store, row: SessionRow) -> SessionRow:
+    """Return a row; one that cannot be read is made again from the journal. Raises `StoreDamaged`.
+
+    The session's next entry writes it.
+    """
+    if not row.is_damaged:
+        return row
+    from ...actors.commits import row_of
+    from ...journal.recovery import load_record
+
+    made = row_of(load_record(store, row.session))
+    return replace(made, session=row.session, root=row.root, place=row.place)
+
+
+def refuse_run(row: SessionRow) -> None:
+    """Raise `UsageError` for a workflow's run, which no chat can resume."""
+    if row.workflow:
+        raise UsageError(
+            f"session `{row.session}` is a run of the workflow `{row.workflow}`, not a chat",
+            f"`steersman run --resume {row.session}` resumes it, "
+            f"`steersman sessions show {row.session}` shows it",
+        )

@@ -1,0 +1,361 @@
+"""Runs hooks: those of a process's sessions, and those of external agents' sessions.
+
+A session never waits for its hooks. `HookRunner` receives an entry's hook call when the entry is
+durable; each session has a line of calls that run one after another, and each result is journalled. A
+restart starts no hook: the calls wait until an entry that only a person's message or command can
+cause. The end of a session that crashed, or whose hooks were not run, is due: `HookRunner` finds it in
+the store, and runs its hooks after the next such entry.
+
+`tell_hooks` does the same for external agents. The agent never waits for a hook: its event is on disk
+first, and a separate process runs the hooks. A turn's end is reported at most once, a session's end
+until it was delivered, under the same id.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import fcntl
+import os
+import shlex
+import time
+from collections import deque
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ...actors.environment import Publication
+from ...actors.runtime import Runtime
+from ...journal import entries as e
+from ...journal.codec import decode_entry
+from ...journal.entries import HookRan
+from ...journal.record import SessionRecord
+from ...journal.recovery import load_record
+from ...journal.store import SessionRow
+from ...machines import protocol as m
+from ...machines.errors import AdmissionRefused, StoreDamaged, StoreError, UnknownSession
+from ...ports.hooks import UNUSABLE, HookCall, HookResult, HookSpec, installed_hooks, run_hook
+from ...ports.process.host import ProcessHost
+from ...workflows.paths import make_private, write_private
+from ..events.lifecycle import hook_call
+from ..wording.formats import iso
+from ..wording.redaction import Redactor
+from .offline_writer import writing
+
+if TYPE_CHECKING:
+    from ...restore.records import RestoreRecord
+    from ..views.restore_service import RestoreService
+
+WAITING = 200
+"""Calls that may wait for a session; each further call is skipped, and that is journalled."""
+_OF_SUBAGENT = (e.SessionOpened, e.SessionFinalized, e.QuestionAsked, e.StepAsked)
+"""Entries of a subagent that have hook calls of their own."""
+LAST = ("session_suspend", "session_finalize")
+_RESTARTS = (e.Recovered, e.SessionResumed)
+
+
+# External agents ----------------------------------------------------------------------------------
+
+
+def tell_hooks(
+    service: RestoreService, state: Path, specs: Sequence[HookSpec], environ: Mapping[str, str]
+) -> int:
+    """Run the hooks of every event that no hook has received; returns how many were run."""
+    folder = make_private(state / "agents")
+    descriptor = os.open(folder / "hooks.lock", os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)  # the holder ends within its hooks' limits
+        return asyncio.run(_run_calls(service, [*specs, *installed_hooks()], environ))
+    finally:
+        os.close(descriptor)
+
+
+async def _run_calls(
+    service: RestoreService, specs: Sequence[HookSpec], environ: Mapping[str, str]
+) -> int:
+    processes = ProcessHost()
+    count = 0
+    try:
+        for record, call in _calls(service):
+            if not call.finalize:
+                service.ledger.write(record, "heard", float(call.payload["at"]))
+            for spec in specs:
+                if spec.event == call.event:
+                    await run_hook(spec, call, processes, environ)
+                    count += 1
+            if call.finalize:
+                service.ledger.write(record, "settle", time.time(), call.finalize)
+    finally:
+        await processes.aclose()
+    return count
+
+
+def _calls(service: RestoreService) -> list[tuple[RestoreRecord, HookCall]]:
+    book = service.ledger.read()
+    found: list[tuple[RestoreRecord, HookCall]] = []
+    for record in book.records.values():
+        if record.is_kept and record.opened > record.heard:
+            found.append((record, _call(service, record, "session_start", record.opened)))
+        if record.is_kept and record.last_boundary > record.heard:
+            found.append((record, _call(service, record, "turn_ended", record.last_boundary)))
+    for record in book.ended:
+        if record.state == "finalizing":
+            found.append((record, _call(service, record, "session_finalize", record.updated)))
+    return found
+
+
+def _call(service: RestoreService, record: RestoreRecord, event: str, at: float) -> HookCall:
+    from ..views.restore_service import can_resume
+
+    agent = service.agents[record.agent]
+    is_end = event == "session_finalize"
+    resumes = can_resume(record) and not is_end
+    payload = {
+        "session": record.session,
+        "agent": record.agent,
+        "external": True,
+        "time": iso(at),
+        "at": at,
+        "folder": record.cwd,
+        "transcript_path": record.transcript or None,
+        "command": list(agent.resume_command(record.session)) if resumes else None,
+        "notifies_itself": agent.publishes_stop_notification,
+        **({"cause": record.cause, "finalize": record.finalize} if is_end else {}),
+    }
+    return HookCall(
+        event=event,
+        payload=payload,
+        folder=Path(record.cwd or "/"),
+        about=0,
+        finalize=record.finalize if is_end else "",
+    )
+
+
+# Sessions of this process -------------------------------------------------------------------------
+
+
+class HookObserver:
+    """Observes one session's entries, and passes their hook calls to `hooks`.
+
+    Of a subagent only that it begins, asks and ends: its parent's entries tell of the rest.
+    """
+
+    def __init__(self, session: str, hooks: HookRunner, *, is_child: bool = False) -> None:
+        self._session, self._hooks, self._is_child = session, hooks, is_child
+        self._is_ending = False
+
+    def observe_entry(
+        self, entry: e.Entry, seq: int, time: float, record: SessionRecord
+    ) -> Publication | None:
+        """Translate an entry into a hook call, or none; any entry may start the waiting calls."""
+        self._is_ending = self._is_ending or isinstance(entry, e.SessionFinalizing)
+        if self._is_child:
+            is_passed_on = isinstance(entry, _OF_SUBAGENT)
+        else:
+            is_due = isinstance(entry, e.SessionFinalized) and not self._is_ending
+            is_passed_on = not isinstance(entry, HookRan) and not is_due
+        if not is_passed_on:
+            return None
+        call = hook_call(entry, seq, time, record)
+        is_restart = isinstance(entry, _RESTARTS)
+        return partial(self._hooks.receive, self._session, call, is_restart=is_restart)
+
+    def observe_fact(self, fact: m.Fact) -> None:
+        """Ignore a transient event: hooks receive only what is journalled."""
+
+
+class HookRunner:
+    """Runs all hooks of one process; `receive` is for the loop's thread, the rest for any other."""
+
+    def __init__(
+        self,
+        specs: Sequence[HookSpec],
+        runtime: Runtime,
+        state: Path,
+        report: Callable[[str, str], None],
+        secrets: Collection[str] = (),
+    ) -> None:
+        """`report` tells a person what goes wrong: in which session, and a sentence.
+
+        `secrets` are names of environment variables that hold keys, besides those that say so.
+        """
+        self._redactor = Redactor(os.environ, secrets)
+        self._specs = list(specs)
+        self._report = report
+        self._unstarted: set[HookSpec] = set()
+        self._runtime = runtime
+        self._done = state / "hooks"
+        self._begun = time.time()
+        self._lines: dict[str, deque[HookCall]] = {}
+        self._workers: dict[str, asyncio.Task[None]] = {}
+        self._is_awake = False
+        self._is_over = False
+        self._has_points = False
+        self._left: list[tuple[str, HookRan]] = []
+
+    def receive(self, session: str, call: HookCall | None, *, is_restart: bool) -> None:
+        """Add a call to the session's line; anything but a restart starts the line and the due calls."""
+        line = self._lines.setdefault(session, deque())
+        if call is not None:
+            if len(line) < WAITING or call.event in LAST:
+                line.append(call)
+            else:
+                self._note(session, call, "", HookResult(status="skipped", output="too many wait"))
+        is_from_person = not is_restart and (call is None or call.event != "session_start")
+        if is_from_person and not self._is_awake:
+            self._is_awake = True
+            self._workers[""] = self._runtime.loop.create_task(self._run_due())
+        if not is_restart and session not in self._workers:
+            self._workers[session] = self._runtime.loop.create_task(self._work(session))
+
+    def drain(self) -> None:
+        """Wait for the running hooks, at most the longest hook's timeout, and journal the results.
+
+        Not for the loop's thread. Idempotent.
+        """
+        if self._is_over:
+            return
+        self._is_over = True
+        longest = max((spec.timeout for spec in self._specs), default=0.0)
+        self._runtime.run(self._finish(longest + 1.0), None)
+        self._keep_left()
+
+    async def _finish(self, seconds: float) -> None:
+        tasks = list(self._workers.values())
+        if tasks:
+            _, late = await asyncio.wait(tasks, timeout=seconds)
+            for task in late:
+                task.cancel()
+            await asyncio.gather(*late, return_exceptions=True)
+
+    async def _work(self, session: str) -> None:
+        """Run the calls of a session's line, one hook after another."""
+        await self._find_points()
+        line = self._lines[session]
+        try:
+            while line:
+                await self._call(session, line.popleft())
+        finally:
+            self._workers.pop(session, None)
+
+    async def _call(self, session: str, call: HookCall) -> None:
+        """Run every hook of an event; of a session's end only if no other process runs or ran them."""
+        if not call.finalize:
+            await self._run(session, call)
+            return
+        guard = await asyncio.to_thread(self._take, call.finalize)
+        if guard is None:
+            return
+        try:
+            await self._run(session, call)
+            with contextlib.suppress(OSError):  # the end is then reported again, under the same id
+                os.write(guard, b"told\n")
+                await asyncio.to_thread(os.fsync, guard)
+        finally:
+            os.close(guard)
+
+    async def _run(self, session: str, call: HookCall) -> None:
+        for spec in self._specs:
+            if spec.event == call.event:
+                result = await run_hook(spec, call, self._runtime.shared.processes, os.environ)
+                self._note(session, call, shlex.join(spec.run), result)
+                if spec.is_plug_in and result.exit_code == UNUSABLE:
+                    self._report_once(session, spec, f"The {result.output.strip()}")
+                elif result.status == "failed":
+                    command = self._redactor.line(shlex.join(spec.run))
+                    text = f"The hook `{command}` on {spec.on} could not be started"
+                    self._report_once(session, spec, f"{text}: {result.output}")
+
+    def _report_once(self, session: str, spec: HookSpec, text: str) -> None:
+        """Report a hook that cannot be started, the first time."""
+        if spec not in self._unstarted:
+            self._unstarted.add(spec)
+            self._report(session, text)
+
+    async def _find_points(self) -> None:
+        if not self._has_points:
+            self._has_points = True
+            self._specs += await asyncio.to_thread(installed_hooks)
+
+    def _note(self, session: str, call: HookCall, command: str, result: HookResult) -> None:
+        """Journal a result through the session's actor, or after the session's end in `drain`."""
+        ran = HookRan(
+            event=call.event,
+            command=command,
+            status=result.status,
+            exit_code=result.exit_code,
+            seconds=result.seconds,
+            output=self._redactor.text(result.output),
+            about=call.about,
+            finalize=call.finalize,
+        )
+        if call.event in LAST:
+            self._left.append((session, ran))
+            return
+        try:
+            self._runtime.tell(session, m.NoteEntry(entry=ran))
+        except (UnknownSession, AdmissionRefused):
+            self._left.append((session, ran))
+
+    # Ends of sessions that are due ----------------------------------------------------------------
+
+    async def _run_due(self) -> None:
+        try:
+            await self._find_points()
+            if any(spec.on == "session_finalize" for spec in self._specs):
+                for session, call in await asyncio.to_thread(self._due):
+                    await self._call(session, call)
+        finally:
+            self._workers.pop("", None)
+
+    def _due(self) -> list[tuple[str, HookCall]]:
+        """Find the ends of sessions that no hook has received, since this home has hooks."""
+        since = self._done / "since"
+        if not since.exists():
+            write_private(since, f"{self._begun}\n".encode())
+        begun = float(since.read_text())
+        found: list[tuple[str, HookCall]] = []
+        for row in self._runtime.store.sessions():
+            is_open = self._runtime.is_open(row.session)
+            if row.state == "finalized" and row.updated >= begun and not is_open:
+                with contextlib.suppress(StoreDamaged):
+                    found += self._due_of(row)
+        return found
+
+    def _due_of(self, row: SessionRow) -> list[tuple[str, HookCall]]:
+        record = load_record(self._runtime.store, row.session)
+        for stored in self._runtime.store.entries(row.session, max(0, row.seq - 20)):
+            entry = decode_entry(stored.data)
+            if isinstance(entry, e.SessionFinalized):
+                mark = self._done / entry.finalize
+                is_done = mark.exists() and mark.stat().st_size > 0
+                call = hook_call(entry, stored.seq, stored.time, record)
+                if not is_done and call is not None:
+                    return [(row.session, call)]
+        return []
+
+    def _take(self, finalize: str) -> int | None:
+        """Lock a session's end for its hooks; none if another process runs them, or all have run.
+
+        The locked file is not empty once every hook has run.
+        """
+        path = make_private(self._done) / finalize
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            is_free = not os.read(descriptor, 1)
+        except OSError:
+            is_free = False
+        if not is_free:
+            os.close(descriptor)
+        return descriptor if is_free else None
+
+    def _keep_left(self) -> None:
+        """Journal the results of sessions that have ended, each under a lease for one commit."""
+        left, self._left = self._left, []
+        for session in dict.fromkeys(session for session, _ in left):
+            runs = [ran for other, ran in left if other == session]
+            # else another process has resumed it and reports it
+            with contextlib.suppress(StoreError), writing(self._runtime.store, session) as writer:
+                writer.write(time.time(), *runs)

@@ -1,0 +1,197 @@
+"""What sessions are opened with: a profile, its plug-ins, MCP servers, skills and instruction files."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from ...actors.agent_profile import AgentProfile
+from ...actors.runtime import Runtime
+from ...journal.record import SessionRecord
+from ...machines import protocol as m
+from ...machines.errors import PlugInError
+from ...machines.value import Value
+from ...ports import attachment
+from ...ports.instructions import (
+    FEW,
+    MOST,
+    Instructions,
+    has_changed,
+    instructions_of,
+    read_instructions,
+)
+from ...ports.models.provider import takes_pictures
+from ...ports.templates import folders_of, skills_in, skills_text
+from ...ports.tools.mcp_offer import McpServer
+from ...ports.tools.sandbox import SandboxPolicy
+from ...ports.tools.tool import Tool
+from ...workflows.config import Config
+from ...workflows.paths import Paths
+from ...workflows.plugins import AGENTS
+from ...workflows.providers import is_small
+from ...workflows.tools import TOOLS
+from ...workflows.trust import is_trusted
+from ..launch_options import LaunchOptions
+from ..running import RunPlan
+from .profile_factory import OwnAgent, ProfileFactory
+from .router import Router
+from .session_servers import Notify, ServerFactory, SessionServers
+
+if TYPE_CHECKING:
+    from ..library import Agent
+
+
+class SessionResources(Value):
+    """What a session is opened with; `notices` are for its people once it is open."""
+
+    profile: AgentProfile
+    servers: SessionServers | None
+    notices: tuple[str, ...]
+
+
+class SessionOpener:
+    """Makes what the sessions of a process, and their subagents, are opened with.
+
+    `note` keeps a notice for the next session, `notify` tells the people of one session, and `complain`
+    those of all.
+    """
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        paths: Paths,
+        config: Config,
+        environ: Mapping[str, str],
+        launch: LaunchOptions,
+        *,
+        router: Router,
+        sandbox: SandboxPolicy,
+        note: Callable[[str], None],
+        notify: Notify,
+        complain: Callable[[str], None],
+    ) -> None:
+        self._runtime, self._paths, self._config, self._launch = runtime, paths, config, launch
+        self._complain = complain
+        self._servers = ServerFactory(runtime, config, environ, sandbox, notify)
+        self.profiles = ProfileFactory(
+            paths=paths,
+            config=config,
+            environ=environ,
+            launch=launch,
+            router=router,
+            tools=runtime.shared.toolbox.names,
+            note=note,
+            installed=self._installed_agent,
+        )
+        runtime.child_setup.profile_of = self._child_profile
+        runtime.child_setup.workflow_of = self.profiles.included
+
+    def own_agent(self, agent: Agent, loop: asyncio.AbstractEventLoop | None) -> OwnAgent:
+        """Return an agent as profiles are made of it; see `own_agent`. Raises `UsageError`."""
+        from ..own_agent import own_agent
+
+        return own_agent(agent, self._runtime.shared.toolbox, self._config, loop)
+
+    def _installed_agent(self, name: str) -> OwnAgent:
+        """Return an agent that is a plug-in. Raises `PlugInError`."""
+        agent = AGENTS.load(name)
+        with AGENTS.by_name[name].guarded():
+            return self.own_agent(agent, None)
+
+    def new(
+        self, folder: Path, plan: RunPlan | None, agent: str, given: Sequence[McpServer]
+    ) -> SessionResources:
+        """Return the resources of a new session in a folder: an agent's, or those of a workflow's run."""
+        if plan is not None:
+            profile = self.profiles.run(plan)
+        else:
+            name = agent or self._launch.agent or self._config.default_agent
+            profile = self.profiles.profile(name)
+        is_patient = plan is not None or self._launch.is_one_shot
+        found = self._equipped(profile, folder, given, is_patient=is_patient)
+        profile, files, skills = found.profile, Instructions(), ""
+        if _works_here(profile.tools):
+            files = read_instructions(folder, self._paths.config, FEW if self._is_small else MOST)
+            if "read" in profile.tools and not self._is_small:
+                skills = skills_text(skills_in(self.markdown(folder)), folder)
+        system = profile.system + skills + files.text
+        notices = (*([told] if (told := files.told()) else ()), *found.notices)
+        return replace(found, profile=replace(profile, system=system), notices=notices)
+
+    def existing(self, record: SessionRecord, given: Sequence[McpServer]) -> SessionResources:
+        """Return the resources of a session that is resumed."""
+        profile, folder = self.profiles.of_record(record), Path(record.folder)
+        is_patient = self._launch.is_one_shot or record.run is not None
+        return self._equipped(profile, folder, given, is_patient=is_patient)
+
+    def is_outdated(self, record: SessionRecord) -> bool:
+        """Whether the instruction files have changed since the session's start here."""
+        if record.imported_from or not _works_here(record.tools):
+            return False
+        return has_changed(instructions_of(record.system), Path(record.folder), self._paths.config)
+
+    @property
+    def attachable(self) -> int:
+        """How many bytes of files a message may attach."""
+        most = attachment.FILES * self._config.tools.attachment_limit
+        return min(attachment.FEW, most) if self._is_small else most
+
+    @property
+    def _is_small(self) -> bool:
+        choice = self.profiles.choice
+        return choice is not None and is_small(choice.config.provider)
+
+    def markdown(self, folder: Path) -> list[Path]:
+        """Return the folders that have the templates and skills of a session in `folder`."""
+        return folders_of(self._paths.config, folder, is_trusted=is_trusted(self._paths, folder))
+
+    def takes_pictures(self, agent: str) -> bool:
+        """Whether an agent's model is known to take pictures; one of a program's own says so."""
+        own = self.profiles.own_model(agent)
+        if own is not None:
+            return bool(getattr(own, "takes_pictures", False))
+        choice = self.profiles.choice
+        return choice is not None and takes_pictures(choice.config)
+
+    def _child_profile(self, agent: str, parent: SessionRecord) -> AgentProfile:
+        """Return the profile of a subagent, with servers of its own; the parent has said what fails."""
+        profile = self.profiles.child(agent, parent)
+        found = self._equipped(profile, Path(parent.folder), is_patient=True)
+        for fault in found.notices:
+            self._complain(fault)
+        return found.profile
+
+    def _equipped(
+        self,
+        profile: AgentProfile,
+        folder: Path,
+        given: Sequence[McpServer] = (),
+        *,
+        is_patient: bool,
+    ) -> SessionResources:
+        """Import an agent's tools that are plug-ins, and start its servers; say which cannot be used."""
+        toolbox = self._runtime.shared.toolbox
+        there = (*toolbox.names, m.AGENT_TOOL, *(tool.schema.name for tool in profile.own_tools))
+        tools: list[Tool] = []
+        faults: dict[str, str] = {}
+        for name in profile.tools:
+            if name not in there and name in TOOLS:
+                from ...ports.tools.function import bound
+
+                try:
+                    tools.append(bound(TOOLS.load(name), None, toolbox.resources))
+                except PlugInError as error:
+                    faults[name] = f"{error.message}; {error.hint}"
+        usable = tuple(name for name in profile.tools if name not in faults)
+        profile = replace(profile, tools=usable, own_tools=(*profile.own_tools, *tools))
+        profile, servers = self._servers.equip(profile, folder, given, is_patient=is_patient)
+        return SessionResources(profile=profile, servers=servers, notices=tuple(faults.values()))
+
+
+def _works_here(tools: tuple[str, ...]) -> bool:
+    """Whether an agent does something in its folder itself."""
+    return bool(tools) and m.AGENT_TOOL not in tools

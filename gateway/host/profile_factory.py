@@ -1,0 +1,406 @@
+"""Makes the profiles of sessions from the configuration: agents, external agents, workflows, judges.
+
+A profile has the agent's model, its system prompt and tools, and the policies of its session.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from msgspec.structs import replace
+
+from ...actors.agent_profile import AgentProfile
+from ...journal.record import SessionRecord
+from ...machines import protocol as m
+from ...machines.errors import UsageError
+from ...machines.policy import (
+    CompactionPolicy,
+    DelegationPolicy,
+    GoalPolicy,
+    Limits,
+    Policy,
+    ResultLimits,
+    RoutesChoice,
+)
+from ...machines.value import Value
+from ...ports.agents.external import DRIVEN, AgentSpec
+from ...ports.judging import INSTRUCTIONS, JudgeSeat
+from ...ports.models.choice import Choice, build, check, choose, known_names, probe_loopback
+from ...ports.models.model import Model
+from ...ports.models.provider import ModelConfig, model_configs
+from ...ports.tools.permission import Permissions, Rule
+from ...ports.tools.tool import Tool
+from ...workflows.config import SHIPPED, Config
+from ...workflows.paths import Paths
+from ...workflows.plugins import AGENTS
+from ...workflows.providers import is_small
+from ...workflows.settings import AgentSettings
+from ...workflows.tools import REMOTE, TOOLS
+from ..launch_options import LaunchOptions
+from ..running import RunPlan, included_plan, plan_of, run_profile
+from ..views.permission import rules_of
+from .router import Router
+from .small_profile import made_small, wants_small
+
+PROGRAM = "the program"
+"""The source of rules that a program brings."""
+UNBOUNDED = 1_000_000
+"""Steps of a turn of an external agent, which has a limit of its own."""
+STEERING = """
+While you work, the person may add a message; it then appears as `[New message from NAME] TEXT`. They \
+said it without cancelling what you do: work it in if that is possible; otherwise {otherwise}, and it \
+will be taken up next. At the start of a turn the same words only name who speaks."""
+
+
+# Goals --------------------------------------------------------------------------------------------
+
+
+def goal_policy(config: Config, choice: Choice | None) -> GoalPolicy:
+    """Return the policy of goals; `choice` is the model of a judge for which none is configured."""
+    goals = config.goals
+    own = config.models.get(config.agent(goals.judge).model)
+    provider = own.provider if own is not None else choice.config.provider if choice else None
+    return GoalPolicy(
+        max_turns=goals.max_turns,
+        max_tokens=goals.max_tokens,
+        max_minutes=goals.max_minutes,
+        gates=goals.gates,
+        gates_decide=provider is not None and is_small(provider),
+        max_judge_failures=goals.max_judge_failures,
+        max_failed_turns=goals.max_failed_turns,
+        judge_timeout=goals.judge_timeout,
+        gate_timeout=goals.gate_timeout,
+        backoff=goals.backoff,
+        backoff_limit=goals.backoff_limit,
+        max_wait=goals.max_wait,
+    )
+
+
+# External agents ----------------------------------------------------------------------------------
+
+
+def external_agent(
+    name: str, config: Config, paths: Paths, environ: Mapping[str, str]
+) -> AgentSpec | None:
+    """Return how an external agent is started; none if the agent is not external or not known.
+
+    The start command is configured, or comes from the agent's definition. Raises `UsageError` if
+    neither has one.
+    """
+    known = config.agents.get(name)
+    if known is not None and known.protocol != "acp":
+        return None
+    from ...workflows.agent_definition import find_agent, load_agents
+
+    agents = load_agents(paths)
+    if known is not None and known.start:
+        program = Path(known.start[0]).name
+        same = (agent.name for agent in agents.values() if program in agent.acp[:1])
+        return AgentSpec(name, known.start, {**environ, DRIVEN: next(same, name)})
+    names = {known_name for agent in agents.values() for known_name in (agent.name, *agent.aliases)}
+    if name in names and (found := find_agent(agents, name)).acp:
+        return AgentSpec(name, found.acp, {**environ, DRIVEN: found.name})
+    if known is None:
+        return None
+    raise UsageError(
+        f"there is no start command for agent `{name}`",
+        f'set `agents.{name}.start`, for example start = ["{name}", "acp"]',
+    )
+
+
+def as_external(profile: AgentProfile) -> AgentProfile:
+    """Return the profile for an external agent, which has its own instructions, tools and limits."""
+    permissions = profile.permissions
+    return replace(
+        profile,
+        system="",
+        tools=(m.AGENT_TOOL,),
+        max_steps=UNBOUNDED,
+        permissions=Permissions(
+            (Rule(m.AGENT_TOOL, "*", "allow"), *permissions.rules), permissions.default_yes
+        ),
+        policy=replace(profile.policy, steer_while_streaming="cut"),
+        compaction=replace(profile.compaction, is_auto=False),
+    )
+
+
+# Profiles -----------------------------------------------------------------------------------------
+
+
+class OwnAgent(Value):
+    """An agent that a program brings along, in place of what is configured under its name.
+
+    `model` is the model itself, none for one by name. `tools` are tools of its own; `rules` go before
+    the configured ones, and what no configured rule is about is allowed for its own tools: the program
+    that brought them has consented. An agent that `is_installed` is one of a plug-in, whose author may
+    not: its tools are asked about.
+    """
+
+    settings: AgentSettings
+    model: Model | None = None
+    tools: tuple[Tool, ...] = ()
+    rules: tuple[Rule, ...] = ()
+    is_installed: bool = False
+
+    def fitted(self, profile: AgentProfile) -> AgentProfile:
+        """Give an agent's profile its own tools and rules."""
+        names = tuple(tool.schema.name for tool in self.tools)
+        rules = profile.permissions.rules
+        shipped = next((at for at, rule in enumerate(rules) if rule.source == SHIPPED), len(rules))
+        consented = () if self.is_installed else names
+        granted = [Rule(name, "*", "allow", PROGRAM) for name in consented]
+        rules = (*self.rules, *rules[:shipped], *granted, *rules[shipped:])
+        return replace(
+            profile,
+            tools=(*profile.tools, *names),
+            own_tools=self.tools,
+            permissions=Permissions(rules, profile.permissions.default_yes),
+        )
+
+
+class ProfileFactory:
+    """Makes profiles from the configuration and the launch options; builds each model once, at need.
+
+    `tools` are the names of all tools; `note` receives notices for the user. `installed` returns an
+    agent that is a plug-in. `choice` is the model that was chosen last.
+    """
+
+    def __init__(
+        self,
+        *,
+        paths: Paths,
+        config: Config,
+        environ: Mapping[str, str],
+        launch: LaunchOptions,
+        router: Router,
+        tools: tuple[str, ...],
+        note: Callable[[str], None],
+        installed: Callable[[str], OwnAgent],
+    ) -> None:
+        self.choice: Choice | None = None
+        self._paths, self._config, self._environ, self._launch = paths, config, environ, launch
+        self._router, self._tools, self._note, self._installed = router, tools, note, installed
+        self._models: dict[str, Any] = {}
+        self._own: dict[str, OwnAgent] = {}
+
+    def introduce(self, name: str, agent: OwnAgent) -> None:
+        """Let a name mean an agent that the program brings, from now on."""
+        agents = {**self._config.agents, name: agent.settings}
+        self._config = replace(self._config, agents=agents)
+        self._own[name] = agent
+
+    def own_model(self, agent: str) -> Model | None:
+        """Return the model that the program brought along with an agent; none for one by name."""
+        known = self._own.get(agent)
+        return known.model if known is not None else None
+
+    def profile(self, name: str) -> AgentProfile:
+        """Return an agent by its name. Raises `UsageError` or `ConfigError`."""
+        return self._profile(name, None, self._launch.model)
+
+    def child(self, name: str, parent: SessionRecord) -> AgentProfile:
+        """Return an agent that works for a session: with its model, unless it has one of its own."""
+        settings = self._config.agents.get(name)
+        has_own = settings is not None and settings.model and name != parent.agent
+        return self._profile(name, None, self._launch.model, "" if has_own else parent.chosen_model)
+
+    def idle(self, record: SessionRecord) -> AgentProfile:
+        """Return the profile that owns a queue in which nothing can run."""
+        return AgentProfile(
+            name=record.agent,
+            model=None,
+            system=record.system,
+            tools=(),
+            permissions=Permissions(rules_of(self._config)),
+            policy=Policy(max_queue_size=self._config.auto_queue.max_queue_size),
+        )
+
+    def run(self, plan: RunPlan, routes: RoutesChoice | None = None) -> AgentProfile:
+        """Return the profile of a run, in which a workflow takes the place of an agent."""
+        bare = self._profile_with(plan.name, self._config.default_agent, None, routes, None)
+        bare = replace(bare, chosen_model=self._launch.model)
+        return run_profile(bare, plan, self._config)
+
+    def included(self, name: str, above: AgentProfile, task: str) -> AgentProfile:
+        """Return the profile of a workflow that is a step of another; `task` is the text of the step."""
+        assert above.workflow is not None
+        return self.run(included_plan(name, above.workflow, task, self._paths))
+
+    def of_record(self, record: SessionRecord) -> AgentProfile:
+        """Return the profile that resumes a session, with the session's system prompt and tools."""
+        if record.run is not None:
+            return self.run(plan_of(record.run.workflow), record.routes)
+        self._introduce_again(record)
+        named = known_names(model_configs(self._config.models))
+        chosen = record.chosen_model or (record.model if record.model in named else "")
+        profile = self._profile(record.agent, record.routes, self._launch.model, chosen)
+        if record.imported_from:
+            return profile
+        there = (
+            *self._tools,
+            m.AGENT_TOOL,
+            *(tool.schema.name for tool in profile.own_tools),
+        )
+        known = tuple(name for name in record.tools if name in there or name in TOOLS)
+        missing = [
+            name for name in record.tools if name not in known and not name.startswith(REMOTE)
+        ]
+        if missing:
+            self._note(f"The session's tools `{'`, `'.join(missing)}` are not there any more")
+        return replace(profile, system=record.system, tools=known)
+
+    def _introduce_again(self, record: SessionRecord) -> None:
+        """Let an agent that is not known here be what the session's record says of it."""
+        name = record.agent
+        is_known = name in self._config.agents or name in AGENTS.by_name
+        if is_known or external_agent(name, self._config, self._paths, self._environ) is not None:
+            return
+        settings = self._config.agents[self._config.default_agent]
+        again = replace(settings, system=record.system, tools=record.tools, model=record.model)
+        self.introduce(name, OwnAgent(settings=again))
+        self._note(
+            f"The agent `{name}` is not configured here: the session goes on with the instructions and "
+            "the tools that it began with; code of its own is missing"
+        )
+
+    def fitted(self, record: SessionRecord, model: str) -> tuple[AgentProfile, Choice | None]:
+        """Return the profile of a session with another model. Raises `SteersmanError`."""
+        choice = self._choose("", "", model)
+        check(choice.config, self._paths.cache)
+        return self._profile(record.agent, record.routes, "", model), self.choice
+
+    def dismiss(self) -> list[Any]:
+        """Return the models that were built, which the caller closes, and forget them."""
+        built, self._models = list(self._models.values()), {}
+        return built
+
+    def _profile(
+        self, name: str, routes: RoutesChoice | None, requested: str, chosen: str = ""
+    ) -> AgentProfile:
+        """Make an agent's profile; `requested` is the model of the command line, `chosen` of `/model`."""
+        external = external_agent(name, self._config, self._paths, self._environ)
+        if external is not None:
+            known = name if name in self._config.agents else self._config.default_agent
+            return as_external(self._profile_with(name, known, external, routes, None))
+        if name not in self._config.agents and name in AGENTS.by_name:
+            self.introduce(name, self._installed(name))
+        if name not in self._config.agents:
+            known = ", ".join(sorted({*self._config.agents, *AGENTS.by_name}))
+            raise UsageError(f"there is no agent `{name}`", f"known agents: {known}")
+        own = self._own.get(name, OwnAgent(settings=self._config.agents[name]))
+        model, choice = own.model, None
+        if model is None or requested or chosen:
+            model = self._model(own.settings.model, requested, chosen)
+            choice = self.choice
+        profile = self._profile_with(name, name, model, routes, choice)
+        if wants_small(own.settings, choice):
+            profile = made_small(profile, own.settings)
+        return own.fitted(replace(profile, chosen_model=requested or chosen))
+
+    def _profile_with(
+        self,
+        name: str,
+        settings: str,
+        model: Any,
+        chosen_routes: RoutesChoice | None,
+        choice: Choice | None,
+    ) -> AgentProfile:
+        """Make a profile from the settings of an agent; `choice` is none if `model` is external."""
+        agent = self._config.agent(settings)
+        window = (choice.config.context_window if choice else None) or 0
+        tools = tuple(tool for tool in agent.tools if tool in self._tools or tool in TOOLS)
+        server_tools = tuple(tool for tool in agent.tools if tool.startswith(REMOTE))
+        compaction, limits = self._config.compaction, agent.limits or self._config.limits
+        otherwise = "hand it back with the tool `defer`" if "defer" in tools else "say so"
+        routes, notice = self._router.routes(chosen_routes)
+        if notice:
+            self._note(notice)
+        return AgentProfile(
+            name=name,
+            model=model,
+            system=agent.system + STEERING.format(otherwise=otherwise),
+            tools=tools,
+            server_tools=server_tools,
+            max_steps=agent.max_steps,
+            permissions=Permissions(rules_of(self._config), self._launch.is_yes),
+            policy=self._policy(agent),
+            delegation=self._delegation(),
+            compaction=CompactionPolicy(
+                is_auto=compaction.auto, at=compaction.at, keep=compaction.keep, window=window
+            ),
+            progress=self._config.progress.policy,
+            limits=Limits(
+                max_tokens=limits.max_tokens,
+                max_cost=limits.max_cost,
+                max_minutes=limits.max_minutes,
+            ),
+            result_limits=ResultLimits(
+                usual=agent.model_limit or self._config.tools.model_limit,
+                tools=tuple(self._config.tools.model_limits.items()),
+            ),
+            price=choice.config.price if choice else None,
+            routes=routes,
+            goals=goal_policy(self._config, choice),
+            judge=partial(self._judge, model),
+        )
+
+    def _policy(self, agent: AgentSettings) -> Policy:
+        """Return how a session of an agent routes messages."""
+        queue = self._config.auto_queue
+        return Policy(
+            busy_mode=agent.busy_input_mode or "steer",
+            strategy=agent.interrupt_strategy or "keyword",
+            is_auto_queue=queue.enabled,
+            max_queue_size=queue.max_queue_size,
+            after_interrupt=queue.after_interrupt,
+            can_ask=self._launch.can_ask,
+            interrupt_at=agent.interrupt_at or "now",
+            steer_while_streaming=agent.steer_while_streaming or "wait",
+            mode=self._config.permission_mode,
+        )
+
+    def _judge(self, worker: Any) -> JudgeSeat:
+        """Return the judge of goals, with the judge agent's own model or else the worker's."""
+        judge = self._config.agent(self._config.goals.judge)
+        config = model_configs(self._config.models).get(judge.model)
+        if config is not None:
+            worker = self._built(config)
+        elif isinstance(worker, AgentSpec):
+            worker = self._model(judge.model, self._launch.model)
+        return JudgeSeat(model=worker, system=f"{judge.system}\n{INSTRUCTIONS}".strip())
+
+    def _delegation(self) -> DelegationPolicy:
+        """Return which agents an agent may call, and how many at a time."""
+        delegation, agents = self._config.delegation, self._config.agents
+        return DelegationPolicy(
+            agents=tuple(sorted({*agents, *AGENTS.by_name} - {self._config.goals.judge})),
+            max_depth=delegation.max_depth,
+            max_children=delegation.max_children,
+            when_full=delegation.when_full,
+            detached=self._config.detached,
+            steer_deadline=delegation.steer_deadline,
+            wrap_up=delegation.wrap_up,
+            timeout=delegation.timeout,
+        )
+
+    def _model(self, agent_model: str, requested: str, chosen: str = "") -> Any:
+        self.choice = self._choose(agent_model, requested, chosen)
+        return self._built(self.choice.config)
+
+    def _choose(self, agent_model: str, requested: str, chosen: str) -> Choice:
+        return choose(
+            model_configs(self._config.models),
+            agent_model,
+            requested,
+            self._environ,
+            probe_loopback,
+            chosen,
+        )
+
+    def _built(self, config: ModelConfig) -> Any:
+        if config.name not in self._models:
+            self._models[config.name] = build(config, self._paths.cache, self._environ)
+        return self._models[config.name]

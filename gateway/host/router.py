@@ -1,0 +1,150 @@
+"""The routing tables of a process's sessions, and the event bus that their events take."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+from ...machines.classification import Keywords
+from ...machines.policy import RoutesChoice
+from ...machines.routes import STEERSMAN, Routes
+from ...workflows.settings import Settings
+from ...workflows.suggestions import DEFAULT_TABLE
+from ..events.contract import Event, TextEvent
+
+Listener = Callable[[Event], None]
+"""Called on the publisher's thread for each event, one at a time; must not block."""
+
+_ENDS_TEXT = frozenset({"answer", "turn_started", "turn_ended"})
+
+
+class EventBus:
+    """Passes every event of every session of a process to every listener, in order.
+
+    `follow` is how a client joins a session that runs: the journal up to one entry, then what the bus
+    tells, are all of it, without a gap and nothing twice.
+    """
+
+    def __init__(self) -> None:
+        self._listeners: tuple[Listener, ...] = ()
+        self._followers: dict[str, tuple[Listener, ...]] = {}
+        self._lock = threading.RLock()
+        self._seqs: dict[str, int] = {}
+        self._parents: dict[str, str] = {}
+        self._streamed: dict[str, tuple[TextEvent, list[str]]] = {}
+
+    def publish(self, event: Event) -> None:
+        """Call the followers of the event's session, then all listeners."""
+        with self._lock:
+            self._note(event)
+            if self._followers:
+                for name in self._lineage(event["session"]):
+                    for follower in self._followers.get(name, ()):
+                        follower(event)
+            for listener in self._listeners:
+                listener(event)
+
+    def subscribe(self, listener: Listener) -> Callable[[], None]:
+        """Add a listener, and return the function that removes it."""
+        with self._lock:
+            self._listeners = (*self._listeners, listener)
+
+        def leave() -> None:
+            with self._lock:
+                self._listeners = tuple(known for known in self._listeners if known is not listener)
+
+        return leave
+
+    def follow(
+        self, session: str, listener: Listener, begin: Callable[[int], None] = lambda _: None
+    ) -> Callable[[], None]:
+        """Tell a listener of a session and its descendants; return the function that removes it.
+
+        `begin` is called first, with the number of the newest entry of which all was published, 0 if
+        there is none. Then the listener gets the text of the answers that stream, with `so_far`, then
+        each event from now on; of the session itself only those after that entry.
+        """
+        with self._lock:
+            last = self._seqs.get(session, 0)
+
+            def hear(event: Event) -> None:
+                if event["session"] != session or event["seq"] is None or event["seq"] > last:
+                    listener(event)
+
+            begin(last)
+            for name, (event, pieces) in list(self._streamed.items()):
+                if session in self._lineage(name):
+                    listener(TextEvent({**event, "delta": "".join(pieces), "so_far": True}))
+            self._followers[session] = (*self._followers.get(session, ()), hear)
+
+        def leave() -> None:
+            with self._lock:
+                rest = tuple(
+                    known for known in self._followers.get(session, ()) if known is not hear
+                )
+                if rest:
+                    self._followers[session] = rest
+                else:
+                    self._followers.pop(session, None)
+
+        return leave
+
+    def _note(self, event: Event) -> None:
+        """Keep what a client that joins has to be told beside the journal."""
+        session = event["session"]
+        if event["seq"] is not None:
+            self._seqs[session] = event["seq"]
+        if parent := event.get("parent"):
+            self._parents[session] = parent
+        if event["type"] == "text":
+            self._streamed.setdefault(session, (event, []))[1].append(event["delta"])
+        elif event["type"] in _ENDS_TEXT:
+            self._streamed.pop(session, None)
+
+    def _lineage(self, session: str) -> list[str]:
+        """Return a session and its ancestors."""
+        found = [session]
+        while found[-1] in self._parents:
+            found.append(self._parents[found[-1]])
+        return found
+
+
+class Opening:
+    """Listens on the event bus; `wait` returns when a session has started, or its store failed.
+
+    So `session_started` is the first event of a session that any client receives.
+    """
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._open: set[str] = set()
+
+    def receive(self, event: Event) -> None:
+        """Receive an event; for the loop's thread."""
+        if event["type"] in ("session_started", "error"):
+            with self._changed:
+                self._open.add(event["session"])
+                self._changed.notify_all()
+
+    def wait(self, session: str, seconds: float = 10.0) -> bool:
+        """Block until a session is open, and return whether it is; not for the loop's thread."""
+        with self._changed:
+            return self._changed.wait_for(lambda: session in self._open, seconds)
+
+
+class Router:
+    """Finds the routing tables of sessions; `words` are the keywords of the configuration."""
+
+    def __init__(self, settings: Settings, words: Keywords) -> None:
+        self._settings = settings
+        self.words = words
+
+    def routes(self, choice: RoutesChoice | None) -> tuple[Routes, str]:
+        """Return the tables of a session's choice, and the notice about them for its start."""
+        routing = self._settings.routing
+        is_default = choice is None or choice.table == DEFAULT_TABLE
+        if is_default and routing.table == DEFAULT_TABLE and not self._settings.route:
+            return STEERSMAN, ""
+        from ...workflows.routing import routes_for
+
+        return routes_for(self._settings, choice)

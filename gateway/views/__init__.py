@@ -1,0 +1,1 @@
+"""A session's past and present, a home's queues and schedules, as people and programs see them."""

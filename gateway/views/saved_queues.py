@@ -1,0 +1,270 @@
+"""The queues that ended sessions of a home left: read, discarded, expired, and announced to people.
+
+A change of a saved queue does not resume its session: nothing in it runs, and how it ended stays as
+it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from datetime import datetime
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from msgspec.structs import replace
+
+from ...actors.agent_profile import AgentProfile
+from ...actors.runtime import Runtime
+from ...journal.queue_record import ItemRecord, QueueRecord
+from ...journal.record import SessionRecord
+from ...journal.recovery import is_cut_off, last_sign, load_record
+from ...journal.store import SessionRow, Store
+from ...machines import protocol as m
+from ...machines.errors import ConfigError, StoreBusy, StoreDamaged
+from ...machines.policy import Policy
+from ...machines.value import Value
+from ..events.contract import RecoveredEvent, SavedQueuesEvent, SavedQueueView, Stamp, ToolCallView
+from ..events.translation import EventPublisher, calls_in, item_view
+from ..home.retention import is_saved, moments_of
+from ..home.trash import Thing, Trash
+from ..wording.formats import age, call_words, iso, item_line, one_line
+
+CUT = 40  # columns of an item's text in a sentence
+WIDE = 60  # columns of the first item of a saved queue in a list
+LISTED = 5
+"""How many saved queues of a folder are listed when a chat starts."""
+
+
+class Saved(Value):
+    """The saved `queue` of one session: the session's row, and the items that have not ended, in order.
+
+    `is_crashed`: its process died. `unknown` are the tool calls that ran then. `last_active` is when a
+    program last worked in it, in seconds since 1970.
+    """
+
+    row: SessionRow
+    queue: QueueRecord
+    items: tuple[ItemRecord, ...]
+    is_crashed: bool
+    last_active: float
+    unknown: tuple[ToolCallView, ...]
+
+    def view(self) -> SavedQueueView:
+        """Return the saved queue as programs see it."""
+        return SavedQueueView(
+            session=self.row.session,
+            name=self.row.name,
+            folder=self.row.folder,
+            cause="crash" if self.is_crashed else "exit",
+            items=[item_view(item, is_held=item.state == "pending") for item in self.items],
+            last_active=iso(self.last_active),
+            unknown=list(self.unknown),
+        )
+
+
+class SavedQueues:
+    """The saved queues of a runtime's home; not for the loop's own thread."""
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        max_queue_size: int,
+        publisher: Callable[[str], EventPublisher],
+        trash: Trash,
+    ) -> None:
+        self._runtime, self._trash = runtime, trash
+        self._policy = Policy(max_queue_size=max_queue_size)
+        self._publisher = publisher
+
+    @property
+    def store(self) -> Store:
+        """The home's store."""
+        return self._runtime.store
+
+    def saved(self) -> list[Saved]:
+        """List the saved queues of sessions that no live process owns, newest activity first."""
+        return list(found_saved(self.store, self._trash))
+
+    def here(self, folder: Path) -> list[Saved]:
+        """List the newest saved queues of a folder, at most `LISTED`, newest activity first."""
+        return list(islice(found_saved(self.store, self._trash, str(folder)), LISTED))
+
+    def of(self, row: SessionRow) -> Saved:
+        """Read the saved queue of one session."""
+        return read_saved(self.store, row)
+
+    @contextmanager
+    def tended(self, session: str) -> Generator[Callable[[Any], dict[str, Any]]]:
+        """Own a session's queue without resuming the session; yields a function that asks the session.
+
+        Raises `StoreBusy` if a live process owns the session.
+        """
+        self._runtime.open_existing(
+            session, self._profile, lambda name: (self._publisher(name),), is_offline=True
+        )
+        try:
+            yield lambda message: self._runtime.ask(session, message)
+        finally:
+            self._runtime.leave(session)
+
+    def discard(self, session: str) -> Saved:
+        """Withdraw every item of a session's saved queue, and return the saved queue."""
+        with self.tended(session) as ask:
+            row = self.store.load(session).row
+            found = self.of(row)
+            ask(m.QueueChange(op="clear"))
+        return found
+
+    def expire(self, now: float, hours: float) -> Iterator[str]:
+        """Put the saved queues older than `hours` into the trash; discard what was there as long.
+
+        Yields a sentence about each that has items.
+        """
+        rows = self.store.sessions()
+        moments = moments_of(rows, self._trash)
+        saved = {row.session: row for row in rows if is_saved(row)}
+        things = [
+            Thing(kind="queue", of=row.session, used=row.updated, where=row.folder)
+            for row in saved.values()
+        ]
+        found = self._trash.look("queue", things, moments, now, hours)
+        for thing, why in found.new:
+            if not self.store.is_owned(thing.of):
+                with suppress(StoreDamaged, OSError, ConfigError):  # or at another start
+                    thing = replace(thing, what=_texts(self.of(saved[thing.of])))
+                    self._trash.put(thing, why, moments, now, hours)
+                    if thing.what:
+                        yield (
+                            f"The saved queue of session {thing.of}, last active "
+                            f"{age(now - thing.used)} (kept for {hours:g} hours), is in the trash now: "
+                            f"{thing.what}. `steersman home trash restore {thing.id}` restores it"
+                        )
+        for mark in found.due:
+            with suppress(StoreBusy, StoreDamaged):  # the new owner reports the queue
+                gone = _texts(self.discard(mark.thing.of))
+                self._trash.take_out(mark.thing)
+                if gone:
+                    yield f"Deleted from the trash: the saved queue of session {mark.thing.of}: {gone}"
+
+    def _profile(self, record: SessionRecord) -> AgentProfile:
+        return AgentProfile(
+            name=record.agent, model=None, system=record.system, tools=(), policy=self._policy
+        )
+
+
+def _texts(saved: Saved) -> str:
+    return "; ".join(f'"{one_line(item.text, CUT, "...")}"' for item in saved.items)
+
+
+def found_saved(store: Store, trash: Trash, folder: str = "") -> Iterator[Saved]:
+    """Read the saved queues, of a folder or all, that are not in the trash, newest activity first.
+
+    Reads as few sessions as possible, since every chat starts with this. One that cannot be read is
+    passed over: the list of sessions names it.
+    """
+    trashed = trash.holds("queue")
+    for row in store.sessions():
+        is_here = is_saved(row) and folder in ("", row.folder)
+        if is_here and trashed.get(row.session) != row.updated:
+            with suppress(StoreDamaged):
+                if not store.is_owned(row.session) and (found := read_saved(store, row)).items:
+                    yield found
+
+
+def told_saved(store: Store, trash: Trash, folder: str, at: Stamp) -> Iterator[SavedQueuesEvent]:
+    """Yield the event that tells a new session what others left in its folder, if there is anything."""
+    found = islice(found_saved(store, trash, folder), LISTED)
+    if saved := [queue.view() for queue in found if not queue.row.workflow]:
+        yield SavedQueuesEvent(type="saved_queues", **at, saved=saved)
+
+
+def read_saved(store: Store, row: SessionRow) -> Saved:
+    """Read a session's queue as a resume would find it, without changing it."""
+    record = load_record(store, row.session)
+    items = [
+        replace(item, state="interrupted") if item.state == "running" else item
+        for item in record.queue.live()
+    ]
+    return Saved(
+        row=row,
+        queue=record.queue,
+        items=tuple(sorted(items, key=lambda item: item.state != "interrupted")),
+        is_crashed=is_cut_off(record),
+        last_active=last_sign(record),
+        unknown=tuple(calls_in(record, "running", "stopping", "unknown")),
+    )
+
+
+# Announcements ------------------------------------------------------------------------------------
+
+
+def announce(
+    event: RecoveredEvent | SavedQueueView,
+    now: float,
+    *,
+    can_utf8: bool = True,
+    sign: str = "/",
+    is_resumed: bool = False,
+) -> str:
+    """Return the lines that announce the queue of a session that was resumed, or can be.
+
+    `sign` stands before a command. `is_resumed`: the queue runs on without a person's word.
+    """
+    items, count = event["items"], len(event["items"])
+    what = "resuming" if is_resumed else "not auto-resuming"
+    found = (
+        f"Found saved queue from crashed session ({item_count(count)}, {what})"
+        if event["cause"] == "crash"
+        else f"Found {count} queued item{'s' if count != 1 else ''} from previous session ({what})"
+    )
+    lines = [f"📥 {found}" if can_utf8 else found]
+    lines += [f"Last active: {_since(event['last_active'], now)}", "Saved items:"]
+    lines += [item_line(item) for item in items]
+    if not is_resumed:
+        lines.append(
+            f"Use `{sign}queue restore` to list, `{sign}queue resume` to continue, "
+            f"or `{sign}queue discard` to delete"
+        )
+    for call in event["unknown"]:
+        texts = {name: value for name, value in call["arguments"].items() if isinstance(value, str)}
+        said = one_line(" ".join(call_words(texts)), WIDE)
+        lines.append(f"Outcome unknown, not run again: {call['tool']} {said}")
+    return "\n".join(lines)
+
+
+def announce_saved(event: SavedQueuesEvent, now: float, *, can_utf8: bool = True) -> str:
+    """Return the lines that announce the saved queues of its folder to a new session."""
+    saved = event["saved"]
+    if len(saved) == 1:
+        return announce(saved[0], now, can_utf8=can_utf8)
+    found = f"Found saved queues of {len(saved)} sessions (not auto-resuming)"
+    return "\n".join(
+        (
+            f"📥 {found}" if can_utf8 else found,
+            *choices(saved, now),
+            *(["`/queue restore --list` lists all"] if len(saved) == LISTED else []),
+            "Use `/queue restore ID` to list one, `/queue resume ID` to continue it, "
+            "or `/queue discard ID` to delete it",
+        )
+    )
+
+
+def choices(saved: Sequence[SavedQueueView], now: float) -> Iterator[str]:
+    """Give a line about each of these saved queues: its session, and its first item."""
+    for found in saved:
+        how = "crashed" if found["cause"] == "crash" else "left"
+        ago, first = _since(found["last_active"], now), item_line(found["items"][0])
+        name = f" {found['name']}" if found["name"] else ""
+        count = item_count(len(found["items"]))
+        yield f"{found['session']}{name}, {how} {ago}, {count}: {one_line(first, WIDE)}"
+
+
+def _since(moment: str, now: float) -> str:
+    return age(max(0.0, now - datetime.fromisoformat(moment).timestamp()))
+
+
+def item_count(count: int) -> str:
+    """Write how many items: `1 item`, `2 items`."""
+    return f"{count} item{'s' if count != 1 else ''}"

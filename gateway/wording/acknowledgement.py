@@ -1,0 +1,354 @@
+"""The texts that acknowledge what a person asked for: how a message was routed, what was reverted.
+
+Each row of the routing table names its acknowledgement (`ACKS` in `machines/disposition.py`); this
+module has the texts. The screen shows them, and `accepted` events carry them, so that every interface
+shows the same.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from ...journal.workspace.restore_plan import FORCIBLE
+from ...machines import protocol as m
+from ...machines.pattern import lazy_pattern
+from ..events.contract import (
+    AcceptedEvent,
+    Event,
+    RejectedEvent,
+    RequeuedEvent,
+    Stamp,
+)
+from .formats import sender
+
+CUT = 40
+"""Characters of a quoted message where the width of the terminal is not known."""
+SHORT = 16
+"""Characters of a quoted message in the narrowest terminal."""
+_PLACE = lazy_pattern(r"\{\w+\}")
+SIGNS = {"📥 ": "", "🤖 ": "", "⚠️ ": "", "⏳ ": "", "—": "-"}
+"""The signs beyond ASCII in the texts, with their replacements for terminals without UTF-8."""
+NAMED = 10
+"""Reverted paths that are listed where their number says enough."""
+MOST = 100
+"""Reverted paths that are listed where a person may look for one: a run may change thousands."""
+
+
+class Acknowledged(NamedTuple):
+    """The facts of an acknowledgement: the message, its number, the deciding word, its recipients.
+
+    `replaces` is the number of the message whose turn it stops. `columns` is the width of the line that
+    quotes the message, 0 where that is not known.
+    """
+
+    text: str
+    number: int | None = None
+    matched: str | None = None
+    children: Sequence[str] = ()
+    user: str = ""
+    replaces: int | None = None
+    columns: int = 0
+
+
+def accepted(
+    at: Stamp,
+    *,
+    id: str,
+    said: m.Said,
+    routed: m.Routed,
+    number: int | None = None,
+    position: int | None = None,
+    children: Iterable[str] = (),
+    replaces: int | None = None,
+    has_words: bool = True,
+) -> AcceptedEvent:
+    """Return the `accepted` event of a message; `has_words`: with the text of the acknowledgement."""
+    event: AcceptedEvent = {
+        "type": "accepted",
+        **at,
+        "id": id,
+        "as": routed.said_as,
+        "number": number,
+        "position": position,
+        "client_id": said.client_id or None,
+        "matched": routed.matched or None,
+        "rule": routed.rule or None,
+        "ack": routed.ack or None,
+        "text": said.text,
+    }
+    if said.user:
+        event["user"] = said.user
+    if names := list(children):
+        event["children"] = names
+    if replaces is not None:
+        event["replaces"] = replaces
+    if has_words:
+        event["ack_text"] = accepted_text(event) or None
+    return event
+
+
+def accepted_text(event: AcceptedEvent, *, can_utf8: bool = True, columns: int = 0) -> str:
+    """Return the acknowledgement of an `accepted` event as text; empty if the event has none."""
+    message = Acknowledged(
+        text=event["text"],
+        number=event["number"],
+        matched=event["matched"],
+        children=event.get("children", ()),
+        user=event.get("user", ""),
+        replaces=event.get("replaces"),
+        columns=columns,
+    )
+    return acknowledgement_text(event["ack"], message, can_utf8=can_utf8)
+
+
+def acknowledgement_text(ack: str | None, message: Acknowledged, *, can_utf8: bool = True) -> str:
+    """Return the text of an acknowledgement; empty if there is none of this name.
+
+    Its first line ends with the sender, where that is not the owner of the session.
+    """
+    text = TEXTS.get(ack or "")
+    if text is None:
+        return ""
+    by = f" (from {who})" if (who := sender(message.user)) else ""
+    columns = message.columns and max(1, message.columns - len(by))
+    template = plain(text if isinstance(text, str) else text(message), can_utf8)
+    first, *rest = _filled(template, message._replace(columns=columns)).split("\n")
+    return "\n".join((first + by, *rest))
+
+
+def _filled(template: str, message: Acknowledged) -> str:
+    """Put the facts of a message into a text of `TEXTS`; what it quotes is cut to one line."""
+    facts = {
+        "{number}": f" #{message.number}" if message.number else "",
+        "{children}": " and ".join(message.children or ("the subagent",)),
+        "{matched}": str(message.matched),
+        "{text}": message.text,
+    }
+    lead, quote, after = template.partition("{quoted}")
+    lead, after = (_PLACE.sub(lambda found: facts[found[0]], part) for part in (lead, after))
+    return (cut(lead, message.text, message.columns) if quote else lead) + after
+
+
+def plain(text: str, can_utf8: bool) -> str:
+    """Replace the signs of a text by ASCII, unless the terminal has UTF-8."""
+    for sign, instead in SIGNS.items() if not can_utf8 else ():
+        text = text.replace(sign, instead)
+    return text
+
+
+def cut(lead: str, text: str, columns: int = 0) -> str:
+    """Quote a message on one line of `columns` (0: unknown), a longer message up to a word of its own."""
+    most = max(SHORT, columns - len(f'{lead} "..."')) if columns else CUT
+    line = " ".join(text[: 4 * most].split())
+    if len(line) > most or len(text) > 4 * most:
+        line = (line[: most + 1].rpartition(" ")[0] or line[:most]) + "..."
+    return f'{lead}"{line}"'
+
+
+def _interrupting(message: Acknowledged) -> str:
+    said = "Interrupting for{number}: {quoted}" if message.number else "Interrupting."
+    old = message.replaces
+    return f"{said}\n`/queue resume {old}` brings #{old} back." if old else said
+
+
+TEXTS: dict[str, str | Callable[[Acknowledged], str]] = {
+    "already_stopping": lambda message: (
+        "Already stopping.{number} runs next." if message.number else "Already stopping."
+    ),
+    "finalizing": "The session is ending, so the message was not accepted. Your text: {text}",
+    "interrupt_detected": '⚠️ Interrupt detected: "{matched}"',
+    "interrupting": _interrupting,
+    "next_after_stop": "After the stop,{number}: {quoted}",
+    "next_turn": "Too late to steer, next is{number}: {quoted}",
+    "not_yours": "📥 Queued{number}: {quoted}\nThe running turn is another person's, so this waits.",
+    "queued": "📥 Queued{number}: {quoted}",
+    "refused": "The message was not accepted. Your text: {text}",
+    "revert_hint": "Nothing runs, so this is a message. /revert restores files.",
+    "steered": lambda message: (
+        'Steering with{number}: {quoted}\n"{matched}" steers.'
+        if message.matched
+        else "Steering with{number}: {quoted}"
+    ),
+    "no_subagent": "No subagent of that name works: /agents lists them. Your text: {text}",
+    "side_talk": "🤖 Side talk spawned (will notify when ready)",
+    "steered_child": "Steering {children} with{number}: {quoted}",
+    "subagent_working": "⏳ Subagent working — your message is queued for when it finishes",
+    "word_interrupts": (
+        '⚠️ Interrupt detected: "{matched}"\n'
+        "This turn stops, subagents go on: /stop stops them, too."
+    ),
+    "word_queued": '📥 Queued{number}: {quoted}\n"{matched}" stopped nothing: /stop stops everything.',
+    "word_steered": (
+        'Steering with{number}: {quoted}\n"{matched}" stopped nothing: /stop stops everything.'
+    ),
+}
+"""The text of each name in `ACKS`; `{quoted}` is the message on one line."""
+REJECTIONS: dict[str, str] = {
+    "empty": "there is nothing in it",
+    "fault": "a fault in the program cut it off",
+    "finalizing": "the session is ending",
+    "mailbox_full": "too many messages have not been read yet",
+    "no_subagent": "no subagent of that name works",
+    "not_allowed": "you may not do that here",
+    "queue_full": "the queue is full",
+    "refused": "the routing table refuses it",
+    "run_succeeded": "the run has succeeded",
+    "session_finalized": "the session is finalized",
+    "session_suspended": "the session is being left",
+    "store_failed": "the journal cannot be written",
+    "unknown_command": "there is no such command",
+}
+"""Why a message was not accepted, as people read it, by the `reason` of a `rejected` event."""
+
+
+def waiting_text(session: str, *, is_run: bool) -> str:
+    """Say how a message to a session that no program has open gets to run."""
+    if is_run:
+        how = f"`steersman run --resume {session}` resumes it, and its next agent gets the message"
+    else:
+        how = f"`steersman chat --resume {session}` opens it, and `/queue resume` there runs it"
+    return f"It waits, because no program has session {session} open: {how}."
+
+
+def rejected_text(event: RejectedEvent, *, can_utf8: bool = True) -> str:
+    """Return a `rejected` event as text: why, the message, and on a second line the next step."""
+    reason, message = event["reason"], Acknowledged(event["text"])
+    hint = f"\n  {hint}" if (hint := event.get("hint")) else ""
+    if said := acknowledgement_text(reason, message, can_utf8=can_utf8):
+        return f"{said}{hint}"
+    text = f"the message was not accepted. Your text: {message.text}"
+    if why := REJECTIONS.get(reason):
+        return f"{why[:1].upper()}{why[1:]}, so {text}{hint}"
+    return f"{text[:1].upper()}{text[1:]}\n  {reason}{hint}"
+
+
+# What becomes of it ------------------------------------------------------------------------------
+
+
+def acknowledgement(
+    event: Event, *, can_utf8: bool = True, shows_queued: bool = True, columns: int = 0
+) -> str:
+    """Return the line for an event, empty if it needs none; plain words without UTF-8.
+
+    `shows_queued` false leaves out the plain acknowledgement of a queued message. A message is quoted on
+    one line of `columns` (0: unknown).
+    """
+    match event["type"]:
+        case "accepted" if shows_queued or event["ack"] != "queued":
+            text = accepted_text(event, can_utf8=can_utf8, columns=columns)
+        case "interrupted":
+            text = "Stopping current task."
+            if done := event["checkpoint"]:
+                text += f" Progress saved at checkpoint {done['done']}/{done['total']}."
+        case "child_started":
+            does = "waits for a place" if event.get("waiting") else "works"
+            does = "continues" if event.get("resumed") else does
+            text = plain(f"🤖 {event['name']} {does}: {event['task']}", can_utf8)
+        case "child_ended":
+            text = plain(f"🤖 {event['name']} {event['status']}", can_utf8)
+        case "side_talk_ended":
+            number = event["number"]
+            if event.get("resumable"):
+                end = f" #{number} stopped: /queue resume continues it, /queue pop {number} removes it"
+            else:
+                said = event["text"] or event["status"]
+                end = f": {said}\n/queue steer {number} brings it into the work"
+            text = plain(f"🤖 Side talk{end}", can_utf8)
+        case "steered":
+            child = f"{event['child']}, " if "child" in event else ""
+            text = cut(f"[Steered] {child}#{event['number']}: ", event["text"], columns)
+        case "requeued":
+            text = _requeued(event)
+        case "rejected":
+            text = rejected_text(event, can_utf8=can_utf8)
+        case "stopped" if event["survivors"]:
+            pids = event["survivors"]
+            text = f"Still alive, and not to be ended: {_pids(pids)}\n  "
+            listed = ",".join(map(str, pids))
+            text += f"`ps -p {listed}` shows what it does; `kill` ends it, perhaps only as root"
+        case "stopped" if event["killed"]:
+            text = f"Ended: {_pids(event['killed'])}"
+        case _:
+            return ""
+    return text
+
+
+def _requeued(event: RequeuedEvent) -> str:
+    """Report a requeued message, unless the person took it back."""
+    match event["why"]:
+        case "taken back":
+            return ""
+        case why if event["item"] == event["id"]:
+            return f"#{event['number']} is a message of its own now: {why}."
+        case why:
+            return f"The agent hands a message back, it waits as #{event['number']}: {why}"
+
+
+def _pids(pids: list[int]) -> str:
+    word = "process" if len(pids) == 1 else "processes"
+    return f"{word} {', '.join(str(pid) for pid in pids)}"
+
+
+# Reverts ------------------------------------------------------------------------------------------
+
+
+def reverted_text(about: Mapping[str, Any]) -> str:
+    """Return the text of a `reverted` event or of an answer to `/revert`."""
+    if about.get("reason"):
+        return f"Not reverted: {about['reason']}."
+    lines = [_head(about)]
+    if about["kept"]:
+        lines += _kept(about)
+    if about["yours"]:
+        lines.append(f"Back to your own version: {path_names(about['yours'])}.")
+    if about["shared"] and about["scope"] != "undo":
+        undo = "" if about.get("dry_run") else " `/revert undo PATH` brings one back."
+        lines.append(
+            "Changed while a command ran, so counted as the agent's: "
+            f"{path_names(about['shared'], MOST)}.{undo}"
+        )
+    lines += [f"Not restored: {note}." for note in about["notes"]]
+    return "\n".join(lines)
+
+
+def _head(about: Mapping[str, Any]) -> str:
+    restored = about["restored"]
+    files = "1 file" if len(restored) == 1 else f"{len(restored)} files"
+    if not restored and not about["kept"]:
+        is_undo = about["scope"] == "undo"
+        return "There is no revert to undo." if is_undo else "There is nothing to revert."
+    if about.get("dry_run"):
+        turns = f" of {', '.join(about['turns'])}" if about["turns"] else ""
+        return f"Would revert {files}{turns}{f': {path_names(restored)}' if restored else ''}."
+    if not restored:
+        return "Nothing was reverted."
+    match about["scope"]:
+        case "undo":
+            return f"Undid the revert of {files}: {path_names(restored)}."
+        case "turn" if about.get("original"):
+            return f"Reverted {files}. Original state restored."
+        case _:
+            return f"Reverted {files}: {path_names(restored)}."
+
+
+def _kept(about: Mapping[str, Any]) -> list[str]:
+    """List the paths that were not reverted, by the reason."""
+    reasons: dict[str, list[str]] = {}
+    for path in about["kept"]:
+        reasons.setdefault(about["why"][path], []).append(path)
+    kept = "Would keep" if about.get("dry_run") else "Kept"
+    lines = [f"{kept} {path_names(paths, MOST)}: {why}." for why, paths in reasons.items()]
+    if about["scope"] == "undo":
+        hint = "`/revert undo --force` undoes what it can."
+    else:
+        hint = "`/revert --force` reverts what it can; `/revert undo` undoes that."
+    return [*lines, hint] if about["turns"] and FORCIBLE.intersection(reasons) else lines
+
+
+def path_names(paths: Sequence[str], most: int = NAMED) -> str:
+    """Name files, at most so many."""
+    shown = [path if path.isprintable() else json.dumps(path) for path in paths[:most]]
+    more = len(paths) - len(shown)
+    return ", ".join(shown) + (f" and {more} more" if more > 0 else "")
