@@ -13,7 +13,7 @@ from fnmatch import fnmatchcase
 from functools import lru_cache
 
 from .command_line import CommandLine, Program, Word, plain_name, read_line, read_pattern
-from .known_words import SHOWN, cut, is_of_table, known_words
+from .known_words import SHOWN, cut, known_words, table_keys
 
 ELSE = "matches something else"
 """The reason of a rule that is about other calls."""
@@ -109,7 +109,7 @@ def _uncovered_words(wanted: Sequence[Word], words: Sequence[Word]) -> str:
     """Compare the words behind a program's name, in order."""
     name, patterns, has_rest = _parts(wanted)
     known, found, last = known_words(words), 0, 0  # `last`: where the word is that was matched last
-    is_key = is_of_table(" ".join([name, *map(_stem, patterns)]))
+    is_key = " ".join([name, *map(_stem, patterns)]) in table_keys()
     for at, word in enumerate(words[1:], 1):
         is_value = at in known.values and last < at - 1
         is_fixed = is_key or at in known.fixed
