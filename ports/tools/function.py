@@ -18,6 +18,7 @@ from concurrent.futures import CancelledError, Future
 from contextvars import ContextVar
 from copy import copy
 from functools import cache, partial, update_wrapper
+from inspect import Parameter
 from pathlib import Path
 from typing import (
     Any,
@@ -46,7 +47,7 @@ from ..picture import PICTURES, decoded, line_of
 from ..process.own_python import file_command
 from ..process.process import Processes, ProcessResult, ProcessSpec
 from . import calling
-from .shell import STATUS, ProcessRun, ending
+from .shell import STATUS, ProcessRun, ending, finished
 from .text import readable
 from .thread_tool import StopFlag, ToolStopped, failed
 from .tool import Tool, ToolContext, ToolResources, ToolRun, kept_ends
@@ -176,18 +177,9 @@ class FunctionTool(Generic[P, R]):
 
     def start(self, arguments: dict[str, Any], context: ToolContext) -> ToolRun:
         """Start the function."""
-        loop = asyncio.get_running_loop()
-        stop = StopFlag()
-        if fault := self.fault(arguments):
-            return FunctionRun(self, None, stop, context, fault)
-        if self._place:
+        if self._place and not self.fault(arguments):
             return self._start_apart(arguments, context)
-
-        def report(said: m.ToolProgressed) -> None:
-            if context.tell is not None:
-                loop.call_soon_threadsafe(context.tell, said)
-
-        return FunctionRun(self, self._given(arguments, context, stop, report), stop, context, "")
+        return FunctionRun(self, arguments, context)
 
     def _given(
         self,
@@ -227,17 +219,8 @@ class FunctionTool(Generic[P, R]):
             stdin=json.dumps(asked).encode(),
             keep_errors=_ERRORS,
         )
-        notes = _Notes(context)
-
-        async def prepare() -> ProcessSpec:
-            return spec
-
-        return ProcessRun(
-            self._processes,
-            prepare,
-            partial(_of_process, timeout=self.timeout, context=context),
-            notes.read,
-        )
+        ended = partial(_of_process, timeout=self.timeout, context=context)
+        return ProcessRun(self._processes, spec, ended, _Notes(context).read)
 
     def called_apart(
         self,
@@ -272,16 +255,22 @@ class FunctionTool(Generic[P, R]):
             shown = [[made.media_type, made.data] for made in returned.pictures]
             return {"text": returned.text.decode(), "pictures": shown}
 
-    def begin(self, given: dict[str, Any], session: str) -> Work:
+    def begin(
+        self,
+        arguments: dict[str, Any],
+        context: ToolContext,
+        stop: StopFlag,
+        report: Callable[[m.ToolProgressed], None],
+    ) -> Work:
         """Begin a call where it belongs; what it ends with is the text of its result."""
+        given = self._given(arguments, context, stop, report)
 
         def call() -> Any:
-            _running.set(session)
+            _running.set(context.session)
             return cast("Any", self.function)(**given)
 
-        loop = self._loop or _own_loop()
         place = _on_loop if inspect.iscoroutinefunction(self.function) else _in_thread
-        return place(call, partial(_returned, name=self.name), loop)
+        return place(call, partial(_returned, name=self.name), self._loop or _own_loop())
 
 
 def bound(tool: Tool, loop: asyncio.AbstractEventLoop | None, resources: ToolResources) -> Tool:
@@ -292,26 +281,16 @@ def bound(tool: Tool, loop: asyncio.AbstractEventLoop | None, resources: ToolRes
 
 
 class FunctionRun:
-    """One call of a function; see `ToolRun`."""
+    """One call of a function; see `ToolRun`. There is no process."""
+
+    pid = 0
 
     def __init__(
-        self,
-        tool: FunctionTool[Any, Any],
-        given: dict[str, Any] | None,
-        stop: StopFlag,
-        context: ToolContext,
-        fault: str,
+        self, tool: FunctionTool[Any, Any], arguments: dict[str, Any], context: ToolContext
     ) -> None:
-        self._tool = tool
-        self._stop = stop
-        self._context = context
-        self._stopped = asyncio.Event()
-        self._task = asyncio.create_task(self._run(given, fault))
-
-    @property
-    def pid(self) -> int:
-        """There is no process."""
-        return 0
+        self._tool, self._context = tool, context
+        self._stop, self._stopped = StopFlag(), asyncio.Event()
+        self._task = asyncio.create_task(self._run(arguments))
 
     async def wait(self) -> m.ToolResult:
         """Return the result; of a function that does not return after a stop, that it does not."""
@@ -321,16 +300,21 @@ class FunctionRun:
         """Ask the function to end: a coroutine is cancelled, a plain function asks its context."""
         self._stopped.set()
 
-    async def _run(self, given: dict[str, Any] | None, fault: str) -> m.ToolResult:
-        if given is None:
+    async def _run(self, arguments: dict[str, Any]) -> m.ToolResult:
+        if fault := self._tool.fault(arguments):
             return failed(ToolError(fault))
         if self._stopped.is_set():
             return m.ToolResult(status="killed", text="Stopped before it started.")
-        work = self._tool.begin(given, self._context.session)
+        loop = asyncio.get_running_loop()
+
+        def report(said: m.ToolProgressed) -> None:
+            if self._context.tell is not None:
+                loop.call_soon_threadsafe(self._context.tell, said)
+
+        work = self._tool.begin(arguments, self._context, self._stop, report)
         stop = asyncio.ensure_future(self._stopped.wait())
-        waits = (work.ended, stop)
         timeout = self._tool.timeout
-        await asyncio.wait(waits, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait((work.ended, stop), timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
         stop.cancel()
         if work.ended.done():
             return await self._told(work)
@@ -355,11 +339,9 @@ class FunctionRun:
             return m.ToolResult(status="killed", text="Stopped before it was done.")
         if error is not None:
             text = f"{type(error).__name__}: {error}".rstrip(": ")
-            return failed(
-                ToolError(text if len(text) <= _LONGEST_ERROR else f"{text[:_LONGEST_ERROR]}…")
-            )
-        returned = work.ended.result()
-        return await asyncio.to_thread(_result, returned, self._context)
+            cut = text if len(text) <= _LONGEST_ERROR else f"{text[:_LONGEST_ERROR]}…"
+            return failed(ToolError(cut))
+        return await asyncio.to_thread(_result, work.ended.result(), self._context)
 
 
 class Returned(NamedTuple):
@@ -394,22 +376,16 @@ def _text_of(value: Any, name: str) -> bytes:
     try:
         return value.encode() if isinstance(value, str) else _ANYTHING.dump_json(value)
     except (ValueError, RecursionError) as error:
-        kind = type(value).__name__
-        raise ToolError(
-            f"`{name}` returned a `{kind}`, which JSON does not have: {error}"
-        ) from error
+        kind = f"`{type(value).__name__}`"
+        why = f"`{name}` returned a {kind}, which JSON does not have: {error}"
+        raise ToolError(why) from error
 
 
 def _result(returned: Returned, context: ToolContext) -> m.ToolResult:
     """Return a result; of a long one its ends, with all of it in a file."""
     text, spilled = kept_ends(returned.text, context)
-    return m.ToolResult(
-        status="ok",
-        text=text,
-        bytes=len(returned.text),
-        spilled=spilled,
-        pictures=returned.pictures,
-    )
+    size, pictures = len(returned.text), returned.pictures
+    return m.ToolResult(status="ok", text=text, bytes=size, spilled=spilled, pictures=pictures)
 
 
 # Functions in a process of their own --------------------------------------------------------------
@@ -432,10 +408,9 @@ class _Notes:
         for line in lines:
             if line.startswith(calling.NOTE) and self._context.tell is not None:
                 done, total, unit, note = json.loads(line[1:])
+                call = self._context.call
                 self._context.tell(
-                    m.ToolProgressed(
-                        call=self._context.call, done=done, total=total, unit=unit, note=note
-                    )
+                    m.ToolProgressed(call=call, done=done, total=total, unit=unit, note=note)
                 )
         if not self._line.startswith(calling.NOTE):
             self._line = ""
@@ -451,25 +426,17 @@ def _of_process(
     if status == "ok":
         try:
             value = parse_json(text)
-            pictures = tuple(
-                Picture(media_type=kind, data=data) for kind, data in value["pictures"]
-            )
-            returned = Returned(value["text"].encode("utf-8", "replace"), pictures)
+            pictures = (Picture(media_type=kind, data=data) for kind, data in value["pictures"])
+            returned = Returned(value["text"].encode("utf-8", "replace"), tuple(pictures))
         except (ValueError, LookupError, TypeError):
             status, text = "failed", "its process ended before the function returned"
         else:
             return _result(returned, context)
-    errors = readable(result.errors).strip()
-    reason = f"Error: {text}" if text else errors[-_ERRORS:]
-    parts = [reason] if status == "failed" else [ending(result, timeout or 0.0)]
-    return m.ToolResult(
-        status=status,
-        text="\n".join(part for part in parts if part) or ending(result, 0.0),
-        exit_code=result.exit_code,
-        bytes=result.total,
-        killed=result.killed,
-        survivors=result.survivors,
-    )
+    if status == "failed":
+        reason = f"Error: {text}" if text else readable(result.errors).strip()[-_ERRORS:]
+    else:
+        reason = ending(result, timeout or 0.0)
+    return finished(result, reason or ending(result, 0.0), status)
 
 
 async def _awaited(result: Any) -> Any:
@@ -665,12 +632,12 @@ def _declared(function: Callable[..., Any], name: str) -> tuple[ToolSchema, type
         ) from error
     fields: dict[str, Any] = {}
     context = ""
+    kinds = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD, Parameter.POSITIONAL_ONLY)
     for number, parameter in enumerate(inspect.signature(function).parameters.values()):
         hint = hints.get(parameter.name)
         if hint is Context or Context in get_args(hint):
             context = parameter.name
             continue
-        kinds = (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD, parameter.POSITIONAL_ONLY)
         if parameter.kind in kinds:
             raise UsageError(
                 f"tool `{name}`: parameter `{parameter}` cannot be given by name",
@@ -684,14 +651,12 @@ def _declared(function: Callable[..., Any], name: str) -> tuple[ToolSchema, type
                 if is_method
                 else f"write for example `{parameter.name}: str`",
             )
-        is_needed = parameter.default is parameter.empty
+        default = ... if parameter.default is parameter.empty else parameter.default
         about = described.get(parameter.name)
-        text: dict[str, Any] = {"description": about} if about else {}
-        field = Field(
-            default=... if is_needed else parameter.default,
-            alias=parameter.name,
-            **text,  # where there is none, what an annotation says stands
-        )
+        text: dict[str, Any] = (
+            {"description": about} if about else {}
+        )  # else the annotation's stands
+        field = Field(default=default, alias=parameter.name, **text)
         fields[f"argument_{number}"] = (hints[parameter.name], field)
     try:
         arguments = create_model(name, __config__=ConfigDict(extra="forbid"), **fields)
@@ -705,11 +670,8 @@ def _declared(function: Callable[..., Any], name: str) -> tuple[ToolSchema, type
     parameters = {key: _untitled(part) for key, part in schema.items() if key != "title"}
     parameters.setdefault("properties", {})
     parameters.setdefault("required", [])
-    return (
-        ToolSchema(name=name, description=described[""], parameters=parameters),
-        arguments,
-        context,
-    )
+    declared = ToolSchema(name=name, description=described[""], parameters=parameters)
+    return declared, arguments, context
 
 
 class _Schema(GenerateJsonSchema):

@@ -16,7 +16,6 @@ whole word. `--` is listed where all that follows it are operands; where it begi
 another program, these have a row of their own (`npm test --`).
 """
 
-import re
 from collections.abc import Mapping
 from functools import cache
 from itertools import product
@@ -306,7 +305,7 @@ def programs() -> Mapping[str, KnownProgram]:
     """Read the table, at its first use: what is known of each program."""
     known: dict[str, KnownProgram] = {}
     shared: dict[str, str] = {}
-    for row in re.split(r"\n+(?=\S)", _TABLE):
+    for row in filter(None, _TABLE.replace("\n    ", " ").splitlines()):
         names, _, text = row.partition(":")
         words = text.split()
         marks = [word for word in words if word in ("any", "group", "words")]

@@ -1,9 +1,7 @@
 """The tool `search`: lines that match a regular expression; `search_program` does the work."""
 
-import asyncio
 import json
 import re
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -71,7 +69,7 @@ class SearchTool:
 
         return ProcessRun(
             self._resources.processes,
-            partial(asyncio.to_thread, prepare),
+            prepare,
             _search_result,
             context.on_output,
         )
