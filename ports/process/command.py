@@ -27,7 +27,11 @@ def start(
     `streams` are the file descriptors of its stdin, output and standard error; no other one reaches the
     command, since all that are above these close when it is executed.
     """
-    _enter(cwd)
+    try:
+        os.chdir(cwd)
+    except OSError as error:
+        text = os.fsdecode(cwd)
+        raise OSError(error.errno, f"cannot enter folder `{text}`: {error.strerror}") from error
     score = _own_score()
     is_offered = score is not None and score.raise_it()
     try:
@@ -72,14 +76,6 @@ def _own_score() -> _OomScore | None:
         except OSError:
             _scores.append(None)  # not Linux, or not allowed
     return _scores[0]
-
-
-def _enter(cwd: bytes) -> None:
-    try:
-        os.chdir(cwd)
-    except OSError as error:
-        text = os.fsdecode(cwd)
-        raise OSError(error.errno, f"cannot enter folder `{text}`: {error.strerror}") from error
 
 
 def _spawn(

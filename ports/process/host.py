@@ -135,7 +135,13 @@ class ProcessHost:
                 errors, streams["e"] = os.pipe()
                 ours.callback(os.close, errors)
                 theirs.callback(os.close, streams["e"])
-            request = _request_of(spec, mark, "".join(streams))
+            environment = {
+                _encoded(name): _encoded(text) for name, text in spec.environment.items()
+            }
+            environment |= {os.fsencode(MARK): os.fsencode(mark)}
+            argv, folder = tuple(map(os.fsencode, spec.argv)), os.fsencode(spec.cwd)
+            texts = "".join(streams), argv, folder, environment
+            request = frame("run", *texts, spec.timeout, spec.grace)  # see `wire.py`
             supervisor = await self._supervisor()
             ours.pop_all()
             made = CommandOutput(spec, output, errors, on_output)
@@ -186,15 +192,6 @@ class ProcessHost:
 def _encoded(text: str) -> bytes:
     """Encode a part of the environment, which is the same for one command after another."""
     return os.fsencode(text)
-
-
-def _request_of(spec: ProcessSpec, mark: str, streams: str) -> bytes:
-    """Encode the command for its supervisor (see `wire.py`). Raises `UnicodeEncodeError`."""
-    environment = {_encoded(name): _encoded(value) for name, value in spec.environment.items()}
-    environment |= {os.fsencode(MARK): os.fsencode(mark)}
-    argv = tuple(map(os.fsencode, spec.argv))
-    folder = os.fsencode(spec.cwd)
-    return frame("run", streams, argv, folder, environment, spec.timeout, spec.grace)
 
 
 def _file_of(data: bytes) -> int:

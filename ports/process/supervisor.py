@@ -39,7 +39,7 @@ _ALONE = 0.003  # seconds for the first process to end, before others are looked
 _GIVE_UP = 5.0  # seconds of killing after which survivors are reported (killing continues)
 _LOOK_UP = 3600.0  # seconds, the longest wait of a poll
 _MOST_PIDS = 1000  # in a report
-_SANDBOX = b"bwrap"
+_SANDBOX = "bwrap"
 _CHUNK = 65_536
 
 
@@ -78,12 +78,10 @@ class Control:
 
     def stops(self) -> list[float] | None:
         """Receive what is there: the graces of stops, or none when the runtime is gone."""
-        is_open = self._receive()
-        messages, self._messages = self._messages, []
-        return [grace for _, grace in messages] if is_open else None
+        return self.early_stops() if self._receive() else None
 
     def early_stops(self) -> list[float]:
-        """Return the graces of the stops that came with the command."""
+        """Return the graces of the stops that came already, with the command."""
         messages, self._messages = self._messages, []
         return [grace for _, grace in messages]
 
@@ -145,7 +143,7 @@ class _Supervision:
 
     def __init__(self, main: int, program: bytes, control: Control, grace: float) -> None:
         self._main = main
-        self._is_boxed = program.rpartition(b"/")[2] == _SANDBOX
+        self._is_boxed = program.rpartition(b"/")[2] == _SANDBOX.encode()
         self._control = control
         self._grace = grace
         self._status: int | None = None  # exit code of the command itself, once it is known
@@ -168,9 +166,15 @@ class _Supervision:
             ready = [fd for fd, _ in poll.poll(self._patience(deadline))]
             if wake in ready:
                 os.read(wake, 4096)
-            if self._control.fileno() in ready and not self._listen():
-                poll.unregister(self._control)
-            is_empty = self._collect()
+            if self._control.fileno() in ready:
+                if (stops := self._control.stops()) is None:  # the runtime has ended
+                    poll.unregister(self._control)
+                for grace in [0.0] if stops is None else stops:
+                    self._begin("killed", grace)
+            ended, is_empty = tree.reap()
+            if self._main in ended:
+                self._status = os.waitstatus_to_exitcode(ended[self._main])
+                self._look_at = 0.0
             now = time.monotonic()
             if not is_empty and deadline is not None and now >= deadline:
                 self._begin("timed_out", self._grace)
@@ -189,21 +193,6 @@ class _Supervision:
         if now >= self._kill_at:
             return (1.0 if self._is_reported else _KILL_AGAIN) * 1000
         return min(self._kill_at - now, _ASK_AGAIN) * 1000
-
-    def _listen(self) -> bool:
-        """Process messages of the runtime; False when the runtime has ended."""
-        stops = self._control.stops()
-        for grace in [0.0] if stops is None else stops:
-            self._begin("killed", grace)
-        return stops is not None
-
-    def _collect(self) -> bool:
-        """Reap ended processes; True when no child is left."""
-        ended, is_empty = tree.reap()
-        if self._main in ended:
-            self._status = os.waitstatus_to_exitcode(ended[self._main])
-            self._look_at = 0.0
-        return is_empty
 
     def _begin(self, cause: str, grace: float) -> None:
         """Begin to end everything; a later call can only shorten the grace period."""
@@ -232,16 +221,12 @@ class _Supervision:
             tree.send(self._main, signal.SIGKILL)
             self._look_at = now + _ALONE
         else:
-            self._kill_all(now > self._kill_at + _GIVE_UP)
-
-    def _kill_all(self, is_late: bool) -> None:
-        """Kill everything; report what is there when it is late."""
-        found = tree.end_pass(lambda: tree.descendants(os.getpid()))
-        alive = {pid for pid, state in found.items() if state != "Z"}
-        for pid in alive:
-            self._touch(pid)
-        if is_late:
-            self._report(tuple(alive))
+            found = tree.end_pass(lambda: tree.descendants(os.getpid()))
+            alive = [pid for pid, state in found.items() if state != "Z"]
+            for pid in alive:
+                self._touch(pid)
+            if now > self._kill_at + _GIVE_UP:
+                self._report(tuple(alive))
 
     def _touch(self, pid: int) -> None:
         """Note a process that is ended before it ended by itself."""
