@@ -14,7 +14,6 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import CancelledError, Future
 from contextvars import ContextVar
 from copy import copy
 from functools import cache, partial, update_wrapper
@@ -41,7 +40,6 @@ from ...machines.conversation import Picture, ToolSchema
 from ...machines.errors import ToolError, UsageError
 from ...machines.json_shape import parse_json
 from ...machines.pattern import lazy_pattern
-from ...machines.value import Value
 from ...workflows.document import is_list, is_table
 from ..picture import PICTURES, decoded, line_of
 from ..process.own_python import file_command
@@ -269,8 +267,12 @@ class FunctionTool(Generic[P, R]):
             _running.set(context.session)
             return cast("Any", self.function)(**given)
 
-        place = _on_loop if inspect.iscoroutinefunction(self.function) else _in_thread
-        return place(call, partial(_returned, name=self.name), self._loop or _own_loop())
+        work = Work(call, partial(_returned, name=self.name), self._loop or _own_loop())
+        if inspect.iscoroutinefunction(self.function):
+            work.start(call)
+        else:  # the thread does not keep the program from ending
+            threading.Thread(target=work.run, name="steersman-tool", daemon=True).start()
+        return work
 
 
 def bound(tool: Tool, loop: asyncio.AbstractEventLoop | None, resources: ToolResources) -> Tool:
@@ -460,92 +462,79 @@ def _place_of(function: Callable[..., Any], name: str) -> str:
 # Where functions run ------------------------------------------------------------------------------
 
 
-class Work(Value):
-    """A call on its way: `ended` is a future of the runtime's loop, `cancel` asks it to end."""
+class Work:
+    """A call on its way: `ended` is a future of the runtime's loop.
 
-    ended: asyncio.Future[Any]
-    cancel: Callable[[], object]
-
-
-def _in_thread(
-    call: Callable[[], Any], take: Callable[[Any], Returned], loop: asyncio.AbstractEventLoop
-) -> Work:
-    """Run a function in a thread of its own, which does not keep the program from ending.
-
-    What it returns to be awaited, as a wrapped coroutine function does, is awaited on `loop`.
+    `call` makes the result, or what has to be awaited for it on `loop`, that of the program's coroutines.
     """
-    ended, settle = _promise()
-    waiting: list[Future[Any]] = []
 
-    def run() -> None:
+    def __init__(
+        self,
+        call: Callable[[], Any],
+        take: Callable[[Any], Returned],
+        loop: asyncio.AbstractEventLoop,
+    ) -> None:
+        self._call, self._take, self._loop = call, take, loop
+        self._runtime = asyncio.get_running_loop()
+        self._task: asyncio.Task[Returned] | None = None
+        self.ended: asyncio.Future[Returned] = self._runtime.create_future()
+
+    def run(self) -> None:
+        """Call the function, in a thread of its own; what it returns may have to be awaited."""
         try:
-            value = call()
+            value = self._call()
             if inspect.isawaitable(value):
-                waiting.append(asyncio.run_coroutine_threadsafe(_awaited(value), loop))
-                value = waiting[0].result()
-            returned = take(value)
-        except CancelledError:
-            settle(None, asyncio.CancelledError())
+                self.start(lambda: value)
+                return
+            returned = self._take(value)
         except BaseException as error:
-            settle(None, error)
+            self._settle(None, error)
         else:
-            settle(returned, None)
+            self._settle(returned, None)
 
-    threading.Thread(target=run, name="steersman-tool", daemon=True).start()
-    return Work(ended=ended, cancel=lambda: [future.cancel() for future in waiting])
+    def start(self, made: Callable[[], Any]) -> None:
+        """Await what is made, in a task of the other loop."""
 
+        async def work() -> Returned:
+            try:
+                return self._take(await made())
+            except SystemExit as error:  # it would end the loop, and the program with it
+                raise ToolError(f"SystemExit: {error}") from error
 
-def _on_loop(
-    call: Callable[[], Any], take: Callable[[Any], Returned], loop: asyncio.AbstractEventLoop
-) -> Work:
-    """Run a coroutine function as a task of another loop."""
-    ended, settle = _promise()
-    tasks: list[asyncio.Task[Any]] = []
+        def over(task: asyncio.Task[Returned]) -> None:
+            error = asyncio.CancelledError() if task.cancelled() else task.exception()
+            self._settle(None if error else task.result(), error)
 
-    async def work() -> Any:
+        def begin() -> None:
+            self._task = self._loop.create_task(work())
+            self._task.add_done_callback(over)
+
         try:
-            return take(await call())
-        except SystemExit as error:  # it would end the loop, and the program with it
-            raise ToolError(f"SystemExit: {error}") from error
+            self._loop.call_soon_threadsafe(begin)
+        except RuntimeError:
+            why = "the event loop of the program that brought the tool is closed"
+            self._settle(None, ToolError(why))
 
-    def over(task: asyncio.Task[Any]) -> None:
-        error = asyncio.CancelledError() if task.cancelled() else task.exception()
-        settle(None if error else task.result(), error)
+    def cancel(self) -> None:
+        """Ask the task to end; a function in a thread asks its context."""
+        if not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(lambda: self._task and self._task.cancel())
 
-    def start() -> None:
-        tasks.append(loop.create_task(work()))
-        tasks[0].add_done_callback(over)
+    def _settle(self, value: Returned | None, error: BaseException | None) -> None:
+        """Set the result, from any thread."""
 
-    def cancel() -> None:
-        for task in tasks:
-            task.cancel()
+        def settle() -> None:
+            if isinstance(error, StopIteration):  # which no future carries
+                self.ended.set_exception(ToolError("StopIteration"))
+            elif error is not None:
+                self.ended.set_exception(error)
+            else:
+                self.ended.set_result(cast("Returned", value))
+            if error is not None:
+                self.ended.exception()  # no caller may be left to look at it
 
-    try:
-        loop.call_soon_threadsafe(start)
-    except RuntimeError:
-        settle(None, ToolError("the event loop of the program that brought the tool is closed"))
-    return Work(ended=ended, cancel=lambda: loop.is_closed() or loop.call_soon_threadsafe(cancel))
-
-
-def _promise() -> tuple[asyncio.Future[Any], Callable[[Any, BaseException | None], None]]:
-    """Make a future of the running loop, and what settles it from any thread."""
-    loop = asyncio.get_running_loop()
-    ended: asyncio.Future[Any] = loop.create_future()
-
-    def take(value: Any, error: BaseException | None) -> None:
-        if isinstance(error, StopIteration):  # which no future carries
-            error = ToolError("StopIteration")
-        if error is not None:
-            ended.set_exception(error)
-            ended.exception()  # no caller may be left to look at it
-        else:
-            ended.set_result(value)
-
-    def settle(value: Any, error: BaseException | None) -> None:
-        if not loop.is_closed():
-            loop.call_soon_threadsafe(take, value, error)
-
-    return ended, settle
+        if not self._runtime.is_closed():
+            self._runtime.call_soon_threadsafe(settle)
 
 
 @cache
