@@ -27,9 +27,7 @@ from .wire import frame
 _START_SECONDS = 30.0  # generous: a machine may be that busy
 _END_SECONDS = 10.0
 _SPARE = 4  # supervisors without a command that are kept for the next ones
-_SURPLUS_SECONDS = (
-    2.0  # for which more than these are kept: many commands that end at once come first
-)
+_SURPLUS_SECONDS = 2.0  # for which more are kept: of many commands that end at once
 _FEW = 16  # supervisors that are let go at once
 _PAUSE = 0.05  # seconds before the next few
 

@@ -60,7 +60,12 @@ class SpawnerLink:
                     socket.send_fds(self._socket, [TOKEN.pack(token)], [control])
                     return
                 except BlockingIOError:
-                    await self._writable()
+                    ready = self._loop.create_future()
+                    self._loop.add_writer(self._socket, ready.set_result, None)
+                    try:
+                        await ready
+                    finally:
+                        self._loop.remove_writer(self._socket)
 
     def set_deadline(self, deadline: float | None) -> None:
         """Have every command killed at that second of `deadline_clock`; none: at no time.
@@ -99,14 +104,6 @@ class SpawnerLink:
             self._process.kill()
             await self._exit
 
-    async def _writable(self) -> None:
-        ready = self._loop.create_future()
-        self._loop.add_writer(self._socket, ready.set_result, None)
-        try:
-            await ready
-        finally:
-            self._loop.remove_writer(self._socket)
-
     def _listen(self) -> None:
         if (data := _received(self._socket)) is None:
             return
@@ -132,9 +129,7 @@ class SupervisorLink:
     def __init__(self, spawner: SpawnerLink, token: int, control: socket.socket) -> None:
         """Use `request` instead."""
         self._loop = asyncio.get_running_loop()
-        self._spawner = spawner
-        self._token = token
-        self._control = control
+        self._spawner, self._token, self._control = spawner, token, control
         self._frames = Frames()
         self._client: RunningProcess | None = None
         self._is_open = True

@@ -52,8 +52,7 @@ class Spawner:
     """Forks supervisors on request; `link` is the socket to the runtime."""
 
     def __init__(self, link: _socket.socket, runtime: int) -> None:
-        self._link = link
-        self._runtime = runtime
+        self._link, self._runtime = link, runtime
         self._supervisors: dict[int, int] = {}  # token by pid
         self._losses: list[_Loss] = []
         self._deadline: float | None = None
@@ -196,9 +195,7 @@ def main(arguments: list[str]) -> None:
     """Serve the runtime: arguments are the descriptor of the socket to it, and its pid."""
     for number in _IGNORED:
         signal.signal(number, signal.SIG_IGN)
-    signal.signal(
-        signal.SIGCHLD, lambda number, frame: None
-    )  # else nothing is woken; forks have it
+    signal.signal(signal.SIGCHLD, lambda number, frame: None)  # wakes the spawner; forks have it
     tree.become_subreaper()
     gc.disable()  # each fork would pay for the pages that a collection touches
     gc.freeze()

@@ -24,7 +24,7 @@ import select
 import signal
 import time
 
-from . import command, tree
+from . import tree
 from .wire import Frames, frame, receive_fds
 
 TYPE_CHECKING = False
@@ -41,6 +41,9 @@ _LOOK_UP = 3600.0  # seconds, the longest wait of a poll
 _MOST_PIDS = 1000  # in a report
 _SANDBOX = "bwrap"
 _CHUNK = 65_536
+_OOM_SCORE = 500  # when memory runs out, the kernel takes the tool and not the runtime
+_OOM_FILE = "/proc/self/oom_score_adj"
+_RESET = (signal.SIGINT, signal.SIGHUP, signal.SIGTERM, signal.SIGPIPE, signal.SIGXFSZ)
 
 
 def wake_on_child() -> int:
@@ -119,9 +122,7 @@ class ProcessSupervisor:
             files: dict[str, int] = dict(zip(streams, fds, strict=True))
             stdin, output = files.get("i", 0), files["o"]
             try:
-                main = command.start(
-                    argv, cwd, environment, (stdin, output, files.get("e", output))
-                )
+                main = _start(argv, cwd, environment, (stdin, output, files.get("e", output)))
             except OSError as error:
                 self._control.tell("failed", error.strerror)
                 continue
@@ -144,8 +145,7 @@ class _Supervision:
     def __init__(self, main: int, program: bytes, control: Control, grace: float) -> None:
         self._main = main
         self._is_boxed = program.rpartition(b"/")[2] == _SANDBOX.encode()
-        self._control = control
-        self._grace = grace
+        self._control, self._grace = control, grace
         self._status: int | None = None  # exit code of the command itself, once it is known
         self._cause = ""
         self._kill_at: float | None = None  # none while it simply runs
@@ -247,3 +247,105 @@ class _Supervision:
         self._control.tell(
             "done", self._cause or "exited", self._status, killed, survivors[:_MOST_PIDS]
         )
+
+
+# The command -------------------------------------------------------------------------------------
+
+
+def _start(
+    argv: tuple[bytes, ...],
+    cwd: bytes,
+    environment: dict[bytes, bytes],
+    streams: tuple[int, int, int],
+) -> int:
+    """Start a command in a session of its own and return its pid. Raises `OSError`.
+
+    This process is there for that command alone: so the folder that is entered and the score for the
+    kernel's choice are set here, and inherited. `streams` are the file descriptors of its stdin, output and standard error; no other one reaches the
+    command, since all that are above these close when it is executed.
+    """
+    try:
+        os.chdir(cwd)
+    except OSError as error:
+        text = os.fsdecode(cwd)
+        raise OSError(error.errno, f"cannot enter folder `{text}`: {error.strerror}") from error
+    score = _own_score()
+    is_offered = score is not None and score.raise_it()
+    try:
+        return _spawn(argv, environment, streams)
+    except ValueError as error:
+        raise OSError(0, "it contains a NUL character") from error
+    finally:
+        if is_offered and score is not None:
+            score.restore()
+
+
+class _OomScore:
+    """This process's own score, which children inherit. Raises `OSError` where there is none."""
+
+    def __init__(self) -> None:
+        self._file = os.open(_OOM_FILE, os.O_RDWR)
+        self._own = int(os.pread(self._file, 16, 0))
+
+    def raise_it(self) -> bool:
+        """Take the score of a command; False if a container forbids it, or it is as high already."""
+        return self._own < _OOM_SCORE and self._set(_OOM_SCORE)
+
+    def restore(self) -> None:
+        """Take back the score that it had."""
+        self._set(self._own)
+
+    def _set(self, score: int) -> bool:
+        try:
+            return os.pwrite(self._file, str(score).encode(), 0) > 0
+        except OSError:
+            return False  # the command matters more
+
+
+_scores: list[_OomScore | None] = []
+"""The score, once it is known: of this process, for it is first asked after the fork."""
+
+
+def _own_score() -> _OomScore | None:
+    if not _scores:
+        try:
+            _scores.append(_OomScore())
+        except OSError:
+            _scores.append(None)  # not Linux, or not allowed
+    return _scores[0]
+
+
+def _spawn(
+    argv: tuple[bytes, ...], environment: dict[bytes, bytes], streams: tuple[int, int, int]
+) -> int:
+    """Execute the first file of that name on the command's own PATH.
+
+    `posix_spawn` copies no memory, says itself what went wrong, and costs a third of a fork of this
+    interpreter.
+    """
+    name = os.fsdecode(argv[0])
+    is_path = os.path.dirname(argv[0])
+    search = environment.get(b"PATH", os.fsencode(os.defpath))
+    folders = [b""] if is_path else search.split(os.fsencode(os.pathsep))
+    actions = [(os.POSIX_SPAWN_DUP2, stream, place) for place, stream in enumerate(streams)]
+    refusal: OSError | None = None
+    for folder in folders:
+        try:
+            return os.posix_spawn(
+                os.path.join(folder, argv[0]),
+                argv,
+                environment,
+                file_actions=actions,
+                setsigdef=_RESET,
+                setsid=True,
+            )
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        except OSError as error:
+            refusal = refusal or error
+    if refusal is None:
+        if any(os.path.isfile(os.path.join(folder, argv[0])) for folder in folders):
+            raise FileNotFoundError(0, f"cannot run `{name}`: its interpreter is missing")
+        place = "" if is_path else " on PATH"
+        raise FileNotFoundError(0, f"`{name}` not found{place}")
+    raise OSError(refusal.errno, f"cannot run `{name}`: {refusal.strerror}") from refusal

@@ -215,8 +215,5 @@ def _unknown(path: str, key: str, known: list[str]) -> str:
     near = get_close_matches(key, short[:100], n=1, cutoff=0.5)
     listed = "`, `".join(visible(name, _SHOWN) for name in known[:20])
     hint = f"did you mean `{visible(near[0], _SHOWN)}`?" if near else f"known are `{listed}`"
-    return (
-        f"{_called(path)} is not an argument of this tool; {hint}"
-        if known
-        else (f"{_called(path)} is not an argument of this tool, which has none")
-    )
+    said = f"{_called(path)} is not an argument of this tool"
+    return f"{said}; {hint}" if known else f"{said}, which has none"

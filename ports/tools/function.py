@@ -76,9 +76,7 @@ class Context:
     def __init__(
         self, call: ToolContext, stop: StopFlag, report: Callable[[m.ToolProgressed], None]
     ) -> None:
-        self._call = call
-        self._stop = stop
-        self._report = report
+        self._call, self._stop, self._report = call, stop, report
 
     @property
     def call_id(self) -> str:
@@ -554,11 +552,7 @@ def tool(function: Callable[P, R], /) -> FunctionTool[P, R]: ...
 
 @overload
 def tool(
-    *,
-    name: str = "",
-    mutating: bool = False,
-    isolated: bool = False,
-    timeout: float | None = None,
+    *, name: str = "", mutating: bool = False, isolated: bool = False, timeout: float | None = None
 ) -> Callable[[Callable[P, R]], FunctionTool[P, R]]: ...
 
 

@@ -39,8 +39,7 @@ class McpTool:
     is_idempotent = False
 
     def __init__(self, server: RunningServer, offered: OfferedTool, name: str) -> None:
-        self.server = server
-        self.offered = offered
+        self.server, self.offered = server, offered
         self.schema = ToolSchema(
             name=name, description=offered.description, parameters=_for_models(offered.schema)
         )

@@ -328,8 +328,7 @@ class McpConnection:
         on_end: Callable[[McpConnection], None],
         on_change: Callable[[], None],
     ) -> None:
-        self.config = config
-        self.is_legacy = is_legacy
+        self.config, self.is_legacy = config, is_legacy
         self.client: Client
         self.fault = ""
         self._on_end, self._on_change = on_end, on_change
@@ -367,8 +366,7 @@ class McpConnection:
         errors = visible(self._pipe.last_errors, _REASON)
         stray = visible(self._pipe.stray, _REASON)
         said = [f"its last error output is: {errors}"] if errors else []
-        if stray:
-            said.append(f"it printed what is no message: {stray}")
+        said += [f"it printed what is no message: {stray}"] if stray else []
         return "; ".join(said)
 
     async def open(

@@ -54,8 +54,7 @@ class ProcessRun:
     ) -> None:
         self._process: Process | None = None
         self._is_stopped = False
-        self._translate = translate
-        self._on_output = on_output
+        self._translate, self._on_output = translate, on_output
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
         self._task = asyncio.create_task(self._run(processes, prepare))
 
@@ -300,8 +299,7 @@ class DeclaredTool:
             declaration.name, declaration.description, declaration.needed, **declaration.parameters
         )
         self.is_mutating = declaration.mutating
-        self._declaration = declaration
-        self._resources = resources
+        self._declaration, self._resources = declaration, resources
 
     def fault(self, arguments: dict[str, Any]) -> str:
         """Return the fault of the arguments; empty if there is none."""

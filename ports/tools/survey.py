@@ -129,7 +129,8 @@ def _block(file: Found, most: int, words: Sequence[str]) -> str:
     """Show a file: whole up to so many lines, else its beginning and what the request is about."""
     lines = file.lines
     if len(lines) > most and len(lines) > _HEAD:
-        lines = [clip(line) for line in [*lines[:_HEAD], *_about(file, words)]]
+        lines = [*lines[:_HEAD], *_about(file, words)]
+        lines = [line if len(line) <= _WIDTH else f"{line[:_WIDTH]} […]" for line in lines]
     fence = "````" if "```" in file.text else "```"
     return "\n".join([file.path, fence, "\n".join(lines).rstrip(), fence])
 
@@ -143,11 +144,6 @@ def _about(file: Found, words: Sequence[str]) -> list[str]:
     rare = {n for numbers in hits.values() if len(numbers) <= _MATCHES for n in numbers}
     first = [n for n in sorted(rare) if n > _HEAD][:_MATCHES]
     return rest + [f"line {number}: {file.lines[number - 1]}" for number in first]
-
-
-def clip(line: str) -> str:
-    """Cut a long line."""
-    return line if len(line) <= _WIDTH else f"{line[:_WIDTH]} […]"
 
 
 _TOKEN = re.compile(r"[A-Za-z_][\w.-]*\w|\d{2,}|\"[^\"\n]+\"|'[^'\n]+'|`[^`\n]+`")

@@ -55,11 +55,8 @@ class ThreadTool:
         is_idempotent: bool,
         check: Callable[[dict[str, Any]], str] | None = None,
     ) -> None:
-        self.schema = schema
-        self.is_mutating = is_mutating
-        self.is_idempotent = is_idempotent
-        self._work = work
-        self._check = check
+        self.schema, self.is_mutating, self.is_idempotent = schema, is_mutating, is_idempotent
+        self._work, self._check = work, check
 
     def fault(self, arguments: dict[str, Any]) -> str:
         """Return the fault of the arguments; empty if there is none."""
