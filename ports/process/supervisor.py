@@ -115,14 +115,14 @@ class ProcessSupervisor:
         """Run the commands of the runtime; return when it is gone and nothing is left."""
         os.setsid()
         tree.become_subreaper()
-        wake = wake_on_child()
+        wake, score = wake_on_child(), _OomScore()
         while (asked := self._control.request()) is not None:
             request, fds = asked
-            _, streams, argv, cwd, environment, timeout, grace = request
-            files: dict[str, int] = dict(zip(streams, fds, strict=True))
-            stdin, output = files.get("i", 0), files["o"]
+            _, letters, argv, cwd, environment, timeout, grace = request
+            files: dict[str, int] = dict(zip(letters, fds, strict=True))
+            streams = files.get("i", 0), files["o"], files.get("e", files["o"])
             try:
-                main = _start(argv, cwd, environment, (stdin, output, files.get("e", output)))
+                main = _start(argv, cwd, environment, streams, score)
             except OSError as error:
                 self._control.tell("failed", error.strerror)
                 continue
@@ -257,62 +257,46 @@ def _start(
     cwd: bytes,
     environment: dict[bytes, bytes],
     streams: tuple[int, int, int],
+    score: _OomScore,
 ) -> int:
     """Start a command in a session of its own and return its pid. Raises `OSError`.
 
     This process is there for that command alone: so the folder that is entered and the score for the
-    kernel's choice are set here, and inherited. `streams` are the file descriptors of its stdin, output and standard error; no other one reaches the
-    command, since all that are above these close when it is executed.
+    kernel's choice are set here, and inherited. `streams` are the file descriptors of its stdin, output
+    and standard error; no other one reaches it, since all above these close when it is executed.
     """
     try:
         os.chdir(cwd)
     except OSError as error:
         text = os.fsdecode(cwd)
         raise OSError(error.errno, f"cannot enter folder `{text}`: {error.strerror}") from error
-    score = _own_score()
-    is_offered = score is not None and score.raise_it()
+    score.set(_OOM_SCORE)
     try:
         return _spawn(argv, environment, streams)
     except ValueError as error:
         raise OSError(0, "it contains a NUL character") from error
     finally:
-        if is_offered and score is not None:
-            score.restore()
+        score.set(score.own)
 
 
 class _OomScore:
-    """This process's own score, which children inherit. Raises `OSError` where there is none."""
+    """This process's own score, which children inherit; nothing is done where it cannot be set."""
 
     def __init__(self) -> None:
-        self._file = os.open(_OOM_FILE, os.O_RDWR)
-        self._own = int(os.pread(self._file, 16, 0))
-
-    def raise_it(self) -> bool:
-        """Take the score of a command; False if a container forbids it, or it is as high already."""
-        return self._own < _OOM_SCORE and self._set(_OOM_SCORE)
-
-    def restore(self) -> None:
-        """Take back the score that it had."""
-        self._set(self._own)
-
-    def _set(self, score: int) -> bool:
+        self._file, self.own = -1, _OOM_SCORE
         try:
-            return os.pwrite(self._file, str(score).encode(), 0) > 0
+            self._file = os.open(_OOM_FILE, os.O_RDWR)
+            self.own = int(os.pread(self._file, 16, 0))
         except OSError:
-            return False  # the command matters more
+            return  # not Linux, or not allowed
 
-
-_scores: list[_OomScore | None] = []
-"""The score, once it is known: of this process, for it is first asked after the fork."""
-
-
-def _own_score() -> _OomScore | None:
-    if not _scores:
+    def set(self, score: int) -> None:
+        """Set it, unless it is as high as that of a command already."""
         try:
-            _scores.append(_OomScore())
+            if self.own < _OOM_SCORE:
+                os.pwrite(self._file, str(score).encode(), 0)
         except OSError:
-            _scores.append(None)  # not Linux, or not allowed
-    return _scores[0]
+            return  # a container forbids it, and the command matters more
 
 
 def _spawn(

@@ -177,20 +177,12 @@ class FunctionTool(Generic[P, R]):
             return self._start_apart(arguments, context)
         return FunctionRun(self, arguments, context)
 
-    def _given(
-        self,
-        arguments: dict[str, Any],
-        context: ToolContext,
-        stop: StopFlag,
-        report: Callable[[m.ToolProgressed], None],
-    ) -> dict[str, Any]:
+    def _given(self, arguments: dict[str, Any], about: Context) -> dict[str, Any]:
         """Return what the function is called with."""
         values = self._arguments.model_validate(arguments)
         fields = type(values).model_fields
         given = {str(field.alias): getattr(values, name) for name, field in fields.items()}
-        if self._context_name:
-            given[self._context_name] = Context(context, stop, report)
-        return given
+        return {**given, self._context_name: about} if self._context_name else given
 
     # In a process of its own ----------------------------------------------------------------------
 
@@ -229,19 +221,16 @@ class FunctionTool(Generic[P, R]):
 
         `fail` ends the process with the reason why there is no result.
         """
-        folder = Path(about["folder"])
-        context = ToolContext(
-            folder=folder, call=about["call"], session=about["session"], spill_folder=folder
-        )
+        folder, call, session = Path(about["folder"]), about["call"], about["session"]
+        context = ToolContext(folder=folder, call=call, session=session, spill_folder=folder)
 
         def report(said: m.ToolProgressed) -> None:
             note([said.done, said.total, said.unit, said.note])
 
-        _running.set(about["session"])
+        _running.set(session)
         try:
-            result = cast("Any", self.function)(
-                **self._given(arguments, context, StopFlag(), report)
-            )
+            given = self._given(arguments, Context(context, StopFlag(), report))
+            result = cast("Any", self.function)(**given)
             if inspect.isawaitable(result):
                 result = asyncio.run(_awaited(result))
             returned = _returned(result, self.name)
@@ -251,18 +240,12 @@ class FunctionTool(Generic[P, R]):
             shown = [[made.media_type, made.data] for made in returned.pictures]
             return {"text": returned.text.decode(), "pictures": shown}
 
-    def begin(
-        self,
-        arguments: dict[str, Any],
-        context: ToolContext,
-        stop: StopFlag,
-        report: Callable[[m.ToolProgressed], None],
-    ) -> Work:
+    def begin(self, arguments: dict[str, Any], about: Context) -> Work:
         """Begin a call where it belongs; what it ends with is the text of its result."""
-        given = self._given(arguments, context, stop, report)
+        given = self._given(arguments, about)
 
         def call() -> Any:
-            _running.set(context.session)
+            _running.set(about.session_id)
             return cast("Any", self.function)(**given)
 
         work = Work(call, partial(_returned, name=self.name), self._loop or _own_loop())
@@ -311,7 +294,7 @@ class FunctionRun:
             if self._context.tell is not None:
                 loop.call_soon_threadsafe(self._context.tell, said)
 
-        work = self._tool.begin(arguments, self._context, self._stop, report)
+        work = self._tool.begin(arguments, Context(self._context, self._stop, report))
         stop = asyncio.ensure_future(self._stopped.wait())
         timeout = self._tool.timeout
         await asyncio.wait((work.ended, stop), timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
@@ -399,19 +382,15 @@ class _Notes:
     """Passes on the progress that an isolated function writes before its result."""
 
     def __init__(self, context: ToolContext) -> None:
-        self._context = context
+        self._about = Context(context, StopFlag(), context.tell or (lambda said: None))
         self._line = ""
 
     def read(self, text: str) -> None:
         """Take in what was written next."""
         *lines, self._line = (self._line + text).split("\n")
         for line in lines:
-            if line.startswith(calling.NOTE) and self._context.tell is not None:
-                done, total, unit, note = json.loads(line[1:])
-                call = self._context.call
-                self._context.tell(
-                    m.ToolProgressed(call=call, done=done, total=total, unit=unit, note=note)
-                )
+            if line.startswith(calling.NOTE):
+                self._about.progress(*json.loads(line[1:]))
         if not self._line.startswith(calling.NOTE):
             self._line = ""
 

@@ -251,15 +251,7 @@ class ShellTool:
             may_leave = bool(self._resources.sandbox) and arguments.get(OUTSIDE)
             argv = plain if may_leave else context.wrap(plain)
             box = self._resources.sandbox if argv != plain else ""
-            return ProcessSpec(
-                argv=argv,
-                cwd=context.folder,
-                environment=context.environment,
-                timeout=timeout,
-                grace=self._resources.grace,
-                keep=context.limit // 2,
-                spill=context.spill_file,
-            )
+            return _spec_of(argv, context, timeout, self._resources.grace)
 
         return ProcessRun(
             self._resources.processes,
@@ -316,17 +308,10 @@ class DeclaredTool:
             schemas = self._declaration.parameters.items()
             defaults = {name: schema["default"] for name, schema in schemas if "default" in schema}
             given = {**defaults, **given_of(self.schema, arguments)}
-            return ProcessSpec(
-                argv=context.wrap(command) if self._declaration.sandbox else command,
-                cwd=context.folder,
-                environment=context.environment,
-                timeout=timeout,
-                grace=self._resources.grace,
-                keep=context.limit // 2,
-                spill=context.spill_file,
-                stdin=json.dumps(given, ensure_ascii=False).encode() + b"\n",
-                keep_errors=_LAST_ERRORS,
-            )
+            argv = context.wrap(command) if self._declaration.sandbox else command
+            spec = _spec_of(argv, context, timeout, self._resources.grace)
+            data = json.dumps(given, ensure_ascii=False).encode() + b"\n"
+            return replace(spec, stdin=data, keep_errors=_LAST_ERRORS)
 
         return ProcessRun(
             self._resources.processes,
@@ -346,6 +331,20 @@ def _declared_result(result: ProcessResult, timeout: float, *, is_poll: bool) ->
     parts += [] if is_ok else [ending(result, timeout)]
     parts += [f"[{result.reason}]"] if result.reason else []
     return replace(finished(result, "\n".join(parts)), is_poll=is_poll)
+
+
+def _spec_of(
+    argv: tuple[str, ...], context: ToolContext, timeout: float, grace: float
+) -> ProcessSpec:
+    return ProcessSpec(
+        argv=argv,
+        cwd=context.folder,
+        environment=context.environment,
+        timeout=timeout,
+        grace=grace,
+        keep=context.limit // 2,
+        spill=context.spill_file,
+    )
 
 
 def ending(result: ProcessResult, timeout: float) -> str:
