@@ -151,12 +151,20 @@ def difference(before: bytes, after: bytes) -> list[str]:
 def content_before(place: Place) -> bytes | None:
     """Return what a text file holds that is to be replaced; none for a new or large one, or no text."""
     try:
-        with open_file(place) as file:
-            refuse_binary(file, place)
-            is_large = os.fstat(file.fileno()).st_size > LARGEST
-            return None if is_large else file.read()
+        return _content(place)
     except (OSError, ToolError):
         return None
+
+
+def _content(place: Place) -> bytes:
+    with open_file(place) as file:
+        refuse_binary(file, place)
+        size = os.fstat(file.fileno()).st_size
+        if size > LARGEST:
+            raise ToolError(
+                f"`{shown(place.relative)}` is too large to edit ({counted(size, 'byte')})"
+            )
+        return file.read()
 
 
 def changed_file(
@@ -339,12 +347,7 @@ def _unchanged(arguments: dict[str, Any]) -> str:
 def _edit(arguments: dict[str, Any], context: ToolContext, stop: StopFlag) -> m.ToolResult:
     place = resolve(arguments["path"], context)
     name = shown(place.relative)
-    with open_file(place) as file:
-        refuse_binary(file, place)
-        size = os.fstat(file.fileno()).st_size
-        if size > LARGEST:
-            raise ToolError(f"`{name}` is too large to edit ({counted(size, 'byte')})")
-        before = file.read()
+    before = _content(place)
     old, new = _as_in_file(before, arguments["old"].encode(), arguments["new"].encode())
     number = before.count(old)
     if number == 0:

@@ -431,9 +431,8 @@ def _place_of(function: Callable[..., Any], name: str) -> str:
             f"tool `{name}`: an isolated function is looked up by its name in another process",
             "define it at the top level of a module or of a program's file",
         )
-    if function.__module__ == "__main__":
-        return f"{os.path.abspath(file)}:{place}"
-    return f"{function.__module__}:{place}"
+    name = function.__module__
+    return f"{os.path.abspath(file) if name == '__main__' else name}:{place}"
 
 
 # Where functions run ------------------------------------------------------------------------------

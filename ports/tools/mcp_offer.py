@@ -15,7 +15,7 @@ from msgspec import field
 
 from ...machines.pattern import lazy_pattern
 from ...machines.value import Value
-from .foreign_schema import is_within, table
+from .foreign_schema import Json, is_within, table
 from .text import visible
 
 MOST = 1000
@@ -32,9 +32,6 @@ _UNSAFE = lazy_pattern(r"[^a-zA-Z0-9-]+")
 
 RESTARTED = "it was restarted"
 """Why a server ended that a person restarts."""
-
-Json = dict[str, Any]
-
 
 # What is configured -------------------------------------------------------------------------------
 
