@@ -61,12 +61,15 @@ class Process(Protocol):
     @property
     def pid(self) -> int:
         """Process id of the command itself."""
+        ...
 
     async def wait(self) -> ProcessResult:
         """Return when every process that it started has exited."""
+        ...
 
     def stop(self, grace: float | None = None) -> None:
         """Begin to stop everything it started; returns at once. May be called again, to hurry."""
+        ...
 
 
 class Processes(Protocol):
@@ -76,9 +79,12 @@ class Processes(Protocol):
         self, spec: ProcessSpec, on_output: Callable[[bytes], None] | None = None
     ) -> Process:
         """Start a command on the running asyncio loop."""
+        ...
 
     def set_deadline(self, deadline: float | None) -> None:
         """Have every command killed, and none started, from that second of `deadline_clock` on."""
+        ...
 
     async def aclose(self) -> None:
         """Kill everything that still runs and end the helper. Idempotent."""
+        ...

@@ -21,9 +21,10 @@ def clean_environment(environ: Mapping[str, str], allow: Iterable[str] = ()) -> 
     patterns = tuple(name for name in names if set(name) & set("*?["))
 
     def is_allowed(name: str) -> bool:
+        if name in names:
+            return True
         is_secret = any(word in name.upper() for word in _SECRET)
-        return name in names or (
-            not is_secret and any(fnmatchcase(name, pattern) for pattern in patterns)
-        )
+        return not is_secret and any(fnmatchcase(name, pattern) for pattern in patterns)
 
-    return {**{name: value for name, value in environ.items() if is_allowed(name)}, "TERM": "dumb"}
+    kept = {name: value for name, value in environ.items() if is_allowed(name)}
+    return {**kept, "TERM": "dumb"}

@@ -75,10 +75,10 @@ def _search(request: dict[str, Any]) -> str:
             continue
         if is_hidden(path, relative, request["hidden"]):
             continue
-        shown = os.fsencode(relative).decode(errors="backslashreplace")
-        shown = shown if shown.isprintable() else json.dumps(shown)
         content = content_of(path, largest)
         looked_into += bool(content)
+        shown = os.fsencode(relative).decode(errors="backslashreplace")
+        shown = shown if shown.isprintable() else json.dumps(shown)
         for number, line in enumerate(content.decode(errors="replace").split("\n"), 1):
             text = line.rstrip("\r")
             if not pattern.search(text):

@@ -66,10 +66,8 @@ def _uncovered(wanted: Program, program: Program) -> str:
     """Say why the pattern for one program does not cover a program."""
     if not wanted.words or not program.words:
         return ELSE
-    want, name = (
-        wanted.words[0],
-        program.words[0],
-    )  # globs in a name are for folders (`./scripts/*`)
+    want, name = wanted.words[0], program.words[0]
+    # A name is compared as it is written; globs are for folders (`./scripts/*`).
     is_named = _is_like(want, name) if "/" in want.text else name.text == _stem(want.text)
     if not name.is_clear or not is_named:
         return ELSE
@@ -165,8 +163,9 @@ def concerns(pattern: str, text: str) -> bool:
         return False
     if any(fnmatchcase(name, glob) for glob in found.globs):
         return True
-    is_glob, plain = re.search(r"[*?[]", name), plain_name(name)
-    names = [known for known in found.places if is_glob and fnmatchcase(known, plain)]
+    plain = plain_name(name)
+    is_glob = bool(re.search(r"[*?[]", name))
+    names = (known for known in found.places if is_glob and fnmatchcase(known, plain))
     return any(
         _follow(patterns, tokens, at + 1, has_rest=has_rest)
         for known in (names if is_glob else {plain} & found.places.keys())
@@ -221,10 +220,12 @@ class _Suspects:
     def _read(self, line: CommandLine) -> Iterator[str]:
         """Take the programs of a line; give the lines that are quoted in them."""
         self.is_complete = self.is_complete and not line.fault
-        suspects = [  # the place from which on a word of a program may be a program; none: no word may
+        # The place from which on a word of a program may be a program; none: no word may.
+        suspects = [
             known_words(program.words).suspect if program.words and program.words[0].is_clear else 0
             for program in line.programs
         ]
+        # Whether it has texts that may be lines of their own, wherever they stand.
         operators = [one.operator for program in line.programs for one in program.redirections]
         is_fed = any("<<" in operator for operator in operators) or any(
             sign.strip() in ("|", "|&", "${", "$[") for sign in line.operators
@@ -237,12 +238,8 @@ class _Suspects:
 
     def _add(self, program: Program, suspect: int | None) -> Iterator[str]:
         tokens: list[str] = []
-        texts = (one.target for one in program.redirections if one.operator.endswith("<<<"))
-        words = (
-            *program.assignments,
-            *program.words,
-            *(text for text in texts if text is not None),
-        )
+        texts = [one.target for one in program.redirections if one.operator.endswith("<<<")]
+        words = [*program.assignments, *program.words, *(text for text in texts if text)]
         for at, word in enumerate(words, -len(program.assignments)):
             is_suspect = at <= 0 or (suspect is not None and at >= suspect)
             if is_suspect and word.is_line:

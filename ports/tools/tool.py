@@ -85,12 +85,15 @@ class ToolRun(Protocol):
     @property
     def pid(self) -> int:
         """Process id of the command that it runs; 0 if none does now."""
+        ...
 
     async def wait(self) -> m.ToolResult:
         """Return the result. May be awaited once."""
+        ...
 
     def stop(self) -> None:
         """Begin to stop it; returns at once."""
+        ...
 
 
 class Tool(Protocol):
@@ -102,6 +105,8 @@ class Tool(Protocol):
 
     def fault(self, arguments: dict[str, Any]) -> str:
         """Return the fault of the arguments in one sentence; empty if there is none."""
+        ...
 
     def start(self, arguments: dict[str, Any], context: ToolContext) -> ToolRun:
         """Start a run on the running asyncio loop. Never raises for a mistake of the model."""
+        ...
