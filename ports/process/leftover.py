@@ -8,14 +8,13 @@ where there is none, nothing is found.
 """
 
 import os
-import signal
 import time
 from collections.abc import Iterator
 from functools import cache
 
 from ...machines.value import Value
 from .ancestry import arguments, started
-from .tree import descendants, send
+from .tree import descendants, end_pass
 
 _KINDS = (
     ("/ports/process/__main__.py", "a supervisor of commands"),
@@ -94,17 +93,17 @@ def end_marked(mark: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
     until = time.monotonic() + _GIVE_UP
     quiet = 0
     while quiet < _QUIET and time.monotonic() < until:
-        found = {pid for pid in _own_processes() if _mark(pid) == mark}
-        found |= {below for pid in found for below in descendants(pid)}
-        found = {pid for pid in found if started(pid)}
-        for pid in found:
-            send(pid, signal.SIGSTOP)  # what is frozen forks no more
-        for pid in found:
-            send(pid, signal.SIGKILL)
+        found = set(end_pass(lambda: dict.fromkeys(_marked(mark), "")))
         killed |= found
         quiet = 0 if found else quiet + 1
         time.sleep(_AGAIN)
     return tuple(sorted(killed - found)), tuple(sorted(found))
+
+
+def _marked(mark: str) -> set[int]:
+    found = {pid for pid in _own_processes() if _mark(pid) == mark}
+    found |= {below for pid in found for below in descendants(pid)}
+    return {pid for pid in found if started(pid)}
 
 
 def _mark(pid: int) -> str:
