@@ -41,7 +41,6 @@ OWN = {
     "ports/models/reply.py": "the same bounds, with numbers of its own",
     "ports/process/leftover.py": "/proc",
     "ports/process/pipe.py": "its own process",
-    "ports/process/tree.py": "/proc",
     "ports/ray/driver.py": "its own process",
     "ports/ray/placement.py": "its own files",
     "ports/ray/sending.py": "its own files",
