@@ -10,6 +10,7 @@ import os
 Known = tuple[int, int, str]
 """A process: its id, its start in clock ticks since boot (0: not known), the names it may go by."""
 
+_CHUNK = 65_536
 _DEEPEST = 24
 _INTERPRETERS = ("bash", "bun", "dash", "deno", "node", "python", "sh", "zsh")
 _PTS = 136  # the major device number of pseudo terminals on Linux
@@ -18,10 +19,10 @@ _PTS = 136  # the major device number of pseudo terminals on Linux
 def ancestors(pid: int) -> list[Known]:
     """List a process's parents, nearest first, without the first process of the system."""
     found: list[Known] = []
-    stat = _stat(pid)
+    stat = stat_of(pid)
     while stat and len(found) < _DEEPEST:
         parent = int(stat[1])
-        if parent <= 1 or (stat := _stat(parent)) is None:
+        if parent <= 1 or (stat := stat_of(parent)) is None:
             break
         found.append((parent, int(stat[19]), _names(parent)))
     if not found and stat is None:
@@ -31,7 +32,7 @@ def ancestors(pid: int) -> list[Known]:
 
 def process(pid: int) -> Known | None:
     """Return the facts about a process; none if there is none."""
-    stat = _stat(pid)
+    stat = stat_of(pid)
     if stat is not None:
         return (pid, int(stat[19]), _names(pid))
     return (pid, 0, "") if _exists(pid) else None
@@ -39,7 +40,7 @@ def process(pid: int) -> Known | None:
 
 def is_alive(pid: int, start: int) -> bool:
     """Whether exactly this process still runs; a zombie does not."""
-    stat = _stat(pid)
+    stat = stat_of(pid)
     if stat is None:
         return start == 0 and _exists(pid)
     return start in (0, int(stat[19])) and stat[0] not in ("Z", "X")
@@ -47,24 +48,24 @@ def is_alive(pid: int, start: int) -> bool:
 
 def is_stopped(pid: int) -> bool:
     """Whether a process was stopped by a signal (Ctrl-Z, SIGSTOP), as far as that can be known."""
-    stat = _stat(pid)
+    stat = stat_of(pid)
     return stat is not None and stat[0] in ("T", "t")
 
 
 def started(pid: int) -> int:
     """Return when a running process started, in clock ticks since boot; 0 if it does not run."""
-    stat = _stat(pid)
+    stat = stat_of(pid)
     return int(stat[19]) if stat is not None and stat[0] not in ("Z", "X") else 0
 
 
 def arguments(pid: int) -> list[str]:
     """Return the argument list of a process, without empty words; empty if it cannot be read."""
-    return [word for word in _read(f"/proc/{pid}/cmdline").split("\0") if word]
+    return [word for word in read(f"/proc/{pid}/cmdline").split("\0") if word]
 
 
 def terminal(pid: int) -> str:
     """Return the path of a process's terminal, or nothing."""
-    stat = _stat(pid)
+    stat = stat_of(pid)
     if stat is None:
         return ""
     number = int(stat[4])
@@ -74,10 +75,10 @@ def terminal(pid: int) -> str:
     return f"/dev/tty{minor}" if major == 4 else ""
 
 
-def _stat(pid: int) -> list[str] | None:
+def stat_of(pid: int) -> list[str] | None:
     """Read the fields behind the name: state, parent, group, session, terminal, … start."""
-    text = _read(f"/proc/{pid}/stat")
-    fields = text.rpartition(")")[2].split()
+    # The name in parentheses may hold anything, also parentheses.
+    fields = read(f"/proc/{pid}/stat").rpartition(")")[2].split()
     return fields if len(fields) > 19 else None
 
 
@@ -93,17 +94,21 @@ def _names(pid: int) -> str:
     return " ".join(name for name in names if name.isprintable() and " " not in name)[:200]
 
 
-def _read(path: str) -> str:
+def read(path: str) -> str:
+    """Read a file of /proc; empty if what it is about has ended."""
+    data = b""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
         return ""
     try:
-        return os.read(descriptor, 4096).decode(errors="replace")
+        while piece := os.read(file, _CHUNK):
+            data += piece
     except OSError:
         return ""
     finally:
-        os.close(descriptor)
+        os.close(file)
+    return data.decode(errors="replace")
 
 
 def _exists(pid: int) -> bool:

@@ -27,9 +27,7 @@ from .wire import frame
 _START_SECONDS = 30.0  # generous: a machine may be that busy
 _END_SECONDS = 10.0
 _SPARE = 4  # supervisors without a command that are kept for the next ones
-_SURPLUS_SECONDS = (
-    2.0  # for which more than these are kept: many commands that end at once come first
-)
+_SURPLUS_SECONDS = 2.0  # for which more are kept: of many commands that end at once
 _FEW = 16  # supervisors that are let go at once
 _PAUSE = 0.05  # seconds before the next few
 
@@ -135,7 +133,13 @@ class ProcessHost:
                 errors, streams["e"] = os.pipe()
                 ours.callback(os.close, errors)
                 theirs.callback(os.close, streams["e"])
-            request = _request_of(spec, mark, "".join(streams))
+            environment = {
+                _encoded(name): _encoded(text) for name, text in spec.environment.items()
+            }
+            environment |= {os.fsencode(MARK): os.fsencode(mark)}
+            argv, folder = tuple(map(os.fsencode, spec.argv)), os.fsencode(spec.cwd)
+            texts = "".join(streams), argv, folder, environment
+            request = frame("run", *texts, spec.timeout, spec.grace)  # see `wire.py`
             supervisor = await self._supervisor()
             ours.pop_all()
             made = CommandOutput(spec, output, errors, on_output)
@@ -186,15 +190,6 @@ class ProcessHost:
 def _encoded(text: str) -> bytes:
     """Encode a part of the environment, which is the same for one command after another."""
     return os.fsencode(text)
-
-
-def _request_of(spec: ProcessSpec, mark: str, streams: str) -> bytes:
-    """Encode the command for its supervisor (see `wire.py`). Raises `UnicodeEncodeError`."""
-    environment = {_encoded(name): _encoded(value) for name, value in spec.environment.items()}
-    environment |= {os.fsencode(MARK): os.fsencode(mark)}
-    argv = tuple(map(os.fsencode, spec.argv))
-    folder = os.fsencode(spec.cwd)
-    return frame("run", streams, argv, folder, environment, spec.timeout, spec.grace)
 
 
 def _file_of(data: bytes) -> int:

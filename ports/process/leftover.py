@@ -8,14 +8,13 @@ where there is none, nothing is found.
 """
 
 import os
-import signal
 import time
 from collections.abc import Iterator
 from functools import cache
 
 from ...machines.value import Value
 from .ancestry import arguments, started
-from .tree import descendants, send
+from .tree import descendants, end_pass
 
 _KINDS = (
     ("/ports/process/__main__.py", "a supervisor of commands"),
@@ -44,8 +43,10 @@ def leftovers() -> list[Leftover]:
     found: list[Leftover] = []
     for pid in _own_processes():
         what, owner = _kind(arguments(pid))
-        if not what and (marked := _mark(pid).split(".")) and _is_orphaned(marked):
-            what, owner = _COMMAND, int(marked[0])
+        marked = [] if what else _mark(pid).split(".")
+        if len(marked) == 3 and all(part.isdecimal() for part in marked):
+            if started(int(marked[0])) != int(marked[1]):
+                what, owner = _COMMAND, int(marked[0])
         if not what:
             continue
         start = started(pid)
@@ -92,11 +93,7 @@ def end_marked(mark: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
     until = time.monotonic() + _GIVE_UP
     quiet = 0
     while quiet < _QUIET and time.monotonic() < until:
-        found = _marked(mark)
-        for pid in found:
-            send(pid, signal.SIGSTOP)  # what is frozen forks no more
-        for pid in found:
-            send(pid, signal.SIGKILL)
+        found = set(end_pass(lambda: dict.fromkeys(_marked(mark), "")))
         killed |= found
         quiet = 0 if found else quiet + 1
         time.sleep(_AGAIN)
@@ -118,12 +115,6 @@ def _mark(pid: int) -> str:
         return ""
     _, _, rest = words.partition(f"\0{MARK}=".encode())
     return rest.partition(b"\0")[0].decode("ascii", "replace")
-
-
-def _is_orphaned(mark: list[str]) -> bool:
-    """Whether the process that a mark names is dead."""
-    is_mark = len(mark) == 3 and all(part.isdecimal() for part in mark)
-    return is_mark and started(int(mark[0])) != int(mark[1])
 
 
 def _own_processes() -> Iterator[int]:

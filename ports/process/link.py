@@ -1,5 +1,7 @@
 """The runtime's side of the spawner and of its supervisors: start them, talk to them, learn of losses."""
 
+from __future__ import annotations
+
 import asyncio
 import os
 import socket
@@ -7,10 +9,13 @@ import subprocess
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 from .own_python import bare_command
 from .wire import TOKEN, Frames, deadline_token
+
+if TYPE_CHECKING:
+    from .running import RunningProcess
 
 _PROGRAM = Path(__file__).with_name("__main__.py")
 _LIBRARY_PATHS = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")  # some interpreters need them to start
@@ -55,7 +60,12 @@ class SpawnerLink:
                     socket.send_fds(self._socket, [TOKEN.pack(token)], [control])
                     return
                 except BlockingIOError:
-                    await self._writable()
+                    ready = self._loop.create_future()
+                    self._loop.add_writer(self._socket, ready.set_result, None)
+                    try:
+                        await ready
+                    finally:
+                        self._loop.remove_writer(self._socket)
 
     def set_deadline(self, deadline: float | None) -> None:
         """Have every command killed at that second of `deadline_clock`; none: at no time.
@@ -94,21 +104,9 @@ class SpawnerLink:
             self._process.kill()
             await self._exit
 
-    async def _writable(self) -> None:
-        ready = self._loop.create_future()
-        self._loop.add_writer(self._socket, ready.set_result, None)
-        try:
-            await ready
-        finally:
-            self._loop.remove_writer(self._socket)
-
     def _listen(self) -> None:
-        try:
-            data = self._socket.recv(_CHUNK)
-        except BlockingIOError:
+        if (data := _received(self._socket)) is None:
             return
-        except ConnectionError:
-            data = b""
         if not data:
             self.retire()
             return
@@ -121,18 +119,6 @@ class SpawnerLink:
             future.set_result(loss)
 
 
-class CommandClient(Protocol):
-    """The owner of a command under a supervisor."""
-
-    def hear(self, message: tuple[Any, ...]) -> None:
-        """Take a message of the supervisor (see `wire.py`)."""
-        ...
-
-    def lose(self) -> None:
-        """Learn that the supervisor has ended."""
-        ...
-
-
 class SupervisorLink:
     """One supervisor: it runs a command for one client at a time. Belongs to the asyncio loop.
 
@@ -143,18 +129,16 @@ class SupervisorLink:
     def __init__(self, spawner: SpawnerLink, token: int, control: socket.socket) -> None:
         """Use `request` instead."""
         self._loop = asyncio.get_running_loop()
-        self._spawner = spawner
-        self._token = token
-        self._control = control
+        self._spawner, self._token, self._control = spawner, token, control
         self._frames = Frames()
-        self._client: CommandClient | None = None
+        self._client: RunningProcess | None = None
         self._is_open = True
         self._is_listening = True
         control.setblocking(False)
         self._loop.add_reader(control, self._listen)
 
     @classmethod
-    async def request(cls, spawner: SpawnerLink, token: int) -> "SupervisorLink":
+    async def request(cls, spawner: SpawnerLink, token: int) -> SupervisorLink:
         """Have the spawner fork a supervisor. Raises `OSError`."""
         control, theirs = socket.socketpair()
         with theirs, ExitStack() as undo:
@@ -169,7 +153,7 @@ class SupervisorLink:
         """Whether it can be given a command, and what becomes of it would be watched by the spawner."""
         return self._client is None and self._is_listening and self._spawner.is_alive
 
-    async def run(self, client: CommandClient, request: bytes, fds: Sequence[int]) -> None:
+    async def run(self, client: RunningProcess, request: bytes, fds: Sequence[int]) -> None:
         """Give it a command, with copies of `fds`; from now on the client gets its messages.
 
         Raises `OSError`. If the supervisor has just ended, the client learns it.
@@ -216,12 +200,8 @@ class SupervisorLink:
         self._spawner.forget(self._token)
 
     def _listen(self) -> None:
-        try:
-            data = self._control.recv(_CHUNK)
-        except BlockingIOError:
+        if (data := _received(self._control)) is None:
             return
-        except ConnectionError:
-            data = b""
         for message in self._frames.feed(data):
             if self._client is not None:
                 self._client.hear(message)
@@ -236,6 +216,16 @@ class SupervisorLink:
         if self._is_listening:
             self._is_listening = False
             self._loop.remove_reader(self._control)
+
+
+def _received(connection: socket.socket) -> bytes | None:
+    """Return what came in, empty at the end; none when there is nothing now."""
+    try:
+        return connection.recv(_CHUNK)
+    except BlockingIOError:
+        return None
+    except ConnectionError:
+        return b""
 
 
 def _execute(link: int) -> subprocess.Popen[bytes]:

@@ -130,23 +130,17 @@ class PipeProcess:
             if self._is_paused and self._waiting <= _AHEAD:
                 self._is_paused = False
                 self._loop.add_reader(self._out, self._read)
-            message = self._message(line)
-            if message is not None:
-                return message
+            try:
+                data = json.loads(line)
+            except (ValueError, RecursionError):
+                data = None
+            if isinstance(data, dict):
+                return cast("dict[str, Any]", data)
+            if not self.stray:  # some programs also print plain text
+                self.stray = line[: 4 * _SHOWN].decode(errors="replace").strip()[:_SHOWN]
 
     async def close(self) -> None:
         """Do nothing: `end` ends the process."""
-
-    def _message(self, line: bytes) -> dict[str, Any] | None:
-        try:
-            data = json.loads(line)
-        except (ValueError, RecursionError):
-            data = None
-        if isinstance(data, dict):
-            return cast("dict[str, Any]", data)
-        if not self.stray:  # some programs also print plain text
-            self.stray = line[: 4 * _SHOWN].decode(errors="replace").strip()[:_SHOWN]
-        return None
 
     def _write(self) -> None:
         while self._outgoing and self._in >= 0:

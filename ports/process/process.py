@@ -44,10 +44,10 @@ class ProcessResult(Value):
     """
 
     status: Literal["exited", "timed_out", "killed", "failed", "lost", "unknown"]
-    exit_code: int | None
-    head: bytes
-    tail: bytes
-    total: int
+    exit_code: int | None = None
+    head: bytes = b""
+    tail: bytes = b""
+    total: int = 0
     spilled: Path | None = None
     killed: tuple[int, ...] = ()
     survivors: tuple[int, ...] = ()

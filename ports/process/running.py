@@ -30,8 +30,7 @@ class OutputBuffer:
     """
 
     def __init__(self, keep: int, spill: Path | None, spill_limit: int) -> None:
-        self._keep = keep
-        self._spill = spill
+        self._keep, self._spill = keep, spill
         self._room = spill_limit
         self._head = bytearray()
         self._tail = bytearray()
@@ -128,8 +127,7 @@ class DrainedPipe:
     """Passes the data of a pipe to `take`; owns the descriptor. Belongs to the asyncio loop."""
 
     def __init__(self, descriptor: int, take: Callable[[bytes], None]) -> None:
-        self._descriptor = descriptor
-        self._take = take
+        self._descriptor, self._take = descriptor, take
         self._is_open = True
         self._loop = asyncio.get_running_loop()
         os.set_blocking(descriptor, False)
@@ -165,11 +163,7 @@ class CommandOutput:
     """The output of a command from its two pipes; `errors` is -1 if both streams share one pipe."""
 
     def __init__(
-        self,
-        spec: ProcessSpec,
-        output: int,
-        errors: int,
-        on_output: Callable[[bytes], None] | None,
+        self, spec: ProcessSpec, output: int, errors: int, on_output: Callable[[bytes], None] | None
     ) -> None:
         self.buffer = OutputBuffer(spec.keep, spec.spill, spec.spill_limit)
         self.errors = b""
@@ -205,9 +199,7 @@ class UnstartedProcess:
     pid = 0
 
     def __init__(self, reason: str) -> None:
-        self._result = ProcessResult(
-            status="failed", exit_code=None, head=b"", tail=b"", total=0, reason=reason
-        )
+        self._result = ProcessResult(status="failed", reason=reason)
 
     async def wait(self) -> ProcessResult:
         """Return the failure."""
@@ -226,9 +218,7 @@ class RunningProcess:
     def __init__(
         self, supervisor: SupervisorLink, output: CommandOutput, grace: float, mark: str
     ) -> None:
-        self._supervisor = supervisor
-        self._output = output
-        self._grace = grace
+        self._supervisor, self._output, self._grace = supervisor, output, grace
         self._mark = mark
         self._losing: asyncio.Task[None] | None = None
         self.pid = 0
@@ -275,10 +265,7 @@ class RunningProcess:
         self._losing = asyncio.get_running_loop().create_task(self._lose())
 
     async def _lose(self) -> None:
-        """End the orphans of the supervisor.
-
-        The spawner does, and here what is left if it was killed, too.
-        """
+        """End the orphans of the supervisor: what the spawner has left, if it was killed, too."""
         loss = await self._supervisor.loss()
         killed, survivors = await asyncio.to_thread(end_marked, self._mark)
         found = sorted({*loss.killed, *killed} - {*survivors})

@@ -52,8 +52,7 @@ class Spawner:
     """Forks supervisors on request; `link` is the socket to the runtime."""
 
     def __init__(self, link: _socket.socket, runtime: int) -> None:
-        self._link = link
-        self._runtime = runtime
+        self._link, self._runtime = link, runtime
         self._supervisors: dict[int, int] = {}  # token by pid
         self._losses: list[_Loss] = []
         self._deadline: float | None = None
@@ -68,7 +67,10 @@ class Spawner:
         if watch is not None:
             self._poll.register(watch, select.POLLIN)
         while True:
-            ready = self._ready(_LOOK_AGAIN if self._losses else self._left())
+            timeout = _LOOK_AGAIN if self._losses else None
+            if timeout is None and self._deadline is not None and self._supervisors:
+                timeout = max(_LOOK_AGAIN, self._deadline - deadline_clock())
+            ready = self._ready(timeout)
             if self._supervisors and self._is_late():
                 self._end_pass(frozenset())  # their ends are losses
             if watch in ready or (self._link.fileno() in ready and not self._serve()):
@@ -84,12 +86,6 @@ class Spawner:
     def _ready(self, timeout: float | None) -> set[int]:
         """Wait for events, so many seconds."""
         return {fd for fd, _ in self._poll.poll(None if timeout is None else timeout * 1000)}
-
-    def _left(self) -> float | None:
-        """Return the seconds until commands are to be killed; none if there is nothing to wait for."""
-        if self._deadline is None or not self._supervisors:
-            return None
-        return max(_LOOK_AGAIN, self._deadline - deadline_clock())
 
     def _is_late(self) -> bool:
         return self._deadline is not None and deadline_clock() >= self._deadline
@@ -122,18 +118,14 @@ class Spawner:
         try:
             if self._is_late():
                 self._losses.append(_Loss(token))
+            elif pid := os.fork():
+                self._supervisors[pid] = token
             else:
-                self._fork(token, fds[0])
+                self._become_supervisor(fds[0])
         except OSError:
             self._losses.append(_Loss(token))
         os.close(fds[0])
         return True
-
-    def _fork(self, token: int, control: int) -> None:
-        pid = os.fork()
-        if not pid:
-            self._become_supervisor(control)
-        self._supervisors[pid] = token
 
     def _become_supervisor(self, control: int) -> NoReturn:
         code = 1
@@ -203,9 +195,7 @@ def main(arguments: list[str]) -> None:
     """Serve the runtime: arguments are the descriptor of the socket to it, and its pid."""
     for number in _IGNORED:
         signal.signal(number, signal.SIG_IGN)
-    signal.signal(
-        signal.SIGCHLD, lambda number, frame: None
-    )  # else nothing is woken; forks have it
+    signal.signal(signal.SIGCHLD, lambda number, frame: None)  # wakes the spawner; forks have it
     tree.become_subreaper()
     gc.disable()  # each fork would pay for the pages that a collection touches
     gc.freeze()

@@ -24,7 +24,7 @@ import select
 import signal
 import time
 
-from . import command, tree
+from . import tree
 from .wire import Frames, frame, receive_fds
 
 TYPE_CHECKING = False
@@ -39,8 +39,11 @@ _ALONE = 0.003  # seconds for the first process to end, before others are looked
 _GIVE_UP = 5.0  # seconds of killing after which survivors are reported (killing continues)
 _LOOK_UP = 3600.0  # seconds, the longest wait of a poll
 _MOST_PIDS = 1000  # in a report
-_SANDBOX = b"bwrap"
+_SANDBOX = "bwrap"
 _CHUNK = 65_536
+_OOM_SCORE = 500  # when memory runs out, the kernel takes the tool and not the runtime
+_OOM_FILE = "/proc/self/oom_score_adj"
+_RESET = (signal.SIGINT, signal.SIGHUP, signal.SIGTERM, signal.SIGPIPE, signal.SIGXFSZ)
 
 
 def wake_on_child() -> int:
@@ -78,12 +81,10 @@ class Control:
 
     def stops(self) -> list[float] | None:
         """Receive what is there: the graces of stops, or none when the runtime is gone."""
-        is_open = self._receive()
-        messages, self._messages = self._messages, []
-        return [grace for _, grace in messages] if is_open else None
+        return self.early_stops() if self._receive() else None
 
     def early_stops(self) -> list[float]:
-        """Return the graces of the stops that came with the command."""
+        """Return the graces of the stops that came already, with the command."""
         messages, self._messages = self._messages, []
         return [grace for _, grace in messages]
 
@@ -114,16 +115,14 @@ class ProcessSupervisor:
         """Run the commands of the runtime; return when it is gone and nothing is left."""
         os.setsid()
         tree.become_subreaper()
-        wake = wake_on_child()
+        wake, score = wake_on_child(), _OomScore()
         while (asked := self._control.request()) is not None:
             request, fds = asked
-            _, streams, argv, cwd, environment, timeout, grace = request
-            files: dict[str, int] = dict(zip(streams, fds, strict=True))
-            stdin, output = files.get("i", 0), files["o"]
+            _, letters, argv, cwd, environment, timeout, grace = request
+            files: dict[str, int] = dict(zip(letters, fds, strict=True))
+            streams = files.get("i", 0), files["o"], files.get("e", files["o"])
             try:
-                main = command.start(
-                    argv, cwd, environment, (stdin, output, files.get("e", output))
-                )
+                main = _start(argv, cwd, environment, streams, score)
             except OSError as error:
                 self._control.tell("failed", error.strerror)
                 continue
@@ -145,9 +144,8 @@ class _Supervision:
 
     def __init__(self, main: int, program: bytes, control: Control, grace: float) -> None:
         self._main = main
-        self._is_boxed = program.rpartition(b"/")[2] == _SANDBOX
-        self._control = control
-        self._grace = grace
+        self._is_boxed = program.rpartition(b"/")[2] == _SANDBOX.encode()
+        self._control, self._grace = control, grace
         self._status: int | None = None  # exit code of the command itself, once it is known
         self._cause = ""
         self._kill_at: float | None = None  # none while it simply runs
@@ -168,9 +166,15 @@ class _Supervision:
             ready = [fd for fd, _ in poll.poll(self._patience(deadline))]
             if wake in ready:
                 os.read(wake, 4096)
-            if self._control.fileno() in ready and not self._listen():
-                poll.unregister(self._control)
-            is_empty = self._collect()
+            if self._control.fileno() in ready:
+                if (stops := self._control.stops()) is None:  # the runtime has ended
+                    poll.unregister(self._control)
+                for grace in [0.0] if stops is None else stops:
+                    self._begin("killed", grace)
+            ended, is_empty = tree.reap()
+            if self._main in ended:
+                self._status = os.waitstatus_to_exitcode(ended[self._main])
+                self._look_at = 0.0
             now = time.monotonic()
             if not is_empty and deadline is not None and now >= deadline:
                 self._begin("timed_out", self._grace)
@@ -189,21 +193,6 @@ class _Supervision:
         if now >= self._kill_at:
             return (1.0 if self._is_reported else _KILL_AGAIN) * 1000
         return min(self._kill_at - now, _ASK_AGAIN) * 1000
-
-    def _listen(self) -> bool:
-        """Process messages of the runtime; False when the runtime has ended."""
-        stops = self._control.stops()
-        for grace in [0.0] if stops is None else stops:
-            self._begin("killed", grace)
-        return stops is not None
-
-    def _collect(self) -> bool:
-        """Reap ended processes; True when no child is left."""
-        ended, is_empty = tree.reap()
-        if self._main in ended:
-            self._status = os.waitstatus_to_exitcode(ended[self._main])
-            self._look_at = 0.0
-        return is_empty
 
     def _begin(self, cause: str, grace: float) -> None:
         """Begin to end everything; a later call can only shorten the grace period."""
@@ -232,16 +221,12 @@ class _Supervision:
             tree.send(self._main, signal.SIGKILL)
             self._look_at = now + _ALONE
         else:
-            self._kill_all(now > self._kill_at + _GIVE_UP)
-
-    def _kill_all(self, is_late: bool) -> None:
-        """Kill everything; report what is there when it is late."""
-        found = tree.end_pass(lambda: tree.descendants(os.getpid()))
-        alive = {pid for pid, state in found.items() if state != "Z"}
-        for pid in alive:
-            self._touch(pid)
-        if is_late:
-            self._report(tuple(alive))
+            found = tree.end_pass(lambda: tree.descendants(os.getpid()))
+            alive = [pid for pid, state in found.items() if state != "Z"]
+            for pid in alive:
+                self._touch(pid)
+            if now > self._kill_at + _GIVE_UP:
+                self._report(tuple(alive))
 
     def _touch(self, pid: int) -> None:
         """Note a process that is ended before it ended by itself."""
@@ -262,3 +247,89 @@ class _Supervision:
         self._control.tell(
             "done", self._cause or "exited", self._status, killed, survivors[:_MOST_PIDS]
         )
+
+
+# The command -------------------------------------------------------------------------------------
+
+
+def _start(
+    argv: tuple[bytes, ...],
+    cwd: bytes,
+    environment: dict[bytes, bytes],
+    streams: tuple[int, int, int],
+    score: _OomScore,
+) -> int:
+    """Start a command in a session of its own and return its pid. Raises `OSError`.
+
+    This process is there for that command alone: so the folder that is entered and the score for the
+    kernel's choice are set here, and inherited. `streams` are the file descriptors of its stdin, output
+    and standard error; no other one reaches it, since all above these close when it is executed.
+    """
+    try:
+        os.chdir(cwd)
+    except OSError as error:
+        text = os.fsdecode(cwd)
+        raise OSError(error.errno, f"cannot enter folder `{text}`: {error.strerror}") from error
+    score.set(_OOM_SCORE)
+    try:
+        return _spawn(argv, environment, streams)
+    except ValueError as error:
+        raise OSError(0, "it contains a NUL character") from error
+    finally:
+        score.set(score.own)
+
+
+class _OomScore:
+    """This process's own score, which children inherit; nothing is done where it cannot be set."""
+
+    def __init__(self) -> None:
+        self._file, self.own = -1, _OOM_SCORE
+        try:
+            self._file = os.open(_OOM_FILE, os.O_RDWR)
+            self.own = int(os.pread(self._file, 16, 0))
+        except OSError:
+            return  # not Linux, or not allowed
+
+    def set(self, score: int) -> None:
+        """Set it, unless it is as high as that of a command already."""
+        try:
+            if self.own < _OOM_SCORE:
+                os.pwrite(self._file, str(score).encode(), 0)
+        except OSError:
+            return  # a container forbids it, and the command matters more
+
+
+def _spawn(
+    argv: tuple[bytes, ...], environment: dict[bytes, bytes], streams: tuple[int, int, int]
+) -> int:
+    """Execute the first file of that name on the command's own PATH.
+
+    `posix_spawn` copies no memory, says itself what went wrong, and costs a third of a fork of this
+    interpreter.
+    """
+    name = os.fsdecode(argv[0])
+    is_path = os.path.dirname(argv[0])
+    search = environment.get(b"PATH", os.fsencode(os.defpath))
+    folders = [b""] if is_path else search.split(os.fsencode(os.pathsep))
+    actions = [(os.POSIX_SPAWN_DUP2, stream, place) for place, stream in enumerate(streams)]
+    refusal: OSError | None = None
+    for folder in folders:
+        try:
+            return os.posix_spawn(
+                os.path.join(folder, argv[0]),
+                argv,
+                environment,
+                file_actions=actions,
+                setsigdef=_RESET,
+                setsid=True,
+            )
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        except OSError as error:
+            refusal = refusal or error
+    if refusal is None:
+        if any(os.path.isfile(os.path.join(folder, argv[0])) for folder in folders):
+            raise FileNotFoundError(0, f"cannot run `{name}`: its interpreter is missing")
+        place = "" if is_path else " on PATH"
+        raise FileNotFoundError(0, f"`{name}` not found{place}")
+    raise OSError(refusal.errno, f"cannot run `{name}`: {refusal.strerror}") from refusal

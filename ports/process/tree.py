@@ -14,6 +14,8 @@ import os
 import signal
 import sys
 
+from .ancestry import read, stat_of
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import ctypes
@@ -21,7 +23,6 @@ if TYPE_CHECKING:
 
 
 _CHILDREN = "/proc/{0}/task/{0}/children"
-_CHUNK = 65_536
 _PR_SET_CHILD_SUBREAPER = 36
 _STOP_PASSES = 4
 
@@ -42,13 +43,9 @@ def become_subreaper() -> None:
         raise OSError("prctl(PR_SET_CHILD_SUBREAPER) failed")
 
 
-def name_of(pid: int) -> bytes:
+def name_of(pid: int) -> str:
     """Return the name of a process's program (Linux); empty for none."""
-    try:
-        with open(f"/proc/{pid}/comm", "rb") as opened:
-            return opened.read(_CHUNK).rstrip(b"\n")
-    except OSError:
-        return b""
+    return read(f"/proc/{pid}/comm").rstrip("\n")
 
 
 def descendants(root: int, spare: frozenset[int] = frozenset()) -> dict[int, str]:
@@ -75,10 +72,9 @@ def _named_children(parent: int) -> Iterator[tuple[int, str]]:
     except OSError:
         return
     for task in tasks:
-        for name in _read(f"/proc/{parent}/task/{task}/children").split():
-            found = _proc_stat(name.decode())
-            if found is not None:
-                yield int(name), found[1]
+        for name in read(f"/proc/{parent}/task/{task}/children").split():
+            if (stat := stat_of(int(name))) is not None:
+                yield int(name), stat[0]
 
 
 def _all_children() -> Callable[[int], list[tuple[int, str]]]:
@@ -92,33 +88,8 @@ def _all_children() -> Callable[[int], list[tuple[int, str]]]:
 def _proc_rows() -> Iterator[tuple[int, int, str]]:
     """Read pid, parent and state of every process from /proc."""
     for name in os.listdir("/proc"):
-        found = _proc_stat(name) if name.isdigit() else None
-        if found is not None:
-            yield int(name), *found
-
-
-def _proc_stat(name: str) -> tuple[int, str] | None:
-    """Read parent and state of one process; none if there is none (any more)."""
-    # The name in parentheses may hold anything, also parentheses.
-    fields = _read(f"/proc/{name}/stat").rpartition(b")")[2].split(None, 2)
-    return (int(fields[1]), fields[0].decode()) if len(fields) > 2 else None
-
-
-def _read(path: str) -> bytes:
-    """Read a file of /proc; empty if what it is about has ended."""
-    data = b""
-    try:
-        file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    except OSError:
-        return data
-    try:
-        while piece := os.read(file, _CHUNK):
-            data += piece
-    except OSError:
-        return b""
-    finally:
-        os.close(file)
-    return data
+        if name.isdigit() and (stat := stat_of(int(name))) is not None:
+            yield int(name), int(stat[1]), stat[0]
 
 
 def _ps_rows() -> Iterator[tuple[int, int, str]]:

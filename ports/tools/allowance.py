@@ -4,6 +4,7 @@ An offer is narrow, since a person accepts it with one key: the folder of a file
 table with its subcommand (`git status*`). Any other command is offered for exactly this call.
 """
 
+from glob import escape
 from pathlib import Path
 from typing import Any
 
@@ -47,4 +48,4 @@ def _of_path(tool: str, arguments: dict[str, Any], folder: Path) -> str:
     above = Path(place.relative).parent.as_posix()
     if place.is_outside or above == ".":
         return ""
-    return "".join(f"[{sign}]" if sign in "*?[" else sign for sign in above) + "/*"
+    return f"{escape(above)}/*"

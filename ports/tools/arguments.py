@@ -11,11 +11,7 @@ from ...machines.json_shape import allows_null, is_array, is_object, schema_mism
 
 
 def declare(
-    name: str,
-    description: str,
-    required: tuple[str, ...],
-    /,
-    **properties: dict[str, Any],
+    name: str, description: str, required: tuple[str, ...], /, **properties: dict[str, Any]
 ) -> ToolSchema:
     """Declare a tool; each property is the JSON Schema of one argument."""
     parameters = {

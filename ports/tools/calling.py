@@ -78,7 +78,8 @@ def main() -> None:
     def told(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
         """Report what the function or its module raised, with the traceback for people."""
         traceback.print_exception(kind, error, trace)
-        answer.give(_sentence(f"{_said(error)}{_line(trace)}"))
+        said = f"{kind.__name__}: {error}" if str(error) else kind.__name__
+        answer.give(_sentence(f"{said}{_line(trace)}"))
 
     sys.excepthook = told
     try:
@@ -101,9 +102,7 @@ def main() -> None:
 def _function(place: str, answer: _Answer) -> Any:
     """Import the module and return the function."""
     name, _, attribute = place.rpartition(":")
-    if name.endswith(
-        ".py"
-    ):  # a program is no module: it is run, but for what it does as the main one
+    if name.endswith(".py"):  # a program is run, but for what it does as the main one
         return runpy.run_path(name, run_name="__mp_main__")[attribute]
     try:
         module = importlib.import_module(name)
@@ -143,22 +142,16 @@ def _called(function: Any, given: dict[str, Any], place: str, answer: _Answer) -
         return result
     import asyncio
 
-    return asyncio.run(_awaited(result))
+    async def awaited() -> Any:
+        return await result
 
-
-async def _awaited(result: Any) -> Any:
-    return await result
+    return asyncio.run(awaited())
 
 
 def _sentence(text: str) -> str:
     """Put a text on one line, and cut it if it is long."""
     line = " ".join(text[:_LONGEST].split())
     return line if len(text) <= _LONGEST else f"{line}…"
-
-
-def _said(error: BaseException) -> str:
-    text = str(error)
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
 def _line(trace: TracebackType | None) -> str:

@@ -28,10 +28,7 @@ _ESCAPE = lazy_pattern(
     r"\\(?:x([\da-fA-F]{1,2})|u([\da-fA-F]{1,4})|U([\da-fA-F]{1,8})|([0-7]{1,3})|c(.)|(.))",
     re.DOTALL,
 )
-_ESCAPED = {"a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "n": "\n", "r": "\r"} | {
-    "t": "\t",
-    "v": "\v",
-}
+_ESCAPED = dict(zip("abeEfnrtv", "\a\b\x1b\x1b\f\n\r\t\v", strict=True))
 
 # How each character of a word came into it: as itself, by quotes, or by an expansion inside of quotes
 # (`_HELD`: one word, whatever it is) or outside (`$`: any number of words).
@@ -122,7 +119,10 @@ def read_line(line: str) -> CommandLine:
     """Read a line. Never raises."""
     if len(line) > MAX_LENGTH:
         return CommandLine(fault="it is longer than 16 KiB")
-    return _Reader(line).result()
+    reader = _Reader(line)
+    return CommandLine(
+        programs=tuple(reader.programs), operators=tuple(reader.operators), fault=reader.fault
+    )
 
 
 read_pattern = lru_cache(maxsize=128)(read_line)
@@ -147,10 +147,10 @@ class _Reader:
     """Reads one line, token by token."""
 
     def __init__(self, line: str) -> None:
-        self._programs: list[Program] = []
-        self._operators: list[str] = []
+        self.programs: list[Program] = []
+        self.operators: list[str] = []
         self._stack = [_Open()]
-        self._fault = ""
+        self.fault = ""
         at = 0
         while at < len(line):
             found = (_IN_QUOTES if self._stack[-1].in_quotes else _BARE).match(line, at)
@@ -161,16 +161,10 @@ class _Reader:
                 at = end if (end := line.find("\n", at)) >= 0 else len(line)
             self._take(found.lastgroup, found[found.lastgroup])
         if len(self._stack) > 1 or self._stack[-1].in_quotes:
-            self._fault = self._fault or "a quote or parenthesis is not closed"
+            self.fault = self.fault or "a quote or parenthesis is not closed"
         while self._stack:
             self._end_command()
             self._stack.pop()
-
-    def result(self) -> CommandLine:
-        """Return what was read."""
-        return CommandLine(
-            programs=tuple(self._programs), operators=tuple(self._operators), fault=self._fault
-        )
 
     def _take(self, kind: str, text: str) -> None:
         top = self._stack[-1]
@@ -189,7 +183,7 @@ class _Reader:
                 top.in_quotes = not top.in_quotes
                 self._add("", _QUOTED)
             case "unclosed":
-                self._fault = "a quote is not closed"
+                self.fault = "a quote is not closed"
             case "space":
                 self._end_word()
             case "redirect":
@@ -200,7 +194,7 @@ class _Reader:
                 self._close(text)
             case "end":
                 self._end_command()
-                self._operators.append(text)
+                self.operators.append(text)
             case "joined":
                 return
             case _:
@@ -221,7 +215,7 @@ class _Reader:
         if text == "`" == top.closer and not top.in_quotes:
             self._close(text)
             return
-        self._operators.append(text)
+        self.operators.append(text)
         if text == "(":
             self._end_command()
         else:
@@ -234,7 +228,7 @@ class _Reader:
         if self._stack[-1].closer == text:
             self._stack.pop()
         else:
-            self._operators.append(text)
+            self.operators.append(text)
 
     def _add(self, text: str, mark: str) -> None:
         """Add a part to the word; without a mark its characters stand for themselves."""
@@ -265,7 +259,7 @@ class _Reader:
         if top.redirect:
             top.redirections.append(Redirection(operator=top.redirect))
         if top.words or top.assignments or top.redirections:
-            self._programs.append(
+            self.programs.append(
                 Program(
                     words=tuple(top.words),
                     assignments=tuple(top.assignments),

@@ -3,32 +3,10 @@
 from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
 
-ALLOWED = (
-    "CARGO_HOME",
-    "GOPATH",
-    "GOROOT",
-    "HOME",
-    "JAVA_HOME",
-    "LANG",
-    "LANGUAGE",
-    "LC_*",
-    "LD_LIBRARY_PATH",
-    "LOGNAME",
-    "NVM_DIR",
-    "PATH",
-    "PYENV_ROOT",
-    "RUSTUP_HOME",
-    "SHELL",
-    "SSL_CERT_DIR",
-    "SSL_CERT_FILE",
-    "TMPDIR",
-    "TZ",
-    "USER",
-    "VIRTUAL_ENV",
-    "XDG_CACHE_HOME",
-    "XDG_CONFIG_HOME",
-    "XDG_DATA_HOME",
-    "XDG_RUNTIME_DIR",
+ALLOWED = tuple(
+    "CARGO_HOME GOPATH GOROOT HOME JAVA_HOME LANG LANGUAGE LC_* LD_LIBRARY_PATH LOGNAME NVM_DIR PATH "
+    "PYENV_ROOT RUSTUP_HOME SHELL SSL_CERT_DIR SSL_CERT_FILE TMPDIR TZ USER VIRTUAL_ENV "
+    "XDG_CACHE_HOME XDG_CONFIG_HOME XDG_DATA_HOME XDG_RUNTIME_DIR".split()
 )
 _SECRET = ("AUTH", "CREDENTIAL", "KEY", "PASS", "PRIVATE", "SECRET", "TOKEN")
 
@@ -41,13 +19,12 @@ def clean_environment(environ: Mapping[str, str], allow: Iterable[str] = ()) -> 
     """
     names = (*ALLOWED, *allow)
     patterns = tuple(name for name in names if set(name) & set("*?["))
-    kept = {name: value for name, value in environ.items() if _is_allowed(name, names, patterns)}
+
+    def is_allowed(name: str) -> bool:
+        if name in names:
+            return True
+        is_secret = any(word in name.upper() for word in _SECRET)
+        return not is_secret and any(fnmatchcase(name, pattern) for pattern in patterns)
+
+    kept = {name: value for name, value in environ.items() if is_allowed(name)}
     return {**kept, "TERM": "dumb"}
-
-
-def _is_allowed(name: str, names: tuple[str, ...], patterns: tuple[str, ...]) -> bool:
-    if name in names:
-        return True
-    if any(word in name.upper() for word in _SECRET):
-        return False
-    return any(fnmatchcase(name, pattern) for pattern in patterns)

@@ -137,10 +137,12 @@ def difference(before: bytes, after: bytes) -> list[str]:
     from difflib import unified_diff  # when a file was changed
 
     rows = unified_diff(old, new, lineterm="", n=2)
-    shown_rows = [
-        _shift(row, first) if row.startswith("@@") else clip_line(row, _WIDTH)
-        for row in islice(rows, 2, 2 + _LINES_DIFFERENCE + 1)
-    ]
+    shown_rows: list[str] = []
+    for row in islice(rows, 2, 2 + _LINES_DIFFERENCE + 1):
+        if row.startswith("@@"):  # the lines before `first` were not compared
+            line = int(row.split("+")[1].split(" ")[0].split(",")[0]) + first
+            row = f"@@ line {line} @@"
+        shown_rows.append(clip_line(row, _WIDTH))
     if len(shown_rows) > _LINES_DIFFERENCE:
         shown_rows[-1] = "[… diff cut]"
     return shown_rows
@@ -149,12 +151,20 @@ def difference(before: bytes, after: bytes) -> list[str]:
 def content_before(place: Place) -> bytes | None:
     """Return what a text file holds that is to be replaced; none for a new or large one, or no text."""
     try:
-        with open_file(place) as file:
-            refuse_binary(file, place)
-            is_large = os.fstat(file.fileno()).st_size > LARGEST
-            return None if is_large else file.read()
+        return _content(place)
     except (OSError, ToolError):
         return None
+
+
+def _content(place: Place) -> bytes:
+    with open_file(place) as file:
+        refuse_binary(file, place)
+        size = os.fstat(file.fileno()).st_size
+        if size > LARGEST:
+            raise ToolError(
+                f"`{shown(place.relative)}` is too large to edit ({counted(size, 'byte')})"
+            )
+        return file.read()
 
 
 def changed_file(
@@ -174,12 +184,6 @@ def _shared(old: list[str], new: list[str]) -> int:
     """Count the first lines that are the same."""
     pairs = enumerate(zip(old, new, strict=False))
     return next((at for at, (left, right) in pairs if left != right), min(len(old), len(new)))
-
-
-def _shift(row: str, lines: int) -> str:
-    """Correct the line number in a hunk's head, since only a part of the file was compared."""
-    start = row.split("+")[1].split(" ")[0].split(",")[0]
-    return f"@@ line {int(start) + lines} @@"
 
 
 # `list` -------------------------------------------------------------------------------------------
@@ -208,26 +212,19 @@ def _list(arguments: dict[str, Any], context: ToolContext, stop: StopFlag) -> m.
         raise ToolError(f"`{name}` is a file", "use the tool `read`")
     with open_folder(place.path) as folder:
         here = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=folder)
+    rows: list[str] = []
     try:
-        rows = _rows(here, stop)
+        with os.scandir(here) as entries:
+            found = sorted(islice(entries, _MOST_SEEN), key=lambda entry: entry.name)
+        for entry in found[:_MOST_SHOWN]:
+            stop.check()
+            rows.append(_row(entry, here))
     finally:
         os.close(here)
-    if not rows:
-        return m.ToolResult(status="ok", text=f"`{name}` is empty.")
-    if len(rows) > _MOST_SHOWN:
-        total = f"{len(rows)}" if len(rows) < _MOST_SEEN else f"more than {_MOST_SEEN}"
-        rows[_MOST_SHOWN:] = [f"[{_MOST_SHOWN} of {total} entries shown]"]
-    return m.ToolResult(status="ok", text="\n".join(rows))
-
-
-def _rows(folder: int, stop: StopFlag) -> list[str]:
-    with os.scandir(folder) as entries:
-        found = sorted(islice(entries, _MOST_SEEN), key=lambda entry: entry.name)
-        rows: list[str] = []
-        for entry in found:
-            stop.check()
-            rows.append(_row(entry, folder) if len(rows) < _MOST_SHOWN else "")
-        return rows
+    if len(found) > len(rows):
+        total = f"{len(found)}" if len(found) < _MOST_SEEN else f"more than {_MOST_SEEN}"
+        rows.append(f"[{_MOST_SHOWN} of {total} entries shown]")
+    return m.ToolResult(status="ok", text="\n".join(rows) or f"`{name}` is empty.")
 
 
 def _row(entry: "os.DirEntry[str]", folder: int) -> str:
@@ -350,12 +347,7 @@ def _unchanged(arguments: dict[str, Any]) -> str:
 def _edit(arguments: dict[str, Any], context: ToolContext, stop: StopFlag) -> m.ToolResult:
     place = resolve(arguments["path"], context)
     name = shown(place.relative)
-    with open_file(place) as file:
-        refuse_binary(file, place)
-        size = os.fstat(file.fileno()).st_size
-        if size > LARGEST:
-            raise ToolError(f"`{name}` is too large to edit ({counted(size, 'byte')})")
-        before = file.read()
+    before = _content(place)
     old, new = _as_in_file(before, arguments["old"].encode(), arguments["new"].encode())
     number = before.count(old)
     if number == 0:
@@ -395,11 +387,8 @@ def _as_in_file(content: bytes, old: bytes, new: bytes) -> tuple[bytes, bytes]:
     is_mixed = crlf != content.count(b"\n")
     if crlf == 0 or (is_mixed and old in content):
         return old, new
-    return _with_crlf(old), _with_crlf(new)
-
-
-def _with_crlf(text: bytes) -> bytes:
-    return text.replace(b"\r\n", b"\n").replace(b"\n", b"\r\n")
+    old, new = (text.replace(b"\r\n", b"\n").replace(b"\n", b"\r\n") for text in (old, new))
+    return old, new
 
 
 def _line_numbers(content: bytes, old: bytes) -> str:

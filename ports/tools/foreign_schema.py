@@ -13,6 +13,7 @@ from collections.abc import Callable
 from difflib import get_close_matches
 from typing import Any, cast
 
+from ...machines.json_shape import is_deeper
 from .text import visible
 
 _STEPS = 10_000
@@ -52,16 +53,9 @@ def foreign_fault(schema: Json, arguments: Json) -> str:
 def is_within(data: Any, *, size: int, depth: int) -> bool:
     """Whether JSON data has at most `size` bytes when written, and is at most `depth` levels deep."""
     try:
-        if len(json.dumps(data)) > size:
-            return False
+        return len(json.dumps(data)) <= size and not is_deeper(data, depth - 1)
     except (ValueError, RecursionError):
         return False
-    level = [data]
-    for _ in range(depth):
-        level = [inner for value in level for inner in _parts(value)]
-        if not level:
-            return True
-    return False
 
 
 def entries(data: Any) -> list[object]:
@@ -72,10 +66,6 @@ def entries(data: Any) -> list[object]:
 def table(data: Any) -> Json:
     """Return an object as it is; an empty one for anything else."""
     return cast("Json", data) if isinstance(data, dict) else {}
-
-
-def _parts(value: Any) -> list[Any]:
-    return [*table(value).values(), *entries(value)]
 
 
 def _is_number(value: Any) -> bool:
@@ -215,8 +205,5 @@ def _unknown(path: str, key: str, known: list[str]) -> str:
     near = get_close_matches(key, short[:100], n=1, cutoff=0.5)
     listed = "`, `".join(visible(name, _SHOWN) for name in known[:20])
     hint = f"did you mean `{visible(near[0], _SHOWN)}`?" if near else f"known are `{listed}`"
-    return (
-        f"{_called(path)} is not an argument of this tool; {hint}"
-        if known
-        else (f"{_called(path)} is not an argument of this tool, which has none")
-    )
+    said = f"{_called(path)} is not an argument of this tool"
+    return f"{said}; {hint}" if known else f"{said}, which has none"

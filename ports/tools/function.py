@@ -14,10 +14,10 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import CancelledError, Future
 from contextvars import ContextVar
 from copy import copy
 from functools import cache, partial, update_wrapper
+from inspect import Parameter
 from pathlib import Path
 from typing import (
     Any,
@@ -40,13 +40,12 @@ from ...machines.conversation import Picture, ToolSchema
 from ...machines.errors import ToolError, UsageError
 from ...machines.json_shape import parse_json
 from ...machines.pattern import lazy_pattern
-from ...machines.value import Value
 from ...workflows.document import is_list, is_table
 from ..picture import PICTURES, decoded, line_of
 from ..process.own_python import file_command
 from ..process.process import Processes, ProcessResult, ProcessSpec
 from . import calling
-from .shell import STATUS, ProcessRun, ending
+from .shell import STATUS, ProcessRun, ending, finished
 from .text import readable
 from .thread_tool import StopFlag, ToolStopped, failed
 from .tool import Tool, ToolContext, ToolResources, ToolRun, kept_ends
@@ -77,9 +76,7 @@ class Context:
     def __init__(
         self, call: ToolContext, stop: StopFlag, report: Callable[[m.ToolProgressed], None]
     ) -> None:
-        self._call = call
-        self._stop = stop
-        self._report = report
+        self._call, self._stop, self._report = call, stop, report
 
     @property
     def call_id(self) -> str:
@@ -176,33 +173,16 @@ class FunctionTool(Generic[P, R]):
 
     def start(self, arguments: dict[str, Any], context: ToolContext) -> ToolRun:
         """Start the function."""
-        loop = asyncio.get_running_loop()
-        stop = StopFlag()
-        if fault := self.fault(arguments):
-            return FunctionRun(self, None, stop, context, fault)
-        if self._place:
+        if self._place and not self.fault(arguments):
             return self._start_apart(arguments, context)
+        return FunctionRun(self, arguments, context)
 
-        def report(said: m.ToolProgressed) -> None:
-            if context.tell is not None:
-                loop.call_soon_threadsafe(context.tell, said)
-
-        return FunctionRun(self, self._given(arguments, context, stop, report), stop, context, "")
-
-    def _given(
-        self,
-        arguments: dict[str, Any],
-        context: ToolContext,
-        stop: StopFlag,
-        report: Callable[[m.ToolProgressed], None],
-    ) -> dict[str, Any]:
+    def _given(self, arguments: dict[str, Any], about: Context) -> dict[str, Any]:
         """Return what the function is called with."""
         values = self._arguments.model_validate(arguments)
         fields = type(values).model_fields
         given = {str(field.alias): getattr(values, name) for name, field in fields.items()}
-        if self._context_name:
-            given[self._context_name] = Context(context, stop, report)
-        return given
+        return {**given, self._context_name: about} if self._context_name else given
 
     # In a process of its own ----------------------------------------------------------------------
 
@@ -227,17 +207,8 @@ class FunctionTool(Generic[P, R]):
             stdin=json.dumps(asked).encode(),
             keep_errors=_ERRORS,
         )
-        notes = _Notes(context)
-
-        async def prepare() -> ProcessSpec:
-            return spec
-
-        return ProcessRun(
-            self._processes,
-            prepare,
-            partial(_of_process, timeout=self.timeout, context=context),
-            notes.read,
-        )
+        ended = partial(_of_process, timeout=self.timeout, context=context)
+        return ProcessRun(self._processes, spec, ended, _Notes(context).read)
 
     def called_apart(
         self,
@@ -250,19 +221,16 @@ class FunctionTool(Generic[P, R]):
 
         `fail` ends the process with the reason why there is no result.
         """
-        folder = Path(about["folder"])
-        context = ToolContext(
-            folder=folder, call=about["call"], session=about["session"], spill_folder=folder
-        )
+        folder, call, session = Path(about["folder"]), about["call"], about["session"]
+        context = ToolContext(folder=folder, call=call, session=session, spill_folder=folder)
 
         def report(said: m.ToolProgressed) -> None:
             note([said.done, said.total, said.unit, said.note])
 
-        _running.set(about["session"])
+        _running.set(session)
         try:
-            result = cast("Any", self.function)(
-                **self._given(arguments, context, StopFlag(), report)
-            )
+            given = self._given(arguments, Context(context, StopFlag(), report))
+            result = cast("Any", self.function)(**given)
             if inspect.isawaitable(result):
                 result = asyncio.run(_awaited(result))
             returned = _returned(result, self.name)
@@ -272,16 +240,20 @@ class FunctionTool(Generic[P, R]):
             shown = [[made.media_type, made.data] for made in returned.pictures]
             return {"text": returned.text.decode(), "pictures": shown}
 
-    def begin(self, given: dict[str, Any], session: str) -> Work:
+    def begin(self, arguments: dict[str, Any], about: Context) -> Work:
         """Begin a call where it belongs; what it ends with is the text of its result."""
+        given = self._given(arguments, about)
 
         def call() -> Any:
-            _running.set(session)
+            _running.set(about.session_id)
             return cast("Any", self.function)(**given)
 
-        loop = self._loop or _own_loop()
-        place = _on_loop if inspect.iscoroutinefunction(self.function) else _in_thread
-        return place(call, partial(_returned, name=self.name), loop)
+        work = Work(call, partial(_returned, name=self.name), self._loop or _own_loop())
+        if inspect.iscoroutinefunction(self.function):
+            work.start(call)
+        else:  # the thread does not keep the program from ending
+            threading.Thread(target=work.run, name="steersman-tool", daemon=True).start()
+        return work
 
 
 def bound(tool: Tool, loop: asyncio.AbstractEventLoop | None, resources: ToolResources) -> Tool:
@@ -292,26 +264,16 @@ def bound(tool: Tool, loop: asyncio.AbstractEventLoop | None, resources: ToolRes
 
 
 class FunctionRun:
-    """One call of a function; see `ToolRun`."""
+    """One call of a function; see `ToolRun`. There is no process."""
+
+    pid = 0
 
     def __init__(
-        self,
-        tool: FunctionTool[Any, Any],
-        given: dict[str, Any] | None,
-        stop: StopFlag,
-        context: ToolContext,
-        fault: str,
+        self, tool: FunctionTool[Any, Any], arguments: dict[str, Any], context: ToolContext
     ) -> None:
-        self._tool = tool
-        self._stop = stop
-        self._context = context
-        self._stopped = asyncio.Event()
-        self._task = asyncio.create_task(self._run(given, fault))
-
-    @property
-    def pid(self) -> int:
-        """There is no process."""
-        return 0
+        self._tool, self._context = tool, context
+        self._stop, self._stopped = StopFlag(), asyncio.Event()
+        self._task = asyncio.create_task(self._run(arguments))
 
     async def wait(self) -> m.ToolResult:
         """Return the result; of a function that does not return after a stop, that it does not."""
@@ -321,16 +283,21 @@ class FunctionRun:
         """Ask the function to end: a coroutine is cancelled, a plain function asks its context."""
         self._stopped.set()
 
-    async def _run(self, given: dict[str, Any] | None, fault: str) -> m.ToolResult:
-        if given is None:
+    async def _run(self, arguments: dict[str, Any]) -> m.ToolResult:
+        if fault := self._tool.fault(arguments):
             return failed(ToolError(fault))
         if self._stopped.is_set():
             return m.ToolResult(status="killed", text="Stopped before it started.")
-        work = self._tool.begin(given, self._context.session)
+        loop = asyncio.get_running_loop()
+
+        def report(said: m.ToolProgressed) -> None:
+            if self._context.tell is not None:
+                loop.call_soon_threadsafe(self._context.tell, said)
+
+        work = self._tool.begin(arguments, Context(self._context, self._stop, report))
         stop = asyncio.ensure_future(self._stopped.wait())
-        waits = (work.ended, stop)
         timeout = self._tool.timeout
-        await asyncio.wait(waits, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait((work.ended, stop), timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
         stop.cancel()
         if work.ended.done():
             return await self._told(work)
@@ -355,11 +322,9 @@ class FunctionRun:
             return m.ToolResult(status="killed", text="Stopped before it was done.")
         if error is not None:
             text = f"{type(error).__name__}: {error}".rstrip(": ")
-            return failed(
-                ToolError(text if len(text) <= _LONGEST_ERROR else f"{text[:_LONGEST_ERROR]}…")
-            )
-        returned = work.ended.result()
-        return await asyncio.to_thread(_result, returned, self._context)
+            cut = text if len(text) <= _LONGEST_ERROR else f"{text[:_LONGEST_ERROR]}…"
+            return failed(ToolError(cut))
+        return await asyncio.to_thread(_result, work.ended.result(), self._context)
 
 
 class Returned(NamedTuple):
@@ -394,22 +359,16 @@ def _text_of(value: Any, name: str) -> bytes:
     try:
         return value.encode() if isinstance(value, str) else _ANYTHING.dump_json(value)
     except (ValueError, RecursionError) as error:
-        kind = type(value).__name__
-        raise ToolError(
-            f"`{name}` returned a `{kind}`, which JSON does not have: {error}"
-        ) from error
+        kind = f"`{type(value).__name__}`"
+        why = f"`{name}` returned a {kind}, which JSON does not have: {error}"
+        raise ToolError(why) from error
 
 
 def _result(returned: Returned, context: ToolContext) -> m.ToolResult:
     """Return a result; of a long one its ends, with all of it in a file."""
     text, spilled = kept_ends(returned.text, context)
-    return m.ToolResult(
-        status="ok",
-        text=text,
-        bytes=len(returned.text),
-        spilled=spilled,
-        pictures=returned.pictures,
-    )
+    size, pictures = len(returned.text), returned.pictures
+    return m.ToolResult(status="ok", text=text, bytes=size, spilled=spilled, pictures=pictures)
 
 
 # Functions in a process of their own --------------------------------------------------------------
@@ -423,20 +382,15 @@ class _Notes:
     """Passes on the progress that an isolated function writes before its result."""
 
     def __init__(self, context: ToolContext) -> None:
-        self._context = context
+        self._about = Context(context, StopFlag(), context.tell or (lambda said: None))
         self._line = ""
 
     def read(self, text: str) -> None:
         """Take in what was written next."""
         *lines, self._line = (self._line + text).split("\n")
         for line in lines:
-            if line.startswith(calling.NOTE) and self._context.tell is not None:
-                done, total, unit, note = json.loads(line[1:])
-                self._context.tell(
-                    m.ToolProgressed(
-                        call=self._context.call, done=done, total=total, unit=unit, note=note
-                    )
-                )
+            if line.startswith(calling.NOTE):
+                self._about.progress(*json.loads(line[1:]))
         if not self._line.startswith(calling.NOTE):
             self._line = ""
 
@@ -451,25 +405,17 @@ def _of_process(
     if status == "ok":
         try:
             value = parse_json(text)
-            pictures = tuple(
-                Picture(media_type=kind, data=data) for kind, data in value["pictures"]
-            )
-            returned = Returned(value["text"].encode("utf-8", "replace"), pictures)
+            pictures = (Picture(media_type=kind, data=data) for kind, data in value["pictures"])
+            returned = Returned(value["text"].encode("utf-8", "replace"), tuple(pictures))
         except (ValueError, LookupError, TypeError):
             status, text = "failed", "its process ended before the function returned"
         else:
             return _result(returned, context)
-    errors = readable(result.errors).strip()
-    reason = f"Error: {text}" if text else errors[-_ERRORS:]
-    parts = [reason] if status == "failed" else [ending(result, timeout or 0.0)]
-    return m.ToolResult(
-        status=status,
-        text="\n".join(part for part in parts if part) or ending(result, 0.0),
-        exit_code=result.exit_code,
-        bytes=result.total,
-        killed=result.killed,
-        survivors=result.survivors,
-    )
+    if status == "failed":
+        reason = f"Error: {text}" if text else readable(result.errors).strip()[-_ERRORS:]
+    else:
+        reason = ending(result, timeout or 0.0)
+    return finished(result, reason or ending(result, 0.0), status)
 
 
 async def _awaited(result: Any) -> Any:
@@ -485,100 +431,86 @@ def _place_of(function: Callable[..., Any], name: str) -> str:
             f"tool `{name}`: an isolated function is looked up by its name in another process",
             "define it at the top level of a module or of a program's file",
         )
-    if function.__module__ == "__main__":
-        return f"{os.path.abspath(file)}:{place}"
-    return f"{function.__module__}:{place}"
+    name = function.__module__
+    return f"{os.path.abspath(file) if name == '__main__' else name}:{place}"
 
 
 # Where functions run ------------------------------------------------------------------------------
 
 
-class Work(Value):
-    """A call on its way: `ended` is a future of the runtime's loop, `cancel` asks it to end."""
+class Work:
+    """A call on its way: `ended` is a future of the runtime's loop.
 
-    ended: asyncio.Future[Any]
-    cancel: Callable[[], object]
-
-
-def _in_thread(
-    call: Callable[[], Any], take: Callable[[Any], Returned], loop: asyncio.AbstractEventLoop
-) -> Work:
-    """Run a function in a thread of its own, which does not keep the program from ending.
-
-    What it returns to be awaited, as a wrapped coroutine function does, is awaited on `loop`.
+    `call` makes the result, or what has to be awaited for it on `loop`, that of the program's coroutines.
     """
-    ended, settle = _promise()
-    waiting: list[Future[Any]] = []
 
-    def run() -> None:
+    def __init__(
+        self,
+        call: Callable[[], Any],
+        take: Callable[[Any], Returned],
+        loop: asyncio.AbstractEventLoop,
+    ) -> None:
+        self._call, self._take, self._loop = call, take, loop
+        self._runtime = asyncio.get_running_loop()
+        self._task: asyncio.Task[Returned] | None = None
+        self.ended: asyncio.Future[Returned] = self._runtime.create_future()
+
+    def run(self) -> None:
+        """Call the function, in a thread of its own; what it returns may have to be awaited."""
         try:
-            value = call()
+            value = self._call()
             if inspect.isawaitable(value):
-                waiting.append(asyncio.run_coroutine_threadsafe(_awaited(value), loop))
-                value = waiting[0].result()
-            returned = take(value)
-        except CancelledError:
-            settle(None, asyncio.CancelledError())
+                self.start(lambda: value)
+                return
+            returned = self._take(value)
         except BaseException as error:
-            settle(None, error)
+            self._settle(None, error)
         else:
-            settle(returned, None)
+            self._settle(returned, None)
 
-    threading.Thread(target=run, name="steersman-tool", daemon=True).start()
-    return Work(ended=ended, cancel=lambda: [future.cancel() for future in waiting])
+    def start(self, made: Callable[[], Any]) -> None:
+        """Await what is made, in a task of the other loop."""
 
+        async def work() -> Returned:
+            try:
+                return self._take(await made())
+            except SystemExit as error:  # it would end the loop, and the program with it
+                raise ToolError(f"SystemExit: {error}") from error
 
-def _on_loop(
-    call: Callable[[], Any], take: Callable[[Any], Returned], loop: asyncio.AbstractEventLoop
-) -> Work:
-    """Run a coroutine function as a task of another loop."""
-    ended, settle = _promise()
-    tasks: list[asyncio.Task[Any]] = []
+        def over(task: asyncio.Task[Returned]) -> None:
+            error = asyncio.CancelledError() if task.cancelled() else task.exception()
+            self._settle(None if error else task.result(), error)
 
-    async def work() -> Any:
+        def begin() -> None:
+            self._task = self._loop.create_task(work())
+            self._task.add_done_callback(over)
+
         try:
-            return take(await call())
-        except SystemExit as error:  # it would end the loop, and the program with it
-            raise ToolError(f"SystemExit: {error}") from error
+            self._loop.call_soon_threadsafe(begin)
+        except RuntimeError:
+            why = "the event loop of the program that brought the tool is closed"
+            self._settle(None, ToolError(why))
 
-    def over(task: asyncio.Task[Any]) -> None:
-        error = asyncio.CancelledError() if task.cancelled() else task.exception()
-        settle(None if error else task.result(), error)
+    def cancel(self) -> None:
+        """Ask the task to end; a function in a thread asks its context."""
+        if not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(lambda: self._task and self._task.cancel())
 
-    def start() -> None:
-        tasks.append(loop.create_task(work()))
-        tasks[0].add_done_callback(over)
+    def _settle(self, value: Returned | None, error: BaseException | None) -> None:
+        """Set the result, from any thread."""
 
-    def cancel() -> None:
-        for task in tasks:
-            task.cancel()
+        def settle() -> None:
+            if isinstance(error, StopIteration):  # which no future carries
+                self.ended.set_exception(ToolError("StopIteration"))
+            elif error is not None:
+                self.ended.set_exception(error)
+            else:
+                self.ended.set_result(cast("Returned", value))
+            if error is not None:
+                self.ended.exception()  # no caller may be left to look at it
 
-    try:
-        loop.call_soon_threadsafe(start)
-    except RuntimeError:
-        settle(None, ToolError("the event loop of the program that brought the tool is closed"))
-    return Work(ended=ended, cancel=lambda: loop.is_closed() or loop.call_soon_threadsafe(cancel))
-
-
-def _promise() -> tuple[asyncio.Future[Any], Callable[[Any, BaseException | None], None]]:
-    """Make a future of the running loop, and what settles it from any thread."""
-    loop = asyncio.get_running_loop()
-    ended: asyncio.Future[Any] = loop.create_future()
-
-    def take(value: Any, error: BaseException | None) -> None:
-        if isinstance(error, StopIteration):  # which no future carries
-            error = ToolError("StopIteration")
-        if error is not None:
-            ended.set_exception(error)
-            ended.exception()  # no caller may be left to look at it
-        else:
-            ended.set_result(value)
-
-    def settle(value: Any, error: BaseException | None) -> None:
-        if not loop.is_closed():
-            loop.call_soon_threadsafe(take, value, error)
-
-    return ended, settle
+        if not self._runtime.is_closed():
+            self._runtime.call_soon_threadsafe(settle)
 
 
 @cache
@@ -598,11 +530,7 @@ def tool(function: Callable[P, R], /) -> FunctionTool[P, R]: ...
 
 @overload
 def tool(
-    *,
-    name: str = "",
-    mutating: bool = False,
-    isolated: bool = False,
-    timeout: float | None = None,
+    *, name: str = "", mutating: bool = False, isolated: bool = False, timeout: float | None = None
 ) -> Callable[[Callable[P, R]], FunctionTool[P, R]]: ...
 
 
@@ -665,12 +593,12 @@ def _declared(function: Callable[..., Any], name: str) -> tuple[ToolSchema, type
         ) from error
     fields: dict[str, Any] = {}
     context = ""
+    kinds = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD, Parameter.POSITIONAL_ONLY)
     for number, parameter in enumerate(inspect.signature(function).parameters.values()):
         hint = hints.get(parameter.name)
         if hint is Context or Context in get_args(hint):
             context = parameter.name
             continue
-        kinds = (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD, parameter.POSITIONAL_ONLY)
         if parameter.kind in kinds:
             raise UsageError(
                 f"tool `{name}`: parameter `{parameter}` cannot be given by name",
@@ -684,14 +612,12 @@ def _declared(function: Callable[..., Any], name: str) -> tuple[ToolSchema, type
                 if is_method
                 else f"write for example `{parameter.name}: str`",
             )
-        is_needed = parameter.default is parameter.empty
+        default = ... if parameter.default is parameter.empty else parameter.default
         about = described.get(parameter.name)
-        text: dict[str, Any] = {"description": about} if about else {}
-        field = Field(
-            default=... if is_needed else parameter.default,
-            alias=parameter.name,
-            **text,  # where there is none, what an annotation says stands
-        )
+        text: dict[str, Any] = (
+            {"description": about} if about else {}
+        )  # else the annotation's stands
+        field = Field(default=default, alias=parameter.name, **text)
         fields[f"argument_{number}"] = (hints[parameter.name], field)
     try:
         arguments = create_model(name, __config__=ConfigDict(extra="forbid"), **fields)
@@ -705,11 +631,8 @@ def _declared(function: Callable[..., Any], name: str) -> tuple[ToolSchema, type
     parameters = {key: _untitled(part) for key, part in schema.items() if key != "title"}
     parameters.setdefault("properties", {})
     parameters.setdefault("required", [])
-    return (
-        ToolSchema(name=name, description=described[""], parameters=parameters),
-        arguments,
-        context,
-    )
+    declared = ToolSchema(name=name, description=described[""], parameters=parameters)
+    return declared, arguments, context
 
 
 class _Schema(GenerateJsonSchema):

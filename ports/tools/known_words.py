@@ -2,107 +2,61 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import accumulate
 
-from ...machines.value import Value
 from .command_line import Word
-from .safe_programs import PROGRAMS, KnownProgram
+from .safe_programs import KnownProgram, programs
 
 SHOWN = 60
 """Characters of a word that a reason shows."""
 
 _LISTED = re.compile(r"(-#|-[^\s=?#]*)([=?#]?)")
-_UNKNOWN = KnownProgram(operands=(r"(?![A-Za-z_]\w*=).*",))
-_PREFIXES = frozenset(
-    prefix
-    for key in PROGRAMS
-    for prefix in accumulate(key.removesuffix(" --").split(" "), "{} {}".format)
-)
+_UNKNOWN = KnownProgram(operands=(r"(?![A-Za-z_]\w*=).*",), is_open=True)
 
 
-class KnownWords(Value):
-    """What is known of a program's words.
+@cache
+def table_keys() -> frozenset[str]:
+    """Return the programs of the table, with and without their subcommands."""
+    keys = (key.removesuffix(" --").split(" ") for key in programs())
+    return frozenset(prefix for key in keys for prefix in accumulate(key, "{} {}".format))
 
-    `key` names the program and its subcommand, whose words are at `places`; `row` is what the table has
-    of it. `faults` gives for the place of each word that is not known as safe the reason. `values` are
-    the places of options' values, `named` those of the operands that an offer names. From `suspect` on
-    any word may be a program that runs; `None`: none may.
+
+class KnownWords:
+    """What is known of the words of a program, of which the first is its name.
+
+    `row` is what the table has of the program and its subcommand, whose words are at `places`. `faults`
+    gives for the place of each word that is not known as safe the reason. `values` are the places of
+    options' values, `named` those of the operands that an offer names. From `suspect` on any word may be
+    a program that runs; `None`: none may.
     """
 
-    key: str
-    places: tuple[int, ...]
-    row: KnownProgram | None
-    faults: Mapping[int, str]
-    values: frozenset[int]
-    named: tuple[int, ...]
-    suspect: int | None
-
-    @property
-    def fixed(self) -> frozenset[int]:
-        """Return the places of words that a pattern has to name as they are."""
-        is_group = self.row is not None and self.row.is_group
-        return frozenset((*self.places, *self.named, *((self.places[-1] + 1,) if is_group else ())))
-
-
-def is_of_table(key: str) -> bool:
-    """Whether a program, with its subcommand, is one of the table."""
-    return key in _PREFIXES
-
-
-def known_words(words: Sequence[Word]) -> KnownWords:
-    """Look the words of a program up, of which the first is its name."""
-    key, places = _located(words)
-    row = PROGRAMS.get(key)
-    reading = _Reading(key, row)
-    end = places[-1] + 1
-    faults = dict(reading.faults(words, end))
-    before = (at for at in range(1, end) if at not in places and words[at].text[:1] != "-")
-    suspect = min(faults, default=None) if row is not None else end
-    if row is not None and row.is_group and words[end:] and words[end].is_clear:
-        suspect = end if words[end].text.startswith("-") else end + 1  # its subcommand is none
-    return KnownWords(
-        key=key,
-        places=places,
-        row=row,
-        faults=faults,
-        values=frozenset((*reading.values, *before)),
-        named=tuple(reading.named),
-        suspect=suspect,
-    )
-
-
-def _located(words: Sequence[Word]) -> tuple[str, tuple[int, ...]]:
-    """Return the longest key that the words begin with, and the places of its words."""
-    places: tuple[int, ...] = (0,)
-    key, at, group = words[0].text, 1, PROGRAMS.get(words[0].text)
-    while at < len(words) and words[at].is_clear:
-        if (longer := f"{key} {words[at].text}") in _PREFIXES:
-            key, places, group = longer, (*places, at), PROGRAMS.get(longer)
-        elif group is None or not group.is_group:
-            break
-        elif (takes := _option(words[at], group)) is None:
-            break
-        else:
-            at += takes == "="
-        at += 1
-    return key, places
-
-
-class _Reading:
-    """Reads the words behind a key, in order."""
-
-    def __init__(self, key: str, row: KnownProgram | None) -> None:
-        self.key = key
-        self.values: list[int] = []
+    def __init__(self, words: Sequence[Word]) -> None:
+        self._key, self.places = _located(words)
+        self.row = row = programs().get(self._key)
+        end = self.places[-1] + 1
+        self.values = [
+            at for at in range(1, end) if at not in self.places and words[at].text[:1] != "-"
+        ]
         self.named: list[int] = []
         self._is_group = row is not None and row.is_group
         self._is_listed = row is not None and not row.is_group
         self._row = row if row is not None and not row.is_group else _UNKNOWN
         self._operands = 0
+        self.faults = dict(self._faults(words, end))
+        self.suspect = min(self.faults, default=None) if row is not None else end
+        if self._is_group and words[end:] and words[end].is_clear:
+            self.suspect = (
+                end if words[end].text.startswith("-") else end + 1
+            )  # its subcommand is none
 
-    def faults(self, words: Sequence[Word], end: int) -> Iterator[tuple[int, str]]:
-        """Give the place of each word that is not known as safe, and why."""
+    @property
+    def fixed(self) -> set[int]:
+        """The places of words that a pattern has to name as they are."""
+        return {*self.places, *self.named, *((self.places[-1] + 1,) if self._is_group else ())}
+
+    def _faults(self, words: Sequence[Word], end: int) -> Iterator[tuple[int, str]]:
+        """Read the words behind the key, in order."""
         takes, is_ended = "", False
         for at in range(end, 0 if self._row.is_any else len(words)):
             word, fault, taking, takes = words[at], "", takes, ""
@@ -115,12 +69,15 @@ class _Reading:
                 fault = self._operand(word, at)
             elif word.text == "--" and "--" in _options(self._row):
                 is_ended = True
-            elif word.text == "--" and (row := PROGRAMS.get(f"{self.key} --")) is not None:
-                self.key, self._row, self._operands = f"{self.key} --", row, 0
-            elif (found := _option(word, self._row)) is None:
-                fault = self._unknown_option(word)
-            else:
+            elif word.text == "--" and (row := programs().get(f"{self._key} --")) is not None:
+                self._key, self._row, self._operands = f"{self._key} --", row, 0
+            elif (found := _option(word, self._row)) is not None:
                 takes = found
+            elif self.row is None:
+                fault = f"`{cut(word)}` is an option, and those of `{self._key}` are not known"
+            else:
+                known = f"the options that `{self._key}` is known to be safe with"
+                fault = f"`{cut(word)}` is not among {known}"
             if fault:
                 yield at, fault
 
@@ -130,27 +87,39 @@ class _Reading:
         if not word.is_clear and (word.splits or word.known == 0):
             return _unclear(word)
         if self._is_group and count == 0:
-            return (
-                f"`{cut(word)}` is not among the subcommands of `{self.key}` that are known as safe"
-            )
+            return f"`{cut(word)}` is not among the subcommands of `{self._key}` that are known as safe"
         if not self._is_listed and word.is_line:
             return f"`{cut(word)}` may be a command of its own"
         if count < self._row.named:
             self.named.append(at)
-        is_open = not self._row.is_closed
-        if count < len(patterns) or (patterns and is_open):
+        if count < len(patterns) or (patterns and self._row.is_open):
             pattern = patterns[min(count, len(patterns) - 1)]
-            is_sure = word.is_clear or (is_open and pattern.endswith(".*"))
+            is_sure = word.is_clear or (self._row.is_open and pattern.endswith(".*"))
             if is_sure and re.fullmatch(pattern, word.text, re.DOTALL):
                 return ""
-        return f"`{cut(word)}` is not an operand that `{self.key}` is known to be safe with"
+        return f"`{cut(word)}` is not an operand that `{self._key}` is known to be safe with"
 
-    def _unknown_option(self, word: Word) -> str:
-        if self._is_listed or self._is_group:
-            return (
-                f"`{cut(word)}` is not among the options that `{self.key}` is known to be safe with"
-            )
-        return f"`{cut(word)}` is an option, and those of `{self.key}` are not known"
+
+def known_words(words: Sequence[Word]) -> KnownWords:
+    """Look the words of a program up."""
+    return KnownWords(words)
+
+
+def _located(words: Sequence[Word]) -> tuple[str, tuple[int, ...]]:
+    """Return the longest key that the words begin with, and the places of its words."""
+    places: tuple[int, ...] = (0,)
+    key, at, group = words[0].text, 1, programs().get(words[0].text)
+    while at < len(words) and words[at].is_clear:
+        if (longer := f"{key} {words[at].text}") in table_keys():
+            key, places, group = longer, (*places, at), programs().get(longer)
+        elif group is None or not group.is_group:
+            break
+        elif (takes := _option(words[at], group)) is None:
+            break
+        else:
+            at += takes == "="
+        at += 1
+    return key, places
 
 
 def cut(word: Word) -> str:

@@ -27,14 +27,22 @@ from ...machines.errors import ToolError
 from ...workflows.extras import how_to_install
 from ..process.process import Processes
 from .mcp_call import McpTool
-from .mcp_offer import RESTARTED, McpOffer, McpServer, McpStatus, OfferedTool, few, tool_names
+from .mcp_offer import (
+    RESTARTED,
+    McpOffer,
+    McpServer,
+    McpState,
+    McpStatus,
+    OfferedTool,
+    few,
+    tool_names,
+)
 from .sandbox import Sandbox
 
 if TYPE_CHECKING:
     from .mcp_connection import McpConnection
 
 _RELIST = 1.0  # seconds between two listings that a server asks for
-_NOTHING: tuple[int, ...] = ()
 
 Ended = tuple[tuple[int, ...], tuple[int, ...]]
 """Process ids of a server that was ended: those that are dead, and any that still run."""
@@ -43,24 +51,12 @@ Ended = tuple[tuple[int, ...], tuple[int, ...]]
 class RunningServer:
     """One server that is configured: its connection while it runs, its offer, its restarts."""
 
-    def __init__(
-        self,
-        config: McpServer,
-        processes: Processes,
-        folder: Path,
-        environment: Mapping[str, str],
-        *,
-        grace: float,
-        on_change: Callable[[str], None],
-        sandbox: Sandbox | None,
-    ) -> None:
+    def __init__(self, config: McpServer, servers: McpServers) -> None:
         self.config = config
-        self._sandbox = sandbox if config.is_sandboxed else None
-        self.grace = grace
+        self.grace = servers.grace
         self.tools: tuple[McpTool, ...] = ()
+        self._servers = servers
         self._offer = McpOffer()
-        self._place = processes, folder, {**environment, **config.env}
-        self._on_change = on_change
         self._connection: McpConnection | None = None
         self._opening: asyncio.Task[McpConnection] | None = None
         self._relisting: asyncio.Task[None] | None = None
@@ -81,22 +77,23 @@ class RunningServer:
 
     def status(self) -> McpStatus:
         """Return what people may want to know of it."""
-        about = McpStatus(
-            name=self.config.name, state="unused", fault=self._fault, offer=self._offer
-        )
+        state: McpState = "ended" if self._fault else "unused"
+        program = protocol = instructions = ""
         if self._connection is not None:
+            state = "ready"
             program, protocol, instructions = self._connection.about
-            return replace(
-                about,
-                state="ready",
-                program=program,
-                protocol=protocol,
-                instructions=instructions,
-                pid=self.pid,
-            )
-        if self._opening is not None:
-            return replace(about, state="starting")
-        return replace(about, state="ended") if self._fault else about
+        elif self._opening is not None:
+            state = "starting"
+        return McpStatus(
+            name=self.config.name,
+            state=state,
+            program=program,
+            protocol=protocol,
+            instructions=instructions,
+            fault=self._fault,
+            pid=self.pid,
+            offer=self._offer,
+        )
 
     def newest(self, name: str) -> OfferedTool | None:
         """Return a tool as the server offers it now; none if it no longer does."""
@@ -142,9 +139,9 @@ class RunningServer:
         """End the server, if it runs; the next call starts it again."""
         connection, self._connection = self._connection, None
         if connection is None:
-            return _NOTHING, _NOTHING
+            return (), ()
         self._fault = why
-        self._on_change(self.config.name)
+        self._servers.on_change(self.config.name)
         return await connection.end(self.grace)
 
     async def aclose(self) -> None:
@@ -163,7 +160,7 @@ class RunningServer:
 
     async def _open(self) -> McpConnection:
         """Start the server as its rule allows, and list what it offers. Raises `ToolError`."""
-        self._on_change(self.config.name)
+        self._servers.on_change(self.config.name)
         try:
             if self._endings:  # two of it might get into each other's way
                 await asyncio.wait(self._endings)
@@ -174,7 +171,7 @@ class RunningServer:
             raise
         finally:
             self._opening = None
-            self._on_change(self.config.name)
+            self._servers.on_change(self.config.name)
         return connection
 
     async def _wait_for_turn(self) -> None:
@@ -196,8 +193,10 @@ class RunningServer:
         """Start the server within its time; one that ends at the newest question is asked the older."""
         config, loop = self.config, asyncio.get_running_loop()
         program = config.command[0] if config.command else ""
-        if not config.url and "/" not in program and not self._is_there(program):
-            raise self._failed(ToolError(f"there is no program `{program}`", "install it first"))
+        if not config.url and "/" not in program:
+            if shutil.which(program, path=self._environment().get("PATH")) is None:
+                self._failures.append(loop.time())
+                raise ToolError(f"there is no program `{program}`", "install it first")
         try:
             kind = await asyncio.to_thread(_connection_type)
         except ImportError:
@@ -206,50 +205,43 @@ class RunningServer:
         deadline = loop.time() + config.start_timeout
         while True:
             connection = kind(
-                config,
-                is_legacy=self._is_legacy,
-                on_end=self._over,
-                on_change=self._changed,
+                config, is_legacy=self._is_legacy, on_end=self._over, on_change=self._changed
             )
             try:
                 await self._begin(connection, deadline)
-            except ToolError as error:
+            except ToolError:
                 if not connection.is_fatally_asked or loop.time() >= deadline:
                     self._is_legacy = False
-                    raise self._failed(error) from None
+                    self._failures.append(loop.time())
+                    raise
                 self._is_legacy = True
             else:
                 self._is_legacy = connection.is_legacy
                 return connection
 
-    def _is_there(self, program: str) -> bool:
-        return shutil.which(program, path=self._place[2].get("PATH")) is not None
-
-    def _failed(self, error: ToolError) -> ToolError:
-        self._failures.append(asyncio.get_running_loop().time())
-        return error
-
     async def _begin(self, connection: McpConnection, deadline: float) -> None:
         """Open a connection and list the offer; what was begun is ended if that fails."""
-        limit = self.config.start_timeout
+        servers, command = self._servers, self.config.command
         try:
             async with asyncio.timeout_at(deadline):
-                await connection.open(*self._place, await asyncio.to_thread(self._command))
+                if servers.sandbox is not None and self.config.is_sandboxed and command:
+                    command = await asyncio.to_thread(servers.sandbox.wrap, command)
+                await connection.open(
+                    servers.processes, servers.folder, self._environment(), command
+                )
                 self._take(await connection.offer())
                 self._connection, self._fault = connection, ""
         except TimeoutError:
+            limit = self.config.start_timeout
             raise ToolError(
                 f"the server `{self.config.name}` was not ready within {limit:g} s", connection.hint
             ) from None
         finally:
             if self._connection is not connection:
-                ending = self._end_later(connection)
-                await asyncio.wait((ending,))
+                await asyncio.wait((self._end_later(connection),))
 
-    def _command(self) -> tuple[str, ...]:
-        """Return the command to run, in the sandbox if there is one. Blocks. Raises `ToolError`."""
-        command = self.config.command
-        return self._sandbox.wrap(command) if self._sandbox is not None and command else command
+    def _environment(self) -> dict[str, str]:
+        return {**self._servers.environment, **self.config.env}
 
     def _end_later(self, connection: McpConnection) -> asyncio.Task[Ended]:
         """End a connection also if the caller is cancelled meanwhile."""
@@ -265,7 +257,7 @@ class RunningServer:
         self._connection, self._fault = None, connection.fault
         self._failures.append(asyncio.get_running_loop().time())
         self._end_later(connection)  # of one that cannot be talked to, the process may run
-        self._on_change(self.config.name)
+        self._servers.on_change(self.config.name)
 
     # Listing --------------------------------------------------------------------------------------
 
@@ -275,11 +267,10 @@ class RunningServer:
         known = {tool.schema.name: tool for tool in self.tools}
         tools: list[McpTool] = []
         for offered in offer.tools:
-            before = known.get(names[offered.name])
-            is_same = before is not None and before.offered == offered
-            tools.append(
-                before if before and is_same else McpTool(self, offered, names[offered.name])
-            )
+            name = names[offered.name]
+            tool = known.get(name)
+            is_same = tool is not None and tool.offered == offered
+            tools.append(tool if tool and is_same else McpTool(self, offered, name))
         self._offer, self.tools = offer, tuple(tools)
 
     def _changed(self) -> None:
@@ -302,7 +293,7 @@ class RunningServer:
                 notes = [f"the tools cannot be listed again: {error}"]
             if connection is self._connection:
                 self._take(replace(self._offer, tools=tuple(tools), notes=few(notes)))
-                self._on_change(self.config.name)
+                self._servers.on_change(self.config.name)
             self._is_listed.set()
             await asyncio.sleep(_RELIST)
 
@@ -330,21 +321,10 @@ class McpServers:
         on_change: Callable[[str], None] = lambda name: None,
         sandbox: Sandbox | None = None,
     ) -> None:
-        self.on_change = on_change
+        self.processes, self.folder, self.environment = processes, folder, environment
+        self.grace, self.on_change, self.sandbox = grace, on_change, sandbox
         self.is_closed = False
-        self._sandbox = sandbox
-        self._servers = {
-            config.name: RunningServer(
-                config,
-                processes,
-                folder,
-                environment,
-                grace=grace,
-                on_change=lambda name: self.on_change(name),
-                sandbox=sandbox,
-            )
-            for config in servers
-        }
+        self._servers = {config.name: RunningServer(config, self) for config in servers}
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -391,8 +371,8 @@ class McpServers:
         """End all servers; returns when that is proven. Idempotent."""
         self.is_closed = True
         await asyncio.gather(*(server.aclose() for server in self._servers.values()))
-        if self._sandbox is not None:
-            await asyncio.to_thread(self._sandbox.clear)
+        if self.sandbox is not None:
+            await asyncio.to_thread(self.sandbox.clear)
 
     def _server(self, name: str) -> RunningServer:
         if name not in self._servers:

@@ -39,8 +39,7 @@ class McpTool:
     is_idempotent = False
 
     def __init__(self, server: RunningServer, offered: OfferedTool, name: str) -> None:
-        self.server = server
-        self.offered = offered
+        self.server, self.offered = server, offered
         self.schema = ToolSchema(
             name=name, description=offered.description, parameters=_for_models(offered.schema)
         )
@@ -110,9 +109,8 @@ class McpRun:
             async with server.use() as connection:
                 if fault := self._tool.fault(self._arguments):
                     raise ToolError(fault)
-                self._pending = connection.call(
-                    self._tool.offered.name, self._arguments, self._report
-                )
+                name = self._tool.offered.name
+                self._pending = connection.call(name, self._arguments, self._report)
                 answer = await self._pending.wait()
         except ToolError as error:
             return failed(error)
@@ -137,6 +135,9 @@ class McpRun:
         """Cancel the call, and end a server of ours that does not answer, so that nothing continues."""
         server, name = self._server, self._server.config.name
         status: m.ToolStatus = "killed" if self._stopping.is_set() else "timed_out"
+        why = (
+            "interrupted" if status == "killed" else f"timed out after {server.config.timeout:g} s"
+        )
         killed: tuple[int, ...] = ()
         survivors: tuple[int, ...] = ()
         if self._pending is None:
@@ -158,11 +159,6 @@ class McpRun:
             killed, survivors = await server.end("a call was cut off")
         work.cancel()
         await asyncio.wait((work,))
-        why = (
-            f"timed out after {server.config.timeout:g} s"
-            if status == "timed_out"
-            else "interrupted"
-        )
         return m.ToolResult(
             status=status, text=f"[{why}: {text}]", killed=killed, survivors=survivors
         )

@@ -18,11 +18,12 @@ import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from contextvars import ContextVar
+from functools import partial
 from pathlib import Path
-from typing import Any, Protocol, cast
-from urllib.parse import urlsplit
+from typing import Any, NamedTuple, cast
 
 import anyio
+import anyio.abc
 import httpx2
 import mcp_types as types
 from mcp.client import Client, Transport
@@ -55,6 +56,9 @@ from .mcp_offer import (
 )
 from .text import visible
 
+Report = Callable[[float, float | None, str], None]
+"""Receives a report of progress: how much is done, of how much, and a message."""
+
 _MOST_PAGES = 100
 _MOST_UNASKED = 1000
 """Messages in one second that are no answers; a server that sends more of them is ended."""
@@ -76,21 +80,12 @@ for _name in ("mcp", "client"):  # else what the SDK logs would be printed over 
     logging.getLogger(_name).addHandler(logging.NullHandler())
 
 
-class Report(Protocol):
-    """Receives a report of progress: how much is done, of how much, and a message."""
-
-    def __call__(self, progress: float, total: float | None, message: str) -> None:
-        """Take a report."""
-        ...
-
-
-class McpAnswer:
+class McpAnswer(NamedTuple):
     """The result of a call: a text for the model, and pictures."""
 
-    def __init__(self, text: str, pictures: tuple[Picture, ...], *, is_error: bool) -> None:
-        self.text = text
-        self.pictures = pictures
-        self.is_error = is_error
+    text: str
+    pictures: tuple[Picture, ...]
+    is_error: bool
 
 
 # Calls --------------------------------------------------------------------------------------------
@@ -110,15 +105,20 @@ class PendingCall:
         """Return the answer. Raises `ToolError`."""
         await asyncio.wait((self._task,))
         if self._task.cancelled():
-            raise ToolError(f"the call of `{self._connection.name}` was cancelled")
+            raise ToolError(f"the call of `{self._connection.config.name}` was cancelled")
         return self._task.result()
 
     async def cancel(self, grace: float) -> bool:
         """Cancel the call; whether the server answers it within `grace` seconds."""
-        if self._connection.is_remote:
+        if self._connection.config.url:
             self._task.cancel()  # which the SDK tells the server
         elif self.request is not None and not self._task.done():
-            await self._connection.cancel(self.request)
+            cancelled = types.CancelledNotification(
+                params=types.CancelledNotificationParams(
+                    request_id=self.request, reason="interrupted"
+                )
+            )
+            await self._connection.client.session.send_notification(cancelled)
         await asyncio.wait((self._task,), timeout=grace)
         return self._task.done() and not self._task.cancelled()
 
@@ -128,44 +128,30 @@ class PendingCall:
         async def progressed(progress: float, total: float | None, message: str | None) -> None:
             report(progress, total, message or "")
 
-        request = types.CallToolRequest(
-            params=types.CallToolRequestParams(name=tool, arguments=arguments)
-        )
+        params = types.CallToolRequestParams(name=tool, arguments=arguments)
         # Not `call_tool`: that one checks the answer against the server's schema of it, without bounds.
-        result = await self._connection.answered(
+        result: types.CallToolResult = await self._connection.answered(
             self._connection.client.session.send_request(
-                request, _RESULT, progress_callback=progressed
+                types.CallToolRequest(params=params), _RESULT, progress_callback=progressed
             )
         )
-        return _answer_of(result)
+        pictures: list[Picture] = []
+        parts = [_block_text(block, pictures) for block in result.content]
+        if not parts and result.structured_content is not None:
+            parts.append(json.dumps(result.structured_content, ensure_ascii=False, indent=1))
+        return McpAnswer("\n".join(parts), tuple(pictures), bool(result.is_error))
 
 
-def _answer_of(result: types.CallToolResult) -> McpAnswer:
-    """Join the text of a result, take its pictures, and describe what else it has."""
-    pictures: list[Picture] = []
-    parts = [_picture_line(block, pictures) or _block_text(block) for block in result.content]
-    if not parts and result.structured_content is not None:
-        parts.append(json.dumps(result.structured_content, ensure_ascii=False, indent=1))
-    return McpAnswer("\n".join(parts), tuple(pictures), is_error=bool(result.is_error))
-
-
-def _picture_line(block: types.ContentBlock, pictures: list[Picture]) -> str:
-    """Add a picture that can be shown to `pictures`, and return its line; empty for any other block."""
-    if not isinstance(block, types.ImageContent) or len(pictures) >= PICTURES:
-        return ""
-    try:
-        made = decoded(block.data)
-    except ToolError:
-        return ""
-    pictures.append(made)
-    return line_of(made)
-
-
-def _block_text(block: types.ContentBlock) -> str:
+def _block_text(block: types.ContentBlock, pictures: list[Picture] | None = None) -> str:
+    """Return the text of a block, or describe it; a picture that can be shown goes to `pictures`."""
     match block:
         case types.TextContent(text=text):
             return text
         case types.ImageContent(mime_type=mime, data=data):
+            if pictures is not None and len(pictures) < PICTURES:
+                with suppress(ToolError):
+                    pictures.append(decoded(data))
+                    return line_of(pictures[-1])
             return f"[an image, {visible(mime, _NAME)}, {_decoded_size(data):,} bytes: not shown]"
         case types.AudioContent(mime_type=mime, data=data):
             return f"[a sound, {visible(mime, _NAME)}, {_decoded_size(data):,} bytes: not shown]"
@@ -188,8 +174,8 @@ def _decoded_size(base64: str) -> int:
 # Streams ------------------------------------------------------------------------------------------
 
 
-class _Incoming:
-    """The SDK's source of messages, `ReadStream`: each one is screened first."""
+class _Incoming(anyio.abc.ObjectReceiveStream[Item]):
+    """The SDK's source of messages: each one is screened first."""
 
     def __init__(
         self,
@@ -211,48 +197,26 @@ class _Incoming:
         """Close the source."""
         await self._close()
 
-    def __aiter__(self) -> _Incoming:
-        return self
 
-    async def __anext__(self) -> Item:
-        try:
-            return await self.receive()
-        except anyio.EndOfStream:
-            raise StopAsyncIteration from None
-
-    async def __aenter__(self) -> _Incoming:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.aclose()
-
-
-class _Outgoing:
-    """The SDK's sink of messages, `WriteStream`, to a process."""
+class _Outgoing(anyio.abc.ObjectSendStream[SessionMessage]):
+    """The SDK's sink of messages, to a process."""
 
     def __init__(self, pipe: PipeProcess) -> None:
         self._pipe = pipe
 
-    async def send(self, item: SessionMessage, /) -> None:
+    async def send(self, item: SessionMessage) -> None:
         """Send a message. Raises `anyio.BrokenResourceError`."""
         message, issuing = item.message, _issuing.get()
         if issuing is not None and isinstance(message, types.JSONRPCRequest):
             issuing.request = message.id
+        data = message.model_dump(by_alias=True, mode="json", exclude_unset=True)
         try:
-            await self._pipe.send(
-                message.model_dump(by_alias=True, mode="json", exclude_unset=True)
-            )
+            await self._pipe.send(data)
         except ConnectionError:
             raise anyio.BrokenResourceError from None
 
     async def aclose(self) -> None:
         """Do nothing: the connection ends the process."""
-
-    async def __aenter__(self) -> _Outgoing:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        return None
 
 
 async def _next_of(pipe: PipeProcess) -> Item | None:
@@ -312,6 +276,40 @@ def _http_client(config: McpServer) -> httpx2.AsyncClient:
     )
 
 
+class _Screen:
+    """Looks at what comes in: counts unsolicited messages, and leaves out tools that cannot be used."""
+
+    def __init__(self, stop: Callable[[str], None]) -> None:
+        self._stop = stop
+        self.is_silent = True  # so far
+        self.is_at_end = False  # the process has ended
+        self.page: tuple[dict[str, OfferedTool], list[str]] | None = None  # while tools are listed
+        self._unasked = (0.0, 0)  # since when, and how many
+
+    def look(self, item: Item | None) -> None:
+        """Look at a message, or at the end. Raises `anyio.EndOfStream` when too many are unsolicited."""
+        if item is None:
+            self.is_at_end = True
+            self._stop("")
+            return
+        self.is_silent = False
+        message = item.message if isinstance(item, SessionMessage) else None
+        if isinstance(message, types.JSONRPCNotification | types.JSONRPCRequest):
+            since, number = self._unasked
+            now = asyncio.get_running_loop().time()
+            self._unasked = (now, 1) if now - since > 1.0 else (since, number + 1)
+            if number >= _MOST_UNASKED:
+                self._stop(f"it sent more than {_MOST_UNASKED:,} unsolicited messages in a second")
+                raise anyio.EndOfStream
+        elif isinstance(message, types.JSONRPCResponse) and self.page is not None:
+            known, notes = self.page
+            tools, more = screened_tools(entries(message.result.get("tools")), known)
+            known.update((tool.name, tool) for tool in tools)
+            notes += more[: MOST - len(notes)]
+            if "tools" in message.result:
+                message.result["tools"] = [for_sdk(tool) for tool in tools]
+
+
 # The connection -----------------------------------------------------------------------------------
 
 
@@ -330,33 +328,20 @@ class McpConnection:
         on_end: Callable[[McpConnection], None],
         on_change: Callable[[], None],
     ) -> None:
-        self.name = config.name
-        self.is_remote = bool(config.url)
-        self.is_legacy = is_legacy
+        self.config, self.is_legacy = config, is_legacy
         self.client: Client
-        self._config = config
+        self.fault = ""
         self._on_end, self._on_change = on_end, on_change
+        self._screen = _Screen(self._stop)
         self._pipe: PipeProcess | None = None
         self._live: asyncio.Task[None] | None = None
-        self._listening: asyncio.Task[None] | None = None
-        self._is_ready = asyncio.Event()
         self._ending = asyncio.Event()
         self._is_over = asyncio.Event()
-        self._is_at_end = False  # the process has ended
-        self.fault = ""
-        self._unasked = (0.0, 0)  # since when, and how many
-        self._page: tuple[dict[str, OfferedTool], list[str]] | None = None  # while tools are listed
-        self.is_silent = True
 
     @property
     def pid(self) -> int:
         """Process id of the server; 0 for one on the web, and when it has ended."""
         return self._pipe.pid if self._pipe is not None and self._pipe.is_alive else 0
-
-    @property
-    def is_alive(self) -> bool:
-        """Whether calls can be sent."""
-        return self._live is not None and not self._live.done() and not self._ending.is_set()
 
     @property
     def about(self) -> tuple[str, str, str]:
@@ -371,7 +356,7 @@ class McpConnection:
         if self._pipe is None or self._pipe.result is None or not self._pipe.result.done():
             return False
         is_program = self._pipe.result.result().exit_code not in (126, 127)
-        return is_program and self.is_silent and not self.is_legacy
+        return is_program and self._screen.is_silent and not self.is_legacy
 
     @property
     def hint(self) -> str:
@@ -381,8 +366,7 @@ class McpConnection:
         errors = visible(self._pipe.last_errors, _REASON)
         stray = visible(self._pipe.stray, _REASON)
         said = [f"its last error output is: {errors}"] if errors else []
-        if stray:
-            said.append(f"it printed what is no message: {stray}")
+        said += [f"it printed what is no message: {stray}"] if stray else []
         return "; ".join(said)
 
     async def open(
@@ -393,41 +377,37 @@ class McpConnection:
         command: tuple[str, ...],
     ) -> None:
         """Start the server, by this command, and agree with it on a version. Raises `ToolError`."""
-        if not self.is_remote:
-            self._pipe = PipeProcess(self._config.limit)
+        if not self.config.url:
+            self._pipe = PipeProcess(self.config.limit)
             await self._pipe.start(processes, command, folder, dict(environment))
             transport = self._over_pipe(self._pipe)
         else:
-            transport = self._over_http(await asyncio.to_thread(_http_client, self._config))
-        self._live = asyncio.create_task(self._run(transport))
+            transport = self._over_http(await asyncio.to_thread(_http_client, self.config))
+        ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._live = asyncio.create_task(self._run(transport, ready))
         self._live.add_done_callback(self._over)
-        await self._is_ready.wait()
+        await asyncio.wait((self._live, ready), return_when=asyncio.FIRST_COMPLETED)
         if self._live.done():
-            raise ToolError(f"the server `{self.name}` could not be used: {self.fault}", self.hint)
+            why = f"the server `{self.config.name}` could not be used: {self.fault}"
+            raise ToolError(why, self.hint)
 
     def call(self, tool: str, arguments: dict[str, Any], report: Report) -> PendingCall:
         """Send a call of a tool, by the server's own name of it."""
         return PendingCall(self, tool, arguments, report)
 
-    async def cancel(self, request: types.RequestId) -> None:
-        """Tell the server to cancel a request."""
-        params = types.CancelledNotificationParams(request_id=request, reason="interrupted")
-        await self.client.session.send_notification(types.CancelledNotification(params=params))
-
     async def end(self, grace: float) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """End the server; returns the pids that were ended, and any that survived."""
         self.fault = self.fault or "it was closed"
-        killed: tuple[int, ...] = ()
-        survivors: tuple[int, ...] = ()
+        ended: tuple[tuple[int, ...], tuple[int, ...]] = (), ()
         if self._pipe is not None and self._pipe.result is not None:
             result = await self._pipe.end(grace)
-            killed, survivors = result.killed, result.survivors
+            ended = result.killed, result.survivors
         self._ending.set()
         if self._live is not None:
             await asyncio.wait((self._live,), timeout=grace)
             self._live.cancel()
             await asyncio.wait((self._live,))
-        return killed, survivors
+        return ended
 
     async def close(self, grace: float) -> None:
         """Let the server exit, and end it if it has not within `grace` seconds."""
@@ -436,21 +416,28 @@ class McpConnection:
             await asyncio.wait((self._pipe.result,), timeout=grace)
         await self.end(grace)
 
-    async def asked(self, asking: Coroutine[Any, Any, Any]) -> Any:
-        """Await an answer. Raises `ToolError`, with the reason when the server has ended."""
+    async def answered(self, asking: Coroutine[Any, Any, Any]) -> Any:
+        """Await a result. Raises `ToolError`, with the reason when the server has ended.
+
+        Also where the server wants to know more first.
+        """
+        name = self.config.name
         try:
-            return await asking
+            result = await asking
         except MCPError as error:
             if error.code == types.CONNECTION_CLOSED and error.error.message == _CLOSED:
                 with suppress(TimeoutError):
                     async with asyncio.timeout(_CONNECT):
                         await self._is_over.wait()  # and its reason is known
             if self._is_over.is_set():
-                raise ToolError(f"the server `{self.name}` ended: {self.fault}") from None
-            raise ToolError(f"`{self.name}`: {visible(error.error.message, _REASON)}") from None
+                raise ToolError(f"the server `{name}` ended: {self.fault}") from None
+            raise ToolError(f"`{name}`: {visible(error.error.message, _REASON)}") from None
         except ValidationError as error:
-            why = f"the answer of the server `{self.name}` is not one of the protocol: {_first(error)}"
+            why = f"the answer of the server `{name}` is not one of the protocol: {_first(error)}"
             raise ToolError(why) from None
+        if isinstance(result, types.InputRequiredResult):
+            raise ToolError(f"the server `{name}` asks for input, which it does not get")
+        return result
 
     # Resources and prompts ------------------------------------------------------------------------
 
@@ -458,11 +445,7 @@ class McpConnection:
         """Read a resource, as text. Raises `ToolError`, also for binary data."""
         session = self.client.session
         result = await self.answered(session.read_resource(uri, allow_input_required=True))
-        texts = [
-            content
-            for content in result.contents
-            if isinstance(content, types.TextResourceContents)
-        ]
+        texts = [text for text in result.contents if isinstance(text, types.TextResourceContents)]
         if not texts and result.contents:
             binary = result.contents[0]
             kind = visible(binary.mime_type or "of no kind", _NAME)
@@ -478,13 +461,6 @@ class McpConnection:
         parts = [(message.role, _block_text(message.content)) for message in result.messages]
         return "\n\n".join(text if role == "user" else f"[{role}]\n{text}" for role, text in parts)
 
-    async def answered(self, asking: Coroutine[Any, Any, Any]) -> Any:
-        """Await a result. Raises `ToolError`, also where the server wants to know more first."""
-        result = await self.asked(asking)
-        if isinstance(result, types.InputRequiredResult):
-            raise ToolError(f"the server `{self.name}` asks for input, which it does not get")
-        return result
-
     # Listings -------------------------------------------------------------------------------------
 
     async def offer(self) -> McpOffer:
@@ -496,22 +472,18 @@ class McpConnection:
         try:
             if able.resources is not None:
                 listed = await self._listed(session.list_resources, "resources", notes)
-                resources += map(_resource, listed)
-                listed = await self._listed(
+                listed += await self._listed(
                     session.list_resource_templates, "resource_templates", notes
                 )
-                resources += map(_template, listed)
+                resources += map(_resource, listed)
             if able.prompts is not None:
                 prompts += map(_prompt, await self._listed(session.list_prompts, "prompts", notes))
         except ToolError as error:
-            if not self.is_alive:
+            if self._ending.is_set():
                 raise
             notes.append(f"resources or prompts cannot be listed: {error.message}")
         return McpOffer(
-            tools=tuple(tools),
-            resources=tuple(resources),
-            prompts=tuple(prompts),
-            notes=few(notes),
+            tools=tuple(tools), resources=tuple(resources), prompts=tuple(prompts), notes=few(notes)
         )
 
     async def tools(self) -> tuple[list[OfferedTool], list[str]]:
@@ -520,11 +492,11 @@ class McpConnection:
             return [], []
         screened: dict[str, OfferedTool] = {}
         notes: list[str] = []
-        self._page = screened, notes
+        self._screen.page = screened, notes
         try:
             listed = await self._listed(self.client.session.list_tools, "tools", notes)
         finally:
-            self._page = None
+            self._screen.page = None
         return [screened[tool.name] for tool in listed if tool.name in screened], notes
 
     async def _listed(
@@ -537,7 +509,7 @@ class McpConnection:
         while cursor not in cursors and len(found) <= MOST and len(cursors) < _MOST_PAGES:
             cursors.add(cursor)
             params = types.PaginatedRequestParams(cursor=cursor) if cursor else None
-            page = await self.asked(list_page(params=params))
+            page = await self.answered(list_page(params=params))
             found += getattr(page, kind)
             cursor = page.next_cursor or None
         words = kind.replace("_", " ")
@@ -547,7 +519,9 @@ class McpConnection:
 
     # The task of the connection -------------------------------------------------------------------
 
-    async def _run(self, transport: AbstractAsyncContextManager[Streams]) -> None:
+    async def _run(
+        self, transport: AbstractAsyncContextManager[Streams], ready: asyncio.Future[None]
+    ) -> None:
         """Hold the session open until the end of the server, or of this connection."""
         client = Client(
             cast("Transport", transport),
@@ -559,24 +533,25 @@ class McpConnection:
         async with client:
             self.client = client
             self.is_legacy = client.protocol_version not in MODERN_PROTOCOL_VERSIONS
-            if not self.is_legacy:
-                self._listening = asyncio.create_task(self._listen())
-            self._is_ready.set()
+            listening = None if self.is_legacy else asyncio.create_task(self._listen())
+            ready.set_result(None)
             try:
                 await self._ending.wait()
             finally:
-                if self._listening is not None:
-                    self._listening.cancel()
-                    await asyncio.wait((self._listening,))
+                if listening is not None:
+                    listening.cancel()
+                    await asyncio.wait((listening,))
+
+    def _stop(self, fault: str) -> None:
+        self.fault = self.fault or fault
+        self._ending.set()
 
     def _over(self, live: asyncio.Task[None]) -> None:
         error = None if live.cancelled() else live.exception()
-        if not self.fault and self._is_at_end and self._pipe is not None:
+        if not self.fault and self._screen.is_at_end and self._pipe is not None:
             self.fault = _end_of(self._pipe)
-        self.fault = self.fault or (_reason_of(error) if error is not None else "it was closed")
-        self._ending.set()
+        self._stop("it was closed" if error is None else _reason_of(error))
         self._is_over.set()
-        self._is_ready.set()  # to use, or to see that it is over
         self._on_end(self)
 
     async def _listen(self) -> None:
@@ -590,55 +565,19 @@ class McpConnection:
         if isinstance(message, types.ToolListChangedNotification) and self.is_legacy:
             self._on_change()
 
-    def _screen(self, item: Item | None) -> None:
-        """Look at what came in: count unsolicited messages, and leave out tools that cannot be used."""
-        if item is None:
-            self._is_at_end = True
-            self._ending.set()
-            return
-        self.is_silent = False
-        message = item.message if isinstance(item, SessionMessage) else None
-        if isinstance(message, types.JSONRPCNotification | types.JSONRPCRequest):
-            self._count()
-        elif isinstance(message, types.JSONRPCResponse) and self._page is not None:
-            known, notes = self._page
-            tools, more = screened_tools(entries(message.result.get("tools")), known)
-            known.update((tool.name, tool) for tool in tools)
-            notes += more[: MOST - len(notes)]
-            if "tools" in message.result:
-                message.result["tools"] = [for_sdk(tool) for tool in tools]
-
-    def _count(self) -> None:
-        """Count an unsolicited message. Raises `anyio.EndOfStream` when there are too many."""
-        since, number = self._unasked
-        now = asyncio.get_running_loop().time()
-        self._unasked = (now, 1) if now - since > 1.0 else (since, number + 1)
-        if number >= _MOST_UNASKED:
-            self.fault = f"it sent more than {_MOST_UNASKED:,} unsolicited messages in a second"
-            self._ending.set()
-            raise anyio.EndOfStream
-
     @asynccontextmanager
     async def _over_pipe(self, pipe: PipeProcess) -> AsyncGenerator[Streams, None]:
-        async def receive() -> Item | None:
-            return await _next_of(pipe)
-
-        yield _Incoming(receive, self._screen, pipe.close), _Outgoing(pipe)
+        yield _Incoming(partial(_next_of, pipe), self._screen.look, pipe.close), _Outgoing(pipe)
 
     @asynccontextmanager
     async def _over_http(self, http: httpx2.AsyncClient) -> AsyncGenerator[Streams, None]:
         async with (
             http,
             streamable_http_client(
-                self._config.url, http_client=http, max_sse_event_size=self._config.limit
+                self.config.url, http_client=http, max_sse_event_size=self.config.limit
             ) as (incoming, outgoing),
         ):
-            yield _Incoming(incoming.receive, self._screen, incoming.aclose), outgoing
-
-
-def address_of(url: str) -> str:
-    """Return the host and port of a URL, without what may be secret."""
-    return urlsplit(url).netloc.rpartition("@")[2]
+            yield _Incoming(incoming.receive, self._screen.look, incoming.aclose), outgoing
 
 
 def _end_of(pipe: PipeProcess) -> str:
@@ -671,20 +610,13 @@ def _first(error: ValidationError) -> str:
     return visible(f"{place}: {fault['msg']}" if place else fault["msg"], _REASON)
 
 
-def _resource(given: types.Resource) -> McpResource:
+def _resource(given: types.Resource | types.ResourceTemplate) -> McpResource:
+    uri = given.uri if isinstance(given, types.Resource) else given.uri_template
     return McpResource(
-        uri=visible(given.uri, _NAME),
+        uri=visible(uri, _NAME),
         name=visible(given.name, _NAME),
         description=described(given.description),
-    )
-
-
-def _template(given: types.ResourceTemplate) -> McpResource:
-    return McpResource(
-        uri=visible(given.uri_template, _NAME),
-        name=visible(given.name, _NAME),
-        description=described(given.description),
-        is_template=True,
+        is_template=isinstance(given, types.ResourceTemplate),
     )
 
 

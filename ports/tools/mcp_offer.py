@@ -15,7 +15,7 @@ from msgspec import field
 
 from ...machines.pattern import lazy_pattern
 from ...machines.value import Value
-from .foreign_schema import is_within, table
+from .foreign_schema import Json, is_within, table
 from .text import visible
 
 MOST = 1000
@@ -32,9 +32,6 @@ _UNSAFE = lazy_pattern(r"[^a-zA-Z0-9-]+")
 
 RESTARTED = "it was restarted"
 """Why a server ended that a person restarts."""
-
-Json = dict[str, Any]
-
 
 # What is configured -------------------------------------------------------------------------------
 
@@ -109,6 +106,9 @@ class McpOffer(Value):
     notes: tuple[str, ...] = ()
 
 
+McpState = Literal["unused", "starting", "ready", "ended"]
+
+
 class McpStatus(Value):
     """A server as people see it.
 
@@ -117,7 +117,7 @@ class McpStatus(Value):
     """
 
     name: str
-    state: Literal["unused", "starting", "ready", "ended"]
+    state: McpState
     program: str = ""
     protocol: str = ""
     instructions: str = ""
@@ -147,8 +147,8 @@ def screened_tools(raw: Iterable[Any], known: Iterable[str]) -> tuple[list[Offer
     notes: list[str] = []
     names = set(known)
     for data in raw:
-        fault = _tool_fault(data)
-        name = str(table(data).get("name") or "")
+        fault, tool = _tool_fault(data), table(data)
+        name = str(tool.get("name") or "")
         called = f"`{visible(name, _LONGEST_NAME)}`" if name else "without a name"
         if not fault and name in names:
             fault = "is listed twice; the first one counts"
@@ -156,7 +156,14 @@ def screened_tools(raw: Iterable[Any], known: Iterable[str]) -> tuple[list[Offer
             notes.append(f"the tool {called} {fault}")
             continue
         names.add(name)
-        tools.append(_tool(table(data)))
+        tools.append(
+            OfferedTool(
+                name=name,
+                description=described(tool.get("description")) or described(tool.get("title")),
+                schema={**tool["inputSchema"], "type": "object"},
+                is_read_only=table(tool.get("annotations")).get("readOnlyHint") is True,
+            )
+        )
     return tools, notes
 
 
@@ -176,17 +183,6 @@ def _tool_fault(data: Any) -> str:
             f"or {_SCHEMA_DEPTH} levels"
         )
     return ""
-
-
-def _tool(data: Json) -> OfferedTool:
-    """Read a tool without a fault."""
-    title = described(data.get("title"))
-    return OfferedTool(
-        name=data["name"],
-        description=described(data.get("description")) or title,
-        schema={**data["inputSchema"], "type": "object"},
-        is_read_only=table(data.get("annotations")).get("readOnlyHint") is True,
-    )
 
 
 def for_sdk(tool: OfferedTool) -> Json:

@@ -44,11 +44,10 @@ class ServerTexts:
             return None
         known = {resource.uri for resource in self._servers.status(server).offer.resources}
         uri = uri if uri in known else uri.rstrip(AFTER)
-        servers = self._servers
         return self._attached(
             f"{server}:{uri}",
             (tool_names(server, ["resources"])["resources"], {"uri": uri}),
-            lambda: servers.read(server, uri),
+            lambda: self._servers.read(server, uri),
             room,
         )
 
@@ -65,20 +64,17 @@ class ServerTexts:
         prompts = {prompt.name: prompt for prompt in self._servers.status(server).offer.prompts}
         if name not in prompts:
             known = ", ".join(f"/{server}:{known}" for known in sorted(prompts))
-            return refused(
-                path,
-                f"there is no such prompt; there are {known}" if known else "it has no prompts",
-            )
+            there = f"there is no such prompt; there are {known}" if known else "it has no prompts"
+            return refused(path, there)
         try:
             arguments = arguments_of(prompts[name], text[found.end() :])
         except ToolError as error:
             usage = f"{path} {usage_of(prompts[name])}".rstrip()
             return refused(path, f"{error.message}: {usage}")
-        servers = self._servers
         return self._attached(
             path,
             (tool_names(server, ["prompts"])["prompts"], {"name": name}),
-            lambda: servers.prompt(server, name, arguments),
+            lambda: self._servers.prompt(server, name, arguments),
             room,
             "the prompt that this message names",
         )

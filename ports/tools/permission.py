@@ -25,6 +25,7 @@ import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from glob import escape
 from pathlib import Path
 from typing import Any
 
@@ -155,9 +156,8 @@ def rule_mismatch(rule: Rule, tool: str, arguments: dict[str, Any], folder: Path
 def exact_rule(tool: str, arguments: dict[str, Any], folder: Path) -> Rule:
     """Make the rule that allows exactly this call again, for the answer `always`."""
     subject = _subject(tool, arguments, folder)
-    literal = "".join(f"[{sign}]" if sign in "*?[" else sign for sign in subject.exact)
-    is_any = not literal and subject.line is None
-    return Rule(ruled_as(tool, arguments), "*" if is_any else literal, "allow", SESSION)
+    is_any = not subject.exact and subject.line is None
+    return wider_rule(ruled_as(tool, arguments), "*" if is_any else escape(subject.exact))
 
 
 def wider_rule(tool: str, pattern: str) -> Rule:
@@ -166,10 +166,8 @@ def wider_rule(tool: str, pattern: str) -> Rule:
 
 
 def _first(subject: _Subject, tool: str, rules: Iterable[Rule]) -> Rule | None:
-    return next(
-        (rule for rule in rules if fnmatchcase(tool, rule.tool) and not _mismatch(subject, rule)),
-        None,
-    )
+    named = (rule for rule in rules if fnmatchcase(tool, rule.tool))
+    return next((rule for rule in named if not _mismatch(subject, rule)), None)
 
 
 def _subject(tool: str, arguments: dict[str, Any], folder: Path) -> _Subject:
@@ -183,10 +181,9 @@ def _subject(tool: str, arguments: dict[str, Any], folder: Path) -> _Subject:
         place = find_place(text, folder)
     except ToolError:
         return _Subject(exact=text, is_outside=True)
-    forms = {os.path.normpath(text), str(place.path)}
     return _Subject(
         exact=place.relative,
-        forms=frozenset(forms),
+        forms=frozenset({os.path.normpath(text), str(place.path)}),
         is_outside=place.is_outside,
         path=str(place.path),
         is_linked=place.is_linked,

@@ -61,11 +61,8 @@ class SandboxPolicy(Value):
     def notice(self) -> str:
         """Return a warning if there is no sandbox although one is required; else empty."""
         fault = bubblewrap()[1] if self.mode == "required" else ""
-        return (
-            f"tools.sandbox is required, but {fault}: commands are refused; {_INSTALL}"
-            if fault
-            else ""
-        )
+        said = f"tools.sandbox is required, but {fault}: commands are refused; {_INSTALL}"
+        return said if fault else ""
 
     @property
     def told(self) -> str:
@@ -93,8 +90,7 @@ class Sandbox:
     ) -> None:
         self._policy = policy
         self._folder = os.path.realpath(folder)
-        self._place = place
-        self._environ = environ
+        self._place, self._environ = place, environ
 
     def wrap(self, argv: tuple[str, ...]) -> tuple[str, ...]:
         """Wrap a command into the sandbox, if one is configured. The first call blocks for a trial.

@@ -54,11 +54,6 @@ def content_of(path: str, largest: int) -> bytes:
     return b"" if b"\0" in content[:_SNIFF] else content
 
 
-def _is_wanted(path: str, glob: str) -> bool:
-    name = os.path.basename(path)
-    return any(fnmatchcase(text, glob.removeprefix("**/")) for text in (path, name))
-
-
 def is_hidden(path: str, relative: str, hidden: list[list[Any]]) -> bool:
     """Whether the permission rules hide a file."""
     for pattern, is_denied in hidden:
@@ -67,24 +62,23 @@ def is_hidden(path: str, relative: str, hidden: list[list[Any]]) -> bool:
     return False
 
 
-def _shown(path: str) -> str:
-    text = os.fsencode(path).decode(errors="backslashreplace")
-    return text if text.isprintable() else json.dumps(text)
-
-
 def _search(request: dict[str, Any]) -> str:
     """Print the matches as they are found; return the last line."""
     pattern = re.compile(request["pattern"])
+    glob = request["glob"].removeprefix("**/")
     matches = looked_into = 0
     largest = _LARGEST if os.path.isdir(request["root"]) else _LARGEST_NAMED
     for path in files_below(request["root"]):
         relative = os.path.relpath(path, request["folder"])
-        if request["glob"] and not _is_wanted(relative, request["glob"]):
+        names = (relative, os.path.basename(relative))
+        if request["glob"] and not any(fnmatchcase(name, glob) for name in names):
             continue
         if is_hidden(path, relative, request["hidden"]):
             continue
         content = content_of(path, largest)
         looked_into += bool(content)
+        shown = os.fsencode(relative).decode(errors="backslashreplace")
+        shown = shown if shown.isprintable() else json.dumps(shown)
         for number, line in enumerate(content.decode(errors="replace").split("\n"), 1):
             text = line.rstrip("\r")
             if not pattern.search(text):
@@ -93,7 +87,7 @@ def _search(request: dict[str, Any]) -> str:
                 return f"[{_MATCHES} matches shown; there are more, narrow the pattern or the path]"
             matches += 1
             cut = " […]" if len(text) > _WIDTH else ""
-            print(f"{_shown(relative)}:{number}: {text[:_WIDTH]}{cut}", flush=True)
+            print(f"{shown}:{number}: {text[:_WIDTH]}{cut}", flush=True)
     files = f"{looked_into} file{'' if looked_into == 1 else 's'}"
     if matches > _FEW:
         return f"[{matches} matches in {files}]"

@@ -1,9 +1,7 @@
 """The tool `search`: lines that match a regular expression; `search_program` does the work."""
 
-import asyncio
 import json
 import re
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -69,12 +67,7 @@ class SearchTool:
                 stdin=_request(arguments, context),
             )
 
-        return ProcessRun(
-            self._resources.processes,
-            partial(asyncio.to_thread, prepare),
-            _search_result,
-            context.on_output,
-        )
+        return ProcessRun(self._resources.processes, prepare, _search_result, context.on_output)
 
 
 def _request(arguments: dict[str, Any], context: ToolContext) -> bytes:

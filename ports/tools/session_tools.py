@@ -5,81 +5,75 @@ the queue, which has the message; `delegate` and `dismiss` belong to the child s
 children but the caller's.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 from ...machines import protocol as m
+from ...machines.conversation import ToolSchema
 from .arguments import declare
-from .thread_tool import StopFlag, ThreadTool, Work
+from .thread_tool import StopFlag, ThreadTool
 from .tool import ToolContext, ToolResources
 
 
-def _refusing(text: str) -> Work:
-    """Make the work of a tool that an actor carries out: a refusal, for sessions without that actor."""
+def _refusing(schema: ToolSchema, text: str) -> Callable[[ToolResources], ThreadTool]:
+    """Return what makes a tool that an actor carries out; `text` refuses it in sessions without that."""
 
     def work(arguments: dict[str, Any], context: ToolContext, stop: StopFlag) -> m.ToolResult:
         return m.ToolResult(status="failed", text=text)
 
-    return work
+    return lambda resources: ThreadTool(schema, work, is_mutating=False, is_idempotent=False)
 
 
-_SCHEMA_DEFERRING = declare(
-    "defer",
-    "Hand back a [New message from ...] that does not fit what you are doing; it becomes the next turn.",
-    ("why",),
-    why={"type": "string", "minLength": 1, "description": "one sentence for the person"},
-    message={
-        "type": "string",
-        "description": "how it begins, if there were several",
-    },
+make_defer = _refusing(
+    declare(
+        "defer",
+        "Hand back a [New message from ...] that does not fit what you are doing; "
+        "it becomes the next turn.",
+        ("why",),
+        why={"type": "string", "minLength": 1, "description": "one sentence for the person"},
+        message={"type": "string", "description": "how it begins, if there were several"},
+    ),
+    "[nothing was handed back: no turn took a message in]",
 )
+"""Makes the tool by which the model hands a message back to the queue."""
 
-
-def make_defer(resources: ToolResources) -> ThreadTool:
-    """Make the tool by which the model hands a message back to the queue."""
-    work = _refusing("[nothing was handed back: no turn took a message in]")
-    return ThreadTool(_SCHEMA_DEFERRING, work, is_mutating=False, is_idempotent=False)
-
-
-_SCHEMA_DELEGATING = declare(
-    "delegate",
-    "Give a task to a subagent, which works in the same folder and knows only what the task says. "
-    "Its last answer is the result. Several calls in one answer run side by side.",
-    ("task",),
-    task={"type": "string", "description": "all that the subagent has to know", "minLength": 1},
-    agent={"type": "string", "description": "which agent; left out: one like you"},
-    name={
-        "type": "string",
-        "description": "what you and the user call it",
-        "pattern": "^[A-Za-z][A-Za-z0-9_-]{0,39}$",
-    },
-    background={"type": "boolean", "description": "go on at once; the result comes as a message"},
+make_delegate = _refusing(
+    declare(
+        "delegate",
+        "Give a task to a subagent, which works in the same folder and knows only what the task says. "
+        "Its last answer is the result. Several calls in one answer run side by side.",
+        ("task",),
+        task={"type": "string", "description": "all that the subagent has to know", "minLength": 1},
+        agent={"type": "string", "description": "which agent; left out: one like you"},
+        name={
+            "type": "string",
+            "description": "what you and the user call it",
+            "pattern": "^[A-Za-z][A-Za-z0-9_-]{0,39}$",
+        },
+        background={
+            "type": "boolean",
+            "description": "go on at once; the result comes as a message",
+        },
+    ),
+    "[delegate was not run: this session has no subagents]",
 )
+"""Makes the tool by which the model gives a task to a subagent."""
 
-
-def make_delegate(resources: ToolResources) -> ThreadTool:
-    """Make the tool by which the model gives a task to a subagent."""
-    work = _refusing("[delegate was not run: this session has no subagents]")
-    return ThreadTool(_SCHEMA_DELEGATING, work, is_mutating=False, is_idempotent=False)
-
-
-_SCHEMA_DISMISSING = declare(
-    "dismiss",
-    "End a subagent that is still at work; what it has is its result.",
-    ("name",),
-    name={
-        "type": "string",
-        "description": "its name; of a subagent's own: name/name",
-        "minLength": 1,
-    },
-    wrap_up={"type": "boolean", "description": "let it sum up what it has first"},
+make_dismiss = _refusing(
+    declare(
+        "dismiss",
+        "End a subagent that is still at work; what it has is its result.",
+        ("name",),
+        name={
+            "type": "string",
+            "description": "its name; of a subagent's own: name/name",
+            "minLength": 1,
+        },
+        wrap_up={"type": "boolean", "description": "let it sum up what it has first"},
+    ),
+    "[dismiss was not run: this session has no subagents]",
 )
-
-
-def make_dismiss(resources: ToolResources) -> ThreadTool:
-    """Make the tool by which the model ends a subagent, at once or after a summary."""
-    work = _refusing("[dismiss was not run: this session has no subagents]")
-    return ThreadTool(_SCHEMA_DISMISSING, work, is_mutating=False, is_idempotent=False)
-
+"""Makes the tool by which the model ends a subagent, at once or after a summary."""
 
 _SCHEMA_PROGRESS = declare(
     "progress",

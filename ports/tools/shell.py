@@ -1,23 +1,26 @@
-"""Tools that run a process: the tool `shell` of the model, and the commands of workflows."""
+"""Tools that run a process: the tool `shell`, tools that people declare, the commands of workflows."""
 
 import asyncio
 import codecs
+import json
 import os
 import shutil
-from collections.abc import Awaitable, Callable
-from functools import partial
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+from msgspec.structs import replace
 
 from ...machines import protocol as m
 from ...machines.errors import ToolError
 from ...machines.pattern import lazy_pattern
+from ...workflows.settings import ToolDeclaration
 from ...workflows.tools import OUTSIDE
 from ..placement import LocalPlacement, PlacedProcesses, PlacedResult, Placement, RemoteCommand
 from ..process.own_python import file_command, search_path
 from ..process.process import Process, Processes, ProcessResult, ProcessSpec
 from . import calling
-from .arguments import declare, fault_of
+from .arguments import declare, fault_of, given_of
 from .text import join_ends, readable
 from .thread_tool import failed
 from .tool import ToolContext, ToolResources, ToolRun
@@ -26,6 +29,7 @@ STATUS: dict[str, m.ToolStatus] = {"killed": "killed", "timed_out": "timed_out"}
 """The status of a tool's result for that of a process, where it is not about the exit code."""
 _ERRORS = 16_384
 """Bytes of the end of standard error that are kept of a workflow's command."""
+_LAST_ERRORS = 4096  # bytes of it that the failure of a declared tool shows
 _TIMEOUT = 120.0  # seconds, unless the model asks for another
 _BOXED = lazy_pattern(
     r"(?i)read-only file system|device or resource busy|network is unreachable|connection refused"
@@ -37,21 +41,20 @@ _BOXED = lazy_pattern(
 class ProcessRun:
     """One supervised process as a `ToolRun`.
 
-    `prepare` makes the command; its `ToolError` becomes the result. `translate` makes the tool's result
-    from the process's, and `on_output` receives the output while the command runs.
+    `prepare` makes the command, in a thread; its `ToolError` becomes the result. `translate` makes the
+    tool's result from the process's, and `on_output` receives the output while the command runs.
     """
 
     def __init__(
         self,
         processes: Processes,
-        prepare: Callable[[], Awaitable[ProcessSpec]],
+        prepare: ProcessSpec | Callable[[], ProcessSpec],
         translate: Callable[[ProcessResult], m.ToolResult],
         on_output: Callable[[str], None] | None = None,
     ) -> None:
         self._process: Process | None = None
         self._is_stopped = False
-        self._translate = translate
-        self._on_output = on_output
+        self._translate, self._on_output = translate, on_output
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
         self._task = asyncio.create_task(self._run(processes, prepare))
 
@@ -71,10 +74,10 @@ class ProcessRun:
         self._is_stopped = True
 
     async def _run(
-        self, processes: Processes, prepare: Callable[[], Awaitable[ProcessSpec]]
+        self, processes: Processes, prepare: ProcessSpec | Callable[[], ProcessSpec]
     ) -> m.ToolResult:
         try:
-            spec = await prepare()
+            spec = prepare if isinstance(prepare, ProcessSpec) else await asyncio.to_thread(prepare)
             if self._is_stopped:
                 return m.ToolResult(status="killed", text="Stopped before it started.")
             self._process = await processes.spawn(spec, self._pass_on if self._on_output else None)
@@ -133,17 +136,13 @@ class CommandTool:
             keep_errors=_ERRORS,
         )
 
-        async def prepare() -> ProcessSpec:
-            return spec
-
         if "remote" not in arguments:
-            return ProcessRun(self._resources.processes, prepare, _command_result)
+            return ProcessRun(self._resources.processes, spec, _command_result)
         placement, on_output = self._placement, context.on_output
         if placement is None:
             placement, on_output = LocalPlacement(self._resources.processes), None
         command = _remote_command(spec, arguments, context.folder)
-        processes = PlacedProcesses(placement, command)
-        return ProcessRun(processes, prepare, _command_result, on_output)
+        return ProcessRun(PlacedProcesses(placement, command), spec, _command_result, on_output)
 
 
 def _remote_command(spec: ProcessSpec, arguments: dict[str, Any], folder: Path) -> RemoteCommand:
@@ -151,8 +150,8 @@ def _remote_command(spec: ProcessSpec, arguments: dict[str, Any], folder: Path) 
     if "call" in arguments:
         beside = os.path.relpath(arguments["folder"], folder)
         is_inside = beside.split("/")[0] != ".."
-        call = {**arguments, "folder": beside if is_inside else "."}
-        call = {name: call[name] for name in ("call", "with", "folder")}
+        call = {name: arguments[name] for name in ("call", "with")}
+        call["folder"] = beside if is_inside else "."
     return RemoteCommand(
         process=spec,
         added=arguments.get("env", {}),
@@ -183,16 +182,24 @@ def _lost(result: ProcessResult, *, is_stopped: bool) -> m.ToolResult:
     )
 
 
-def _command_result(result: ProcessResult) -> m.ToolResult:
-    """Return a result with the output only."""
-    is_ok = result.exit_code == 0
+def finished(result: ProcessResult, text: str, status: m.ToolStatus | None = None) -> m.ToolResult:
+    """Return the result of a tool whose process has ended; without `status` as the process says."""
+    said = STATUS.get(result.status) or ("ok" if result.exit_code == 0 else "failed")
     return m.ToolResult(
-        status=STATUS.get(result.status) or ("ok" if is_ok else "failed"),
-        text=join_ends(result.head, result.tail, result.total, ""),
+        status=status or said,
+        text=text,
         exit_code=result.exit_code,
         bytes=result.total,
         killed=result.killed,
         survivors=result.survivors,
+        spilled=str(result.spilled or ""),
+    )
+
+
+def _command_result(result: ProcessResult) -> m.ToolResult:
+    """Return a result with the output only."""
+    return replace(
+        finished(result, join_ends(result.head, result.tail, result.total, "")),
         errors=readable(result.errors),
         is_cut=result.total > len(result.head) + len(result.tail),
         missing=result.missing if isinstance(result, PlacedResult) else (),
@@ -244,19 +251,11 @@ class ShellTool:
             may_leave = bool(self._resources.sandbox) and arguments.get(OUTSIDE)
             argv = plain if may_leave else context.wrap(plain)
             box = self._resources.sandbox if argv != plain else ""
-            return ProcessSpec(
-                argv=argv,
-                cwd=context.folder,
-                environment=context.environment,
-                timeout=timeout,
-                grace=self._resources.grace,
-                keep=context.limit // 2,
-                spill=context.spill_file,
-            )
+            return _spec_of(argv, context, timeout, self._resources.grace)
 
         return ProcessRun(
             self._resources.processes,
-            partial(asyncio.to_thread, prepare),
+            prepare,
             lambda result: _shell_result(result, timeout, box),
             context.on_output,
         )
@@ -265,8 +264,7 @@ class ShellTool:
 def _shell_result(result: ProcessResult, timeout: float, box: str) -> m.ToolResult:
     """Return a result with the output and how the command ended, and whether a sandbox was in its way."""
     spilled = str(result.spilled or "")
-    text = join_ends(result.head, result.tail, result.total, spilled).rstrip("\n")
-    text = text or "(no output)"
+    text = join_ends(result.head, result.tail, result.total, spilled).rstrip("\n") or "(no output)"
     parts = [text, ending(result, timeout)]
     if result.status == "exited" and result.killed:
         parts.append("[what it left running in the background was stopped]")
@@ -276,15 +274,76 @@ def _shell_result(result: ProcessResult, timeout: float, box: str) -> m.ToolResu
         parts.append(
             f"[it ran in a sandbox, in which commands {box}; `{OUTSIDE}` asks to leave it]"
         )
-    status = STATUS.get(result.status) or ("ok" if result.exit_code == 0 else "failed")
-    return m.ToolResult(
-        status=status,
-        text="\n".join(parts),
-        exit_code=result.exit_code,
-        bytes=result.total,
-        killed=result.killed,
-        survivors=result.survivors,
-        spilled=spilled,
+    return finished(result, "\n".join(parts))
+
+
+class DeclaredTool:
+    """Runs a command that a configuration declares as a supervised process; see `Tool`.
+
+    It gets the arguments as JSON on standard input. What it prints is the result; an exit code other than
+    0 is a failure, whose result also has the end of standard error.
+    """
+
+    is_idempotent = False
+
+    def __init__(self, declaration: ToolDeclaration, resources: ToolResources) -> None:
+        self.schema = declare(
+            declaration.name, declaration.description, declaration.needed, **declaration.parameters
+        )
+        self.is_mutating = declaration.mutating
+        self._declaration, self._resources = declaration, resources
+
+    def fault(self, arguments: dict[str, Any]) -> str:
+        """Return the fault of the arguments; empty if there is none."""
+        return fault_of(self.schema, arguments)
+
+    def start(self, arguments: dict[str, Any], context: ToolContext) -> ToolRun:
+        """Start the command."""
+        timeout = self._declaration.timeout
+        command = self._declaration.run
+
+        def prepare() -> ProcessSpec:
+            if fault := self.fault(arguments):
+                raise ToolError(fault)
+            schemas = self._declaration.parameters.items()
+            defaults = {name: schema["default"] for name, schema in schemas if "default" in schema}
+            given = {**defaults, **given_of(self.schema, arguments)}
+            argv = context.wrap(command) if self._declaration.sandbox else command
+            spec = _spec_of(argv, context, timeout, self._resources.grace)
+            data = json.dumps(given, ensure_ascii=False).encode() + b"\n"
+            return replace(spec, stdin=data, keep_errors=_LAST_ERRORS)
+
+        return ProcessRun(
+            self._resources.processes,
+            prepare,
+            lambda result: _declared_result(result, timeout, is_poll=self._declaration.polls),
+            context.on_output,
+        )
+
+
+def _declared_result(result: ProcessResult, timeout: float, *, is_poll: bool) -> m.ToolResult:
+    """Return a result with the output, and of a failure with its errors and how it ended."""
+    is_ok = result.status == "exited" and result.exit_code == 0
+    spilled = str(result.spilled or "")
+    output = join_ends(result.head, result.tail, result.total, spilled).rstrip("\n")
+    parts = [output, *([] if is_ok else [readable(result.errors).rstrip("\n")])]
+    parts = [part for part in parts if part] or ["(no output)"]
+    parts += [] if is_ok else [ending(result, timeout)]
+    parts += [f"[{result.reason}]"] if result.reason else []
+    return replace(finished(result, "\n".join(parts)), is_poll=is_poll)
+
+
+def _spec_of(
+    argv: tuple[str, ...], context: ToolContext, timeout: float, grace: float
+) -> ProcessSpec:
+    return ProcessSpec(
+        argv=argv,
+        cwd=context.folder,
+        environment=context.environment,
+        timeout=timeout,
+        grace=grace,
+        keep=context.limit // 2,
+        spill=context.spill_file,
     )
 
 

@@ -13,7 +13,7 @@ from fnmatch import fnmatchcase
 from functools import lru_cache
 
 from .command_line import CommandLine, Program, Word, plain_name, read_line, read_pattern
-from .known_words import SHOWN, cut, is_of_table, known_words
+from .known_words import SHOWN, cut, known_words, table_keys
 
 ELSE = "matches something else"
 """The reason of a rule that is about other calls."""
@@ -47,8 +47,11 @@ def uncovered(pattern: str, text: str, line: CommandLine) -> str:
     if not wanted.programs or not line.programs:
         return ELSE
     if wanted.signs != line.signs or len(wanted.programs) != len(line.programs):
-        others = _uncovered(wanted.programs[0], line.programs[0])
-        return others or _other_signs(wanted, line)
+        if others := _uncovered(wanted.programs[0], line.programs[0]):
+            return others
+        found = [sign for sign in line.signs if sign not in wanted.signs]
+        signs = " ".join(sign if sign.isprintable() else repr(sign) for sign in found)
+        return f"allows one plain command; this line also has {signs or 'another order of signs'}"
     pairs = zip(wanted.programs, line.programs, strict=True)
     return next((why for pair in pairs if (why := _uncovered(*pair))), "")
 
@@ -59,29 +62,21 @@ def _literal(pattern: str) -> str | None:
     return None if re.search(r"[*?[]", rest) else re.sub(r"\[([*?[])\]", r"\1", pattern)
 
 
-def _other_signs(wanted: CommandLine, line: CommandLine) -> str:
-    found = [sign for sign in line.signs if sign not in wanted.signs]
-    signs = " ".join(sign if sign.isprintable() else repr(sign) for sign in found)
-    return f"allows one plain command; this line also has {signs or 'another order of signs'}"
-
-
 def _uncovered(wanted: Program, program: Program) -> str:
     """Say why the pattern for one program does not cover a program."""
-    if not wanted.words or not program.words or not _is_named(wanted.words[0], program.words[0]):
+    if not wanted.words or not program.words:
         return ELSE
-    if program.words[0].text in _KEYWORDS or unseen(program):
-        return f"does not cover it: what `{cut(program.words[0])}` runs is not compared"
+    want, name = wanted.words[0], program.words[0]
+    # A name is compared as it is written; globs are for folders (`./scripts/*`).
+    is_named = _is_like(want, name) if "/" in want.text else name.text == _stem(want.text)
+    if not name.is_clear or not is_named:
+        return ELSE
+    if name.text in _KEYWORDS or unseen(program):
+        return f"does not cover it: what `{cut(name)}` runs is not compared"
     around, given = _around(wanted), _around(program)
     if len(around) != len(given) or not all(map(_is_like, around, given)):
         return "does not cover what is set before the command, or where it is redirected"
     return _uncovered_words(wanted.words, program.words)
-
-
-def _is_named(want: Word, name: Word) -> bool:
-    """Whether a pattern names a program as it is written; globs are for folders (`./scripts/*`)."""
-    if not name.is_clear:
-        return False
-    return _is_like(want, name) if "/" in want.text else name.text == _stem(want.text)
 
 
 def _stem(pattern: str) -> str:
@@ -109,7 +104,7 @@ def _uncovered_words(wanted: Sequence[Word], words: Sequence[Word]) -> str:
     """Compare the words behind a program's name, in order."""
     name, patterns, has_rest = _parts(wanted)
     known, found, last = known_words(words), 0, 0  # `last`: where the word is that was matched last
-    is_key = is_of_table(" ".join([name, *map(_stem, patterns)]))
+    is_key = " ".join([name, *map(_stem, patterns)]) in table_keys()
     for at, word in enumerate(words[1:], 1):
         is_value = at in known.values and last < at - 1
         is_fixed = is_key or at in known.fixed
@@ -155,9 +150,8 @@ def _matches(pattern: str, word: Word, *, is_fixed: bool) -> bool:
 def concerns(pattern: str, text: str) -> bool:
     """Whether a pattern that denies or asks is about a line: too much rather than too little."""
     found = suspects(text)
-    if any(
-        fnmatchcase(one, pattern) or fnmatchcase(f"{one} ", pattern) for one in (text, *found.texts)
-    ):
+    texts = (text, *found.texts)
+    if any(fnmatchcase(each, pattern) or fnmatchcase(f"{each} ", pattern) for each in texts):
         return True
     if not found.is_complete and _may_hold(text, pattern):
         return True
@@ -169,17 +163,14 @@ def concerns(pattern: str, text: str) -> bool:
         return False
     if any(fnmatchcase(name, glob) for glob in found.globs):
         return True
+    plain = plain_name(name)
+    is_glob = bool(re.search(r"[*?[]", name))
+    names = (known for known in found.places if is_glob and fnmatchcase(known, plain))
     return any(
         _follow(patterns, tokens, at + 1, has_rest=has_rest)
-        for known in _names_like(name, found)
+        for known in (names if is_glob else {plain} & found.places.keys())
         for tokens, at in found.places[known]
     )
-
-
-def _names_like(name: str, found: "_Suspects") -> Iterator[str]:
-    if not re.search(r"[*?[]", name):
-        return iter({plain_name(name)} & found.places.keys())
-    return (known for known in found.places if fnmatchcase(known, plain_name(name)))
 
 
 def _follow(patterns: Sequence[str], tokens: Sequence[str], at: int, *, has_rest: bool) -> bool:
@@ -229,8 +220,17 @@ class _Suspects:
     def _read(self, line: CommandLine) -> Iterator[str]:
         """Take the programs of a line; give the lines that are quoted in them."""
         self.is_complete = self.is_complete and not line.fault
-        suspects = [_suspect(program) for program in line.programs]
-        if any(at is not None for at in suspects) and _is_fed(line):
+        # The place from which on a word of a program may be a program; none: no word may.
+        suspects = [
+            known_words(program.words).suspect if program.words and program.words[0].is_clear else 0
+            for program in line.programs
+        ]
+        # Whether it has texts that may be lines of their own, wherever they stand.
+        operators = [one.operator for program in line.programs for one in program.redirections]
+        is_fed = any("<<" in operator for operator in operators) or any(
+            sign.strip() in ("|", "|&", "${", "$[") for sign in line.operators
+        )
+        if is_fed and any(at is not None for at in suspects):
             suspects = [0] * len(suspects)  # what one program writes, another may run
         for program, suspect in zip(line.programs, suspects, strict=True):
             self.texts.add(program.text)
@@ -238,7 +238,9 @@ class _Suspects:
 
     def _add(self, program: Program, suspect: int | None) -> Iterator[str]:
         tokens: list[str] = []
-        for at, word in enumerate(_all_words(program), -len(program.assignments)):
+        texts = [one.target for one in program.redirections if one.operator.endswith("<<<")]
+        words = [*program.assignments, *program.words, *(text for text in texts if text)]
+        for at, word in enumerate(words, -len(program.assignments)):
             is_suspect = at <= 0 or (suspect is not None and at >= suspect)
             if is_suspect and word.is_line:
                 yield word.text
@@ -254,26 +256,6 @@ class _Suspects:
 
 suspects = lru_cache(maxsize=2)(_Suspects)
 """Reads what a line could run; several rules look at one line."""
-
-
-def _is_fed(line: CommandLine) -> bool:
-    """Whether a line has texts that may be lines of their own, wherever they stand."""
-    operators = [one.operator for program in line.programs for one in program.redirections]
-    return any(sign.strip() in ("|", "|&", "${", "$[") for sign in line.operators) or any(
-        "<<" in operator for operator in operators
-    )
-
-
-def _all_words(program: Program) -> list[Word]:
-    texts = [one.target for one in program.redirections if one.operator.endswith("<<<")]
-    return [*program.assignments, *program.words, *(text for text in texts if text is not None)]
-
-
-def _suspect(program: Program) -> int | None:
-    """Return the place from which on a word of a program may be a program; `None`: no word may."""
-    if not program.words or not program.words[0].is_clear:
-        return 0
-    return known_words(program.words).suspect
 
 
 def _tokens(word: Word) -> list[str]:

@@ -43,6 +43,13 @@ _WIDTH = 160  # characters of such a line
 _MOST = 2000  # files that are looked at
 _LARGEST = 8 << 20  # bytes of a file that is looked into
 _LISTED = 40  # names of other files
+_FOREIGN = (
+    "venv",
+    "node_modules",
+    "target",
+    "dist",
+    "build",
+)  # folders of a language's environment
 
 _SCHEMA = declare(
     SURVEY,
@@ -78,7 +85,10 @@ def _survey(arguments: dict[str, Any], context: ToolContext, stop: StopFlag) -> 
         relative = os.path.relpath(path, folder)
         if len(found) == _MOST:
             break
-        if not _is_own(relative) or is_hidden(path, relative, hidden):
+        parts = Path(relative).parts
+        if any(part.startswith(".") or part in _FOREIGN for part in parts):
+            continue
+        if is_hidden(path, relative, hidden):
             continue
         content = content_of(path, _LARGEST)
         if content or os.path.getsize(path) == 0:
@@ -88,14 +98,6 @@ def _survey(arguments: dict[str, Any], context: ToolContext, stop: StopFlag) -> 
     command = command_of_tests(found, arguments["request"])
     text += f"\n\n{TESTS}{command}" if command else ""
     return m.ToolResult(status="ok", text=text)
-
-
-def _is_own(relative: str) -> bool:
-    """Whether a path is neither hidden nor of an environment of a language."""
-    return not any(
-        part.startswith(".") or part in ("venv", "node_modules", "target", "dist", "build")
-        for part in Path(relative).parts
-    )
 
 
 def shown(request: str, files: Sequence[Found]) -> str:
@@ -127,7 +129,8 @@ def _block(file: Found, most: int, words: Sequence[str]) -> str:
     """Show a file: whole up to so many lines, else its beginning and what the request is about."""
     lines = file.lines
     if len(lines) > most and len(lines) > _HEAD:
-        lines = [clip(line) for line in [*lines[:_HEAD], *_about(file, words)]]
+        lines = [*lines[:_HEAD], *_about(file, words)]
+        lines = [line if len(line) <= _WIDTH else f"{line[:_WIDTH]} […]" for line in lines]
     fence = "````" if "```" in file.text else "```"
     return "\n".join([file.path, fence, "\n".join(lines).rstrip(), fence])
 
@@ -141,11 +144,6 @@ def _about(file: Found, words: Sequence[str]) -> list[str]:
     rare = {n for numbers in hits.values() if len(numbers) <= _MATCHES for n in numbers}
     first = [n for n in sorted(rare) if n > _HEAD][:_MATCHES]
     return rest + [f"line {number}: {file.lines[number - 1]}" for number in first]
-
-
-def clip(line: str) -> str:
-    """Cut a long line."""
-    return line if len(line) <= _WIDTH else f"{line[:_WIDTH]} […]"
 
 
 _TOKEN = re.compile(r"[A-Za-z_][\w.-]*\w|\d{2,}|\"[^\"\n]+\"|'[^'\n]+'|`[^`\n]+`")
@@ -162,14 +160,13 @@ _USUAL = frozenset(
 def words_of(request: str, files: Sequence[Found]) -> list[str]:
     """Return the words of a request that tell files apart: in some of them, but not in most."""
     quoted_or_bare = (found.group().strip("\"'`") for found in _TOKEN.finditer(request))
-    words = [w for w in dict.fromkeys(quoted_or_bare) if len(w) > 2 and _tells(w)]
+    words = [  # more than a usual one; in capitals it is a name
+        word
+        for word in dict.fromkeys(quoted_or_bare)
+        if len(word) > 2 and (word.isupper() or word.lower() not in _USUAL)
+    ]
     most = max(3, len(files) // 2)
     return [w for w in words if 0 < sum(w in file.text for file in files) <= most][:8]
-
-
-def _tells(word: str) -> bool:
-    """Whether a word is more than a usual one; in capitals it is a name."""
-    return word.isupper() or word.lower() not in _USUAL
 
 
 def _is_named(path: str, request: str) -> bool:

@@ -55,11 +55,8 @@ class ThreadTool:
         is_idempotent: bool,
         check: Callable[[dict[str, Any]], str] | None = None,
     ) -> None:
-        self.schema = schema
-        self.is_mutating = is_mutating
-        self.is_idempotent = is_idempotent
-        self._work = work
-        self._check = check
+        self.schema, self.is_mutating, self.is_idempotent = schema, is_mutating, is_idempotent
+        self._work, self._check = work, check
 
     def fault(self, arguments: dict[str, Any]) -> str:
         """Return the fault of the arguments; empty if there is none."""
@@ -73,18 +70,17 @@ class ThreadTool:
 
 
 class ThreadRun:
-    """One run in a worker thread; see `ToolRun`."""
+    """One run in a worker thread; see `ToolRun`. There is no process."""
+
+    pid = 0
 
     def __init__(
         self, work: Work, arguments: dict[str, Any], context: ToolContext, fault: str
     ) -> None:
+        self._work, self._arguments, self._context = work, arguments, context
+        self._fault = fault
         self._stop = StopFlag()
-        self._task = asyncio.create_task(self._run(work, arguments, context, fault))
-
-    @property
-    def pid(self) -> int:
-        """There is no process."""
-        return 0
+        self._task = asyncio.create_task(asyncio.to_thread(self._run))
 
     async def wait(self) -> m.ToolResult:
         """Return the result; a stopped worker has ended when this returns."""
@@ -94,30 +90,22 @@ class ThreadRun:
         """Ask the worker to end at its next check."""
         self._stop.request()
 
-    async def _run(
-        self, work: Work, arguments: dict[str, Any], context: ToolContext, fault: str
-    ) -> m.ToolResult:
-        if fault:
-            return failed(ToolError(fault))
-        return await asyncio.to_thread(_work_or_say_why, work, arguments, context, self._stop)
+    def _run(self) -> m.ToolResult:
+        try:
+            if self._fault:
+                raise ToolError(self._fault)
+            self._stop.check()
+            return self._work(self._arguments, self._context, self._stop)
+        except ToolStopped:
+            return m.ToolResult(status="killed", text="Stopped before it was done.")
+        except ToolError as error:
+            return failed(error)
+        except OSError as error:
+            path = shown(str(self._arguments.get("path", ".")))
+            return failed(ToolError(f"`{path}`: {error.strerror or error}"))
 
 
 def failed(error: ToolError) -> m.ToolResult:
     """Return the result of an error, with its message and its hint for the model."""
     hint = f"; {error.hint}" if error.hint else ""
     return m.ToolResult(status="failed", text=f"Error: {error.message}{hint}")
-
-
-def _work_or_say_why(
-    work: Work, arguments: dict[str, Any], context: ToolContext, stop: StopFlag
-) -> m.ToolResult:
-    try:
-        stop.check()
-        return work(arguments, context, stop)
-    except ToolStopped:
-        return m.ToolResult(status="killed", text="Stopped before it was done.")
-    except ToolError as error:
-        return failed(error)
-    except OSError as error:
-        path = shown(str(arguments.get("path", ".")))
-        return failed(ToolError(f"`{path}`: {error.strerror or error}"))

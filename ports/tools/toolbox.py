@@ -11,8 +11,7 @@ from ...workflows.settings import ToolDeclaration
 from ...workflows.tools import TOOLS
 from ..placement import Placement
 from ..process.process import Processes
-from .declared import DeclaredTool
-from .shell import CommandTool
+from .shell import CommandTool, DeclaredTool
 from .tool import Tool, ToolResources
 
 

@@ -41,7 +41,6 @@ OWN = {
     "ports/models/reply.py": "the same bounds, with numbers of its own",
     "ports/process/leftover.py": "/proc",
     "ports/process/pipe.py": "its own process",
-    "ports/process/tree.py": "/proc",
     "extensions/ray/driver.py": "its own process",
     "extensions/ray/placement.py": "its own files",
     "extensions/ray/sending.py": "its own files",

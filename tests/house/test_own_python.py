@@ -9,7 +9,6 @@ WORDS = {  # the same words for something that is not started
     "cli/screen/highlight.py": "a language",
     "ports/models/blocks.py": "a language",
     "ports/process/ancestry.py": "what a process is recognized by",
-    "ports/tools/safe_programs.py": "programs that are known",
     "ports/tools/survey.py": "what a model is told to run",
     "workflows/flow/reading.py": "a key that people mistake for another",
 }

@@ -477,8 +477,8 @@ def test_a_tool_that_is_stopped_ends(is_async: bool) -> None:
     run(scene())
 
 
-@pytest.mark.parametrize("is_async", [False, True])
-def test_a_tool_that_does_not_end_holds_up_nobody(is_async: bool) -> None:
+@pytest.mark.parametrize("kind", ["function", "coroutine", "wrapped coroutine"])
+def test_a_tool_that_does_not_end_holds_up_nobody(kind: str) -> None:
     """Its time limit is kept, and the model reads that it may still be at work.
 
     A coroutine function that blocks the program's own loop blocks no session of the program, either.
@@ -495,6 +495,11 @@ def test_a_tool_that_does_not_end_holds_up_nobody(is_async: bool) -> None:
         """Block the program's loop, as `time.sleep` does."""
         release.wait(seconds(30))
 
+    @steersman.tool(name="block", timeout=0.05)
+    def block_wrapped() -> Any:
+        """Return the coroutine, as a decorator may."""
+        return block_loop()
+
     asked = threading.Event()
 
     class Watched(Asked):
@@ -508,7 +513,8 @@ def test_a_tool_that_does_not_end_holds_up_nobody(is_async: bool) -> None:
     async def scene() -> None:
         model = Watched(calls("block"), "Done.")
         async with memory_home() as runtime:
-            tool: Any = block_loop if is_async else block
+            tools = {"function": block, "coroutine": block_loop, "wrapped coroutine": block_wrapped}
+            tool: Any = tools[kind]
             session = await runtime.start(steersman.Agent(model=model, tools=[tool]))
             follow = threading.Thread(target=let_go, args=(session,))
             follow.start()
