@@ -20,7 +20,7 @@ from ...machines.conversation import ChatMessage, ToolRequest
 from ...machines.value import Value
 from ..tools.survey import SURVEY, TESTS
 from .fragments import merged, repaired
-from .model import AnswerListener, Model, ModelAnswer, ModelRequest
+from .model import AnswerListener, ModelAnswer, ModelRequest, WrappedModel
 from .said_calls import calls_in
 
 PROMPT = """\
@@ -100,19 +100,15 @@ class Say(Value):
 Next = Ask | Call | Say
 
 
-class BlocksDialect:
+class BlocksDialect(WrappedModel):
     """Lets a small model work in a folder; requests without the tools of its profile pass unchanged."""
-
-    def __init__(self, inner: Model) -> None:
-        self._inner = inner
-        self.name = inner.name
 
     async def answer(self, request: ModelRequest, listener: AnswerListener) -> ModelAnswer:
         """Return the model's answer with its blocks as calls, or the calls that come before it."""
         names = {tool.name for tool in request.tools}
         if SURVEY not in names or request.is_plain or request.response_schema is not None:
             plain = replace(request, tools=(), messages=tuple(spoken(request.messages)))
-            return await self._inner.answer(plain, listener)
+            return await self.inner.answer(plain, listener)
         state = TurnView(request.messages)
         match state.next_step():
             case Say(text=text):
@@ -124,27 +120,19 @@ class BlocksDialect:
                 )
             case Ask(messages=messages):
                 asked = replace(request, messages=messages, tools=())
-                answer = await self._inner.answer(asked, listener)
+                answer = await self.inner.answer(asked, listener)
         calls = state.calls_of(answer.text, names)
         if not calls and state.owes_file(answer.text):
             said = ChatMessage(role="assistant", text=answer.text)
             told = ChatMessage(role="user", text=_NUDGE)
             again = replace(asked, messages=(*messages, said, told))
-            second = await self._inner.answer(again, listener)
+            second = await self.inner.answer(again, listener)
             text, usage = f"{answer.text}\n\n{second.text}", answer.usage + second.usage
             answer = replace(second, text=text, usage=usage)
             calls = state.calls_of(second.text, names)
         if not calls:
             return answer
         return replace(answer, tool_calls=_requests(calls, request), stop_reason="tools")
-
-    async def window(self) -> int:
-        """Return the window of the inner model."""
-        return await self._inner.window()
-
-    async def aclose(self) -> None:
-        """Close the inner model. Idempotent."""
-        await self._inner.aclose()
 
 
 def _requests(

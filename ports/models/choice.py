@@ -22,38 +22,31 @@ from ...machines.value import Value
 from ...workflows.paths import Paths
 from ...workflows.providers import EMBEDDED, PROVIDERS, SERVERS, SERVICES, Service
 from .embedded.weights import Usual, catalogue, usual_here
-from .model import AnswerListener, Model, ModelAnswer, ModelRequest
+from .model import AnswerListener, Model, ModelAnswer, ModelRequest, WrappedModel
 from .provider import ModelConfig, provider_of
 from .repeating import RepeatingModel
 
 
-class MeteredModel:
+class MeteredModel(WrappedModel):
     """A model with settings that its server does not know: its price, the size of its window.
 
-    It asks the inner model, and adds the cost to the usage of the answers.
-
-    `window` counts tokens; 0 leaves it to the inner model.
+    It adds the cost to the usage of the answers. `window` counts tokens; 0 leaves it to the inner model.
     """
 
     def __init__(self, inner: Model, price: Price | None = None, window: int = 0) -> None:
-        self._inner = inner
+        super().__init__(inner)
         self._price = price or Price()
         self._window = window
-        self.name = inner.name
 
     async def answer(self, request: ModelRequest, listener: AnswerListener) -> ModelAnswer:
         """Ask the inner model. Raises `ModelError`."""
-        answer = await self._inner.answer(request, listener)
+        answer = await self.inner.answer(request, listener)
         usage = replace(answer.usage, cost=self._price.cost(answer.usage))
         return replace(answer, usage=usage)
 
     async def window(self) -> int:
         """Return what is configured, else the window of the inner model."""
-        return self._window or await self._inner.window()
-
-    async def aclose(self) -> None:
-        """Close the inner model. Idempotent."""
-        await self._inner.aclose()
+        return self._window or await self.inner.window()
 
 
 _KNOCK = 0.05  # seconds that a local port gets to accept

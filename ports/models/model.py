@@ -103,3 +103,23 @@ class Model(Protocol):
     async def aclose(self) -> None:
         """Close connections and child processes. Idempotent."""
         ...
+
+
+class WrappedModel:
+    """Asks `inner`: the base of models that change what another one is asked, or what it answers."""
+
+    def __init__(self, inner: Model) -> None:
+        self.inner = inner
+        self.name = inner.name
+
+    async def answer(self, request: ModelRequest, listener: AnswerListener) -> ModelAnswer:
+        """Ask the inner model. Raises `ModelError`."""
+        return await self.inner.answer(request, listener)
+
+    async def window(self) -> int:
+        """Return the window of the inner model."""
+        return await self.inner.window()
+
+    async def aclose(self) -> None:
+        """Close the inner model. Idempotent."""
+        await self.inner.aclose()

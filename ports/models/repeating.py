@@ -9,7 +9,7 @@ more. What fails before an answer begins is repeated further inside (`exchange.p
 from msgspec.structs import replace
 
 from ...machines.conversation import ChatMessage
-from .model import AnswerListener, Model, ModelAnswer, ModelRequest, Pause, dropped
+from .model import AnswerListener, Model, ModelAnswer, ModelRequest, Pause, WrappedModel, dropped
 from .retry import BrokenAnswer, RetryPolicy, given_up
 
 GO_ON = (
@@ -20,12 +20,11 @@ GO_ON = (
 GOING_ON = "the answer broke off: the model is asked to go on"
 
 
-class RepeatingModel:
+class RepeatingModel(WrappedModel):
     """Asks `inner`, and again where its answer broke off."""
 
     def __init__(self, inner: Model, retry: RetryPolicy | None = None) -> None:
-        self.inner = inner
-        self.name = inner.name
+        super().__init__(inner)
         self._retry = retry or RetryPolicy()
 
     async def answer(self, request: ModelRequest, listener: AnswerListener) -> ModelAnswer:
@@ -72,11 +71,3 @@ class RepeatingModel:
                 raise
             return ModelAnswer(text=said, is_estimated=True)
         return replace(answer, text=said + answer.text)
-
-    async def window(self) -> int:
-        """Return the window of the inner model."""
-        return await self.inner.window()
-
-    async def aclose(self) -> None:
-        """Close the inner model. Idempotent."""
-        await self.inner.aclose()

@@ -33,7 +33,7 @@ OWN = {
     "ports/agents/hooks/own_file.py": "its own file",
     "ports/hooks.py": "what this program sends to a hook",
     "ports/judging.py": "256 bytes of a regular file",
-    "ports/models/dialect.py": "one string",
+    "ports/models/said_calls.py": "one string",
     "ports/models/embedded/download.py": "its own downloads",
     "ports/models/embedded/server.py": "its own input",
     "ports/models/embedded/threads.py": "/sys",

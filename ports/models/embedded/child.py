@@ -14,8 +14,8 @@ import os
 import secrets
 from asyncio.subprocess import PIPE
 from collections import deque
-from collections.abc import AsyncGenerator, Callable, Generator
-from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
+from collections.abc import Callable, Generator
+from contextlib import aclosing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -23,15 +23,14 @@ from ....machines.errors import ModelError
 from ....machines.value import Value
 from ....workflows.durability import make_folders
 from ...process.own_python import file_command, search_path
-from ..chat import ChatModel, take_in
+from ..chat import ChatModel
 from ..endpoint import Endpoint, Patience
 from ..error_text import ServerErrorText
-from ..exchange import json_objects
 from ..loose_json import count, table
-from ..model import AnswerListener, ModelAnswer, ModelRequest
+from ..model import AnswerListener, ModelAnswer, ModelRequest, dropped
 from ..reply import AnswerBuilder
-from .threads import threads_here
-from .window import fit
+from ..stream import json_objects
+from ..wire import WireValue
 
 _SERVER = Path(__file__).with_name("server.py")
 _LOAD_LIMIT = 120.0  # seconds
@@ -75,7 +74,7 @@ class ModelProcess:
         with announced(listener.on_notice, "waiting: the model answers another session…") as over:
             async with self._turn:
                 over()
-                return await server.answer(fit(request, self.settings.window), listener)
+                return await server.answer(request, listener)
 
     async def aclose(self) -> None:
         """End the process. Idempotent."""
@@ -115,7 +114,6 @@ class ModelProcess:
         written = {
             "weights": str(settings.weights),
             "window": settings.window,
-            "threads": threads_here(),
             "prompts": f"{settings.prompts}/" if settings.prompts.is_dir() else "",
             "key": key,
         }
@@ -183,7 +181,7 @@ async def release(child: ModelProcess, user: object) -> None:
     await child.aclose()
 
 
-class _Server:
+class _Server(ChatModel):
     """The llama.cpp server of a child; asked by one task at a time.
 
     It keeps the state of what it has read last. That of long instructions is also kept in a file, by
@@ -191,34 +189,25 @@ class _Server:
     """
 
     def __init__(self, settings: ChildSettings, address: str, key: str) -> None:
+        super().__init__(f"{address}/v1", settings.model, key=key)
         self._settings = settings
-        self._address = address
+        self._root = address
         self._key = key
         self._known: set[str] = set()  # the names of the states that it has read
-        self._progress = _ReadingNotice(lambda text: None)
-        self._client = ChatModel(
-            f"{address}/v1",
-            settings.model,
-            key=key,
-            extra={"return_progress": True},
-            take_in=self._take_in,
-        )
+        self._progress = _ReadingNotice(dropped)
 
     async def answer(self, request: ModelRequest, listener: AnswerListener) -> ModelAnswer:
         """Answer; instructions that are new to it are read first. Raises `ModelError`."""
         await self._read_instructions(request, listener.on_notice)
         self._progress = _ReadingNotice(listener.on_notice)
-        return await self._client.answer(request, listener)
+        return await super().answer(request, listener)
 
-    async def aclose(self) -> None:
-        """Close the connections. Idempotent."""
-        await self._client.aclose()
+    def _fields(self, request: ModelRequest) -> WireValue:
+        return super()._fields(request) | {"return_progress": True}
 
-    def _take_in(
-        self, value: dict[str, Any], reply: AnswerBuilder, diagnostic: ServerErrorText
-    ) -> None:
+    def _take_in(self, value: dict[str, Any], reply: AnswerBuilder) -> None:
         self._progress.take_in(value)
-        take_in(value, reply, diagnostic)
+        super()._take_in(value, reply)
 
     async def _read_instructions(self, request: ModelRequest, on_notice: Notice) -> None:
         """Get the state of the instructions from its file, or read them and write it."""
@@ -229,8 +218,15 @@ class _Server:
         # What fails here, for example since a template wants a question, costs only what it would save.
         with suppress(ModelError, OSError):
             if not await self._restored(folder / name):
+                said = {"role": "system", "content": request.system}
+                body = {
+                    "messages": [said],
+                    "max_tokens": 0,
+                    "stream": True,
+                    "return_progress": True,
+                }
                 progress = _ReadingNotice(on_notice, ", once for these instructions")
-                await self._read(request, progress)
+                await self._post("/v1/chat/completions", body, progress)
                 draft = f"{os.getpid()}.{name}"
                 await self._post("/slots/0?action=save", {"filename": draft})
                 os.replace(folder / draft, folder / name)
@@ -251,36 +247,21 @@ class _Server:
         os.utime(file)
         return True
 
-    async def _read(self, request: ModelRequest, progress: "_ReadingNotice") -> None:
-        body = {
-            "messages": [{"role": "system", "content": request.system}],
-            "max_tokens": 0,
-            "stream": True,
-            "return_progress": True,
-        }
-        await self._post("/v1/chat/completions", body, progress)
-
     async def _post(
         self, path: str, body: dict[str, Any], progress: "_ReadingNotice | None" = None
     ) -> None:
         """Send a request, and read the answer to its end. Raises `ModelError`."""
-        async with self._endpoint(path) as endpoint:
+        url = f"{self._root}{path}"
+        diagnostic = ServerErrorText(url=url, model=self._model, key=self._key)
+        endpoint = Endpoint(diagnostic, self._headers(self._key), Patience())
+        try:
             async with (
                 endpoint.post([json.dumps(body).encode()]) as pieces,
-                aclosing(json_objects(pieces, endpoint.diagnostic)) as values,
+                aclosing(json_objects(pieces, diagnostic)) as values,
             ):
                 async for value in values:
                     if progress:
                         progress.take_in(value)
-
-    @asynccontextmanager
-    async def _endpoint(self, path: str) -> AsyncGenerator[Endpoint, None]:
-        diagnostic = ServerErrorText(
-            url=f"{self._address}{path}", model=self._settings.model, key=self._key, key_env=""
-        )
-        endpoint = Endpoint(diagnostic, {"authorization": f"Bearer {self._key}"}, Patience())
-        try:
-            yield endpoint
         finally:
             await endpoint.aclose()
 
