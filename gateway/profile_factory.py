@@ -32,9 +32,9 @@ from ..ports.agents.external import DRIVEN, AgentSpec
 from ..ports.instructions import FEW, MOST, Instructions, has_changed, instructions_of
 from ..ports.instructions import read_instructions as read
 from ..ports.judging import INSTRUCTIONS, JudgeSeat
-from ..ports.models.choice import Choice, build, check, choose, known_names, probe_loopback
+from ..ports.models.choice import Choice, build, choose, known_names, probe_loopback
 from ..ports.models.model import Model
-from ..ports.models.provider import ModelConfig, model_configs
+from ..ports.models.provider import ModelConfig, model_configs, provider_of
 from ..ports.tools.permission import Permissions, Rule
 from ..ports.tools.tool import Tool
 from ..workflows.config import SHIPPED, Config
@@ -349,7 +349,7 @@ class ProfileFactory:
     def fitted(self, record: SessionRecord, model: str) -> tuple[AgentProfile, Choice | None]:
         """Return the profile of a session with another model. Raises `SteersmanError`."""
         choice = self._choose("", "", model)
-        check(choice.config, self._paths.cache)
+        provider_of(choice.config).check(choice.config, self._paths.cache)
         return self._profile(record.agent, record.routes, "", model), self.choice
 
     def dismiss(self) -> list[Any]:

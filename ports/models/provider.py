@@ -57,13 +57,11 @@ def takes_pictures(config: ModelConfig) -> bool:
 
 def model_configs(models: Mapping[str, ModelSettings]) -> dict[str, ModelConfig]:
     """Return the configured models, by name, as the model ports know them."""
-    return {name: _config(name, settings) for name, settings in models.items()}
-
-
-def _config(name: str, settings: ModelSettings) -> ModelConfig:
-    values = asdict(settings)
-    values["price"] = Price(**asdict(settings.price)) if settings.price else None
-    return ModelConfig(name=name, **values)
+    found: dict[str, ModelConfig] = {}
+    for name, settings in models.items():
+        price = Price(**asdict(settings.price)) if settings.price else None
+        found[name] = ModelConfig(name=name, **{**asdict(settings), "price": price})
+    return found
 
 
 class ReachResult(NamedTuple):

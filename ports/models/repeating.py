@@ -3,7 +3,7 @@
 No call of a broken answer runs, so what counts is its text. If none was shown, the answer begins again,
 after the pauses of `retry.py`. Text that was shown stays: the model is asked once to go on behind it, and
 both parts are one answer, in interfaces and in the journal. An answer of thoughts alone is asked for once
-more. What fails before an answer begins is repeated further inside (`exchange.py`).
+more. What fails before an answer begins is repeated further inside (`served.py`).
 """
 
 from msgspec.structs import replace
