@@ -11,14 +11,16 @@ The process continues between turns. A stop ends it; the next turn starts a new 
 from __future__ import annotations
 
 import asyncio
+import importlib
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...machines import protocol as m
-from ...machines.conversation import ChatMessage, ToolRequest, ToolSchema, Usage
+from ...machines.conversation import ToolRequest, ToolSchema, Usage
 from ...machines.errors import ModelError
 from ...workflows.extras import how_to_install
 from ..models.model import AnswerListener, ModelAnswer, ModelRequest
@@ -66,10 +68,9 @@ class ExternalAgent:
     def __init__(self, spec: AgentSpec, processes: Processes, folder: Path, session: str) -> None:
         self.name = spec.name
         self.spec, self.folder, self.session = spec, folder, session
+        about = f"Hand it to {spec.agent}."
         self.schema = ToolSchema(
-            name=m.AGENT_TOOL,
-            description=f"Hand it to {spec.agent}.",
-            parameters={"type": "object"},
+            name=m.AGENT_TOOL, description=about, parameters={"type": "object"}
         )
         self._processes = processes
         self.connection: AcpConnection | None = None
@@ -85,13 +86,14 @@ class ExternalAgent:
             if run.fault is not None:
                 raise run.fault
             return ModelAnswer(text=run.text or "[No answer.]", usage=run.usage)
-        call = f"{request.call_prefix}1"
-        prompt = {"prompt": _prompt(request.messages)}
-        return ModelAnswer(
-            text="",
-            tool_calls=(ToolRequest(call=call, tool=m.AGENT_TOOL, arguments=prompt),),
-            stop_reason="tools",
+        said = takewhile(lambda message: message.role == "user", reversed(request.messages))
+        texts = [message.text for message in said]
+        call = ToolRequest(
+            call=f"{request.call_prefix}1",
+            tool=m.AGENT_TOOL,
+            arguments={"prompt": "\n\n".join(reversed(texts))},
         )
+        return ModelAnswer(text="", tool_calls=(call,), stop_reason="tools")
 
     async def window(self) -> int:
         """Return 0: the agent manages its own context."""
@@ -129,29 +131,21 @@ class ExternalAgent:
         program = self.spec.start[0]
         if shutil.which(program, path=self.spec.environ.get("PATH")) is None:
             raise ModelError(f"there is no program `{program}`", f"install {self.spec.agent} first")
-        connection = await self._begin()
-        known, self.connection = self.session, connection
-        is_loaded = await connection.open(self.folder, known)
-        self.session = connection.session
-        return connection, FORGOTTEN if known and not is_loaded else ""
-
-    async def _begin(self) -> AcpConnection:
         try:
-            kind = await asyncio.to_thread(_connection_type)
+            await asyncio.to_thread(importlib.import_module, "acp.connection")  # takes a while
         except ImportError:
             raise ModelError(
-                "the package `agent-client-protocol` is missing",
-                how_to_install("acp"),
+                "the package `agent-client-protocol` is missing", how_to_install("acp")
             ) from None
         from ..process.pipe import PipeProcess
+        from .acp_connection import AcpConnection
 
         pipe = PipeProcess()
         await pipe.start(self._processes, self.spec.start, self.folder, dict(self.spec.environ))
-        return kind(pipe)
-
-    def let_go(self) -> None:
-        """Forget a process that has ended."""
-        self.connection = None
+        known, self.connection = self.session, AcpConnection(pipe)
+        is_loaded = await self.connection.open(self.folder, known)
+        self.session = self.connection.session
+        return self.connection, FORGOTTEN if known and not is_loaded else ""
 
 
 class AgentRun:
@@ -159,7 +153,7 @@ class AgentRun:
 
     def __init__(self, agent: ExternalAgent, prompt: str, context: ToolContext) -> None:
         self._agent, self._call = agent, context.call
-        self._tell: Callable[[m.Message], None] = context.tell or _dropped
+        self._tell: Callable[[m.Message], None] = context.tell or (lambda message: None)
         self._pieces: list[str] = []
         self._size = 0
         self._calls = ReportedCalls(context.call)
@@ -211,9 +205,8 @@ class AgentRun:
     async def _prompted(self, prompt: str) -> None:
         connection, notice = await self._agent.connect()
         if notice:
-            self._tell(
-                m.AgentSaid(call=self._call, text=f"[{self._agent.spec.agent}: {notice}]\n\n")
-            )
+            said = f"[{self._agent.spec.agent}: {notice}]\n\n"
+            self._tell(m.AgentSaid(call=self._call, text=said))
         self._tell(m.AgentBound(call=self._call, session=connection.session))
         connection.listener = self
         try:
@@ -234,7 +227,7 @@ class AgentRun:
             await asyncio.wait((work,), timeout=GRACE)
         work.cancel()
         await asyncio.wait((work,))
-        self._agent.let_go()
+        self._agent.connection = None
         if connection is None:
             return m.ToolResult(status="killed", text=self.text or "Stopped before it started.")
         result = await connection.pipe.end()
@@ -250,7 +243,12 @@ class AgentRun:
             case {"sessionUpdate": "agent_message_chunk", "content": {"text": str(text)}}:
                 self._size += len(text.encode("utf-8", "replace"))
                 if self._size > ANSWER_LIMIT:
-                    self._end_endless()
+                    self.fault = ModelError(
+                        f"{self._agent.spec.agent} sent an answer of more than {ANSWER_LIMIT:,} bytes: "
+                        "it was ended",
+                        "ask for less at once",
+                    )
+                    self.stop()
                     return
                 self._pieces.append(text)
                 self._tell(m.AgentSaid(call=self._call, text=text))
@@ -258,13 +256,6 @@ class AgentRun:
                 self._called(theirs, update)
             case _:  # plans, modes and thoughts are not shown
                 return
-
-    def _end_endless(self) -> None:
-        self.fault = ModelError(
-            f"{self._agent.spec.agent} sent an answer of more than {ANSWER_LIMIT:,} bytes: it was ended",
-            "ask for less at once",
-        )
-        self.stop()
 
     async def wanted(self, call: Params, options: list[Params]) -> str:
         """Ask the session whether a call may run; a stop dismisses the question."""
@@ -286,29 +277,8 @@ class AgentRun:
             self._tell(m.AgentCalled(call=self._call, request=self._calls.request(theirs)))
         if status != "in_progress":
             ended: m.ToolStatus = "ok" if status == "completed" else "failed"
-            self._tell(
-                m.AgentCallEnded(call=self._call, inner=self._calls.id_of(theirs), status=ended)
-            )
-
-
-def _connection_type() -> type[AcpConnection]:
-    from .acp_connection import AcpConnection
-
-    return AcpConnection
-
-
-def _dropped(message: m.Message) -> None:
-    """Drop the message."""
-
-
-def _prompt(messages: Sequence[ChatMessage]) -> str:
-    """Return the user messages since the last answer."""
-    texts: list[str] = []
-    for message in reversed(messages):
-        if message.role != "user":
-            break
-        texts.insert(0, message.text)
-    return "\n\n".join(texts)
+            inner = self._calls.id_of(theirs)
+            self._tell(m.AgentCallEnded(call=self._call, inner=inner, status=ended))
 
 
 def _usage(reported: Any) -> Usage:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import count
-from typing import Any, cast
+from typing import Any
 
 from ...machines.conversation import ToolRequest
+from ...machines.json_shape import is_array
+from ..models.loose_json import table, tables
 
-COMMANDS = ("command", "cmd", "script")
-PATHS = ("path", "file_path", "filePath", "filepath", "file")
-PATTERNS = ("pattern", "query", "regex")
-ADDRESSES = ("url", "uri")
+_COMMANDS = ("command", "cmd", "script")
+_PATHS = ("path", "file_path", "filePath", "filepath", "file")
+_PATTERNS = ("pattern", "query", "regex")
+_ADDRESSES = ("url", "uri")
 
 Params = Mapping[str, Any]
 
@@ -50,22 +52,22 @@ def as_call(about: Params) -> tuple[str, dict[str, Any]]:
 
     A kind without a counterpart here becomes the tool's name, with the title as argument.
     """
-    given = about.get("rawInput")
-    raw = cast("Params", given if isinstance(given, dict) else {})
+    raw = table(about.get("rawInput"))
     title = str(about.get("title") or "")
+    places = (str(place.get("path")) for place in tables(about.get("locations")))
+    path = _first(raw, _PATHS) or next(places, "")
     match about.get("kind"):
         case "execute":
-            return "shell", {"command": _first(raw, COMMANDS) or title}
+            return "shell", {"command": _first(raw, _COMMANDS) or title}
         case "read":
-            return "read", {"path": _place(about, raw) or title}
+            return "read", {"path": path or title}
         case "edit" | "delete" | "move":
-            return "edit", {"path": _place(about, raw) or title}
+            return "edit", {"path": path or title}
         case "search":
-            place = _place(about, raw)
-            found = {"pattern": _first(raw, PATTERNS) or title}
-            return "search", {**found, **({"path": place} if place else {})}
+            found = {"pattern": _first(raw, _PATTERNS) or title}
+            return "search", found | ({"path": path} if path else {})
         case "fetch":
-            return "fetch", {"url": _first(raw, ADDRESSES) or title}
+            return "fetch", {"url": _first(raw, _ADDRESSES) or title}
         case kind:
             return str(kind or "other"), {"title": title}
 
@@ -80,18 +82,12 @@ def option(options: list[dict[str, Any]], is_allowed: bool) -> str:
     return ""
 
 
-def _place(about: Params, raw: Params) -> str:
-    listed = about.get("locations")
-    places = cast("list[Params]", listed if isinstance(listed, list) else [])
-    return _first(raw, PATHS) or next((str(place.get("path")) for place in places), "")
-
-
 def _first(raw: Params, names: tuple[str, ...]) -> str:
     """Return the first of these values that is set, as one line of text."""
     for name in names:
         value = raw.get(name)
         if isinstance(value, str) and value:
             return value
-        if isinstance(value, list) and value:
-            return " ".join(map(str, cast("list[object]", value)))
+        if is_array(value) and value:
+            return " ".join(map(str, value))
     return ""

@@ -72,15 +72,10 @@ class Installation:
 
     def status(self) -> str:
         """Return `installed`, `outdated` or `not installed`. Raises `ConfigError`."""
-        states: list[bool] = []
-        has_hooks = False
-        for path, entries in self._parts():
-            found = self._checked(path)
-            has_hooks = has_hooks or bool(found)
-            states.append(sorted(found) == self._pairs(entries))
-        if not has_hooks:
+        parts = [(sorted(self._checked(path)), self._pairs(of)) for path, of in self._parts()]
+        if not any(found for found, _ in parts):
             return "not installed"
-        return "installed" if all(states) else "outdated"
+        return "installed" if all(found == wanted for found, wanted in parts) else "outdated"
 
     def install(self) -> list[Change]:
         """Return the changes that install the hooks and leave everything else as it is.

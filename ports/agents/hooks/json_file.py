@@ -20,7 +20,8 @@ from ....workflows.agent_definition import AgentDefinition
 from ....workflows.document import is_list, is_table
 from .syntax import HookEntry, HookSyntax, NotUnderstood, is_ours
 
-_BLANK = re.compile(r"(?:[ \t\r\n]+|//[^\n]*|/\*[\s\S]*?\*/)*")
+_COMMENT = r"//[^\n]*|/\*[\s\S]*?\*/"
+_BLANK = re.compile(rf"(?:[ \t\r\n]+|{_COMMENT})*")
 _STRING = re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*"')
 _SCALAR = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null")
 
@@ -64,23 +65,22 @@ def insert(text: str, container: JsonNode, value: Any, key: str = "") -> str:
     """Add a value as the last one of an object or a list."""
     if container.start == container.end:  # an empty file
         return text[: container.start] + json.dumps({key: value}, indent=2) + "\n"
-    inner = _indent(text, container)
-    written = json.dumps(value, indent=2, ensure_ascii=False)
-    head = f"{json.dumps(key)}: " if key else ""
+    inner, outer = _indent(text, container), ""
     if not container.children:
         outer = _line_indent(text, container.start)
         inner = outer + "  "
-        piece = f"\n{inner}{head}{_shift(written, inner)}"
-        rest = text[container.start + 1 : container.end - 1]
-        tail = f"\n{outer}" if not rest.strip() else ""
-        rest = "" if tail else rest
-        return text[: container.start + 1] + piece + rest + tail + text[container.end - 1 :]
-    last = container.children[-1]
-    comma = _comma(text, last.end)
+    head = f"{json.dumps(key)}: " if key else ""
     if inner is None:
         piece = f" {head}{json.dumps(value, ensure_ascii=False)}"
     else:
-        piece = f"\n{inner}{head}{_shift(written, inner)}"
+        written = json.dumps(value, indent=2, ensure_ascii=False)
+        piece = f"\n{head}{written}".replace("\n", f"\n{inner}")
+    if not container.children:
+        rest = text[container.start + 1 : container.end - 1]
+        rest = rest if rest.strip() else f"\n{outer}"
+        return text[: container.start + 1] + piece + rest + text[container.end - 1 :]
+    last = container.children[-1]
+    comma = _comma(text, last.end)
     at = last.end if comma is None else comma + 1
     line_end = text.find("\n", at)
     behind = at  # a comment on the same line belongs to what stands before it
@@ -94,13 +94,11 @@ def cut(text: str, container: JsonNode, child: JsonNode) -> str:
     """Remove a value from an object or a list, with its key and one comma."""
     place = container.children.index(child)
     start = _back(text, child.begin)
-    if place + 1 < len(container.children):
-        comma = _comma(text, child.end)
-        assert comma is not None
-        return text[:start] + text[comma + 1 :]
-    comma = _comma(text, child.end)  # a trailing one
+    comma = _comma(text, child.end)
     end = child.end if comma is None else comma + 1
     rest = text[end:]
+    if place + 1 < len(container.children):
+        return text[:start] + rest
     if place == 0:
         closing = _skip(text, end)
         return text[:start] + (text[closing:] if text[end:closing].isspace() else rest)
@@ -191,10 +189,6 @@ def _indent(text: str, container: JsonNode) -> str | None:
     return None
 
 
-def _shift(written: str, indent: str) -> str:
-    return written.replace("\n", f"\n{indent}")
-
-
 Item = Callable[[str, int], dict[str, Any]]
 
 
@@ -214,9 +208,11 @@ class JsonHooks(Value, HookSyntax):
         dialect = agent.hooks.json_dialect
         if dialect == "jsonc" or not text[_skip(text, 0) :]:
             return
-        allowed = _without_comments(text) if dialect == "comments" else text
+        if dialect == "comments":  # they become blanks, so that every offset stays
+            tokens = re.compile(f"{_STRING.pattern}|({_COMMENT})")
+            text = tokens.sub(lambda found: " " * len(found[0]) if found[1] else found[0], text)
         try:
-            parse_json(allowed)
+            parse_json(text)
         except ValueError as error:
             at = error.pos if isinstance(error, json.JSONDecodeError) else 0
             which = "trailing commas" if dialect == "comments" else "comments and trailing commas"
@@ -278,12 +274,6 @@ class JsonHooks(Value, HookSyntax):
         return insert(text, place, item)
 
 
-def _without_comments(text: str) -> str:
-    """Replace comments by blanks, so that every offset stays."""
-    tokens = re.compile(f"{_STRING.pattern}|(//[^\\n]*|/\\*[\\s\\S]*?\\*/)")
-    return tokens.sub(lambda found: " " * len(found[0]) if found[1] else found[0], text)
-
-
 def _parsed(text: str) -> JsonNode:
     try:
         root = parse(text)
@@ -306,9 +296,7 @@ def _command(command: str, timeout: int) -> dict[str, Any]:
     return {"type": "command", "command": command, "timeout": timeout}
 
 
-CLAUDE = JsonHooks(
-    key="hooks", item=lambda command, timeout: {"hooks": [_command(command, timeout)]}, besides={}
-)
+CLAUDE = JsonHooks(key="hooks", item=lambda *of: {"hooks": [_command(*of)]}, besides={})
 COPILOT = JsonHooks(
     key="hooks",
     item=lambda command, timeout: {"type": "command", "bash": command, "timeoutSec": timeout},

@@ -150,7 +150,8 @@ def _cut(text: str, name: str, command: str) -> str:
     assert pair is not None
     key, items = pair
     for item in items.value:
-        values = {key.value: value for key, value in item.value} if _is_map(item) else {}
+        is_map = is_list(item.value) and all(isinstance(child, tuple) for child in item.value)
+        values = {key.value: value for key, value in item.value} if is_map else {}
         if "command" in values and values["command"].value == command:
             start = item.start_mark.line
             end = max(value.end_mark.line for value in values.values())
@@ -160,10 +161,6 @@ def _cut(text: str, name: str, command: str) -> str:
                     start = hooks_key.start_mark.line
             return "".join(lines[:start] + lines[end + 1 :])
     return text
-
-
-def _is_map(node: Any) -> bool:
-    return is_list(node.value) and all(isinstance(child, tuple) for child in node.value)
 
 
 def _pair(node: Any, name: str) -> Any:
