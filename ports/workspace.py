@@ -83,7 +83,8 @@ class Checkpoints:
 
         def work() -> list[str]:
             self._workspace.begin(turn, call, tool, path)
-            return self._notices()
+            notices, self._workspace.notices = self._workspace.notices, []
+            return notices
 
         notices = await self._run(work)
         if self._timer is None:
@@ -138,10 +139,6 @@ class Checkpoints:
         """Wait for the end of all calls; a child whose actor failed may have left one."""
         if not order.is_dry_run:
             await self._is_still.wait()
-
-    def _notices(self) -> list[str]:
-        notices, self._workspace.notices = self._workspace.notices, []
-        return notices
 
     def _started(self) -> ThreadPoolExecutor:
         if self._worker is None:
@@ -212,7 +209,19 @@ class WatchedRun:
     ) -> None:
         self._is_stopped = False
         self._inner: ToolRun | None = None
-        self._task = asyncio.create_task(self._run(workspace, about, start, on_notice))
+
+        async def run() -> m.ToolResult:
+            try:
+                for text in await workspace.begin(*about):
+                    on_notice(text)
+                if self._is_stopped:
+                    return m.ToolResult(status="killed", text="Stopped before it started.")
+                self._inner = start()
+                return await self._inner.wait()
+            finally:
+                workspace.end(about[1])
+
+        self._task = asyncio.create_task(run())
 
     @property
     def pid(self) -> int:
@@ -228,23 +237,6 @@ class WatchedRun:
         self._is_stopped = True
         if self._inner is not None:
             self._inner.stop()
-
-    async def _run(
-        self,
-        workspace: WorkspacePort,
-        about: tuple[str, str, str, str | None],
-        start: Callable[[], ToolRun],
-        on_notice: Callable[[str], None],
-    ) -> m.ToolResult:
-        try:
-            for text in await workspace.begin(*about):
-                on_notice(text)
-            if self._is_stopped:
-                return m.ToolResult(status="killed", text="Stopped before it started.")
-            self._inner = start()
-            return await self._inner.wait()
-        finally:
-            workspace.end(about[1])
 
 
 def written_path(tool: str, arguments: dict[str, Any], folder: Path) -> str | None:

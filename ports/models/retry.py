@@ -1,9 +1,8 @@
 """Retries of failed model calls: which calls, after how long, and the notice for people meanwhile.
 
 `with_retries` repeats a call that failed before the first piece of its answer; `repeating.py` knows what
-may be repeated later. The pause doubles from attempt
-to attempt, with a jitter (Marc Brooker, "Exponential Backoff And Jitter", 2015), unless the server sets
-it by `Retry-After` (RFC 9110, 10.2.3).
+may be repeated later. The pause doubles from attempt to attempt, with a jitter (Marc Brooker,
+"Exponential Backoff And Jitter", 2015), unless the server sets it by `Retry-After` (RFC 9110, 10.2.3).
 """
 
 import asyncio
@@ -116,19 +115,15 @@ async def with_retries(
             pause = policy.pause(number, fault.retry_after)
             waited += pause
             if waited > policy.longest_wait:
-                raise _too_long(fault, pause) from fault
+                wait = f"{pause / 60:.0f} minutes" if pause > 90 else f"{pause:.0f} seconds"
+                raise ServerFault(
+                    f"{fault.message} (it wants to be asked again in {wait}, which is too long to wait)",
+                    f"try again in {wait}, or choose another model with `/model` or `--model`",
+                    retry_after=fault.retry_after,
+                ) from fault
             notice = f"{fault.brief}, retry {number} of {policy.retries} in {pause:.1f} s"
             on_notice(Pause(notice, pause))
         await policy.sleep(pause)
-
-
-def _too_long(fault: ServerFault, pause: float) -> ServerFault:
-    wait = f"{pause / 60:.0f} minutes" if pause > 90 else f"{pause:.0f} seconds"
-    return ServerFault(
-        f"{fault.message} (it wants to be asked again in {wait}, which is too long to wait)",
-        f"try again in {wait}, or choose another model with `/model` or `--model`",
-        retry_after=fault.retry_after,
-    )
 
 
 def given_up(fault: ServerFault, retries: int) -> ServerFault:

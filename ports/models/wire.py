@@ -11,7 +11,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import is_
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
@@ -83,7 +83,7 @@ class Encoded(Value):
         return is_longer and all(map(is_, self.messages, messages))
 
 
-class WireConversation(Value):
+class WireConversation(NamedTuple):
     """A conversation as the bytes of a JSON list without its brackets, in pieces, and its tokens."""
 
     pieces: tuple[bytes, ...]
@@ -132,7 +132,7 @@ async def encode(
     format.finish(last)
     parts += map(dumped, last)
     tokens += tokens_of(messages[count:])
-    return WireConversation(pieces=(*chunks, _joined(parts, chunks)), tokens=tokens)
+    return WireConversation((*chunks, _joined(parts, chunks)), tokens)
 
 
 def _joined(parts: list[bytes], before: list[bytes]) -> bytes:

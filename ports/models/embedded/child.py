@@ -70,7 +70,13 @@ class ModelProcess:
     async def answer(self, request: ModelRequest, listener: AnswerListener) -> ModelAnswer:
         """Answer when those who asked before have their answers. Raises `ModelError`."""
         with announced(listener.on_notice, "loading the embedded model…"):
-            server = await self._ready()
+            server = self._server
+            if not (server and self._process and self._process.returncode is None):
+                if self._starting is None or self._starting.done():
+                    self._starting = asyncio.create_task(self._start())
+                server = await asyncio.shield(
+                    self._starting
+                )  # it goes on if this task is cancelled
         with announced(listener.on_notice, "waiting: the model answers another session…") as over:
             async with self._turn:
                 over()
@@ -83,14 +89,6 @@ class ModelProcess:
             with suppress(asyncio.CancelledError, ModelError):
                 await self._starting
         await self._end()
-
-    async def _ready(self) -> "_Server":
-        """Return the server; its start continues if the waiting task is cancelled."""
-        if self._server and self._process and self._process.returncode is None:
-            return self._server
-        if self._starting is None or self._starting.done():
-            self._starting = asyncio.create_task(self._start())
-        return await asyncio.shield(self._starting)
 
     async def _start(self) -> "_Server":
         await self._end()
@@ -124,17 +122,14 @@ class ModelProcess:
         except TimeoutError:
             address = ""
         if not address:
-            raise await self._failed()
+            await self._end()
+            log = " / ".join(self._last_lines) or "it said nothing"
+            raise ModelError(
+                f"the embedded model could not be loaded from `{settings.weights}`: {log}",
+                f"remove that file, then run `steersman models fetch {settings.model}`",
+            )
         self._server = _Server(settings, address, key)
         return self._server
-
-    async def _failed(self) -> ModelError:
-        await self._end()
-        log = " / ".join(self._last_lines) or "it said nothing"
-        return ModelError(
-            f"the embedded model could not be loaded from `{self.settings.weights}`: {log}",
-            f"remove that file, then run `steersman models fetch {self.settings.model}`",
-        )
 
     async def _read_log(self, log: asyncio.StreamReader) -> None:
         """Keep the last lines for an error message; an unread pipe would stop the child."""
@@ -174,11 +169,10 @@ def claim(settings: ChildSettings, user: object) -> ModelProcess:
 async def release(child: ModelProcess, user: object) -> None:
     """End a child if no one else uses it."""
     child.users.discard(user)
-    if child.users:
-        return
-    for key in [key for key, shared in _shared.items() if shared is child]:
-        del _shared[key]
-    await child.aclose()
+    if not child.users:
+        for key in [key for key, shared in _shared.items() if shared is child]:
+            del _shared[key]
+        await child.aclose()
 
 
 class _Server(ChatModel):
@@ -230,7 +224,12 @@ class _Server(ChatModel):
                 draft = f"{os.getpid()}.{name}"
                 await self._post("/slots/0?action=save", {"filename": draft})
                 os.replace(folder / draft, folder / name)
-                _thin(folder)
+                # All but the newest go, also drafts of processes that are gone.
+                files = sorted(
+                    folder.iterdir(), key=lambda path: path.stat().st_mtime, reverse=True
+                )
+                for file in files[_MOST_KEPT:]:
+                    file.unlink(missing_ok=True)
         self._known.add(name)
 
     async def _restored(self, file: Path) -> bool:
@@ -303,21 +302,8 @@ def _state_name(settings: ChildSettings, request: ModelRequest) -> str:
     import importlib.metadata  # takes a while
 
     weights = settings.weights.stat()
-    build = importlib.metadata.version("xllamacpp")
     made_of = (
-        str(settings.weights),
-        weights.st_size,
-        weights.st_mtime_ns,
-        settings.window,
-        build,
-        request.system,
-        repr(request.tools),
+        *(str(settings.weights), weights.st_size, weights.st_mtime_ns, settings.window),
+        *(importlib.metadata.version("xllamacpp"), request.system, repr(request.tools)),
     )
     return hashlib.sha256(repr(made_of).encode("utf-8", "replace")).hexdigest()[:32] + ".state"
-
-
-def _thin(folder: Path) -> None:
-    """Remove all states but the newest, and drafts of processes that are gone."""
-    files = sorted(folder.iterdir(), key=lambda path: path.stat().st_mtime, reverse=True)
-    for file in files[_MOST_KEPT:]:
-        file.unlink(missing_ok=True)
