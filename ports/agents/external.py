@@ -23,7 +23,7 @@ from ...machines import protocol as m
 from ...machines.conversation import ToolRequest, ToolSchema, Usage
 from ...machines.errors import ModelError
 from ...workflows.extras import how_to_install
-from ..models.model import AnswerListener, ModelAnswer, ModelRequest
+from ..models.model import AnswerListener, Model, ModelAnswer, ModelRequest
 from ..models.reply import ANSWER_LIMIT
 from ..process.process import Processes
 from ..tools.tool import ToolContext
@@ -59,7 +59,7 @@ class AgentSpec:
         """Do nothing: each session has a process of its own."""
 
 
-class ExternalAgent:
+class ExternalAgent(Model):
     """One session's agent: a `Model` and a `Tool`. `session` is the agent's id of it, if known."""
 
     is_mutating = True
@@ -94,10 +94,6 @@ class ExternalAgent:
             arguments={"prompt": "\n\n".join(reversed(texts))},
         )
         return ModelAnswer(text="", tool_calls=(call,), stop_reason="tools")
-
-    async def window(self) -> int:
-        """Return 0: the agent manages its own context."""
-        return 0
 
     async def aclose(self) -> None:
         """End the agent's process. Idempotent."""
@@ -285,8 +281,7 @@ def _usage(reported: Any) -> Usage:
     """Read the usage that an agent reports; zero without a report."""
     match reported:
         case {"inputTokens": int(taken), "outputTokens": int(given)}:
-            return Usage(
-                input=taken, output=given, cache_read=int(reported.get("cachedReadTokens") or 0)
-            )
+            kept = int(reported.get("cachedReadTokens") or 0)
+            return Usage(input=taken, output=given, cache_read=kept)
         case _:
             return Usage()

@@ -71,12 +71,7 @@ def _blocks(message: ChatMessage) -> list[dict[str, Any]]:
             return [{**result, "content": [text, *_images(message)]}]
         return [{**result, "content": message.text} if message.text else result]
     blocks: list[dict[str, Any]] = [
-        {
-            "type": "tool_use",
-            "id": wire_id(call.call),
-            "name": call.tool,
-            "input": call.arguments,
-        }
+        {"type": "tool_use", "id": wire_id(call.call), "name": call.tool, "input": call.arguments}
         for call in message.tool_calls
     ]
     if message.text.strip() or not blocks:  # the API refuses empty text
@@ -85,13 +80,8 @@ def _blocks(message: ChatMessage) -> list[dict[str, Any]]:
 
 
 def _images(message: ChatMessage) -> list[dict[str, Any]]:
-    return [
-        {
-            "type": "image",
-            "source": {"type": "base64", "media_type": picture.media_type, "data": picture.data},
-        }
-        for picture in message.pictures
-    ]
+    sources = [{"media_type": of.media_type, "data": of.data} for of in message.pictures]
+    return [{"type": "image", "source": {"type": "base64", **source}} for source in sources]
 
 
 def _thought(thought: Thought) -> dict[str, Any]:
@@ -123,11 +113,7 @@ class AnthropicModel(ServedModel):
         return {"anthropic-version": _VERSION, **({"x-api-key": key} if key else {})}
 
     def _fields(self, request: ModelRequest) -> WireValue:
-        body: WireValue = {
-            "model": self._model,
-            "max_tokens": request.max_tokens,
-            "stream": True,
-        }
+        body: WireValue = {"model": self._model, "max_tokens": request.max_tokens, "stream": True}
         if request.system:
             body["system"] = [{"type": "text", "text": request.system, **_CACHE}]
         if request.temperature is not None:

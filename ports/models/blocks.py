@@ -65,10 +65,6 @@ _MOVE = (
     "To move or remove a file, print first the one command for it (such as `mv old.txt new.txt`) in a "
     "```sh block, and nothing else.\n\n"
 )
-_FAILS = "The tests (`{command}`) still fail:\n{output}"
-_FAILED = "The tests (`{command}`) fail:\n{output}"
-_NOT_WRITTEN = "This was not done: {output}"
-_PRINTED = "`{command}` printed:\n{output}\n\nThe request was: {request}"
 _MENDS = re.compile(r"\b(fix|bugs?|fails?|failing|broken)\b", re.I)
 _SPEAKS_OF_TESTS = re.compile(r"\b(tests?|test_\w+|check\w*|verif\w+|fix|bugs?|fails?)\b", re.I)
 _MAKES = re.compile(r"\b(write|create|make|add|put|convert|generate|save)\b", re.I)
@@ -273,9 +269,9 @@ class TurnView:
         """Say what went wrong with the files of an answer; empty if nothing did."""
         for call, result in round.pairs:
             if call.tool == "write" and not result.startswith(("Created", "Replaced", "Unchanged")):
-                return _NOT_WRITTEN.format(output=result[:_TAIL])
+                return f"This was not done: {result[:_TAIL]}"
             if call.tool == "shell" and _has_failed(result):
-                return _FAILS.format(command=call.arguments.get("command"), output=_tail(result))
+                return f"The tests (`{call.arguments.get('command')}`) still fail:\n{_tail(result)}"
         return ""
 
     def _conversation(self) -> tuple[ChatMessage, ...]:
@@ -283,7 +279,7 @@ class TurnView:
         shown, last = self._shown, self.rounds[-1] if self.rounds else None
         fault = ""
         if self.tested is not None and _has_failed(self.tested):
-            fault = _FAILED.format(command=self.tests, output=_tail(self.tested))
+            fault = f"The tests (`{self.tests}`) fail:\n{_tail(self.tested)}"
         elif last is not None and last.writes:
             fault = self._fault(last)
         fault = " ".join(filter(None, (fault, self._left_over())))
@@ -326,8 +322,9 @@ class TurnView:
             return self._fault(round) or "That is not all."
         printed: list[str] = []
         for call, result in round.pairs:
-            command, output = call.arguments.get("command", call.tool), result[-_OUTPUT:]
-            printed.append(_PRINTED.format(command=command, output=output, request=self.request))
+            command = call.arguments.get("command", call.tool)
+            output = f"`{command}` printed:\n{result[-_OUTPUT:]}"
+            printed.append(f"{output}\n\nThe request was: {self.request}")
         return "\n".join(printed)
 
 

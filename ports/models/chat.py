@@ -153,11 +153,8 @@ class ChatModel(ServedModel):
             reply.usage = _usage(usage, reply.reasoning_pieces)
 
     def _fields(self, request: ModelRequest) -> WireValue:
-        body: WireValue = {
-            "model": self._model,
-            "stream": True,
-            "stream_options": {"include_usage": True},
-        }
+        options = {"include_usage": True}
+        body: WireValue = {"model": self._model, "stream": True, "stream_options": options}
         if request.tools:
             body["tools"] = [
                 {

@@ -98,11 +98,11 @@ class Model(Protocol):
 
     async def window(self) -> int:
         """Return its context window in tokens, 0 if unknown. May ask the server; never fails."""
-        ...
+        return 0
 
     async def aclose(self) -> None:
-        """Close connections and child processes. Idempotent."""
-        ...
+        """Close connections and child processes, if there are any. Idempotent."""
+        return
 
 
 class WrappedModel:

@@ -84,7 +84,7 @@ class Provider(Protocol):
 
     def check(self, config: ModelConfig, cache: Path) -> None:
         """Raise `ModelError` if this machine lacks something that the model needs. Returns at once."""
-        ...
+        return
 
     def reach(self, config: ModelConfig, environ: Mapping[str, str], seconds: float) -> ReachResult:
         """Check whether a model can be reached, without a request to it. Blocks for `seconds`."""

@@ -39,8 +39,8 @@ from ...machines.json_shape import is_array, parse_json
 from ...machines.value import Value
 from ...workflows.foreign_file import parse_toml, read_text
 from .loose_json import table
-from .model import AnswerListener, ModelAnswer, ModelRequest
-from .provider import ModelConfig, ReachResult
+from .model import AnswerListener, Model, ModelAnswer, ModelRequest
+from .provider import ModelConfig, Provider, ReachResult
 
 
 class ScriptedAnswer(Value):
@@ -55,7 +55,7 @@ class ScriptedAnswer(Value):
     usage: Usage | None = None
 
 
-class ScriptedModel:
+class ScriptedModel(Model):
     """Replays `answers`, of which a text says just that; `sleep` is handed in, for tests."""
 
     def __init__(
@@ -95,13 +95,6 @@ class ScriptedModel:
             stop_reason="tools" if calls else "stop",
         )
 
-    async def window(self) -> int:
-        """Return 0: a script has no window."""
-        return 0
-
-    async def aclose(self) -> None:
-        """Do nothing: there is nothing to close."""
-
     def _choose(self, request: ModelRequest) -> ScriptedAnswer:
         roles = [message.role for message in reversed(request.messages)]
         newest = roles.index("user") if "user" in roles else len(roles)
@@ -120,15 +113,12 @@ class ScriptedModel:
         return chosen
 
 
-class ScriptedProvider:
+class ScriptedProvider(Provider):
     """Makes models from script files; see `Provider`."""
 
     def build(self, config: ModelConfig, cache: Path, environ: Mapping[str, str]) -> ScriptedModel:
         """Read the script now. Raises `ConfigError`."""
         return ScriptedModel(load_script(Path(config.script)), config.name)
-
-    def check(self, config: ModelConfig, cache: Path) -> None:
-        """Do nothing: the file was read when the model was built."""
 
     def reach(self, config: ModelConfig, environ: Mapping[str, str], seconds: float) -> ReachResult:
         """Return whether the script exists."""

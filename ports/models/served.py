@@ -19,7 +19,7 @@ from .endpoint import Endpoint, Patience, parse_base_url
 from .error_text import ServerErrorText
 from .loose_json import table, tables
 from .model import AnswerListener, Model, ModelAnswer, ModelRequest
-from .provider import ModelConfig, ReachResult, takes_pictures
+from .provider import ModelConfig, Provider, ReachResult, takes_pictures
 from .reply import ANSWER_LIMIT, AnswerBuilder
 from .retry import RetryPolicy, ServerFault, with_retries
 from .stream import json_objects
@@ -76,7 +76,7 @@ class ServedModel(ABC):
     async def answer(self, request: ModelRequest, listener: AnswerListener) -> ModelAnswer:
         """Stream the answer to `listener` and return the whole. Raises `ModelError`."""
         conversation = await encode(self._format, request.messages, request.memory)
-        content = body(self._beginning(self._completed(request)), conversation)
+        content = body(self._beginning(request), conversation)
 
         async def attempt() -> ModelAnswer:
             reply = AnswerBuilder(listener=listener)
@@ -115,10 +115,22 @@ class ServedModel(ABC):
             raise diagnostic.empty(reply.stop_reason)
 
     def _beginning(self, request: ModelRequest) -> bytes:
-        """Encode what comes before the conversation: of two calls in a row it is mostly the same."""
-        settled = replace(request, messages=(), call_prefix="", memory=None)
+        """Encode what comes before the conversation: of two calls in a row it is mostly the same.
+
+        The settings that the request leaves open are added; of two limits the smaller counts.
+        """
+        limits = [limit for limit in (request.max_tokens, self._max_tokens) if limit is not None]
+        is_open = request.temperature is None
+        settled = replace(
+            request,
+            messages=(),
+            call_prefix="",
+            memory=None,
+            temperature=self._temperature if is_open else request.temperature,
+            max_tokens=min(limits, default=None),
+        )
         if self._fixed is None or self._fixed[0] != settled:
-            self._fixed = settled, beginning(self._fields(request), self._first(request))
+            self._fixed = settled, beginning(self._fields(settled), self._first(settled))
         return self._fixed[1]
 
     async def offered(self) -> list[str]:
@@ -154,16 +166,6 @@ class ServedModel(ABC):
         """Return what comes before the conversation in the list of messages."""
         return []
 
-    def _completed(self, request: ModelRequest) -> ModelRequest:
-        """Add the settings that the request leaves open; of two limits the smaller counts."""
-        limits = [limit for limit in (request.max_tokens, self._max_tokens) if limit is not None]
-        is_open = request.temperature is None
-        return replace(
-            request,
-            temperature=self._temperature if is_open else request.temperature,
-            max_tokens=min(limits, default=None),
-        )
-
 
 def _estimated(request: ModelRequest, answer: ModelAnswer, tokens: int) -> ModelAnswer:
     """Estimate the usage, so that limits also hold for servers that report none.
@@ -176,7 +178,7 @@ def _estimated(request: ModelRequest, answer: ModelAnswer, tokens: int) -> Model
     return replace(answer, usage=usage, is_estimated=True)
 
 
-class ServedProvider:
+class ServedProvider(Provider):
     """A provider whose models are behind HTTP addresses; see `Provider`.
 
     `base_url` is the address if the configuration has none.
@@ -212,9 +214,6 @@ class ServedProvider:
             takes_pictures=takes_pictures(config),
             patience=Patience(silence=config.timeout) if config.timeout else None,
         )
-
-    def check(self, config: ModelConfig, cache: Path) -> None:
-        """Do nothing: whether a server answers shows when it is asked."""
 
     def reach(self, config: ModelConfig, environ: Mapping[str, str], seconds: float) -> ReachResult:
         """Open a connection to the server and close it; no request is sent, so it costs nothing."""
