@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Awaitable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from acp.connection import Connection
 from acp.exceptions import RequestError
@@ -21,21 +21,12 @@ from ...machines.errors import ModelError
 from ..models.loose_json import table, tables
 from ..process.pipe import PipeProcess
 
+if TYPE_CHECKING:
+    from .external import AgentRun
+
 Params = dict[str, Any]
 FIRST_ANSWER = 60.0
 """Seconds for the answer to `initialize`: some agents start slowly, some wait for a network."""
-
-
-class Listener(Protocol):
-    """Receives the updates and the questions of the agent."""
-
-    def updated(self, update: Params) -> None:
-        """Process an update of the session."""
-        ...
-
-    async def wanted(self, call: Params, options: list[Params]) -> str:
-        """Answer a question with the id of an option; empty to dismiss it."""
-        ...
 
 
 class AcpConnection:
@@ -43,7 +34,7 @@ class AcpConnection:
 
     def __init__(self, pipe: PipeProcess) -> None:
         self.pipe = pipe
-        self.listener: Listener | None = None
+        self.listener: AgentRun | None = None
         self.session = ""
         self.can_load = False
         self._connection = Connection(self._handle, cast("Any", pipe))

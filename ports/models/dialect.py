@@ -12,12 +12,11 @@ the calls that it is, and the model's later requests go through the JSON dialect
 
 import json
 import re
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from ...machines.conversation import ChatMessage, ToolSchema
+from ...machines.conversation import ChatMessage
 from ...machines.pattern import lazy_pattern
 from .model import AnswerListener, Model, ModelAnswer, ModelRequest, WrappedModel
 from .retry import BrokenAnswer
@@ -47,8 +46,24 @@ class JsonDialect(WrappedModel):
         if not request.tools or request.response_schema is not None:
             plain = replace(request, tools=(), messages=_plain(request.messages, as_json=False))
             return await self.inner.answer(plain, listener)
+        say = {"say": {"type": "string"}}
+        uses = [{"tool": {"const": of.name}, "arguments": of.parameters} for of in request.tools]
+        closed = {"type": "object", "additionalProperties": False}
+        tools = "".join(
+            f"- {tool.name}: {tool.description} Arguments: {json.dumps(tool.parameters)}\n"
+            for tool in request.tools
+        )
+        translated = replace(
+            request,
+            system=f"{request.system}\n{_PROMPT}{tools}".strip(),
+            messages=_plain(request.messages, as_json=True),
+            tools=(),
+            response_schema={
+                "oneOf": [closed | {"properties": of, "required": [*of]} for of in (say, *uses)]
+            },
+        )
         stream = SayStream(listener.on_text)
-        answer = await self.inner.answer(translate(request), replace(listener, on_text=stream.feed))
+        answer = await self.inner.answer(translated, replace(listener, on_text=stream.feed))
         text, call = parse_action(answer.text, is_cut=answer.stop_reason == "length")
         stream.finish(text)
         if call is None and not text.strip():
@@ -85,29 +100,6 @@ class ReadingModel(WrappedModel):
             before = before.removesuffix(frame).rstrip()
         calls = [call.request(f"{request.call_prefix}{at}") for at, call in enumerate(said, 1)]
         return replace(answer, text=before, tool_calls=tuple(calls), stop_reason="tools")
-
-
-def translate(request: ModelRequest) -> ModelRequest:
-    """Return an equivalent request without native tools."""
-    tools = "".join(
-        f"- {tool.name}: {tool.description} Arguments: {json.dumps(tool.parameters)}\n"
-        for tool in request.tools
-    )
-    return replace(
-        request,
-        system=f"{request.system}\n{_PROMPT}{tools}".strip(),
-        messages=_plain(request.messages, as_json=True),
-        tools=(),
-        response_schema=action_schema(request.tools),
-    )
-
-
-def action_schema(tools: Iterable[ToolSchema]) -> dict[str, Any]:
-    """Return the JSON Schema of one action."""
-    say = {"say": {"type": "string"}}
-    uses = [{"tool": {"const": tool.name}, "arguments": tool.parameters} for tool in tools]
-    closed = {"type": "object", "additionalProperties": False}
-    return {"oneOf": [closed | {"properties": of, "required": list(of)} for of in (say, *uses)]}
 
 
 def _plain(messages: Sequence[ChatMessage], *, as_json: bool) -> tuple[ChatMessage, ...]:
