@@ -17,7 +17,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from ..machines import protocol as m
-from ..machines.conversation import ChatMessage, Usage
+from ..machines.conversation import ChatMessage
 from ..machines.errors import ModelError, ToolError
 from ..machines.value import Value
 from ..machines.verdict import VERDICT_SCHEMA, Condition
@@ -163,23 +163,19 @@ async def ask_judge(seat: JudgeSeat, order: m.AskJudge) -> m.JudgeAnswered:
     )
     try:
         async with asyncio.timeout(order.timeout):
-            return await _ask(seat.model, request, order.turn)
+            try:
+                answer = await seat.model.answer(request, AnswerListener())
+            except ModelError as error:
+                if error.retryable:
+                    raise
+                plain = replace(request, response_schema=None)  # some servers refuse a schema
+                answer = await seat.model.answer(plain, AnswerListener())
+            return m.JudgeAnswered(turn=order.turn, text=answer.text, usage=answer.usage)
     except TimeoutError:
         fault = f"it did not answer in {order.timeout:g} seconds"
     except ModelError as error:
         fault = error.message
     return m.JudgeAnswered(turn=order.turn, fault=fault)
-
-
-async def _ask(model: Model, request: ModelRequest, turn: str) -> m.JudgeAnswered:
-    try:
-        answer = await model.answer(request, AnswerListener())
-    except ModelError as error:
-        if error.retryable:
-            raise
-        plain = replace(request, response_schema=None)  # some servers refuse a schema
-        answer = await model.answer(plain, AnswerListener())
-    return m.JudgeAnswered(turn=turn, text=answer.text, usage=answer.usage or Usage())
 
 
 def brief(order: m.AskJudge) -> str:

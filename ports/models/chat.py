@@ -9,6 +9,8 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from msgspec.structs import asdict
+
 from ...machines.conversation import ChatMessage, Usage
 from .capacity import asked_window, published_window
 from .endpoint import is_loopback
@@ -22,7 +24,10 @@ from .wire import WireFormat, WireValue, wire_id
 
 _UNFINISHED = (None, "", "null")  # as some servers write that a choice goes on
 
-OF_TOOLS = "[These are the pictures of the results above, in their order.]"
+_OF_TOOLS = {
+    "type": "text",
+    "text": "[These are the pictures of the results above, in their order.]",
+}
 
 
 def wire_messages(messages: Iterable[ChatMessage]) -> Iterator[tuple[int, WireValue]]:
@@ -34,17 +39,13 @@ def wire_messages(messages: Iterable[ChatMessage]) -> Iterator[tuple[int, WireVa
     shown: list[WireValue] = []
     for message in messages:
         if shown and message.role != "tool":
-            yield 0, _of_tools(shown)
+            yield 0, {"role": "user", "content": [*shown, _OF_TOOLS]}
             shown = []
         if message.role == "tool":
             shown += _images(message)
         yield 1, _wire_message(message)
     if shown:
-        yield 0, _of_tools(shown)
-
-
-def _of_tools(shown: list[WireValue]) -> WireValue:
-    return {"role": "user", "content": [*shown, {"type": "text", "text": OF_TOOLS}]}
+        yield 0, {"role": "user", "content": [*shown, _OF_TOOLS]}
 
 
 def _images(message: ChatMessage) -> Iterator[WireValue]:
@@ -61,17 +62,11 @@ def _wire_message(message: ChatMessage) -> WireValue:
         return {"role": message.role, "content": [*_images(message), text]}
     if not message.tool_calls:
         return {"role": message.role, "content": message.text}
-    calls = [
-        {
-            "id": wire_id(call.call),
-            "type": "function",
-            "function": {
-                "name": call.tool,
-                "arguments": json.dumps(call.arguments, ensure_ascii=False),
-            },
-        }
-        for call in message.tool_calls
-    ]
+    calls: list[WireValue] = []
+    for call in message.tool_calls:
+        arguments = json.dumps(call.arguments, ensure_ascii=False)
+        function = {"name": call.tool, "arguments": arguments}
+        calls.append({"id": wire_id(call.call), "type": "function", "function": function})
     return {"role": message.role, "content": message.text or None, "tool_calls": calls}
 
 
@@ -157,15 +152,7 @@ class ChatModel(ServedModel):
         body: WireValue = {"model": self._model, "stream": True, "stream_options": options}
         if request.tools:
             body["tools"] = [
-                {
-                    "type": "function",
-                    "function": {
-                        "name": tool.name,
-                        "description": tool.description,
-                        "parameters": tool.parameters,
-                    },
-                }
-                for tool in request.tools
+                {"type": "function", "function": asdict(tool)} for tool in request.tools
             ]
         if request.temperature is not None:
             body["temperature"] = request.temperature

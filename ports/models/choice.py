@@ -21,7 +21,7 @@ from .capacity import listed_here
 from .embedded.weights import Usual, catalogue, entry_named, usual_here
 from .model import AnswerListener, Model, ModelAnswer, ModelRequest, WrappedModel
 from .provider import ModelConfig, provider_of
-from .repeating import RepeatingModel
+from .retry import RepeatingModel
 
 
 class MeteredModel(WrappedModel):

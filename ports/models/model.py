@@ -9,7 +9,7 @@ they wait.
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from msgspec import field
+from msgspec import Struct, field
 
 from ...machines.conversation import ChatMessage, Thought, ToolRequest, ToolSchema, Usage
 from ...machines.value import Value
@@ -40,16 +40,13 @@ class AnswerListener(Value):
     on_thought: Callable[[str], None] = dropped
 
 
-class ConversationMemory:
+class ConversationMemory(Struct):
     """What a model keeps of one session's conversation between its calls; dropped with the session.
 
     Any model may leave it alone, or find there what another one has kept.
     """
 
-    __slots__ = ("kept",)
-
-    def __init__(self) -> None:
-        self.kept: object = None
+    kept: object = None
 
 
 class ModelRequest(Value):

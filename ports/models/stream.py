@@ -50,8 +50,13 @@ async def json_objects(
         if not is_begun:
             buffer = buffer.removeprefix(b"\xef\xbb\xbf")
             is_begun = len(buffer) > 2  # bytes of half a byte order mark
-        if b"\n" in piece or b"\r" in buffer:
-            lines, buffer = _lines(buffer)
+        if (
+            b"\n" in piece or b"\r" in buffer
+        ):  # LF, CRLF or CR end a line; a last CR may be half of an end
+            text = buffer.replace(b"\r\n", b"\n")
+            whole = text.removesuffix(b"\r")
+            *lines, rest = whole.replace(b"\r", b"\n").split(b"\n")
+            buffer = rest + text[len(whole) :]
             for line in lines:
                 for found in reader.read(line):
                     yield found
@@ -61,14 +66,6 @@ async def json_objects(
         yield found
         if found is DONE:
             return
-
-
-def _lines(buffer: bytes) -> tuple[list[bytes], bytes]:
-    """Cut whole lines off, which LF, CRLF or CR end; a last CR may be half of an end."""
-    text = buffer.replace(b"\r\n", b"\n")
-    half = text[-1:] if text.endswith(b"\r") else b""
-    *lines, rest = text[: len(text) - len(half)].replace(b"\r", b"\n").split(b"\n")
-    return lines, rest + half
 
 
 class _EventReader:

@@ -144,12 +144,12 @@ class Installation:
             return [(self.path / entry.name, [entry]) for entry in self._wanted]
         return [(self.path, list(self._wanted))]
 
-    def _pairs(self, entries: Sequence[HookEntry]) -> list[tuple[str, str]]:
+    def _pairs(self, entries: Sequence[HookEntry]) -> list[HookEntry]:
         """Return entries in the form in which they are found; the event of a script is its name."""
         is_folder = self._format.is_folder
-        return sorted(("" if is_folder else entry.name, entry.command) for entry in entries)
+        return sorted(HookEntry("", of.command) if is_folder else of for of in entries)
 
-    def _checked(self, path: Path) -> list[tuple[str, str]]:
+    def _checked(self, path: Path) -> list[HookEntry]:
         """Find the hooks in a file that the agent itself can read. Raises `ConfigError`."""
         content = _read(path)
         if content is None:

@@ -204,9 +204,11 @@ class JsonHooks(Value, HookSyntax):
             message = f"{agent.name} reads JSON without {which}, and would ignore the whole file"
             raise NotUnderstood(message, text, at) from error
 
-    def found(self, text: str, agent: str) -> list[tuple[str, str]]:
+    def found(self, text: str, agent: str) -> list[HookEntry]:
         """List this program's hooks, wherever the command is in an item."""
-        return [(place.key, command) for _, place, _, command in self._ours(parse(text), agent)]
+        return [
+            HookEntry(place.key, command) for _, place, _, command in self._ours(parse(text), agent)
+        ]
 
     def added(self, text: str, agent: AgentDefinition, entries: Sequence[HookEntry]) -> str:
         """Add each entry at the end of its event's list."""

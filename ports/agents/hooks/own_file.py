@@ -55,11 +55,11 @@ class OwnFile(HookSyntax):
 class PluginHooks(OwnFile):
     """A JavaScript plugin in the shape that opencode loads (https://opencode.ai/docs/plugins)."""
 
-    def found(self, text: str, agent: str) -> list[tuple[str, str]]:
+    def found(self, text: str, agent: str) -> list[HookEntry]:
         """Read the commands back, also from a file that was changed since."""
         self.removed(text, agent)
         commands = _COMMAND.findall(text)
-        return [(json.loads(name), shlex.join(json.loads(words))) for name, words in commands]
+        return [HookEntry(json.loads(of), shlex.join(json.loads(words))) for of, words in commands]
 
     def added(self, text: str, agent: AgentDefinition, entries: Sequence[HookEntry]) -> str:
         """Write the plugin."""
@@ -76,11 +76,11 @@ class PluginHooks(OwnFile):
 class ScriptHooks(OwnFile):
     """One shell script; the folder has one for each event (see `installation.py`)."""
 
-    def found(self, text: str, agent: str) -> list[tuple[str, str]]:
+    def found(self, text: str, agent: str) -> list[HookEntry]:
         """Read the command back."""
         self.removed(text, agent)
         last = text.rstrip("\n").rpartition("\n")[2]
-        return [("", last.removeprefix("exec "))] if text.strip() else []
+        return [HookEntry("", last.removeprefix("exec "))] if text.strip() else []
 
     def added(self, text: str, agent: AgentDefinition, entries: Sequence[HookEntry]) -> str:
         """Write the script of one event."""

@@ -26,10 +26,10 @@ _BLOCK = re.compile(  # up to an end before which no other begins
 class TomlHooks(HookSyntax):
     """Edits such files; see `HookSyntax`."""
 
-    def found(self, text: str, agent: str) -> list[tuple[str, str]]:
+    def found(self, text: str, agent: str) -> list[HookEntry]:
         """List this program's hooks."""
         return [
-            (str(table.get("event", "")), str(table["command"]))
+            HookEntry(str(table.get("event", "")), str(table["command"]))
             for table in _tables(text)
             if is_ours(table.get("command"), agent)
         ]

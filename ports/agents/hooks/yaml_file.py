@@ -20,12 +20,13 @@ _KEY = "hooks"
 class YamlHooks(HookSyntax):
     """Edits such files; see `HookSyntax`."""
 
-    def found(self, text: str, agent: str) -> list[tuple[str, str]]:
+    def found(self, text: str, agent: str) -> list[HookEntry]:
         """List this program's hooks."""
-        found: list[tuple[str, str]] = []
+        found: list[HookEntry] = []
         for name, items in _hooks(text).items():
             commands = [_command(item) for item in items] if is_list(items) else []
-            found += [(str(name), command) for command in commands if is_ours(command, agent)]
+            ours = (command for command in commands if is_ours(command, agent))
+            found += [HookEntry(str(name), command) for command in ours]
         return found
 
     def added(self, text: str, agent: AgentDefinition, entries: Sequence[HookEntry]) -> str:
