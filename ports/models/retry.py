@@ -47,14 +47,8 @@ class ServerFault(ModelError):
         retry_after: float | None = None,
         is_too_long: bool = False,
     ) -> None:
-        super().__init__(
-            message,
-            hint,
-            retryable=retryable or bool(brief),
-            retry_after=retry_after,
-            is_too_long=is_too_long,
-        )
-        self.brief = brief
+        super().__init__(message, hint, retryable=retryable or bool(brief))
+        self.brief, self.retry_after, self.is_too_long = brief, retry_after, is_too_long
 
 
 class BrokenAnswer(ServerFault):

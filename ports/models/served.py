@@ -86,7 +86,11 @@ class ServedModel(ABC):
         answer = await with_retries(attempt, self._retry, listener.on_notice)
         if answer.usage.tokens:
             return answer
-        return _estimated(request, answer, conversation.tokens)
+        # Estimated, so that limits also hold for servers that report nothing.
+        fixed = (len(request.system) + len(str(request.tools))) // CHARACTERS
+        said = ChatMessage(role="assistant", text=answer.text, tool_calls=answer.tool_calls)
+        usage = Usage(input=fixed + conversation.tokens, output=tokens_of([said]))
+        return replace(answer, usage=usage, is_estimated=True)
 
     async def _receive(self, content: Sequence[bytes], reply: AnswerBuilder) -> None:
         diagnostic = self._diagnostic
@@ -165,17 +169,6 @@ class ServedModel(ABC):
     def _first(self, request: ModelRequest) -> list[WireValue]:
         """Return what comes before the conversation in the list of messages."""
         return []
-
-
-def _estimated(request: ModelRequest, answer: ModelAnswer, tokens: int) -> ModelAnswer:
-    """Estimate the usage, so that limits also hold for servers that report none.
-
-    `tokens` is what the conversation takes.
-    """
-    fixed = (len(request.system) + len(str(request.tools))) // CHARACTERS
-    message = ChatMessage(role="assistant", text=answer.text, tool_calls=answer.tool_calls)
-    usage = Usage(input=fixed + tokens, output=tokens_of([message]))
-    return replace(answer, usage=usage, is_estimated=True)
 
 
 class ServedProvider(Provider):

@@ -48,12 +48,11 @@ class Trial(Value):
     then: str = ""
 
 
-def _good(name: str, text: str) -> Trial:
-    return Trial(name=name, is_good=True, text=text)
-
-
-def _bad(name: str, text: str, then: str) -> Trial:
-    return Trial(name=name, is_good=False, text=text, then=then)
+def _trial(name: str, works: str, fails: str = "", then: str = "") -> Trial:
+    """Return the result in the words for what works; without any, in those for what does not."""
+    if works:
+        return Trial(name=name, is_good=True, text=works)
+    return Trial(name=name, is_good=False, text=fails, then=then)
 
 
 async def try_out(
@@ -75,14 +74,11 @@ async def try_out(
         answer = await say_ready(model, seconds, on_notice, pieces.append)
     text = " ".join(answer.text.split())[:60]
     words = f"`{text}`" if text else "(only a tool call)"
-    yield _good("answer", f"{words} in {time.monotonic() - began:.1f} s")
+    yield _trial("answer", f"{words} in {time.monotonic() - began:.1f} s")
     then = "answers appear when they are whole; a steer waits for that"
     seen = len([piece for piece in pieces if piece])
-    yield (
-        _good("streaming", f"works ({seen} pieces)")
-        if seen > 1
-        else _bad("streaming", "not seen: one piece or none", then)
-    )
+    works = f"works ({seen} pieces)" if seen > 1 else ""
+    yield _trial("streaming", works, "not seen: one piece or none", then)
     yield _tools(answer, refusal, _SMALL if is_json else _AS_JSON)
     yield _usage(answer)
     yield await _form(model, seconds, on_notice)
@@ -91,7 +87,7 @@ async def try_out(
         "older turns are summed up when the server refuses; set `context_window` to have it earlier"
     )
     window = await model.window()
-    yield _good("window", f"{window:,} tokens") if window else _bad("window", "not known", then)
+    yield _trial("window", f"{window:,} tokens" if window else "", "not known", then)
 
 
 async def say_ready(
@@ -122,21 +118,20 @@ async def _ask(
 
 def _tools(answer: ModelAnswer, refusal: str, then: str) -> Trial:
     if refusal:
-        return _bad("tools", f"refused by the server: {refusal}", then)
+        return _trial("tools", "", f"refused by the server: {refusal}", then)
     if not answer.tool_calls:
-        return _bad("tools", "not called", f"if it never calls any, {then}")
-    if fault := answer.tool_calls[0].fault:
-        return _bad("tools", f"called wrongly: {fault}", then)
-    return _good("tools", "works")
+        return _trial("tools", "", "not called", f"if it never calls any, {then}")
+    fault = answer.tool_calls[0].fault
+    return _trial("tools", "" if fault else "works", f"called wrongly: {fault}", then)
 
 
 def _usage(answer: ModelAnswer) -> Trial:
     usage = answer.usage
     if answer.is_estimated or not usage.tokens:
         then = "tokens are estimated from the text, and limits with them"
-        return _bad("usage", "not reported by the server", then)
+        return _trial("usage", "", "not reported by the server", then)
     cached = f", {usage.cache_read} from the cache" if usage.cache_read else ""
-    return _good("usage", f"works ({usage.input} tokens in, {usage.output} out{cached})")
+    return _trial("usage", f"works ({usage.input} tokens in, {usage.output} out{cached})")
 
 
 async def _form(model: Model, seconds: float, on_notice: Notice) -> Trial:
@@ -146,11 +141,11 @@ async def _form(model: Model, seconds: float, on_notice: Notice) -> Trial:
         answer = await _ask(model, request, seconds, on_notice, lambda piece: None)
         value = parse_json(answer.text)
     except ModelError as error:
-        return _bad("form", f"refused: {error.message}", then)
+        return _trial("form", "", f"refused: {error.message}", then)
     except ValueError:
-        return _bad("form", "not kept: the answer is no JSON", then)
+        return _trial("form", "", "not kept: the answer is no JSON", then)
     is_kept = table(value).get("colour") in ("red", "green")
-    return _good("form", "works") if is_kept else _bad("form", "not kept", then)
+    return _trial("form", "works" if is_kept else "", "not kept", then)
 
 
 async def _cancel(model: Model, seconds: float, on_notice: Notice) -> Trial:
@@ -163,12 +158,12 @@ async def _cancel(model: Model, seconds: float, on_notice: Notice) -> Trial:
     waiting.cancel()
     if task.done():
         await asyncio.gather(task, return_exceptions=True)
-        return _good("cancel", "not needed: the answer came in one piece")
+        return _trial("cancel", "not needed: the answer came in one piece")
     began = time.monotonic()
     task.cancel()
     await asyncio.wait({task}, timeout=seconds)
     took = time.monotonic() - began
     if task.done() and took < _AT_ONCE:
         what = "cut off in" if has_begun.is_set() else "given up before its first word in"
-        return _good("cancel", f"works ({what} {took * 1000:.0f} ms)")
-    return _bad("cancel", f"took {took:.1f} s", "a stop takes effect when the call has ended")
+        return _trial("cancel", f"works ({what} {took * 1000:.0f} ms)")
+    return _trial("cancel", "", f"took {took:.1f} s", "a stop takes effect when the call has ended")

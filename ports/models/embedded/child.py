@@ -74,9 +74,8 @@ class ModelProcess:
             if not (server and self._process and self._process.returncode is None):
                 if self._starting is None or self._starting.done():
                     self._starting = asyncio.create_task(self._start())
-                server = await asyncio.shield(
-                    self._starting
-                )  # it goes on if this task is cancelled
+                # The start goes on if this task is cancelled.
+                server = await asyncio.shield(self._starting)
         with announced(listener.on_notice, "waiting: the model answers another session…") as over:
             async with self._turn:
                 over()
