@@ -15,7 +15,7 @@ import importlib
 import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from itertools import count, takewhile
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +24,7 @@ from ...machines.conversation import ToolRequest, ToolSchema, Usage
 from ...machines.errors import ModelError
 from ...machines.json_shape import is_array
 from ...workflows.extras import how_to_install
-from ..models.loose_json import table, tables
+from ..models.loose_json import count, table, tables
 from ..models.model import AnswerListener, Model, ModelAnswer, ModelRequest
 from ..models.reply import ANSWER_LIMIT
 from ..process.process import Processes
@@ -214,7 +214,12 @@ class AgentRun:
             answer = await connection.prompt(prompt)
         finally:
             connection.listener = None
-        self.usage = _usage(answer.get("usage"))
+        used = table(answer.get("usage"))  # zero without a report
+        self.usage = Usage(
+            input=count(used, "inputTokens"),
+            output=count(used, "outputTokens"),
+            cache_read=count(used, "cachedReadTokens"),
+        )
         if answer.get("stopReason") == "refusal":
             raise ModelError(f"{self._agent.spec.agent} refused to answer")
 
@@ -282,16 +287,6 @@ class AgentRun:
             self._tell(m.AgentCallEnded(call=self._call, inner=inner, status=ended))
 
 
-def _usage(reported: Any) -> Usage:
-    """Read the usage that an agent reports; zero without a report."""
-    match reported:
-        case {"inputTokens": int(taken), "outputTokens": int(given)}:
-            kept = int(reported.get("cachedReadTokens") or 0)
-            return Usage(input=taken, output=given, cache_read=kept)
-        case _:
-            return Usage()
-
-
 class ReportedCalls:
     """The calls that an agent makes during one prompt; `call` is the id of the prompt's call."""
 
@@ -299,7 +294,7 @@ class ReportedCalls:
         self._call = call
         self._known: dict[str, dict[str, Any]] = {}
         self._ids: dict[str, str] = {}
-        self._numbers = count(1)
+        self._made = 0
 
     def __contains__(self, theirs: str) -> bool:
         return theirs in self._ids
@@ -312,7 +307,8 @@ class ReportedCalls:
 
     def request(self, theirs: str) -> ToolRequest:
         """Assign a new id to a call, and return the call as a request."""
-        self._ids[theirs] = f"{self._call}.{next(self._numbers)}"
+        self._made += 1
+        self._ids[theirs] = f"{self._call}.{self._made}"
         tool, arguments = as_call(self._known[theirs])
         return ToolRequest(call=self._ids[theirs], tool=tool, arguments=arguments)
 

@@ -59,8 +59,9 @@ def model_configs(models: Mapping[str, ModelSettings]) -> dict[str, ModelConfig]
     """Return the configured models, by name, as the model ports know them."""
     found: dict[str, ModelConfig] = {}
     for name, settings in models.items():
-        price = Price(**asdict(settings.price)) if settings.price else None
-        found[name] = ModelConfig(name=name, **{**asdict(settings), "price": price})
+        values = asdict(settings)
+        values["price"] = Price(**asdict(settings.price)) if settings.price else None
+        found[name] = ModelConfig(name=name, **values)
     return found
 
 

@@ -274,7 +274,9 @@ def _command(command: str, timeout: int) -> dict[str, Any]:
     return {"type": "command", "command": command, "timeout": timeout}
 
 
-CLAUDE = JsonHooks(key="hooks", item=lambda *of: {"hooks": [_command(*of)]}, besides={})
+CLAUDE = JsonHooks(
+    key="hooks", item=lambda command, timeout: {"hooks": [_command(command, timeout)]}, besides={}
+)
 COPILOT = JsonHooks(
     key="hooks",
     item=lambda command, timeout: {"type": "command", "bash": command, "timeoutSec": timeout},

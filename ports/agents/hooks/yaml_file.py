@@ -116,15 +116,15 @@ def _insert(text: str, name: str, item: dict[str, Any]) -> str:
 
 def _open(lines: list[str], node: Any, text: str) -> None:
     """Make room for lines below a key: remove an empty value, refuse one on the same line."""
-    start, end = node.start_mark, node.end_mark
+    row, left = int(node.start_mark.line), int(node.start_mark.column)
     if node.value and node.value not in ("~", "null"):
         if node.flow_style or not isinstance(node.value, list):
             what = "this is written on one line; write it as a block"
-            raise NotUnderstood(what, text, start.index)
-    elif node.value in ([], "~", "null") and end.line == start.line < len(lines):
-        line = lines[start.line]
-        kept = (line[: start.column].rstrip() + line[end.column :].rstrip()).rstrip()
-        lines[start.line] = f"{kept}\n"
+            raise NotUnderstood(what, text, int(node.start_mark.index))
+    elif node.value in ([], "~", "null") and node.end_mark.line == row < len(lines):
+        line, right = lines[row], int(node.end_mark.column)
+        kept = (line[:left].rstrip() + line[right:].rstrip()).rstrip()
+        lines[row] = f"{kept}\n"
 
 
 def _cut(text: str, name: str, command: str) -> str:
