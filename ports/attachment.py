@@ -32,6 +32,7 @@ FEW = 8 * 1024
 """The same for a small model, which reads slowly and has a small window."""
 _NAMES = 200  # of a folder
 _MOST_SEEN = 10_000
+_FULL = "the message brings as much along as it may"
 _NAMED = lazy_pattern(r"""(?:(?<=[\s(\[{,;:])|^)@(?:"([^"\n]+)"|'([^'\n]+)'|([^\s"'`@]+))""")
 _CODE = lazy_pattern(r"```.*?(?:```|$)|`[^`\n]*`", re.DOTALL)
 AFTER = ".,;:!?)]}>*_"
@@ -119,13 +120,12 @@ def _attached(place: Place, ask: Ask, room: int, room_for_pictures: int) -> Atta
         if decision.do == "deny":
             return refused(name, f"a rule forbids it: {decision.rule}")
         if place.is_outside and decision.do != "allow":
-            why = "it is outside the folder; a rule that allows reading it attaches it"
-            return refused(name, why)
-        if not is_folder and _is_picture(place):
-            return _read_picture(place, name, room_for_pictures)
-        if room <= 0:
-            return refused(name, "the message brings as much along as it may")
-        return _folder(place, name) if is_folder else _file(place, name, room)
+            return refused(
+                name, "it is outside the folder; a rule that allows reading it attaches it"
+            )
+        if not is_folder:
+            return _file(place, name, room, room_for_pictures)
+        return _folder(place, name) if room > 0 else refused(name, _FULL)
     except FileNotFoundError:
         return refused(name, "there is no such file")
     except ToolError as error:
@@ -139,29 +139,11 @@ def refused(name: str, why: str) -> Attachment:
     return Attachment(path=name, note=why, is_refused=True)
 
 
-def _is_picture(place: Place) -> bool:
-    with open_file(place) as file:
-        return bool(media_type(file.read(HEAD)))
-
-
-def _read_picture(place: Place, name: str, room: int) -> Attachment:
-    """Attach the picture in a file; `room` as for `attached_picture`."""
-    if room <= 0:
-        return attached_picture(name, None, room)
-    with open_file(place) as file:
-        data = file.read(LARGEST_PICTURE + 1)
-    if len(data) > LARGEST_PICTURE:
-        return refused(name, TOO_LARGE)
-    return attached_picture(name, picture(data), room)
-
-
 def attached_picture(name: str, made: Picture | None, room: int) -> Attachment:
     """Attach a picture as it is; `room` is how many more there may be, -1 where none can be taken."""
     if room < 0:
-        why = (
-            "the model is not known to take pictures; `images = true` in its [models.NAME] says so"
-        )
-        return refused(name, why)
+        why = "the model is not known to take pictures"
+        return refused(name, f"{why}; `images = true` in its [models.NAME] says so")
     if room == 0 or made is None:
         return refused(name, f"a message brings {PICTURES} pictures along at most")
     return Attachment(path=name, size=f"picture, {_size(size_of(made))}", picture=made)
@@ -179,8 +161,18 @@ def with_pictures(
     return (*found, *given)
 
 
-def _file(place: Place, name: str, limit: int) -> Attachment:
+def _file(place: Place, name: str, limit: int, pictures: int) -> Attachment:
+    """Attach a file: a picture as it is, of a text at most `limit` bytes."""
     with open_file(place) as file:
+        is_picture = bool(media_type(file.read(HEAD)))
+        file.seek(0)
+        if is_picture:
+            data = file.read(LARGEST_PICTURE + 1) if pictures > 0 else b""
+            if len(data) > LARGEST_PICTURE:
+                return refused(name, TOO_LARGE)
+            return attached_picture(name, picture(data) if data else None, pictures)
+        if limit <= 0:
+            return refused(name, _FULL)
         refuse_binary(file, place)
         size = os.fstat(file.fileno()).st_size
         data = file.read(limit + 1)
@@ -207,18 +199,16 @@ def _folder(place: Place, name: str) -> Attachment:
         here = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=folder)
     try:
         with os.scandir(here) as entries:
-            names = sorted(_entry(entry) for entry in islice(entries, _MOST_SEEN))
+            names = sorted(
+                shown(entry.name) + ("/" if entry.is_dir(follow_symlinks=False) else "")
+                for entry in islice(entries, _MOST_SEEN)
+            )
     finally:
         os.close(here)
     note = f"only the first {_NAMES} names; `list` has the rest" if len(names) > _NAMES else ""
     text = "\n".join(names[:_NAMES]) or "(empty)"
-    return Attachment(
-        path=f"{name}/".replace("//", "/"), text=text, size=counted(len(names), "name"), note=note
-    )
-
-
-def _entry(entry: os.DirEntry[str]) -> str:
-    return shown(entry.name) + ("/" if entry.is_dir(follow_symlinks=False) else "")
+    path, size = f"{name}/".replace("//", "/"), counted(len(names), "name")
+    return Attachment(path=path, text=text, size=size, note=note)
 
 
 def _size(number: int) -> str:

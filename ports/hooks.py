@@ -80,26 +80,23 @@ async def run_hook(
     folder = call.folder if call.folder.is_dir() else home_folder()
     event = json.dumps({"event": spec.on, **call.payload}, ensure_ascii=False, default=str)
     begun = time.monotonic()
+    command = ProcessSpec(
+        argv=spec.run,
+        cwd=folder,
+        environment=environment,
+        timeout=spec.timeout,
+        keep=KEEP,
+        stdin=event.encode("utf-8", "replace") + b"\n",
+    )
     try:
-        process = await processes.spawn(
-            ProcessSpec(
-                argv=spec.run,
-                cwd=folder,
-                environment=environment,
-                timeout=spec.timeout,
-                keep=KEEP,
-                stdin=event.encode("utf-8", "replace") + b"\n",
-            )
-        )
-        result = await process.wait()
+        result = await (await processes.spawn(command)).wait()
     except ToolError as error:
         return HookResult(status="skipped", output=error.message)
     output = (result.head + result.tail).decode(errors="replace")
-    seconds = round(time.monotonic() - begun, 3)
     return HookResult(
         status=result.status,
         exit_code=result.exit_code,
-        seconds=seconds,
+        seconds=round(time.monotonic() - begun, 3),
         output=output or result.reason,
     )
 
@@ -133,17 +130,17 @@ def installed_hooks(timeout: float = 10.0) -> list[HookSpec]:
     return [
         HookSpec(
             on=plug_in.name.partition(".")[0],
-            run=(*begin, *module_command("steersman.ports.hooks", *_words(plug_in))),
+            run=(
+                *begin,
+                *module_command("steersman.ports.hooks", plug_in.name, plug_in.place),
+                *(plug_in.distribution, plug_in.version),
+            ),
             timeout=timeout,
             is_plug_in=True,
         )
         for plug_in in HOOKS.plug_ins
         if not plug_in.fault
     ]
-
-
-def _words(plug_in: PlugIn) -> tuple[str, ...]:
-    return plug_in.name, plug_in.place, plug_in.distribution, plug_in.version
 
 
 def run_plug_in(arguments: Sequence[str]) -> int:

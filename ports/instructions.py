@@ -61,8 +61,9 @@ def read_instructions(folder: Path, own: Path, limit: int = MOST) -> Instruction
     The nearest file takes its share of `limit` bytes first; one that several names lead to is read once.
     Never raises: a file that cannot be read becomes a note.
     """
-    root = _root(folder)
-    places = [place for place in (folder, *folder.parents) if place.is_relative_to(root)]
+    above = (folder, *folder.parents)
+    root = next((place for place in above if (place / ".git").exists()), folder)
+    places = [place for place in above if place.is_relative_to(root)]
     blocks: list[str] = []
     files: list[str] = []
     notes: list[str] = []
@@ -71,13 +72,13 @@ def read_instructions(folder: Path, own: Path, limit: int = MOST) -> Instruction
         file = place / NAME
         if not os.path.lexists(file):
             continue
-        name = _name(file, folder, own)
+        name = f"your own {NAME}" if place == own else shown(os.path.relpath(file, folder))
         try:
             found = file.stat()
             if (identity := (found.st_dev, found.st_ino)) in seen:
                 continue
             seen.add(identity)
-            text, is_cut = _text(file, own if place is own else root, limit)
+            text, is_cut = read_within(file, own if place is own else root, limit)
         except ToolError as error:
             notes.append(f"{name} is not read: {error.message}.")
             continue
@@ -99,20 +100,11 @@ def has_changed(before: str, folder: Path, own: Path) -> bool:
     return all(before != read_instructions(folder, own, limit).text for limit in (MOST, FEW))
 
 
-def _root(folder: Path) -> Path:
-    """Return the top folder of the git repository; the folder itself without a repository."""
-    parents = (folder, *folder.parents)
-    return next((place for place in parents if (place / ".git").exists()), folder)
+def read_within(file: Path, root: Path, limit: int) -> tuple[str, bool]:
+    """Return a file's text, at most `limit` bytes of it in whole lines, and whether it was cut.
 
-
-def _name(file: Path, folder: Path, own: Path) -> str:
-    if file.parent == own:
-        return f"your own {NAME}"
-    return shown(os.path.relpath(file, folder))
-
-
-def _text(file: Path, root: Path, limit: int) -> tuple[str, bool]:
-    """Return a file's text, at most `limit` bytes of it in whole lines, and whether it was cut."""
+    Raises `ToolError` for a link that leads out of `root`, and for what is no text; `OSError`.
+    """
     path = Path(os.path.realpath(file))
     if not path.is_relative_to(os.path.realpath(root)):
         raise ToolError("it is a link that leads out of the folder")
@@ -120,6 +112,6 @@ def _text(file: Path, root: Path, limit: int) -> tuple[str, bool]:
     with open_file(place) as opened:
         refuse_binary(opened, place)
         data = opened.read(limit + 1)
-    if len(data) <= limit:
-        return decoded(data, "replace").strip(), False
-    return decoded(data[: data.rfind(b"\n", 0, limit) + 1], "replace").strip(), True
+    is_cut = len(data) > limit
+    kept = data[: data.rfind(b"\n", 0, limit) + 1] if is_cut else data
+    return decoded(kept, "replace").strip(), is_cut

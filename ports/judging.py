@@ -10,13 +10,14 @@ from __future__ import annotations
 import asyncio
 import os
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from msgspec.structs import replace
 
 from ..machines import protocol as m
-from ..machines.conversation import ChatMessage, Usage
+from ..machines.conversation import ChatMessage
 from ..machines.errors import ModelError, ToolError
 from ..machines.value import Value
 from ..machines.verdict import VERDICT_SCHEMA, Condition
@@ -52,29 +53,23 @@ async def await_condition(
     Returns false after `limit` seconds. A file counts as changed if that was after `since` (seconds since
     the epoch; 0: from now on).
     """
-    try:
+    with suppress(TimeoutError):
         async with asyncio.timeout(limit):
-            await _happens(condition, folder, since)
-    except TimeoutError:
-        return False
-    return True
-
-
-async def _happens(condition: Condition, folder: Path, since: float) -> None:
-    match condition.kind:
-        case "time":
-            await asyncio.sleep(condition.seconds)
-        case "process":
-            known = process(condition.process)
-            while known and is_alive(known[0], known[1]):
-                await asyncio.sleep(PAUSE)
-        case "file":
-            path = folder / condition.file
-            before = _look(path)
-            if before and 0 < since < before[0] / 1e9:
-                return
-            while _look(path) == before:
-                await asyncio.sleep(PAUSE)
+            match condition.kind:
+                case "time":
+                    await asyncio.sleep(condition.seconds)
+                case "process":
+                    known = process(condition.process)
+                    while known and is_alive(known[0], known[1]):
+                        await asyncio.sleep(PAUSE)
+                case "file":
+                    path = folder / condition.file
+                    before = _look(path)
+                    is_new = before is not None and 0 < since < before[0] / 1e9
+                    while not is_new and _look(path) == before:
+                        await asyncio.sleep(PAUSE)
+            return True
+    return False
 
 
 def _look(path: Path) -> tuple[int, int, int] | None:
@@ -108,9 +103,8 @@ def gate_fault(argv: tuple[str, ...], folder: Path, environment: Mapping[str, st
     except OSError:  # a program may be executable and not readable
         return ""
     if not head.startswith(b"#!"):
-        return (
-            "" if b"\0" in head else f"cannot run `{name}`: it is no program, and has no `#!` line"
-        )
+        fault = f"cannot run `{name}`: it is no program, and has no `#!` line"
+        return "" if b"\0" in head else fault
     interpreter = os.fsdecode(head[2:].split(b"\n")[0].strip().split(b" ")[0])
     is_there = (folder / interpreter).is_file()
     return "" if is_there else f"cannot run `{name}`: its interpreter `{interpreter}` is missing"
@@ -129,23 +123,20 @@ async def run_gate(
     A gate is a supervised process without a shell; no process that it started is left when it has ended.
     """
     command = shlex.join(argv)
-    spec = ProcessSpec(
-        argv=argv, cwd=folder, environment=dict(environment), timeout=timeout, keep=KEEP
-    )
+    variables = dict(environment)
+    spec = ProcessSpec(argv=argv, cwd=folder, environment=variables, timeout=timeout, keep=KEEP)
     try:
         process = await processes.spawn(spec)
         on_start(process)
         result = await process.wait()
     except ToolError as error:
-        return m.GateResult(
-            command=command, passed=False, status="failed", output=error.message
-        ), None
+        failed = m.GateResult(command=command, passed=False, status="failed", output=error.message)
+        return failed, None
     text = (result.head + result.tail).decode(errors="replace")
-    passed = result.status == "exited" and result.exit_code == 0
     output = result.reason if result.status == "failed" else text
     return m.GateResult(
         command=command,
-        passed=passed,
+        passed=result.status == "exited" and result.exit_code == 0,
         status=result.status,
         exit_code=result.exit_code,
         output=output[-KEEP:],
@@ -172,7 +163,14 @@ async def ask_judge(seat: JudgeSeat, order: m.AskJudge) -> m.JudgeAnswered:
     )
     try:
         async with asyncio.timeout(order.timeout):
-            return await _ask(seat.model, request, order.turn)
+            try:
+                answer = await seat.model.answer(request, AnswerListener())
+            except ModelError as error:
+                if error.retryable:
+                    raise
+                plain = replace(request, response_schema=None)  # some servers refuse a schema
+                answer = await seat.model.answer(plain, AnswerListener())
+            return m.JudgeAnswered(turn=order.turn, text=answer.text, usage=answer.usage)
     except TimeoutError:
         fault = f"it did not answer in {order.timeout:g} seconds"
     except ModelError as error:
@@ -180,22 +178,14 @@ async def ask_judge(seat: JudgeSeat, order: m.AskJudge) -> m.JudgeAnswered:
     return m.JudgeAnswered(turn=order.turn, fault=fault)
 
 
-async def _ask(model: Model, request: ModelRequest, turn: str) -> m.JudgeAnswered:
-    try:
-        answer = await model.answer(request, AnswerListener())
-    except ModelError as error:
-        if error.retryable:
-            raise
-        plain = replace(request, response_schema=None)  # some servers refuse a schema
-        answer = await model.answer(plain, AnswerListener())
-    return m.JudgeAnswered(turn=turn, text=answer.text, usage=answer.usage or Usage())
-
-
 def brief(order: m.AskJudge) -> str:
     """Write the prompt, with as many of the last turn's messages as fit, the newest first."""
+    gates = "\n".join(
+        f"`{result.command}` {'succeeded' if result.passed else 'failed'}" for result in order.gates
+    )
     head = [
         ("The goal", order.text[: LIMIT // 4]),
-        ("How the gates ended", _gates(order.gates)[: LIMIT // 8]),
+        ("How the gates ended", gates[: LIMIT // 8]),
         ("Your earlier verdicts, oldest first", "\n".join(order.earlier)[-LIMIT // 8 :]),
     ]
     left = LIMIT - sum(len(text) for _, text in head)
@@ -203,18 +193,10 @@ def brief(order: m.AskJudge) -> str:
     return "\n\n".join(f"## {title}\n{text}" for title, text in parts if text)
 
 
-def _gates(results: Iterable[m.GateResult]) -> str:
-    return "\n".join(
-        f"`{result.command}` {'succeeded' if result.passed else 'failed'}" for result in results
-    )
-
-
 def _last(messages: tuple[ChatMessage, ...], room: int) -> Iterator[tuple[str, str]]:
     """Yield the last answer, and the earlier messages of its turn in short."""
-    answer = next(
-        (message.text for message in reversed(messages) if message.role == "assistant"), ""
-    )
-    shown = _cut(answer, room * 2 // 3)
+    answers = (message.text for message in reversed(messages) if message.role == "assistant")
+    shown = _cut(next(answers, ""), room * 2 // 3)
     lines: list[str] = []
     room -= len(shown)
     for line in _lines(messages):

@@ -18,9 +18,7 @@ from pathlib import Path
 from ..machines.errors import ToolError
 from ..machines.pattern import lazy_pattern
 from ..machines.value import Value
-from ..workflows.foreign_file import decoded
-from .tools.file_tools import refuse_binary
-from .tools.place import Place, open_file
+from .instructions import read_within
 
 PROJECT = ".steersman"
 """The folder of a project that has its templates and skills."""
@@ -122,25 +120,14 @@ def _sorted(folder: Path) -> Iterator[Path]:
 
 
 def _read(file: Path, root: Path) -> tuple[dict[str, str], str]:
-    """Read a file's head and text; both empty if it cannot be read or is a link that leads out."""
-    path = Path(os.path.realpath(file))
-    if not path.is_relative_to(os.path.realpath(root)):
-        return {}, ""
+    """Read a file's head, the lines between `---`, and its text; both empty if it cannot be read."""
     try:
-        place = Place(path, file.name, is_outside=False)
-        with open_file(place) as opened:
-            refuse_binary(opened, place)
-            text = decoded(opened.read(LARGEST), "replace")
+        text, _ = read_within(file, root, LARGEST)
     except (OSError, ToolError):
         return {}, ""
-    return _split(text)
-
-
-def _split(text: str) -> tuple[dict[str, str], str]:
-    """Split the lines between `---` at the beginning from the text."""
     first, _, rest = text.partition("\n")
     if first.strip() != "---" or "\n---" not in f"\n{rest}":
-        return {}, text.strip()
+        return {}, text
     head, _, body = f"\n{rest}".partition("\n---")
     fields = (_FIELD.match(line) for line in head.splitlines())
     found = {field[1].lower(): field[2].strip().strip("\"'") for field in fields if field}

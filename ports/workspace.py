@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 
 class WorkspacePort(Protocol):
-    """One session's folder."""
+    """One session's folder; what is not overridden is of one that belongs to another session."""
 
     async def begin(self, turn: str, call: str, tool: str, path: str | None) -> list[str]:
         """Scan before a call; returns notices for the person. `path` none: the call may change any."""
@@ -39,7 +39,7 @@ class WorkspacePort(Protocol):
 
     async def count(self, order: m.RestoreFiles) -> int:
         """Return how many files an order is about, once no call runs any more."""
-        ...
+        return 0
 
     async def revert(self, order: m.RestoreFiles) -> m.RestoreEnded:
         """Restore files. Raises `RestoreFailed`; then nothing has changed."""
@@ -47,7 +47,7 @@ class WorkspacePort(Protocol):
 
     async def diff(self, turns: tuple[str, ...]) -> list[FileChange]:
         """Return the changes of turns."""
-        ...
+        return []
 
     async def changed(self, turn: str, calls: str = "") -> tuple[int, bool]:
         """Count the files that calls of a turn left changed, and return whether that is all of them.
@@ -58,14 +58,14 @@ class WorkspacePort(Protocol):
 
     async def changed_files(self, turns: tuple[str, ...]) -> list[str]:
         """Return the files that turns changed, and that are not as they were before."""
-        ...
+        return []
 
     async def aclose(self) -> None:
         """Wait for the last scan."""
-        ...
+        return
 
 
-class Checkpoints:
+class Checkpoints(WorkspacePort):
     """Scans a folder in a worker thread, which starts when it is first needed; see `WorkspacePort`."""
 
     def __init__(self, place: Path, folder: Path, session: str) -> None:
@@ -83,7 +83,8 @@ class Checkpoints:
 
         def work() -> list[str]:
             self._workspace.begin(turn, call, tool, path)
-            return self._notices()
+            notices, self._workspace.notices = self._workspace.notices, []
+            return notices
 
         notices = await self._run(work)
         if self._timer is None:
@@ -139,10 +140,6 @@ class Checkpoints:
         if not order.is_dry_run:
             await self._is_still.wait()
 
-    def _notices(self) -> list[str]:
-        notices, self._workspace.notices = self._workspace.notices, []
-        return notices
-
     def _started(self) -> ThreadPoolExecutor:
         if self._worker is None:
             self._worker = ThreadPoolExecutor(1, "steersman-workspace")
@@ -152,8 +149,8 @@ class Checkpoints:
         return await asyncio.get_running_loop().run_in_executor(self._started(), work)
 
 
-class ChildWorkspace:
-    """The folder of a child's session, which is its root's; see `WorkspacePort`.
+class ChildWorkspace(WorkspacePort):
+    """The folder of a child's session, which is its root's: all files and changes belong there.
 
     A child's calls are recorded with those of the session above, under the turn that `turn_of` returns:
     a resumed child may work for a later turn. So in the end all belongs to a turn of the root.
@@ -176,28 +173,13 @@ class ChildWorkspace:
         """Make a call's id unique: each session counts its calls from one."""
         return f"{self._session}:{call}"
 
-    async def count(self, order: m.RestoreFiles) -> int:
-        """Return 0: all files belong to the parent."""
-        return 0
-
     async def revert(self, order: m.RestoreFiles) -> m.RestoreEnded:
         """Refuse, since the files that a child alone changed are not known. Raises `RestoreFailed`."""
         raise RestoreFailed("a subagent's changes belong to its parent's turn: revert there")
 
-    async def diff(self, turns: tuple[str, ...]) -> list[FileChange]:
-        """Return nothing: all changes belong to the parent."""
-        return []
-
     async def changed(self, turn: str, calls: str = "") -> tuple[int, bool]:
         """Count the files that calls of a turn left changed, among those of the turn above."""
         return await self._above.changed(self._turn_of(), self._name(calls or f"{turn}."))
-
-    async def changed_files(self, turns: tuple[str, ...]) -> list[str]:
-        """Return nothing: all changes belong to the parent."""
-        return []
-
-    async def aclose(self) -> None:
-        """Do nothing: the parent closes the workspace."""
 
 
 class WatchedRun:
@@ -212,7 +194,19 @@ class WatchedRun:
     ) -> None:
         self._is_stopped = False
         self._inner: ToolRun | None = None
-        self._task = asyncio.create_task(self._run(workspace, about, start, on_notice))
+
+        async def run() -> m.ToolResult:
+            try:
+                for text in await workspace.begin(*about):
+                    on_notice(text)
+                if self._is_stopped:
+                    return m.ToolResult(status="killed", text="Stopped before it started.")
+                self._inner = start()
+                return await self._inner.wait()
+            finally:
+                workspace.end(about[1])
+
+        self._task = asyncio.create_task(run())
 
     @property
     def pid(self) -> int:
@@ -228,23 +222,6 @@ class WatchedRun:
         self._is_stopped = True
         if self._inner is not None:
             self._inner.stop()
-
-    async def _run(
-        self,
-        workspace: WorkspacePort,
-        about: tuple[str, str, str, str | None],
-        start: Callable[[], ToolRun],
-        on_notice: Callable[[str], None],
-    ) -> m.ToolResult:
-        try:
-            for text in await workspace.begin(*about):
-                on_notice(text)
-            if self._is_stopped:
-                return m.ToolResult(status="killed", text="Stopped before it started.")
-            self._inner = start()
-            return await self._inner.wait()
-        finally:
-            workspace.end(about[1])
 
 
 def written_path(tool: str, arguments: dict[str, Any], folder: Path) -> str | None:

@@ -269,7 +269,7 @@ class ProfileFactory:
     def fitted(self, record: SessionRecord, model: str) -> tuple[AgentProfile, Choice | None]:
         """Return the profile of a session with another model. Raises `SteersmanError`."""
         choice = self._choose("", "", model)
-        check(choice.config, self._paths.cache)
+        provider_of(choice.config).check(choice.config, self._paths.cache)
         return self._profile(record.agent, record.routes, "", model), self.choice
 
     def dismiss(self) -> list[Any]:

@@ -9,31 +9,24 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from acp.connection import Connection
 from acp.exceptions import RequestError
 
 from ... import __version__
 from ...machines.errors import ModelError
+from ..models.loose_json import table, tables
 from ..process.pipe import PipeProcess
+
+if TYPE_CHECKING:
+    from .external import AgentRun
 
 Params = dict[str, Any]
 FIRST_ANSWER = 60.0
 """Seconds for the answer to `initialize`: some agents start slowly, some wait for a network."""
-
-
-class Listener(Protocol):
-    """Receives the updates and the questions of the agent."""
-
-    def updated(self, update: Params) -> None:
-        """Process an update of the session."""
-        ...
-
-    async def wanted(self, call: Params, options: list[Params]) -> str:
-        """Answer a question with the id of an option; empty to dismiss it."""
-        ...
 
 
 class AcpConnection:
@@ -41,7 +34,7 @@ class AcpConnection:
 
     def __init__(self, pipe: PipeProcess) -> None:
         self.pipe = pipe
-        self.listener: Listener | None = None
+        self.listener: AgentRun | None = None
         self.session = ""
         self.can_load = False
         self._connection = Connection(self._handle, cast("Any", pipe))
@@ -57,11 +50,8 @@ class AcpConnection:
         about: Params = {"cwd": str(folder), "mcpServers": []}
         if known and (self.can_load or resumes):
             method = "session/load" if self.can_load else "session/resume"
-            try:
+            with suppress(RequestError):  # the agent may no longer have this session
                 await self._ask(method, {**about, "sessionId": known})
-            except RequestError:
-                known = ""  # the agent no longer has this session
-            else:
                 self.session = known
                 return True
         begun = await self._agreed(self._ask("session/new", about))
@@ -71,32 +61,26 @@ class AcpConnection:
     async def prompt(self, text: str) -> Params:
         """Send a prompt; returns the result of `session/prompt` when the turn is over."""
         prompt = [{"type": "text", "text": text}]
-        return await self._agreed(
-            self._ask("session/prompt", {"sessionId": self.session, "prompt": prompt})
-        )
+        about = {"sessionId": self.session, "prompt": prompt}
+        return await self._agreed(self._ask("session/prompt", about))
 
     async def cancel(self) -> None:
         """Ask the agent to cancel the prompt."""
         await self._connection.send_notification("session/cancel", {"sessionId": self.session})
 
     async def _initialize(self) -> Params:
+        files = {"readTextFile": False, "writeTextFile": False}
+        about = {
+            "protocolVersion": 1,
+            "clientCapabilities": {"fs": files, "terminal": False},
+            "clientInfo": {"name": "steersman", "version": __version__},
+        }
         async with asyncio.timeout(FIRST_ANSWER):
-            answer = await self._ask(
-                "initialize",
-                {
-                    "protocolVersion": 1,
-                    "clientCapabilities": {
-                        "fs": {"readTextFile": False, "writeTextFile": False},
-                        "terminal": False,
-                    },
-                    "clientInfo": {"name": "steersman", "version": __version__},
-                },
-            )
-        return cast("Params", answer.get("agentCapabilities") or {})
+            answer = await self._ask("initialize", about)
+        return table(answer.get("agentCapabilities"))
 
     async def _ask(self, method: str, params: Params) -> Params:
-        answer = await self._connection.send_request(method, params)
-        return cast("Params", answer if isinstance(answer, dict) else {})
+        return table(await self._connection.send_request(method, params))
 
     async def _agreed(self, asked: Awaitable[Params]) -> Params:
         """Await an answer; failures become `ModelError`."""
@@ -104,38 +88,29 @@ class AcpConnection:
             return await asked
         except RequestError as error:
             hint = "log in with the agent's own program first" if error.code == -32000 else ""
-            raise ModelError(f"the agent refused: {_reason(error)}", hint) from error
+            data = table(error.data)
+            more = data.get("details") or data.get("message") or ""
+            reason = f"{error} ({more})" if more else str(error)
+            raise ModelError(f"the agent refused: {reason}", hint) from error
         except ConnectionError:
             if self.pipe.result is not None:
                 await asyncio.wait([self.pipe.result], timeout=5.0)
             why = f": {self.pipe.diagnostic}" if self.pipe.diagnostic else ""
             raise ModelError(f"the agent's process ended{why}") from None
         except TimeoutError:
-            raise ModelError(
-                f"the agent did not identify itself within {FIRST_ANSWER:g} s"
-            ) from None
+            message = f"the agent did not identify itself within {FIRST_ANSWER:g} s"
+            raise ModelError(message) from None
 
     async def _handle(self, method: str, params: Any, is_notification: bool) -> Any:
-        listener, given = self.listener, _table(params)
+        listener, given = self.listener, table(params)
         if method == "session/update":
             if listener is not None:
-                listener.updated(_table(given.get("update")))
+                listener.updated(table(given.get("update")))
         elif method == "session/request_permission":
-            options = cast("list[Params]", given.get("options") or [])
-            call = _table(given.get("toolCall"))
+            options, call = tables(given.get("options")), table(given.get("toolCall"))
             chosen = await listener.wanted(call, options) if listener is not None else ""
             selected = {"outcome": "selected", "optionId": chosen}
             return {"outcome": selected if chosen else {"outcome": "cancelled"}}
         elif not is_notification:
             raise RequestError.method_not_found(method)
         return None
-
-
-def _table(data: Any) -> Params:
-    return cast("Params", data) if isinstance(data, dict) else {}
-
-
-def _reason(error: RequestError) -> str:
-    data = _table(error.data)
-    more = data.get("details") or data.get("message") or ""
-    return f"{error} ({more})" if more else str(error)

@@ -11,21 +11,24 @@ The process continues between turns. A stop ends it; the next turn starts a new 
 from __future__ import annotations
 
 import asyncio
+import importlib
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...machines import protocol as m
-from ...machines.conversation import ChatMessage, ToolRequest, ToolSchema, Usage
+from ...machines.conversation import ToolRequest, ToolSchema, Usage
 from ...machines.errors import ModelError
+from ...machines.json_shape import is_array
 from ...workflows.extras import how_to_install
-from ..models.model import AnswerListener, ModelAnswer, ModelRequest
+from ..models.loose_json import count, table, tables
+from ..models.model import AnswerListener, Model, ModelAnswer, ModelRequest
 from ..models.reply import ANSWER_LIMIT
 from ..process.process import Processes
 from ..tools.tool import ToolContext
-from .reported_calls import ReportedCalls, option
 
 if TYPE_CHECKING:
     from .acp_connection import AcpConnection
@@ -38,6 +41,10 @@ GRACE = 0.5
 FORGOTTEN = "it can't load its earlier session, so it does not remember the conversation"
 
 Params = dict[str, Any]
+_COMMANDS = ("command", "cmd", "script")
+_PATHS = ("path", "file_path", "filePath", "filepath", "file")
+_PATTERNS = ("pattern", "query", "regex")
+_ADDRESSES = ("url", "uri")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +64,7 @@ class AgentSpec:
         """Do nothing: each session has a process of its own."""
 
 
-class ExternalAgent:
+class ExternalAgent(Model):
     """One session's agent: a `Model` and a `Tool`. `session` is the agent's id of it, if known."""
 
     is_mutating = True
@@ -66,10 +73,9 @@ class ExternalAgent:
     def __init__(self, spec: AgentSpec, processes: Processes, folder: Path, session: str) -> None:
         self.name = spec.name
         self.spec, self.folder, self.session = spec, folder, session
+        about = f"Hand it to {spec.agent}."
         self.schema = ToolSchema(
-            name=m.AGENT_TOOL,
-            description=f"Hand it to {spec.agent}.",
-            parameters={"type": "object"},
+            name=m.AGENT_TOOL, description=about, parameters={"type": "object"}
         )
         self._processes = processes
         self.connection: AcpConnection | None = None
@@ -85,17 +91,14 @@ class ExternalAgent:
             if run.fault is not None:
                 raise run.fault
             return ModelAnswer(text=run.text or "[No answer.]", usage=run.usage)
-        call = f"{request.call_prefix}1"
-        prompt = {"prompt": _prompt(request.messages)}
-        return ModelAnswer(
-            text="",
-            tool_calls=(ToolRequest(call=call, tool=m.AGENT_TOOL, arguments=prompt),),
-            stop_reason="tools",
+        said = takewhile(lambda message: message.role == "user", reversed(request.messages))
+        texts = [message.text for message in said]
+        call = ToolRequest(
+            call=f"{request.call_prefix}1",
+            tool=m.AGENT_TOOL,
+            arguments={"prompt": "\n\n".join(reversed(texts))},
         )
-
-    async def window(self) -> int:
-        """Return 0: the agent manages its own context."""
-        return 0
+        return ModelAnswer(text="", tool_calls=(call,), stop_reason="tools")
 
     async def aclose(self) -> None:
         """End the agent's process. Idempotent."""
@@ -129,29 +132,21 @@ class ExternalAgent:
         program = self.spec.start[0]
         if shutil.which(program, path=self.spec.environ.get("PATH")) is None:
             raise ModelError(f"there is no program `{program}`", f"install {self.spec.agent} first")
-        connection = await self._begin()
-        known, self.connection = self.session, connection
-        is_loaded = await connection.open(self.folder, known)
-        self.session = connection.session
-        return connection, FORGOTTEN if known and not is_loaded else ""
-
-    async def _begin(self) -> AcpConnection:
         try:
-            kind = await asyncio.to_thread(_connection_type)
+            await asyncio.to_thread(importlib.import_module, "acp.connection")  # takes a while
         except ImportError:
             raise ModelError(
-                "the package `agent-client-protocol` is missing",
-                how_to_install("acp"),
+                "the package `agent-client-protocol` is missing", how_to_install("acp")
             ) from None
         from ..process.pipe import PipeProcess
+        from .acp_connection import AcpConnection
 
         pipe = PipeProcess()
         await pipe.start(self._processes, self.spec.start, self.folder, dict(self.spec.environ))
-        return kind(pipe)
-
-    def let_go(self) -> None:
-        """Forget a process that has ended."""
-        self.connection = None
+        known, self.connection = self.session, AcpConnection(pipe)
+        is_loaded = await self.connection.open(self.folder, known)
+        self.session = self.connection.session
+        return self.connection, FORGOTTEN if known and not is_loaded else ""
 
 
 class AgentRun:
@@ -159,7 +154,7 @@ class AgentRun:
 
     def __init__(self, agent: ExternalAgent, prompt: str, context: ToolContext) -> None:
         self._agent, self._call = agent, context.call
-        self._tell: Callable[[m.Message], None] = context.tell or _dropped
+        self._tell: Callable[[m.Message], None] = context.tell or (lambda message: None)
         self._pieces: list[str] = []
         self._size = 0
         self._calls = ReportedCalls(context.call)
@@ -211,16 +206,20 @@ class AgentRun:
     async def _prompted(self, prompt: str) -> None:
         connection, notice = await self._agent.connect()
         if notice:
-            self._tell(
-                m.AgentSaid(call=self._call, text=f"[{self._agent.spec.agent}: {notice}]\n\n")
-            )
+            said = f"[{self._agent.spec.agent}: {notice}]\n\n"
+            self._tell(m.AgentSaid(call=self._call, text=said))
         self._tell(m.AgentBound(call=self._call, session=connection.session))
         connection.listener = self
         try:
             answer = await connection.prompt(prompt)
         finally:
             connection.listener = None
-        self.usage = _usage(answer.get("usage"))
+        used = table(answer.get("usage"))  # zero without a report
+        self.usage = Usage(
+            input=count(used, "inputTokens"),
+            output=count(used, "outputTokens"),
+            cache_read=count(used, "cachedReadTokens"),
+        )
         if answer.get("stopReason") == "refusal":
             raise ModelError(f"{self._agent.spec.agent} refused to answer")
 
@@ -234,7 +233,7 @@ class AgentRun:
             await asyncio.wait((work,), timeout=GRACE)
         work.cancel()
         await asyncio.wait((work,))
-        self._agent.let_go()
+        self._agent.connection = None
         if connection is None:
             return m.ToolResult(status="killed", text=self.text or "Stopped before it started.")
         result = await connection.pipe.end()
@@ -250,7 +249,12 @@ class AgentRun:
             case {"sessionUpdate": "agent_message_chunk", "content": {"text": str(text)}}:
                 self._size += len(text.encode("utf-8", "replace"))
                 if self._size > ANSWER_LIMIT:
-                    self._end_endless()
+                    self.fault = ModelError(
+                        f"{self._agent.spec.agent} sent an answer of more than {ANSWER_LIMIT:,} bytes: "
+                        "it was ended",
+                        "ask for less at once",
+                    )
+                    self.stop()
                     return
                 self._pieces.append(text)
                 self._tell(m.AgentSaid(call=self._call, text=text))
@@ -258,13 +262,6 @@ class AgentRun:
                 self._called(theirs, update)
             case _:  # plans, modes and thoughts are not shown
                 return
-
-    def _end_endless(self) -> None:
-        self.fault = ModelError(
-            f"{self._agent.spec.agent} sent an answer of more than {ANSWER_LIMIT:,} bytes: it was ended",
-            "ask for less at once",
-        )
-        self.stop()
 
     async def wanted(self, call: Params, options: list[Params]) -> str:
         """Ask the session whether a call may run; a stop dismisses the question."""
@@ -286,37 +283,81 @@ class AgentRun:
             self._tell(m.AgentCalled(call=self._call, request=self._calls.request(theirs)))
         if status != "in_progress":
             ended: m.ToolStatus = "ok" if status == "completed" else "failed"
-            self._tell(
-                m.AgentCallEnded(call=self._call, inner=self._calls.id_of(theirs), status=ended)
-            )
+            inner = self._calls.id_of(theirs)
+            self._tell(m.AgentCallEnded(call=self._call, inner=inner, status=ended))
 
 
-def _connection_type() -> type[AcpConnection]:
-    from .acp_connection import AcpConnection
+class ReportedCalls:
+    """The calls that an agent makes during one prompt; `call` is the id of the prompt's call."""
 
-    return AcpConnection
+    def __init__(self, call: str) -> None:
+        self._call = call
+        self._known: dict[str, dict[str, Any]] = {}
+        self._ids: dict[str, str] = {}
+        self._made = 0
+
+    def __contains__(self, theirs: str) -> bool:
+        return theirs in self._ids
+
+    def update(self, theirs: str, update: Mapping[str, Any]) -> str:
+        """Merge an update into the known data of a call; returns the status of the call."""
+        known = self._known.setdefault(theirs, {})
+        known.update({name: value for name, value in update.items() if value not in (None, {})})
+        return str(known.get("status") or "")
+
+    def request(self, theirs: str) -> ToolRequest:
+        """Assign a new id to a call, and return the call as a request."""
+        self._made += 1
+        self._ids[theirs] = f"{self._call}.{self._made}"
+        tool, arguments = as_call(self._known[theirs])
+        return ToolRequest(call=self._ids[theirs], tool=tool, arguments=arguments)
+
+    def id_of(self, theirs: str) -> str:
+        """Return the latest id that was assigned to a call."""
+        return self._ids[theirs]
 
 
-def _dropped(message: m.Message) -> None:
-    """Drop the message."""
+def as_call(about: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """Translate a call of the protocol, by its kind, into a tool and arguments.
+
+    A kind without a counterpart here becomes the tool's name, with the title as argument.
+    """
+    raw = table(about.get("rawInput"))
+    title = str(about.get("title") or "")
+    places = (str(place.get("path")) for place in tables(about.get("locations")))
+    path = _first(raw, _PATHS) or next(places, "")
+    match about.get("kind"):
+        case "execute":
+            return "shell", {"command": _first(raw, _COMMANDS) or title}
+        case "read":
+            return "read", {"path": path or title}
+        case "edit" | "delete" | "move":
+            return "edit", {"path": path or title}
+        case "search":
+            found = {"pattern": _first(raw, _PATTERNS) or title}
+            return "search", found | ({"path": path} if path else {})
+        case "fetch":
+            return "fetch", {"url": _first(raw, _ADDRESSES) or title}
+        case kind:
+            return str(kind or "other"), {"title": title}
 
 
-def _prompt(messages: Sequence[ChatMessage]) -> str:
-    """Return the user messages since the last answer."""
-    texts: list[str] = []
-    for message in reversed(messages):
-        if message.role != "user":
-            break
-        texts.insert(0, message.text)
-    return "\n\n".join(texts)
+def option(options: list[dict[str, Any]], is_allowed: bool) -> str:
+    """Return the id of the option to choose, preferably for this call only; empty if none fits."""
+    kinds = ("allow_once", "allow_always") if is_allowed else ("reject_once", "reject_always")
+    for kind in kinds:
+        for choice in options:
+            if choice.get("kind") == kind:
+                return str(choice.get("optionId", ""))
+    return ""
 
 
-def _usage(reported: Any) -> Usage:
-    """Read the usage that an agent reports; zero without a report."""
-    match reported:
-        case {"inputTokens": int(taken), "outputTokens": int(given)}:
-            return Usage(
-                input=taken, output=given, cache_read=int(reported.get("cachedReadTokens") or 0)
-            )
-        case _:
-            return Usage()
+def _first(raw: Mapping[str, Any], names: tuple[str, ...]) -> str:
+    """Return the first of these values that is set, as one line of text."""
+    for name in names:
+        value = raw.get(name)
+        if isinstance(value, str) and value:
+            return value
+        if is_array(value) and value:
+            return " ".join(map(str, value))
+    return ""

@@ -18,18 +18,14 @@ from msgspec.structs import replace
 from ...machines.conversation import ChatMessage, Thought, Usage
 from ...machines.pattern import lazy_pattern
 from .capacity import published_window
-from .endpoint import Endpoint, Patience, parse_base_url
-from .error_text import ServerErrorText, is_error
-from .exchange import Exchange
+from .error_text import is_error
 from .loose_json import count, table, tables
 from .model import ModelRequest
 from .reply import AnswerBuilder
-from .retry import RetryPolicy
 from .served import ServedModel, ServedProvider
-from .wire import WireFormat, WireValue, wire_id, without_pictures
+from .wire import WireFormat, WireValue, wire_id
 
 _VERSION = "2023-06-01"
-_MAX_TOKENS = 8192  # the API demands a limit
 _CACHE = {"cache_control": {"type": "ephemeral"}}
 _FORM = "give_answer"  # the tool whose arguments are a constrained answer
 _STOPS = {
@@ -75,12 +71,7 @@ def _blocks(message: ChatMessage) -> list[dict[str, Any]]:
             return [{**result, "content": [text, *_images(message)]}]
         return [{**result, "content": message.text} if message.text else result]
     blocks: list[dict[str, Any]] = [
-        {
-            "type": "tool_use",
-            "id": wire_id(call.call),
-            "name": call.tool,
-            "input": call.arguments,
-        }
+        {"type": "tool_use", "id": wire_id(call.call), "name": call.tool, "input": call.arguments}
         for call in message.tool_calls
     ]
     if message.text.strip() or not blocks:  # the API refuses empty text
@@ -89,13 +80,8 @@ def _blocks(message: ChatMessage) -> list[dict[str, Any]]:
 
 
 def _images(message: ChatMessage) -> list[dict[str, Any]]:
-    return [
-        {
-            "type": "image",
-            "source": {"type": "base64", "media_type": picture.media_type, "data": picture.data},
-        }
-        for picture in message.pictures
-    ]
+    sources = [{"media_type": of.media_type, "data": of.data} for of in message.pictures]
+    return [{"type": "image", "source": {"type": "base64", **source}} for source in sources]
 
 
 def _thought(thought: Thought) -> dict[str, Any]:
@@ -106,55 +92,28 @@ def _thought(thought: Thought) -> dict[str, Any]:
 
 TURNS = WireFormat(objects=wire_turns, open=4, finish=_mark)
 """The newest turn may get more blocks; the last two of the user, which are marked, are among four."""
-TURNS_OF_TEXT = WireFormat(
-    objects=lambda messages: wire_turns(without_pictures(messages)), open=4, finish=_mark
-)
 
 
 class AnthropicModel(ServedModel):
     """A model behind `{base_url}/v1/messages`."""
 
-    format = TURNS_OF_TEXT
-
-    def __init__(
-        self,
-        base_url: str,
-        model: str,
-        *,
-        name: str = "",
-        key: str = "",
-        key_env: str = "ANTHROPIC_API_KEY",
-        temperature: float | None = None,
-        max_tokens: int | None = None,
-        thinking: str = "",
-        takes_pictures: bool = False,
-        retry: RetryPolicy | None = None,
-        patience: Patience | None = None,
-    ) -> None:
-        address, host = parse_base_url(base_url, name or model)
-        url = f"{address.removesuffix('/v1')}/v1/messages"
-        self._thinking = "" if thinking == "off" else thinking
-        headers = {"anthropic-version": _VERSION, **({"x-api-key": key} if key else {})}
-        diagnostic = ServerErrorText(
-            url=url, model=model, key=key, key_env=key_env, base="ends before `/v1/messages`"
-        )
-        endpoint = Endpoint(diagnostic, headers, patience or Patience())
-        exchange = Exchange(endpoint, retry or RetryPolicy(), _take_in)
-        limit = max_tokens or _MAX_TOKENS
-        super().__init__(exchange, model, host, name, temperature, limit)
-        self.format = TURNS if takes_pictures else TURNS_OF_TEXT
-        self.listing = f"{address.removesuffix('/v1')}/v1/models"
+    format = TURNS
+    path = "/messages"
+    limit = 8192  # the API demands one
+    base = "ends before `/v1/messages`"
 
     async def window(self) -> int:
         """Return the published window of the model."""
         return published_window(self._model)
 
+    def _api(self, address: str) -> str:
+        return f"{address.removesuffix('/v1')}/v1"
+
+    def _headers(self, key: str) -> dict[str, str]:
+        return {"anthropic-version": _VERSION, **({"x-api-key": key} if key else {})}
+
     def _fields(self, request: ModelRequest) -> WireValue:
-        body: WireValue = {
-            "model": self._model,
-            "max_tokens": request.max_tokens,
-            "stream": True,
-        }
+        body: WireValue = {"model": self._model, "max_tokens": request.max_tokens, "stream": True}
         if request.system:
             body["system"] = [{"type": "text", "text": request.system, **_CACHE}]
         if request.temperature is not None:
@@ -180,39 +139,38 @@ class AnthropicModel(ServedModel):
             body["thinking"] = {"type": "adaptive", "display": "summarized"}
             body["output_config"] = {"effort": self._thinking}
 
+    def _take_in(self, value: dict[str, Any], reply: AnswerBuilder) -> None:
+        """Add one event of a stream to the reply; unknown kinds are ignored, as the API requires."""
+        if is_error(value):
+            raise self._diagnostic.reported(value)
+        index = count(value, "index")
+        match value.get("type"):
+            case "message_start":
+                reply.usage = _usage(table(table(value.get("message")).get("usage")))
+            case "message":  # the whole at once, from a server that does not stream
+                reply.usage = _usage(table(value.get("usage")))
+                for at, block in enumerate(tables(value.get("content"))):
+                    _start_block(at, block, reply)
+                _stop(value, reply)
+            case "content_block_start":
+                _start_block(index, table(value.get("content_block")), reply)
+            case "content_block_delta":
+                _take_in_delta(index, table(value.get("delta")), reply)
+            case "message_delta":
+                _stop(table(value.get("delta")), reply)
+                used = _usage(table(value.get("usage")))
+                reply.usage = used if used.input else replace(reply.usage, output=used.output)
+            case str():
+                return
+            case _:
+                reply.note_odd(value)
+
 
 PROVIDER = ServedProvider(AnthropicModel, "https://api.anthropic.com")
 
 
 def _wire_tool(name: str, description: str, schema: dict[str, Any]) -> dict[str, Any]:
     return {"name": name, "description": description, "input_schema": schema}
-
-
-def _take_in(event: dict[str, Any], reply: AnswerBuilder, diagnostic: ServerErrorText) -> None:
-    """Add one event of a stream to the reply; unknown kinds are ignored, as the API requires."""
-    if is_error(event):
-        raise diagnostic.reported(event)
-    index = count(event, "index")
-    match event.get("type"):
-        case "message_start":
-            reply.usage = _usage(table(table(event.get("message")).get("usage")))
-        case "message":  # the whole at once, from a server that does not stream
-            reply.usage = _usage(table(event.get("usage")))
-            for at, block in enumerate(tables(event.get("content"))):
-                _start_block(at, block, reply)
-            _stop(event, reply)
-        case "content_block_start":
-            _start_block(index, table(event.get("content_block")), reply)
-        case "content_block_delta":
-            _take_in_delta(index, table(event.get("delta")), reply)
-        case "message_delta":
-            _stop(table(event.get("delta")), reply)
-            used = _usage(table(event.get("usage")))
-            reply.usage = used if used.input else replace(reply.usage, output=used.output)
-        case str():
-            return
-        case _:
-            reply.note_odd(event)
 
 
 def _stop(message: dict[str, Any], reply: AnswerBuilder) -> None:

@@ -30,30 +30,24 @@ class Availability(Value):
 
 def availability(config: ModelConfig, cache: Path, environ: Mapping[str, str]) -> Availability:
     """Say whether a model can be used; no server is asked. `cache` is the cache folder."""
-    if config.provider == EMBEDDED:
-        return _embedded(config.model or usual_here(cache).entry.name, cache)
-    where = f"{config.model} at {config.base_url}" if config.base_url else config.model
-    where = where or config.provider
-    if config.api_key_env and not environ.get(config.api_key_env):
-        why = f"{config.api_key_env} is not set"
-        return Availability(state="no key", text=f"{where}, {why}", hint=f"{why}: no key is sent")
-    return Availability(state="ready", text=where)
-
-
-def _embedded(name: str, cache: Path) -> Availability:
+    if config.provider != EMBEDDED:
+        where = f"{config.model} at {config.base_url}" if config.base_url else config.model
+        where = where or config.provider
+        if config.api_key_env and not environ.get(config.api_key_env):
+            why = f"{config.api_key_env} is not set"
+            hint = f"{why}: no key is sent"
+            return Availability(state="no key", text=f"{where}, {why}", hint=hint)
+        return Availability(state="ready", text=where)
+    name = config.model or usual_here(cache).entry.name
     entry, weights = entry_named(name), weights_of(name, cache)
-    gigabytes = f"{entry.size / 1e9:.1f} GB" if entry is not None else ""
+    to_fetch = f"to fetch: {entry.size / 1e9:.1f} GB" if entry is not None else "to fetch: "
     is_here = weights is not None and weights.is_file()
     if not has_engine():
-        return Availability(
-            state="no engine",
-            text="its engine is not installed"
-            + (f"; to fetch: {gigabytes}" if not is_here else ""),
-            hint=how_to_install("local"),
-        )
+        text = "its engine is not installed" + ("" if is_here else f"; {to_fetch}")
+        return Availability(state="no engine", text=text, hint=how_to_install("local"))
     if is_here:
         return Availability(state="ready", text="on this machine")
     if entry is None:
         return Availability(state="no weights", text=f"there is no file {weights}")
     hint = f"`steersman models fetch {name}`; `steersman setup` chooses another model"
-    return Availability(state="to fetch", text=f"to fetch: {gigabytes}", hint=hint, entry=entry)
+    return Availability(state="to fetch", text=to_fetch, hint=hint, entry=entry)

@@ -11,7 +11,7 @@ like any other.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from msgspec.structs import replace
@@ -20,7 +20,7 @@ from ...machines.conversation import ChatMessage, ToolRequest
 from ...machines.value import Value
 from ..tools.survey import SURVEY, TESTS
 from .fragments import merged, repaired
-from .model import AnswerListener, Model, ModelAnswer, ModelRequest
+from .model import AnswerListener, ModelAnswer, ModelRequest, WrappedModel
 from .said_calls import calls_in
 
 PROMPT = """\
@@ -65,10 +65,6 @@ _MOVE = (
     "To move or remove a file, print first the one command for it (such as `mv old.txt new.txt`) in a "
     "```sh block, and nothing else.\n\n"
 )
-_FAILS = "The tests (`{command}`) still fail:\n{output}"
-_FAILED = "The tests (`{command}`) fail:\n{output}"
-_NOT_WRITTEN = "This was not done: {output}"
-_PRINTED = "`{command}` printed:\n{output}\n\nThe request was: {request}"
 _MENDS = re.compile(r"\b(fix|bugs?|fails?|failing|broken)\b", re.I)
 _SPEAKS_OF_TESTS = re.compile(r"\b(tests?|test_\w+|check\w*|verif\w+|fix|bugs?|fails?)\b", re.I)
 _MAKES = re.compile(r"\b(write|create|make|add|put|convert|generate|save)\b", re.I)
@@ -79,58 +75,35 @@ _NUDGE = (
 _EXIT = re.compile(r"\[exit code (-?\d+)\]\s*$")
 
 
-class Ask(Value):
-    """Ask the model."""
-
-    messages: tuple[ChatMessage, ...]
+Calls = tuple[tuple[str, Mapping[str, Any]], ...]
+"""Tools and their arguments."""
 
 
-class Call(Value):
-    """Make calls without asking the model."""
-
-    calls: tuple[tuple[str, Mapping[str, Any]], ...]
-
-
-class Say(Value):
-    """End the turn with words of our own."""
-
-    text: str
-
-
-Next = Ask | Call | Say
-
-
-class BlocksDialect:
+class BlocksDialect(WrappedModel):
     """Lets a small model work in a folder; requests without the tools of its profile pass unchanged."""
-
-    def __init__(self, inner: Model) -> None:
-        self._inner = inner
-        self.name = inner.name
 
     async def answer(self, request: ModelRequest, listener: AnswerListener) -> ModelAnswer:
         """Return the model's answer with its blocks as calls, or the calls that come before it."""
         names = {tool.name for tool in request.tools}
         if SURVEY not in names or request.is_plain or request.response_schema is not None:
             plain = replace(request, tools=(), messages=tuple(spoken(request.messages)))
-            return await self._inner.answer(plain, listener)
+            return await self.inner.answer(plain, listener)
         state = TurnView(request.messages)
-        match state.next_step():
-            case Say(text=text):
-                listener.on_text(text)
-                return ModelAnswer(text=text)
-            case Call(calls=calls):
-                return ModelAnswer(
-                    text="", tool_calls=_requests(calls, request), stop_reason="tools"
-                )
-            case Ask(messages=messages):
-                asked = replace(request, messages=messages, tools=())
-                answer = await self._inner.answer(asked, listener)
+        step = state.next_step()
+        if step is None:
+            look = _requests(((SURVEY, {"request": state.request}),), request)
+            return ModelAnswer(text="", tool_calls=look, stop_reason="tools")
+        if isinstance(step, str):
+            listener.on_text(step)
+            return ModelAnswer(text=step)
+        asked = replace(request, messages=step, tools=())
+        answer = await self.inner.answer(asked, listener)
         calls = state.calls_of(answer.text, names)
         if not calls and state.owes_file(answer.text):
             said = ChatMessage(role="assistant", text=answer.text)
             told = ChatMessage(role="user", text=_NUDGE)
-            again = replace(asked, messages=(*messages, said, told))
-            second = await self._inner.answer(again, listener)
+            again = replace(asked, messages=(*step, said, told))
+            second = await self.inner.answer(again, listener)
             text, usage = f"{answer.text}\n\n{second.text}", answer.usage + second.usage
             answer = replace(second, text=text, usage=usage)
             calls = state.calls_of(second.text, names)
@@ -138,18 +111,8 @@ class BlocksDialect:
             return answer
         return replace(answer, tool_calls=_requests(calls, request), stop_reason="tools")
 
-    async def window(self) -> int:
-        """Return the window of the inner model."""
-        return await self._inner.window()
 
-    async def aclose(self) -> None:
-        """Close the inner model. Idempotent."""
-        await self._inner.aclose()
-
-
-def _requests(
-    calls: Iterable[tuple[str, Mapping[str, Any]]], request: ModelRequest
-) -> tuple[ToolRequest, ...]:
+def _requests(calls: Calls, request: ModelRequest) -> tuple[ToolRequest, ...]:
     return tuple(
         ToolRequest(call=f"{request.call_prefix}{number}", tool=tool, arguments=dict(arguments))
         for number, (tool, arguments) in enumerate(calls, 1)
@@ -160,30 +123,27 @@ def _requests(
 
 
 class _Round(Value):
-    """An answer of the model in this turn, with its calls and their results."""
+    """An answer of the model in this turn, and each of its calls with the result."""
 
     text: str
-    calls: tuple[ToolRequest, ...]
-    results: tuple[str, ...]
+    pairs: tuple[tuple[ToolRequest, str], ...]
 
     @property
-    def writes(self) -> tuple[ToolRequest, ...]:
-        """Its calls that write files."""
-        return tuple(call for call in self.calls if call.tool == "write")
-
-    @property
-    def pairs(self) -> list[tuple[ToolRequest, str]]:
-        """Each call with its result."""
-        return list(zip(self.calls, self.results, strict=False))
+    def writes(self) -> bool:
+        """Whether a call of it writes a file."""
+        return any(call.tool == "write" for call, _ in self.pairs)
 
 
 class TurnView:
-    """One turn as its messages show it: the request, what was looked at, and what the model did."""
+    """One turn as its messages show it: the request, what was looked at, and what the model did.
+
+    `files` are those that the newest survey shows, by path, none for one that is not shown whole; `tests`
+    is the command that runs the folder's tests, empty if it has none; `tested` is what it printed last.
+    """
 
     def __init__(self, messages: Sequence[ChatMessage]) -> None:
         start = _start_of_turn(messages)
-        self._earlier = messages[:start]
-        turn = messages[start:]
+        self._earlier, turn = messages[:start], messages[start:]
         results = {said.call: said.text for said in turn if said.role == "tool"}
         asked = [said.text for said in turn if said.role == "user"]
         self.request = "\n".join(text for text in asked if not text.startswith(REMARKS))
@@ -192,23 +152,29 @@ class TurnView:
         rounds = [
             _Round(
                 text=said.text,
-                calls=said.tool_calls,
-                results=tuple(results.get(call.call, "") for call in said.tool_calls),
+                pairs=tuple((call, results.get(call.call, "")) for call in said.tool_calls),
             )
             for said in answers
         ]
-        self.rounds = [one for one in rounds if one.text]
-        looked = [pair for one in rounds if not one.text for pair in one.pairs]
-        self._surveys = [text for call, text in looked if call.tool == SURVEY]
-        self.survey = self._surveys[-1] if self._surveys else ""
-        at = max((n for n, one in enumerate(rounds) if _is_survey(one)), default=-1)
-        runs = [pair for one in rounds for pair in one.pairs if self._is_test(pair[0])]
-        self._since = [
-            one
-            for one in rounds[at + 1 :]
-            if one.text and not all(self._is_test(call) for call in one.calls)
+        looks = [[text for call, text in each.pairs if call.tool == SURVEY] for each in rounds]
+        surveys = [
+            text for each, of in zip(rounds, looks, strict=True) if not each.text for text in of
         ]
-        self.tested = runs[-1][1] if runs else None
+        survey = surveys[-1] if surveys else ""
+        shown, _, last = survey.rpartition("\n")
+        self.tests = last.removeprefix(TESTS) if last.startswith(TESTS) else ""
+        self._shown = shown.rstrip() if self.tests else survey
+        self.files = _files_in(survey)
+        self._before = _files_in(surveys[0]) if len(surveys) > 1 else None
+        self.rounds = [each for each in rounds if each.text]
+        at = max((number for number, found in enumerate(looks) if found), default=-1)
+        self._since = [
+            each
+            for each in rounds[at + 1 :]
+            if each.text and not all(self._is_test(call) for call, _ in each.pairs)
+        ]
+        runs = [text for each in rounds for call, text in each.pairs if self._is_test(call)]
+        self.tested = runs[-1] if runs else None
         newest = max((n for n, said in enumerate(turn) if _is_request(said)), default=0)
         self._is_surveyed = any(
             call.tool == SURVEY for said in turn[newest:] for call in said.tool_calls
@@ -216,17 +182,6 @@ class TurnView:
 
     def _is_test(self, call: ToolRequest) -> bool:
         return call.tool == "shell" and call.arguments.get("command") == self.tests
-
-    @property
-    def tests(self) -> str:
-        """The command that runs the folder's tests; empty if it has none."""
-        last = self.survey.rpartition("\n")[2]
-        return last.removeprefix(TESTS) if last.startswith(TESTS) else ""
-
-    @property
-    def files(self) -> dict[str, str | None]:
-        """The files that the survey shows, by path; none for one that is not shown whole."""
-        return _files_in(self.survey)
 
     @property
     def _hint(self) -> str:
@@ -237,49 +192,46 @@ class TurnView:
         names = [f"`{path}`" for path in long if path.rpartition("/")[2] in self.request]
         return _PART.format(names=" and ".join(names[:3])) if names else ""
 
-    def next_step(self) -> Next:
-        """Say what to do now."""
-        look = Call(calls=((SURVEY, {"request": self.request}),))
+    def next_step(self) -> tuple[ChatMessage, ...] | str | None:
+        """Return what to ask the model, what to say to end the turn, or none to look at the files."""
         if not self._is_surveyed:
-            return look
+            return None
         if not self.rounds:
-            return Ask(messages=self._conversation())
+            return self._conversation()
         last = self.rounds[-1]
         if not last.writes and self._since and _MOVES.search(self.request) and not self._remarks:
-            return look
-        has_passed = self.tested is not None and _has_passed(self.tested)
-        if has_passed and not (last.writes or self._since or self._remarks):
-            return Say(text=f"Nothing was changed; `{self.tests}` passes.")
+            return None
+        if _has_passed(self.tested) and not (last.writes or self._since or self._remarks):
+            return f"Nothing was changed; `{self.tests}` passes."
         if not last.writes or self._remarks:
-            return Ask(messages=self._conversation())
+            return self._conversation()
         fault = self._fault(last)
-        if sum(bool(one.writes) for one in self.rounds) < ROUNDS:
-            is_looked = not self._since  # after the last change
-            if not is_looked and (fault or _EVERYWHERE.search(self.request)):
-                return look
-            if is_looked and (fault or self._left_over()):
-                return Ask(messages=self._conversation())
-        return Say(text=self._farewell(last, fault))
+        if sum(each.writes for each in self.rounds) < ROUNDS:
+            if self._since and (fault or _EVERYWHERE.search(self.request)):
+                return None
+            if not self._since and (fault or self._left_over()):
+                return self._conversation()
+        runs = [result for call, result in last.pairs if self._is_test(call)]
+        if fault or not runs:
+            return fault or "Done."
+        how = "passes" if _has_passed(runs[-1]) else "was not run to its end"
+        return f"Done; `{self.tests}` {how}."
 
-    def calls_of(
-        self, text: str, offered: Iterable[str]
-    ) -> tuple[tuple[str, Mapping[str, Any]], ...]:
+    def calls_of(self, text: str, offered: Iterable[str]) -> Calls:
         """Return the calls that an answer of the model comes to."""
-        files = self._written(text)
-        if not files and self._hint and len(self.rounds) < LOOKS:
-            commands = commands_in(text)
-            if commands:
-                return (("shell", {"command": commands[0]}),)
-        if files:
+        test_run = ("shell", {"command": self.tests, "timeout": _TEST_SECONDS})
+        if files := self._written(text):
             writes = [("write", {"path": path, "content": body}) for path, body in files]
             is_change = any(path in self.files for path, _ in files)
             is_tested = self.tests and (is_change or _SPEAKS_OF_TESTS.search(self.request))
-            return (*writes, *([self._test_run()] if is_tested else []))
+            return (*writes, *([test_run] if is_tested else []))
+        may_look = len(self.rounds) < LOOKS
+        if self._hint and may_look and (commands := commands_in(text)):
+            return (("shell", {"command": commands[0]}),)
         if self.tests and self.tested is None and _MENDS.search(self.request):
-            return (self._test_run(),)  # what fails says more than the request
-        if len(self.rounds) >= LOOKS:
-            return ()
-        return tuple((call.tool, call.arguments) for call in calls_in(text, offered))
+            return (test_run,)  # what fails says more than the request
+        found = calls_in(text, offered) if may_look else ()
+        return tuple((call.tool, call.arguments) for call in found)
 
     def owes_file(self, text: str) -> bool:
         """Whether an answer without a file should have had one: code without a path, or nothing fixed."""
@@ -290,58 +242,44 @@ class TurnView:
         wants_any = has_code or wants_new or bool(_MENDS.search(self.request))
         return wants_any and not is_question
 
-    def _test_run(self) -> tuple[str, Mapping[str, Any]]:
-        return "shell", {"command": self.tests, "timeout": _TEST_SECONDS}
-
     def _written(self, text: str) -> list[tuple[str, str]]:
-        """Return the files that an answer changes, without those that stay as they are."""
-        known = self.files
-        found = {
-            _known_path(path, known): body
-            for path, body in _placed(_blocks(text.splitlines(), known), known, self.request)
-        }
-        whole = {
-            path: merged(path, known.get(path) or "", repaired(path, body))
-            for path, body in found.items()
-        }
-        fails = self.tested is not None and _has_failed(self.tested)
-        fits = {
-            path: body
-            for path, body in whole.items()
-            if not _is_kept(path, known, self.request, is_failing=fails)
-        }
-        changed = [(p, body) for p, body in fits.items() if not _is_same(known.get(p), body)]
-        return changed or (list(fits.items()) if fails else [])  # it is told that nothing changed
+        """Return the files that an answer changes, without those that stay as they are.
 
-    def _fault(self, one: _Round) -> str:
+        A file may not be replaced that is shown in part, or is a test that fails or is not named.
+        """
+        known, is_failing = self.files, _has_failed(self.tested)
+        fits: dict[str, str] = {}
+        for path, body in _placed(_blocks(text.splitlines(), known), known, self.request):
+            path = _known_path(path, known)
+            before = known.get(path)
+            is_asked = path.rpartition("/")[2] in self.request and not is_failing
+            if path in known and (before is None or (_is_test(path) and not is_asked)):
+                continue
+            fits[path] = merged(path, before or "", repaired(path, body))
+        changed = [
+            (path, body)
+            for path, body in fits.items()
+            if path not in known or (known[path] or "").rstrip() != body.rstrip()
+        ]
+        return changed or (
+            list(fits.items()) if is_failing else []
+        )  # it is told that nothing changed
+
+    def _fault(self, round: _Round) -> str:
         """Say what went wrong with the files of an answer; empty if nothing did."""
-        for call, result in one.pairs:
+        for call, result in round.pairs:
             if call.tool == "write" and not result.startswith(("Created", "Replaced", "Unchanged")):
-                return _NOT_WRITTEN.format(output=result[:_TAIL])
+                return f"This was not done: {result[:_TAIL]}"
             if call.tool == "shell" and _has_failed(result):
-                output = _EXIT.sub("", result).rstrip()[-_TAIL:]
-                return _FAILS.format(command=call.arguments.get("command"), output=output)
+                return f"The tests (`{call.arguments.get('command')}`) still fail:\n{_tail(result)}"
         return ""
-
-    def _farewell(self, last: _Round, fault: str) -> str:
-        if fault:
-            return fault
-        runs = [result for call, result in last.pairs if self._is_test(call)]
-        if not runs:
-            return "Done."
-        how = "passes" if _has_passed(runs[-1]) else "was not run to its end"
-        return f"Done; `{self.tests}` {how}."
 
     def _conversation(self) -> tuple[ChatMessage, ...]:
         """Return the conversation as the model is to read it."""
-        shown = self.survey
-        if self.tests:
-            shown = shown.rpartition("\n")[0].rstrip()
-        last = self.rounds[-1] if self.rounds else None
+        shown, last = self._shown, self.rounds[-1] if self.rounds else None
         fault = ""
         if self.tested is not None and _has_failed(self.tested):
-            output = _EXIT.sub("", self.tested).rstrip()[-_TAIL:]
-            fault = _FAILED.format(command=self.tests, output=output)
+            fault = f"The tests (`{self.tests}`) fail:\n{_tail(self.tested)}"
         elif last is not None and last.writes:
             fault = self._fault(last)
         fault = " ".join(filter(None, (fault, self._left_over())))
@@ -352,49 +290,41 @@ class TurnView:
         if last is not None and fault and not self._since:
             text = f"{shown}\n\nThe request was: {self.request}\n\n{fault}\n{_AGAIN}"
         elif last is not None and not (last.writes or self._since):
-            commands = (str(call.arguments.get("command", "")) for call in last.calls)
+            commands = (str(call.arguments.get("command", "")) for call, _ in last.pairs)
             text = f"{shown}\n\n`{'; '.join(commands)}` was run. Do the rest: {self.request}"
         said.append(ChatMessage(role="user", text=text))
-        for one in self._since:
-            said += [
-                ChatMessage(role="assistant", text=one.text),
-                ChatMessage(role="user", text=self._told(one)),
-            ]
+        for each in self._since:
+            told = ChatMessage(role="user", text=self._told(each))
+            said += [ChatMessage(role="assistant", text=each.text), told]
         return (*said, *self._remarks)
 
     def _left_over(self) -> str:
         """Say where a name or number that a change replaced is left in other files; empty if nowhere."""
-        if len(self._surveys) < 2 or not _EVERYWHERE.search(self.request):
+        before, now = self._before, self.files
+        if before is None or not _EVERYWHERE.search(self.request):
             return ""
-        before, now = _files_in(self._surveys[0]), self.files
         changed = [path for path, text in now.items() if before.get(path) != text]
         gone = {
             word
             for path in changed
-            for word in _WORDS.findall(before.get(path) or "")
-            if word not in _WORDS.findall(now.get(path) or "")
+            for word in {*_WORDS.findall(before.get(path) or "")}
+            - {*_WORDS.findall(now.get(path) or "")}
         }
-        asked = gone & {*_WORDS.findall(self.request)} or gone
-        found = [
-            f"`{word}` is still in {', '.join(where)}."
-            for word in sorted(asked)
-            if (
-                where := [p for p, text in now.items() if p not in changed and word in (text or "")]
-            )
-        ]
+        found: list[str] = []
+        for word in sorted(gone & {*_WORDS.findall(self.request)} or gone):
+            others = [p for p, text in now.items() if p not in changed and word in (text or "")]
+            if others:
+                found.append(f"`{word}` is still in {', '.join(others)}.")
         return " ".join(found[:3])
 
-    def _told(self, one: _Round) -> str:
-        if one.writes:
-            return self._fault(one) or "That is not all."
-        printed = (
-            _PRINTED.format(
-                command=call.arguments.get("command", call.tool),
-                output=result[-_OUTPUT:],
-                request=self.request,
-            )
-            for call, result in one.pairs
-        )
+    def _told(self, round: _Round) -> str:
+        if round.writes:
+            return self._fault(round) or "That is not all."
+        printed: list[str] = []
+        for call, result in round.pairs:
+            command = call.arguments.get("command", call.tool)
+            output = f"`{command}` printed:\n{result[-_OUTPUT:]}"
+            printed.append(f"{output}\n\nThe request was: {self.request}")
         return "\n".join(printed)
 
 
@@ -404,10 +334,6 @@ def _files_in(survey: str) -> dict[str, str | None]:
         for path, text in _blocks(survey.splitlines())
         if path
     }
-
-
-def _is_survey(one: _Round) -> bool:
-    return any(call.tool == SURVEY for call in one.calls)
 
 
 def _start_of_turn(messages: Sequence[ChatMessage]) -> int:
@@ -432,25 +358,29 @@ def _remarks(turn: Sequence[ChatMessage]) -> tuple[ChatMessage, ...]:
     return (before, turn[-1]) if is_answer else (turn[-1],)
 
 
-def _has_passed(result: str) -> bool:
+def _has_passed(result: str | None) -> bool:
     """Whether a command has run and succeeded; one that was refused, or ended at its limit, has not."""
-    code = _EXIT.search(result)
+    code = _EXIT.search(result or "")
     return code is not None and code[1] == "0"
 
 
-def _has_failed(result: str) -> bool:
+def _has_failed(result: str | None) -> bool:
     """Whether a command has run and failed; one that did not end by itself has shown nothing."""
-    code = _EXIT.search(result)
+    code = _EXIT.search(result or "")
     return code is not None and code[1] != "0" and not code[1].startswith("-")
+
+
+def _tail(result: str) -> str:
+    return _EXIT.sub("", result).rstrip()[-_TAIL:]
 
 
 def spoken(messages: Iterable[ChatMessage], most: int = 0) -> Iterable[ChatMessage]:
     """Yield what was said, without calls and results; of each the first `most` characters."""
     last = ""
     for message in messages:
-        text = (
-            message.text if not most or len(message.text) <= most else f"{message.text[:most]} […]"
-        )
+        text = message.text
+        if most and len(text) > most:
+            text = f"{text[:most]} […]"
         is_note = message.role == "assistant" and text.startswith("[") and text.endswith("]")
         if message.role in ("tool", last) or is_note or not text.strip():
             continue
@@ -467,60 +397,62 @@ _PATH = re.compile(
     r"(?:[\w+-][\w.+-]*\.\w+|Makefile|Dockerfile|LICENSE|\.\w[\w.-]*)"
 )
 _SHELLS = ("sh", "bash", "shell", "console", "zsh")
-_ENDINGS = {
-    "python": ".py",
-    "py": ".py",
-    "json": ".json",
-    "toml": ".toml",
-    "yaml": ".yaml",
-    "yml": ".yml",
-    "csv": ".csv",
-    "markdown": ".md",
-    "html": ".html",
-    "css": ".css",
-    "javascript": ".js",
+_ENDINGS = {"python": ".py", "markdown": ".md", "javascript": ".js"} | {
+    name: f".{name}" for name in ("py", "json", "toml", "yaml", "yml", "csv", "html", "css")
 }
 Block = tuple[str, str]
 """The path of a fenced block, or the ending that its language has, or nothing; and its content."""
 
 
-def _blocks(lines: Sequence[str], known: Mapping[str, object] | None = None) -> list[Block]:
+def _blocks(lines: Sequence[str], known: Collection[str] = ()) -> list[Block]:
     """Read the whole fenced blocks of a text; those of a shell have no path."""
     found: list[Block] = []
-    at = 0
-    while at < len(lines):
-        fence = _FENCE.match(lines[at])
-        at += 1
-        if fence is None:
-            continue
-        end = _end_of(lines, at, fence[1], known or {})
-        if end is None:  # it was cut off, or opened twice
-            continue
-        info, body = fence[2].strip(), lines[at:end]
-        path = _path_in(info) or _path_above(lines[: at - 1])
+    for at, info, body in _fenced(lines, known):
+        path = _path_in(info) or _path_above(lines[:at])
         if body and path and body[0].strip() == path:
             body = body[1:]
         if not path and body and (inside := _path_in(body[0].lstrip("#/*-;<! "))):
-            if known and inside in known and body[0].lstrip()[:1] in "#/*-;<":
+            if inside in known and body[0].lstrip()[:1] in "#/*-;<":
                 path, body = inside, body[1:]
         if info.partition(" ")[0].lower() not in _SHELLS or path.endswith((".sh", ".bash")):
             path = path or _ENDINGS.get(info.lower(), "")
             found.append((path, "\n".join(body) + "\n" if body else ""))
-        at = end + 1 if _FENCE.match(lines[end]) else end
     return found
 
 
-def _end_of(
-    lines: Sequence[str], start: int, fence: str, known: Mapping[str, object] | None = None
-) -> int | None:
+def commands_in(text: str) -> list[str]:
+    """Return the commands of the shell blocks of a text."""
+    shells = [of for _, info, of in _fenced(text.splitlines()) if info.lower() in _SHELLS]
+    lines = [[line.removeprefix("$ ") for line in of if line.strip()] for of in shells]
+    return ["\n".join(command) for command in lines if command]
+
+
+def _fenced(
+    lines: Sequence[str], known: Collection[str] = ()
+) -> Iterator[tuple[int, str, Sequence[str]]]:
+    """Yield each whole block: the line of its fence, what stands behind the fence, and its lines."""
+    at = 0
+    while at < len(lines):
+        fence = _FENCE.match(lines[at])
+        at += 1
+        end = _end_of(lines, at, fence[1], known) if fence else None
+        if fence is None or end is None:  # it was cut off, or opened twice
+            continue
+        yield at - 1, fence[2].strip(), lines[at:end]
+        at = end + 1 if _FENCE.match(lines[end]) else end
+
+
+def _end_of(lines: Sequence[str], start: int, fence: str, known: Collection[str]) -> int | None:
     """Return the line that closes a fence; a fence inside, with a language, is closed before it.
 
     A known path with a fence below it begins the next file: the fence before was left open.
     """
     depth = 0
     for at in range(start, len(lines)):
-        if known and lines[at].strip("*`#: ") in known and _has_fence_below(lines, at):
-            return at
+        if known and lines[at].strip("*`#: ") in known:
+            below = next((line for line in lines[at + 1 : at + 3] if line.strip()), "")
+            if _FENCE.match(below):
+                return at
         inner = _FENCE.match(lines[at])
         if inner is None or inner[1][0] != fence[0] or len(inner[1]) < len(fence):
             continue
@@ -531,11 +463,6 @@ def _end_of(
         else:
             return at
     return None
-
-
-def _has_fence_below(lines: Sequence[str], at: int) -> bool:
-    below = next((line for line in lines[at + 1 : at + 3] if line.strip()), "")
-    return _FENCE.match(below) is not None
 
 
 def _path_in(text: str) -> str:
@@ -594,28 +521,3 @@ def _is_test(path: str) -> bool:
     name = path.rpartition("/")[2]
     ends = ("_test.py", "_test.go", ".test.js", ".test.ts")
     return name.startswith("test_") or name.endswith(ends) or name in ("test.sh", "run_tests.sh")
-
-
-def _is_kept(path: str, known: Mapping[str, str | None], request: str, *, is_failing: bool) -> bool:
-    """Whether a file may not be replaced: shown in part, or a test that fails or is not named."""
-    is_asked = path.rpartition("/")[2] in request and not is_failing
-    return path in known and (known[path] is None or (_is_test(path) and not is_asked))
-
-
-def _is_same(before: str | None, body: str) -> bool:
-    return before is not None and before.rstrip() == body.rstrip()
-
-
-def commands_in(text: str) -> list[str]:
-    """Return the commands of the shell blocks of a text."""
-    found: list[str] = []
-    lines = text.splitlines()
-    for at, line in enumerate(lines):
-        fence = _FENCE.match(line)
-        if fence is None or fence[2].strip().lower() not in _SHELLS:
-            continue
-        end = _end_of(lines, at + 1, fence[1])
-        body = [one.removeprefix("$ ") for one in lines[at + 1 : end] if one.strip()]
-        if end is not None and body:
-            found.append("\n".join(body))
-    return found

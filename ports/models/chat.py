@@ -6,24 +6,28 @@ Each message has a wire form of its own, which stays as it is, so prompt caches 
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Any
 
-from ...machines.conversation import ChatMessage, ToolSchema, Usage
+from msgspec.structs import asdict
+
+from ...machines.conversation import ChatMessage, Usage
 from .capacity import asked_window, published_window
-from .endpoint import Endpoint, Patience, is_loopback, parse_base_url
-from .error_text import ServerErrorText, is_error
-from .exchange import DONE, Exchange, TakeIn
+from .endpoint import is_loopback
+from .error_text import is_error
 from .loose_json import count, table, tables
 from .model import ModelRequest
 from .reply import AnswerBuilder
-from .retry import RetryPolicy
 from .served import ServedModel, ServedProvider
-from .wire import WireFormat, WireValue, wire_id, without_pictures
+from .stream import DONE
+from .wire import WireFormat, WireValue, wire_id
 
 _UNFINISHED = (None, "", "null")  # as some servers write that a choice goes on
 
-OF_TOOLS = "[These are the pictures of the results above, in their order.]"
+_OF_TOOLS = {
+    "type": "text",
+    "text": "[These are the pictures of the results above, in their order.]",
+}
 
 
 def wire_messages(messages: Iterable[ChatMessage]) -> Iterator[tuple[int, WireValue]]:
@@ -35,17 +39,13 @@ def wire_messages(messages: Iterable[ChatMessage]) -> Iterator[tuple[int, WireVa
     shown: list[WireValue] = []
     for message in messages:
         if shown and message.role != "tool":
-            yield 0, _of_tools(shown)
+            yield 0, {"role": "user", "content": [*shown, _OF_TOOLS]}
             shown = []
         if message.role == "tool":
             shown += _images(message)
         yield 1, _wire_message(message)
     if shown:
-        yield 0, _of_tools(shown)
-
-
-def _of_tools(shown: list[WireValue]) -> WireValue:
-    return {"role": "user", "content": [*shown, {"type": "text", "text": OF_TOOLS}]}
+        yield 0, {"role": "user", "content": [*shown, _OF_TOOLS]}
 
 
 def _images(message: ChatMessage) -> Iterator[WireValue]:
@@ -62,45 +62,15 @@ def _wire_message(message: ChatMessage) -> WireValue:
         return {"role": message.role, "content": [*_images(message), text]}
     if not message.tool_calls:
         return {"role": message.role, "content": message.text}
-    calls = [
-        {
-            "id": wire_id(call.call),
-            "type": "function",
-            "function": {
-                "name": call.tool,
-                "arguments": json.dumps(call.arguments, ensure_ascii=False),
-            },
-        }
-        for call in message.tool_calls
-    ]
+    calls: list[WireValue] = []
+    for call in message.tool_calls:
+        arguments = json.dumps(call.arguments, ensure_ascii=False)
+        function = {"name": call.tool, "arguments": arguments}
+        calls.append({"id": wire_id(call.call), "type": "function", "function": function})
     return {"role": message.role, "content": message.text or None, "tool_calls": calls}
 
 
 CHAT = WireFormat(objects=wire_messages)
-CHAT_OF_TEXT = WireFormat(objects=lambda messages: wire_messages(without_pictures(messages)))
-
-
-def take_in(value: dict[str, Any], reply: AnswerBuilder, diagnostic: ServerErrorText) -> None:
-    """Add one chunk of a stream to the reply, or a whole answer, which differs only in a name."""
-    if value is DONE:
-        reply.stop_reason = reply.stop_reason or "stop"
-        return
-    if is_error(value):
-        raise diagnostic.reported(value)
-    usage = table(value.get("usage"))
-    if not ("choices" in value or usage):
-        reply.note_odd(value)
-    for choice in tables(value.get("choices")):
-        if choice.get("index") not in (0, None):
-            continue
-        if is_error(choice):
-            raise diagnostic.reported(choice)
-        _take_in_delta(table(choice.get("delta") or choice.get("message")), reply)
-        reason = choice.get("finish_reason")
-        if reason not in _UNFINISHED or "message" in choice:
-            reply.stop_reason = "stop" if reason in _UNFINISHED else str(reason)
-    if usage:
-        reply.usage = _usage(usage, reply.reasoning_pieces)
 
 
 def _take_in_delta(delta: dict[str, Any], reply: AnswerBuilder) -> None:
@@ -136,83 +106,69 @@ def _usage(usage: dict[str, Any], reasoning_pieces: int) -> Usage:
 
 
 class ChatModel(ServedModel):
-    """A model behind `{base_url}/chat/completions`; `key` empty sends no Authorization header.
+    """A model behind `{base_url}/chat/completions`."""
 
-    `extra` is added to each request as it is, and `take_in` reads what its stream has. `key_env` is only
-    named in hints.
-    """
-
-    format = CHAT_OF_TEXT
-
-    def __init__(
-        self,
-        base_url: str,
-        model: str,
-        *,
-        name: str = "",
-        key: str = "",
-        key_env: str = "",
-        temperature: float | None = None,
-        max_tokens: int | None = None,
-        thinking: str = "",
-        extra: Mapping[str, Any] | None = None,
-        takes_pictures: bool = False,
-        retry: RetryPolicy | None = None,
-        patience: Patience | None = None,
-        take_in: TakeIn = take_in,
-    ) -> None:
-        address, host = parse_base_url(base_url, name or model)
-        url = f"{address}/chat/completions"
-        # OpenAI's own newer models refuse `max_tokens`; other servers may not know the newer name.
-        self._base = address
-        self._is_published = is_openai = host == "api.openai.com"
-        self._limit_name = "max_completion_tokens" if is_openai else "max_tokens"
-        self._extra = dict(extra or {})
-        if thinking not in ("", "off"):
-            self._extra["reasoning_effort"] = thinking
-        headers = {"authorization": f"Bearer {key}"} if key else {}
-        diagnostic = ServerErrorText(url=url, model=model, key=key, key_env=key_env)
-        endpoint = Endpoint(diagnostic, headers, patience or Patience())
-        exchange = Exchange(endpoint, retry or RetryPolicy(), take_in)
-        super().__init__(exchange, model, host, name, temperature, max_tokens)
-        self.format = CHAT if takes_pictures else CHAT_OF_TEXT
-        self.listing = f"{address}/models"
+    format = CHAT
+    path = "/chat/completions"
 
     async def window(self) -> int:
         """Ask the server for the model's window in tokens; 0 if it does not report it."""
         if self._is_published:
             return published_window(self._model)
-        is_near = is_loopback(self._base)
-        return await asked_window(self._exchange.get, self._base, self._model, is_near=is_near)
+        is_near = is_loopback(self._address)
+        return await asked_window(self._endpoint.get, self._address, self._model, is_near=is_near)
+
+    @property
+    def _is_published(self) -> bool:
+        return self._host == "api.openai.com"
+
+    def _headers(self, key: str) -> dict[str, str]:
+        return {"authorization": f"Bearer {key}"} if key else {}
+
+    def _take_in(self, value: dict[str, Any], reply: AnswerBuilder) -> None:
+        """Add one chunk of a stream to the reply, or a whole answer, which differs only in a name."""
+        if value is DONE:
+            reply.stop_reason = reply.stop_reason or "stop"
+            return
+        if is_error(value):
+            raise self._diagnostic.reported(value)
+        usage = table(value.get("usage"))
+        if not ("choices" in value or usage):
+            reply.note_odd(value)
+        for choice in tables(value.get("choices")):
+            if choice.get("index") not in (0, None):
+                continue
+            if is_error(choice):
+                raise self._diagnostic.reported(choice)
+            _take_in_delta(table(choice.get("delta") or choice.get("message")), reply)
+            reason = choice.get("finish_reason")
+            if reason not in _UNFINISHED or "message" in choice:
+                reply.stop_reason = "stop" if reason in _UNFINISHED else str(reason)
+        if usage:
+            reply.usage = _usage(usage, reply.reasoning_pieces)
 
     def _fields(self, request: ModelRequest) -> WireValue:
-        body: WireValue = {
-            "model": self._model,
-            "stream": True,
-            "stream_options": {"include_usage": True},
-        }
+        options = {"include_usage": True}
+        body: WireValue = {"model": self._model, "stream": True, "stream_options": options}
         if request.tools:
-            body["tools"] = [_wire_tool(schema) for schema in request.tools]
+            body["tools"] = [
+                {"type": "function", "function": asdict(tool)} for tool in request.tools
+            ]
         if request.temperature is not None:
             body["temperature"] = request.temperature
         if request.max_tokens is not None:
-            body[self._limit_name] = request.max_tokens
+            # OpenAI's own newer models refuse `max_tokens`; other servers may not know the newer name.
+            limit = "max_completion_tokens" if self._is_published else "max_tokens"
+            body[limit] = request.max_tokens
         if request.response_schema is not None:
             schema = {"name": "answer", "schema": request.response_schema}
             body["response_format"] = {"type": "json_schema", "json_schema": schema}
-        return body | self._extra
+        if self._thinking:
+            body["reasoning_effort"] = self._thinking
+        return body
 
     def _first(self, request: ModelRequest) -> list[WireValue]:
         return [{"role": "system", "content": request.system}] if request.system else []
 
 
 PROVIDER = ServedProvider(ChatModel)
-
-
-def _wire_tool(schema: ToolSchema) -> dict[str, Any]:
-    function = {
-        "name": schema.name,
-        "description": schema.description,
-        "parameters": schema.parameters,
-    }
-    return {"type": "function", "function": function}

@@ -92,10 +92,17 @@ class ModelConnection(asyncio.Protocol):
         if len(pieces) == 2:  # in one packet, if it fits
             pieces = [b"".join(pieces)]
         for piece in pieces:
-            if self.ended.is_set():  # a server may refuse before it has read everything
-                break
-            await self._write(piece)
-        return await self._header()
+            if self.ended.is_set() or self._transport is None:
+                break  # a server may refuse before it has read everything
+            self._transport.write(piece)
+            self._acknowledge()
+            await asyncio.sleep(0)
+            while self._is_full and not self.ended.is_set():
+                await self._changed()
+        while not isinstance(event := await self._next(), h11.Response):
+            continue  # what precedes it is of no interest
+        answered = {name.decode(): value.decode("latin-1") for name, value in event.headers}
+        return ResponseHead(status=event.status_code, headers=answered)
 
     async def body(self) -> AsyncGenerator[bytes, None]:
         """Yield the pieces of the answer's body as they come."""
@@ -144,35 +151,20 @@ class ModelConnection(asyncio.Protocol):
             self._transport, self, trusted, server_hostname=address.host
         )
 
-    async def _write(self, data: bytes) -> None:
-        assert self._transport is not None
-        self._transport.write(data)
-        self._acknowledge()
-        await asyncio.sleep(0)
-        while self._is_full and not self.ended.is_set():
-            await self._changed()
-
-    async def _header(self) -> ResponseHead:
-        while not isinstance(event := await self._next(), h11.Response):
-            continue  # what precedes it is of no interest
-        headers = {name.decode(): value.decode("latin-1") for name, value in event.headers}
-        return ResponseHead(status=event.status_code, headers=headers)
-
     async def _next(self) -> object:
-        while (event := self._event()) is h11.NEED_DATA:
+        while True:
+            try:
+                event = self._http.next_event()
+            except h11.RemoteProtocolError as error:
+                if self.ended.is_set() and self._http.their_state is h11.SEND_RESPONSE:
+                    raise ConnectionResetError("it ended without an answer") from error
+                raise ConnectionError(str(error)) from error
+            if event is not h11.NEED_DATA:
+                return event
             if self._error is not None:
                 raise self._error
             self._take_more()
             await self._changed()
-        return event
-
-    def _event(self) -> object:
-        try:
-            return self._http.next_event()
-        except h11.RemoteProtocolError as error:
-            if self.ended.is_set() and self._http.their_state is h11.SEND_RESPONSE:
-                raise ConnectionResetError("it ended without an answer") from error
-            raise ConnectionError(str(error)) from error
 
     def _acknowledge(self) -> None:
         """Have the system acknowledge at once what comes next, where it can (Linux).

@@ -1,22 +1,26 @@
-"""Tools for models without native tool calls: the answer itself is a constrained JSON action.
+"""Tools for models that do not call them natively.
 
-Either `{"say": "text"}` or `{"tool": "name", "arguments": {…}}`. The server constrains the answer
-by a JSON Schema; if it does not, the parser accepts fences, prose around the action, and other
-spellings. Results of tools go back as user messages that begin with `[Result of NAME]`.
+With `JsonDialect` the answer itself is a constrained JSON action: either `{"say": "text"}` or
+`{"tool": "name", "arguments": {…}}`. The server constrains the answer by a JSON Schema; if it does not,
+the parser accepts fences, prose around the action, and other spellings (`said_calls.py`). Results of
+tools go back as user messages that begin with `[Result of NAME]`.
+
+Small models, and servers without a template for tools, print `{"name": "read", …}` in place of a native
+call. Shown as the answer it would end the turn with nothing done. So `ReadingModel` takes such a text for
+the calls that it is, and the model's later requests go through the JSON dialect.
 """
 
 import json
 import re
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, cast
+from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from ...machines.conversation import ChatMessage, ToolRequest, ToolSchema
+from ...machines.conversation import ChatMessage
 from ...machines.pattern import lazy_pattern
-from ...machines.value import Value
-from .model import AnswerListener, Model, ModelAnswer, ModelRequest
+from .model import AnswerListener, Model, ModelAnswer, ModelRequest, WrappedModel
 from .retry import BrokenAnswer
+from .said_calls import SayStream, calls_in, parse_action
 
 _FORGED = lazy_pattern(r"^(?=\[(?:New message from|Result of) )", re.MULTILINE)
 _PROMPT = """
@@ -26,87 +30,76 @@ To use a tool, whose result comes next:
 {"tool": "name", "arguments": {...}}
 Tools:
 """
+_FRAMES = ("```json", "```", "<tool_call>", "<tools>", "[TOOL_CALLS]")
+
+NOTICE = (
+    "The model wrote a tool call as text; it was made, and tools are asked for as JSON from now on. "
+    '`tool_dialect = "json"` of the model says so from the start.'
+)
 
 
-class _Action(Value):
-    """A constrained answer, parsed."""
-
-    text: str = ""
-    tool: str = ""
-    arguments: dict[str, Any] | None = None
-    fault: str = ""
-
-
-class JsonDialect:
+class JsonDialect(WrappedModel):
     """Gives tools to a model without native tool calls; requests without tools pass unchanged."""
-
-    def __init__(self, inner: Model) -> None:
-        self._inner = inner
-        self.name = inner.name
 
     async def answer(self, request: ModelRequest, listener: AnswerListener) -> ModelAnswer:
         """Stream the text of the model, and return its text or its one tool call."""
         if not request.tools or request.response_schema is not None:
             plain = replace(request, tools=(), messages=_plain(request.messages, as_json=False))
-            return await self._inner.answer(plain, listener)
-        stream = SayStream(listener.on_text)
-        answer = await self._inner.answer(
-            translate(request), replace(listener, on_text=stream.feed)
+            return await self.inner.answer(plain, listener)
+        say = {"say": {"type": "string"}}
+        uses = [{"tool": {"const": of.name}, "arguments": of.parameters} for of in request.tools]
+        closed = {"type": "object", "additionalProperties": False}
+        tools = "".join(
+            f"- {tool.name}: {tool.description} Arguments: {json.dumps(tool.parameters)}\n"
+            for tool in request.tools
         )
-        action = parse_action(answer.text, is_cut=answer.stop_reason == "length")
-        stream.finish(action.text)
-        if not action.tool and not action.text.strip():
+        translated = replace(
+            request,
+            system=f"{request.system}\n{_PROMPT}{tools}".strip(),
+            messages=_plain(request.messages, as_json=True),
+            tools=(),
+            response_schema={
+                "oneOf": [closed | {"properties": of, "required": [*of]} for of in (say, *uses)]
+            },
+        )
+        stream = SayStream(listener.on_text)
+        answer = await self.inner.answer(translated, replace(listener, on_text=stream.feed))
+        text, call = parse_action(answer.text, is_cut=answer.stop_reason == "length")
+        stream.finish(text)
+        if call is None and not text.strip():
             raise BrokenAnswer(
                 f"{self.name} gave an empty answer", "ask again", repeats=1, is_empty=True
             )
-        if not action.tool:
-            return replace(answer, text=action.text)
-        call = ToolRequest(
-            call=f"{request.call_prefix}1",
-            tool=action.tool,
-            arguments=action.arguments or {},
-            fault=action.fault,
-        )
-        return replace(answer, text=action.text, tool_calls=(call,), stop_reason="tools")
-
-    async def window(self) -> int:
-        """Return the window of the inner model."""
-        return await self._inner.window()
-
-    async def aclose(self) -> None:
-        """Close the inner model. Idempotent."""
-        await self._inner.aclose()
+        if call is None:
+            return replace(answer, text=text)
+        calls = (call.request(f"{request.call_prefix}1"),)
+        return replace(answer, text=text, tool_calls=calls, stop_reason="tools")
 
 
-def translate(request: ModelRequest) -> ModelRequest:
-    """Return an equivalent request without native tools."""
-    tools = "".join(
-        f"- {tool.name}: {tool.description} Arguments: {json.dumps(tool.parameters)}\n"
-        for tool in request.tools
-    )
-    return replace(
-        request,
-        system=f"{request.system}\n{_PROMPT}{tools}".strip(),
-        messages=_plain(request.messages, as_json=True),
-        tools=(),
-        response_schema=action_schema(request.tools),
-    )
+class ReadingModel(WrappedModel):
+    """Asks `inner`, whose tools are native, until it writes a call as text."""
 
+    def __init__(self, inner: Model) -> None:
+        super().__init__(inner)
+        self._dialect: JsonDialect | None = None
 
-def action_schema(tools: Iterable[ToolSchema]) -> dict[str, Any]:
-    """Return the JSON Schema of one action."""
-    say = _closed({"say": {"type": "string"}})
-    uses = [_closed({"tool": {"const": tool.name}, "arguments": tool.parameters}) for tool in tools]
-    return {"oneOf": [say, *uses]}
-
-
-def _closed(properties: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-    }
+    async def answer(self, request: ModelRequest, listener: AnswerListener) -> ModelAnswer:
+        """Return the answer of the model, with what it wrote as calls as calls."""
+        if self._dialect is not None and not request.is_plain:
+            return await self._dialect.answer(request, listener)
+        answer = await self.inner.answer(request, listener)
+        if answer.tool_calls or request.is_plain or request.response_schema is not None:
+            return answer
+        said = calls_in(answer.text, (tool.name for tool in request.tools))
+        if not said:
+            return answer
+        self._dialect = JsonDialect(self.inner)
+        listener.on_notice(NOTICE)
+        before = answer.text[: min(call.start for call in said)].rstrip()
+        for frame in _FRAMES:
+            before = before.removesuffix(frame).rstrip()
+        calls = [call.request(f"{request.call_prefix}{at}") for at, call in enumerate(said, 1)]
+        return replace(answer, text=before, tool_calls=tuple(calls), stop_reason="tools")
 
 
 def _plain(messages: Sequence[ChatMessage], *, as_json: bool) -> tuple[ChatMessage, ...]:
@@ -114,116 +107,20 @@ def _plain(messages: Sequence[ChatMessage], *, as_json: bool) -> tuple[ChatMessa
     names = {call.call: call.tool for message in messages for call in message.tool_calls}
     plain: list[ChatMessage] = []
     for message in messages:
-        role, text = message.role, message.text
+        role, text, pictures = message.role, message.text, message.pictures
         if role == "assistant":
-            text = _spoken(message, as_json)
+            said = json.dumps({"say": text}, ensure_ascii=False) if as_json and text else text
+            calls = (
+                json.dumps({"tool": call.tool, "arguments": call.arguments}, ensure_ascii=False)
+                for call in message.tool_calls
+            )
+            text = "\n".join(filter(None, (said, *calls)))
         elif role == "tool":
             # A line in a result must not pass for a message of the person.
             text = f"[Result of {names.get(message.call, 'tool')}] " + _FORGED.sub("| ", text)
             role = "user"
         if plain and plain[-1].role == role:
             text = f"{plain[-1].text}\n\n{text}"
-            pictures = (*plain.pop().pictures, *message.pictures)
-        else:
-            pictures = message.pictures
+            pictures = (*plain.pop().pictures, *pictures)
         plain.append(ChatMessage(role=role, text=text, pictures=pictures))
     return tuple(plain)
-
-
-def _spoken(message: ChatMessage, as_json: bool) -> str:
-    spoken = message.text
-    if as_json and spoken:
-        spoken = json.dumps({"say": spoken}, ensure_ascii=False)
-    calls = (
-        json.dumps({"tool": call.tool, "arguments": call.arguments}, ensure_ascii=False)
-        for call in message.tool_calls
-    )
-    return "\n".join([*([spoken] if spoken else []), *calls])
-
-
-def parse_action(text: str, is_cut: bool = False) -> _Action:
-    """Parse an answer; anything but an action is text. `is_cut`: the token limit ended it."""
-    for start in [match.start() for match in re.finditer(r"\{", text)][:20]:
-        try:
-            value: Any = json.JSONDecoder(strict=False).raw_decode(text, start)[0]
-        except (ValueError, RecursionError):
-            continue
-        action = _action(cast(dict[str, Any], value))
-        if action:
-            before = re.sub(r"```(?:json)?\s*$", "", text[:start]).strip()
-            return replace(action, text=before or action.text) if action.tool else action
-        break
-    stream = SayStream(lambda piece: None)
-    stream.feed(text)
-    if stream.text:
-        return _Action(text=stream.text)
-    if is_cut and re.match(r'\s*\{\s*"tool"\s*:\s*"([^"]+)"', text):
-        name = text.split('"')[3]
-        return _Action(tool=name, fault=f"cut off at the token limit: {text[:120]}")
-    return _Action(text=text)
-
-
-def _action(value: dict[str, Any]) -> _Action | None:
-    say = _first(value, "say", "text", "answer", "message")
-    tool = _first(value, "tool", "name", "action")
-    if isinstance(tool, str) and tool and tool != "say":
-        arguments = _first(value, "arguments", "parameters", "args", "input")
-        if isinstance(arguments, dict):
-            return _Action(tool=tool, arguments=cast(dict[str, Any], arguments))
-        if arguments is None:
-            return _Action(tool=tool, arguments={})
-        shown = json.dumps(arguments)[:120]
-        return _Action(tool=tool, fault=f"the arguments are not a JSON object: {shown}")
-    return _Action(text=say) if isinstance(say, str) else None
-
-
-def _first(value: dict[str, Any], *names: str) -> Any:
-    return next((value[name] for name in names if name in value), None)
-
-
-_SAY = lazy_pattern(r'\s*(?:```(?:json)?\s*)?\{\s*"say"\s*:\s*"')
-# As much of a JSON string as is surely whole: no half escape, no half pair of surrogates.
-_WHOLE = lazy_pattern(
-    r"(?:[^\"\\]"
-    r"|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
-    r"|\\u(?![dD][89abAB])[0-9a-fA-F]{4}"
-    r'|\\["\\/bfnrt])+'
-)
-
-
-class SayStream:
-    """Streams the text of `{"say": "…"}` while the JSON arrives; `text` is the text so far."""
-
-    def __init__(self, on_text: Callable[[str], None]) -> None:
-        self._on_text = on_text
-        self._waiting = ""
-        self._is_open = False
-        self._is_closed = False
-        self.text = ""
-
-    def feed(self, piece: str) -> None:
-        """Receive a piece of the raw answer."""
-        if self._is_closed:
-            return
-        self._waiting += piece
-        if not self._is_open:
-            begin = _SAY.match(self._waiting)
-            if not begin:
-                return
-            self._is_open = True
-            self._waiting = self._waiting[begin.end() :]
-        whole = _WHOLE.match(self._waiting)
-        if whole:
-            self._waiting = self._waiting[whole.end() :]
-            self._pass_on(str(json.loads(f'"{whole.group()}"', strict=False)))
-        self._is_closed = self._waiting.startswith('"')
-
-    def finish(self, text: str) -> None:
-        """Pass on the rest of the whole `text`."""
-        if text.startswith(self.text):
-            self._pass_on(text[len(self.text) :])
-
-    def _pass_on(self, piece: str) -> None:
-        if piece:
-            self.text += piece
-            self._on_text(piece)

@@ -4,17 +4,12 @@ What speaks HTTP is imported at the first call, in a thread, so that the loop ne
 Cancelling the task that reads closes the connection.
 """
 
+from __future__ import annotations
+
 import asyncio
 import ipaddress
 import time
-from collections.abc import (
-    AsyncGenerator,
-    AsyncIterator,
-    Awaitable,
-    Callable,
-    Mapping,
-    Sequence,
-)
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -61,23 +56,18 @@ def parse_base_url(base_url: str, name: str) -> tuple[str, str]:
 
     Raises `ConfigError` with the model's name if no request can be sent to the address.
     """
-    host = _host(base_url.strip())
-    if not host:
-        raise ConfigError(
-            f"model `{name}`: `base_url` is no address: `{base_url}`",
-            "give one like `http://127.0.0.1:8080/v1`",
-        )
-    return base_url.strip().rstrip("/"), host
-
-
-def _host(url: str) -> str:
+    url = base_url.strip()
     try:
         parts = urlsplit(url)
-        is_good = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-        Address.of(url)  # its name may be impossible, too
+        Address.of(url)  # its name may be impossible
+        if parts.scheme in ("http", "https") and parts.hostname and parts.port != 0:
+            return url.rstrip("/"), parts.netloc.rpartition("@")[2]
     except ValueError:
-        return ""
-    return parts.netloc.rpartition("@")[2] if is_good else ""
+        pass
+    raise ConfigError(
+        f"model `{name}`: `base_url` is no address: `{base_url}`",
+        "give one like `http://127.0.0.1:8080/v1`",
+    )
 
 
 class Endpoint:
@@ -89,9 +79,8 @@ class Endpoint:
         self.diagnostic = diagnostic
         self._patience = patience
         self._address = Address.of(diagnostic.url)
-        is_near = is_loopback(diagnostic.url)
         # A proxy cannot reach our loopback.
-        self._proxy = None if is_near else proxy_of(self._address)
+        self._proxy = None if is_loopback(diagnostic.url) else proxy_of(self._address)
         self._kept: list[tuple[float, ModelConnection]] = []
         self._open: set[ModelConnection] = set()
         self._connect: Callable[[], Awaitable[ModelConnection]] | None = None
@@ -135,10 +124,7 @@ class Endpoint:
     async def get(self, url: str) -> Any:
         """Return the JSON at an address of the same server; none on any failure."""
         try:
-            async with (
-                asyncio.timeout(_ASIDE),
-                self._asked("GET", url) as (answer, came),
-            ):
+            async with asyncio.timeout(_ASIDE), self._asked("GET", url) as (answer, came):
                 body = await _start_of(came, _ASIDE_BODY)
                 return parse_json(body) if answer.status == 200 else None
         except (OSError, ValueError, RecursionError):
@@ -169,7 +155,14 @@ class Endpoint:
         if self._is_relayed:
             target = f"http://{self._address.header}{target}"
         asked = method, target, {**self._headers, **(headers or {})}, body
-        kept = self._taken()
+        kept: ModelConnection | None = None
+        while (
+            self._kept and kept is None
+        ):  # the newest first; those that are useless now are closed
+            since, kept = self._kept.pop()
+            if not kept.is_idle or time.monotonic() - since >= _KEPT:
+                kept.close()
+                kept = None
         connection = kept or await self._opened()
         with ExitStack() as undoing:
             undoing.callback(lambda: connection.close())  # whichever it is then
@@ -190,38 +183,22 @@ class Endpoint:
         else:
             connection.close()
 
-    def _taken(self) -> "ModelConnection | None":
-        """Return a connection that was kept, the newest first; closes those that are useless now."""
-        while self._kept:
-            since, connection = self._kept.pop()
-            if connection.is_idle and time.monotonic() - since < _KEPT:
-                return connection
-            connection.close()
-        return None
-
-    async def _opened(self) -> "ModelConnection":
+    async def _opened(self) -> ModelConnection:
         if self._connect is None:
             self._connect = await asyncio.to_thread(self._prepared)
         connection = await self._connect()
         self._open = {connection, *(each for each in self._open if not each.lost.is_set())}
         return connection
 
-    def _prepared(self) -> "Callable[[], Awaitable[ModelConnection]]":
+    def _prepared(self) -> Callable[[], Awaitable[ModelConnection]]:
         """Return what opens a connection; takes a while."""
         from .connection import ModelConnection
 
         speakers = (self._address, self._proxy)
         is_encrypted = any(to is not None and to.is_encrypted for to in speakers)
         trusted = trusted_certificates() if is_encrypted else None
-        patience = self._patience
-        return partial(
-            ModelConnection.open,
-            self._address,
-            self._proxy,
-            trusted,
-            patience.connect,
-            patience.silence,
-        )
+        times = self._patience.connect, self._patience.silence
+        return partial(ModelConnection.open, self._address, self._proxy, trusted, *times)
 
 
 async def _start_of(pieces: AsyncIterator[bytes], limit: int) -> str:

@@ -130,11 +130,9 @@ class ServerErrorText(Value):
         """Report an answer that is an HTTP error."""
         reason = excerpt(error_text(body), self.key)
         message = f"{self.place} answered {status}" + (f": {reason}" if reason else "")
-        spent = any(word in body for word in _SPENT)
-        if spent:
-            return ServerFault(
-                message, "the account has no credit left: top it up or choose a model"
-            )
+        if any(word in body for word in _SPENT):
+            hint = "the account has no credit left: top it up or choose a model"
+            return ServerFault(message, hint)
         hint = self._hint(status, body)
         if _is_too_long(status, body):
             return ServerFault(message, hint, is_too_long=True)
@@ -146,8 +144,12 @@ class ServerErrorText(Value):
         if _is_too_long(status, body):
             return "the conversation is longer than the model's window: `/compact` shortens it"
         match status:
+            case 401 | 403 if self.key_env and self.key:
+                return f"the key in `{self.key_env}` is not accepted: check that it is current"
+            case 401 | 403 if self.key_env:
+                return f"set `{self.key_env}` in the environment to a key of this server"
             case 401 | 403:
-                return self._key_hint()
+                return "the server wants a key: name its environment variable in `api_key_env`"
             case 404 if "model" in lower:
                 known = f"the server does not know the model `{self.model}`"
                 return f"{known}: correct `model`, or choose another with `/model`"
@@ -160,47 +162,44 @@ class ServerErrorText(Value):
             case _:
                 return "try again later, or choose another model with `/model` or `--model`"
 
-    def _key_hint(self) -> str:
-        if self.key_env and self.key:
-            return f"the key in `{self.key_env}` is not accepted: check that it is current"
-        if self.key_env:
-            return f"set `{self.key_env}` in the environment to a key of this server"
-        return "the server wants a key: name its environment variable in `api_key_env`"
-
     def transport(self, error: Exception) -> ServerFault:
         """Report a failed connection, or one that broke before the first byte of an answer."""
         chain = list(_causes(error))
-        if any(isinstance(cause, ssl.SSLError) for cause in chain):
+        shown = excerpt(str(error) or type(error).__name__, self.key)
+
+        def is_due_to(kind: type[BaseException]) -> bool:
+            return any(isinstance(cause, kind) for cause in chain)
+
+        if is_due_to(ssl.SSLError):
             return ServerFault(
-                f"no trusted connection to {self.place}: {excerpt(str(error), self.key)}",
+                f"no trusted connection to {self.place}: {shown}",
                 "check the certificate, and whether the server speaks `http://` or `https://`",
             )
-        if any(isinstance(cause, socket.gaierror) for cause in chain):
-            host = urlsplit(self.url).hostname or ""
+        if is_due_to(socket.gaierror):
             return ServerFault(
-                f"the name `{host}` of {self.place} cannot be resolved",
+                f"the name `{urlsplit(self.url).hostname or ''}` of {self.place} cannot be resolved",
                 "check `base_url` and the network",
                 brief="name not found",
             )
-        if any(isinstance(cause, ConnectionRefusedError) for cause in chain):
+        if is_due_to(ConnectionRefusedError):
             return ServerFault(
                 f"no server listens at {self.place}: connection refused",
                 "start the model server, or correct `base_url`",
                 brief="connection refused",
             )
-        if any(isinstance(cause, ConnectTimeout) for cause in chain):
+        if is_due_to(ConnectTimeout):
             return ServerFault(
                 f"{self.place} does not accept connections: timed out",
                 "check `base_url` and the network",
                 brief="no connection",
             )
-        if any(isinstance(cause, TimeoutError) for cause in chain):
+        if is_due_to(TimeoutError):
             return ServerFault(
                 f"{self.place} fell silent: nothing came within the time limit",
                 "the server may be overloaded: try again, or choose a smaller model",
                 retryable=True,
             )
-        return self.broken(excerpt(str(error) or type(error).__name__, self.key))
+        return self.broken(shown)
 
     def broken(self, why: str = "it ended without an answer") -> ServerFault:
         """Report a connection that was lost before the first byte of an answer."""
@@ -231,10 +230,12 @@ class ServerErrorText(Value):
 
     def nonsense(self, start: str) -> ServerFault:
         """Report an answer that is neither an event stream nor JSON of the right shape."""
-        if start.lstrip().startswith("<"):
-            what = "a web page instead of a model's answer"
-        else:
-            what = "something that is no model's answer"
+        is_page = start.lstrip().startswith("<")
+        what = (
+            "a web page instead of a model's answer"
+            if is_page
+            else "something that is no model's answer"
+        )
         shown = excerpt(start, self.key) or "(nothing)"
         return ServerFault(
             f"{self.place} sent {what}: {shown}",

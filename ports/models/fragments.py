@@ -28,9 +28,8 @@ def merged(path: str, before: str, written: str) -> str:
     known, given = _definitions(old), _definitions(new)
     if not given or known.keys() <= given.keys() or not known.keys() & given.keys():
         return written
-    if any(
-        not isinstance(node, _Definition | ast.Import | ast.ImportFrom) for node in new.body[1:]
-    ):
+    fits = _Definition | ast.Import | ast.ImportFrom
+    if not all(isinstance(node, fits) for node in new.body[1:]):
         return written  # it has statements of its own: it may be a whole file that drops something
     lines, source = before.splitlines(), written.splitlines()
     for name, node in sorted(known.items(), key=lambda pair: -pair[1].lineno):
@@ -47,7 +46,13 @@ def merged(path: str, before: str, written: str) -> str:
         for line in source[node.lineno - 1 : node.end_lineno]
         if line not in kept
     ]
-    at = _after_docstring(old)
+    at = 0  # imports belong behind the docstring, and those of `__future__`
+    for first in old.body:
+        is_docstring = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
+        is_future = isinstance(first, ast.ImportFrom) and first.module == "__future__"
+        if not (is_docstring or is_future):
+            break
+        at = first.end_lineno or at
     lines[at:at] = imports
     return "\n".join(lines) + "\n"
 
@@ -69,17 +74,16 @@ def _can_read(source: str) -> bool:
 
 
 def _definitions(tree: ast.Module) -> dict[str, _Definition]:
-    return {
-        name: node for node in tree.body if isinstance(node, _Definition) for name in _name(node)
-    }
-
-
-def _name(node: _Definition) -> list[str]:
-    """Return what a definition gives a value to, if that is one name."""
-    if not isinstance(node, ast.Assign | ast.AnnAssign):
-        return [node.name]
-    target = node.target if isinstance(node, ast.AnnAssign) else node.targets[0]
-    return [target.id] if isinstance(target, ast.Name) else []
+    """Return the definitions by what they give a value to, if that is one name."""
+    found: dict[str, _Definition] = {}
+    for node in tree.body:
+        if isinstance(node, ast.Assign | ast.AnnAssign):
+            target = node.target if isinstance(node, ast.AnnAssign) else node.targets[0]
+            if isinstance(target, ast.Name):
+                found[target.id] = node
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            found[node.name] = node
+    return found
 
 
 def _first(node: _Definition) -> int:
@@ -90,15 +94,3 @@ def _first(node: _Definition) -> int:
 
 def _text(node: _Definition, source: list[str]) -> list[str]:
     return source[_first(node) - 1 : node.end_lineno]
-
-
-def _after_docstring(tree: ast.Module) -> int:
-    """Return the line behind which imports belong: the docstring's last, or that of `__future__`."""
-    line = 0
-    for node in tree.body:
-        is_docstring = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
-        is_future = isinstance(node, ast.ImportFrom) and node.module == "__future__"
-        if not (is_docstring or is_future):
-            break
-        line = node.end_lineno or line
-    return line

@@ -9,7 +9,7 @@ they wait.
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from msgspec import field
+from msgspec import Struct, field
 
 from ...machines.conversation import ChatMessage, Thought, ToolRequest, ToolSchema, Usage
 from ...machines.value import Value
@@ -40,16 +40,13 @@ class AnswerListener(Value):
     on_thought: Callable[[str], None] = dropped
 
 
-class ConversationMemory:
+class ConversationMemory(Struct):
     """What a model keeps of one session's conversation between its calls; dropped with the session.
 
     Any model may leave it alone, or find there what another one has kept.
     """
 
-    __slots__ = ("kept",)
-
-    def __init__(self) -> None:
-        self.kept: object = None
+    kept: object = None
 
 
 class ModelRequest(Value):
@@ -98,8 +95,28 @@ class Model(Protocol):
 
     async def window(self) -> int:
         """Return its context window in tokens, 0 if unknown. May ask the server; never fails."""
-        ...
+        return 0
 
     async def aclose(self) -> None:
-        """Close connections and child processes. Idempotent."""
-        ...
+        """Close connections and child processes, if there are any. Idempotent."""
+        return
+
+
+class WrappedModel:
+    """Asks `inner`: the base of models that change what another one is asked, or what it answers."""
+
+    def __init__(self, inner: Model) -> None:
+        self.inner = inner
+        self.name = inner.name
+
+    async def answer(self, request: ModelRequest, listener: AnswerListener) -> ModelAnswer:
+        """Ask the inner model. Raises `ModelError`."""
+        return await self.inner.answer(request, listener)
+
+    async def window(self) -> int:
+        """Return the window of the inner model."""
+        return await self.inner.window()
+
+    async def aclose(self) -> None:
+        """Close the inner model. Idempotent."""
+        await self.inner.aclose()

@@ -5,8 +5,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from .choice import MeteredModel
-from .model import Model
+from .model import Model, WrappedModel
 from .provider import ModelConfig, provider_of, takes_pictures
 
 
@@ -25,7 +24,6 @@ def openai(
     `images`: whether it takes pictures; none goes by the server.
     """
     is_own = base_url.startswith("https://api.openai.com")
-    known = key if key is not None else os.environ.get("OPENAI_API_KEY", "") if is_own else ""
     config = ModelConfig(
         name="",
         provider="openai",
@@ -36,7 +34,7 @@ def openai(
         max_tokens=max_tokens,
         images=images,
     )
-    return _ModelObject(config, known)
+    return _ModelObject(config, key)
 
 
 def anthropic(
@@ -57,14 +55,16 @@ def anthropic(
         temperature=temperature,
         max_tokens=max_tokens,
     )
-    return _ModelObject(config, os.environ.get("ANTHROPIC_API_KEY", "") if key is None else key)
+    return _ModelObject(config, key)
 
 
-class _ModelObject(MeteredModel):
-    """A model that says whether it takes pictures."""
+class _ModelObject(WrappedModel):
+    """A model that says whether it takes pictures; without a `key` the environment may have one."""
 
-    def __init__(self, config: ModelConfig, key: str) -> None:
-        environ = {config.api_key_env or "KEY": key}
-        named = config if config.api_key_env or not key else replace(config, api_key_env="KEY")
-        super().__init__(provider_of(named).build(named, Path(), environ))
+    def __init__(self, config: ModelConfig, key: str | None) -> None:
+        if key is None:
+            key = os.environ.get(config.api_key_env, "")
+        elif not config.api_key_env:
+            config = replace(config, api_key_env="KEY" if key else "")
+        super().__init__(provider_of(config).build(config, Path(), {config.api_key_env: key}))
         self.takes_pictures = takes_pictures(config)

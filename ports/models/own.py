@@ -32,7 +32,11 @@ class OwnModel:
         here = asyncio.get_running_loop()
 
         def passed(on: Callable[[str], None]) -> Callable[[str], None]:
-            return lambda text: _later(here, on, text)
+            def later(text: str) -> None:
+                if not here.is_closed():  # else its reader has gone
+                    here.call_soon_threadsafe(on, text)
+
+            return later
 
         relay = AnswerListener(
             on_text=passed(listener.on_text),
@@ -43,10 +47,8 @@ class OwnModel:
         request = replace(request, messages=tuple(messages), memory=None)
         answer = await self._there(self._inner.answer(request, relay))
         if not isinstance(answer, ModelAnswer):  # pyright: ignore[reportUnnecessaryIsInstance]
-            kind = type(answer).__name__
-            raise ModelError(
-                f"the model `{self.name}` returned a {kind}", "`answer` returns a `ModelAnswer`"
-            )
+            message = f"the model `{self.name}` returned a {type(answer).__name__}"
+            raise ModelError(message, "`answer` returns a `ModelAnswer`")
         return answer
 
     async def window(self) -> int:
@@ -68,9 +70,3 @@ class OwnModel:
                 f"the model `{self.name}` cannot be asked: the event loop of its program is closed"
             ) from error
         return await asyncio.wrap_future(task)
-
-
-def _later(loop: asyncio.AbstractEventLoop, on: Callable[[str], None], text: str) -> None:
-    """Pass a piece on, unless its reader has gone."""
-    if not loop.is_closed():
-        loop.call_soon_threadsafe(on, text)

@@ -57,13 +57,12 @@ def takes_pictures(config: ModelConfig) -> bool:
 
 def model_configs(models: Mapping[str, ModelSettings]) -> dict[str, ModelConfig]:
     """Return the configured models, by name, as the model ports know them."""
-    return {name: _config(name, settings) for name, settings in models.items()}
-
-
-def _config(name: str, settings: ModelSettings) -> ModelConfig:
-    values = asdict(settings)
-    values["price"] = Price(**asdict(settings.price)) if settings.price else None
-    return ModelConfig(name=name, **values)
+    found: dict[str, ModelConfig] = {}
+    for name, settings in models.items():
+        values = asdict(settings)
+        values["price"] = Price(**asdict(settings.price)) if settings.price else None
+        found[name] = ModelConfig(name=name, **values)
+    return found
 
 
 class ReachResult(NamedTuple):
@@ -86,7 +85,7 @@ class Provider(Protocol):
 
     def check(self, config: ModelConfig, cache: Path) -> None:
         """Raise `ModelError` if this machine lacks something that the model needs. Returns at once."""
-        ...
+        return
 
     def reach(self, config: ModelConfig, environ: Mapping[str, str], seconds: float) -> ReachResult:
         """Check whether a model can be reached, without a request to it. Blocks for `seconds`."""

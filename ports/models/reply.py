@@ -138,11 +138,12 @@ class AnswerBuilder(Struct, kw_only=True):
             if index is not None and call.index == index:
                 last = call
                 break
-        is_other = last is None or (index is not None and last.index != index)
-        if last is not None and not is_other:
-            is_other = bool(wire_id and last.wire_id and wire_id != last.wire_id)
-            is_other = is_other or bool(tool and last.tool and _is_object(last.arguments))
-        if last is None or is_other:
+        if (
+            last is None
+            or (index is not None and last.index != index)
+            or (wire_id and last.wire_id and wire_id != last.wire_id)
+            or (tool and last.tool and _is_object(last.arguments))
+        ):
             last = _Call(index=len(self._calls) if index is None else index)
             self._calls.append(last)
         return last
@@ -150,29 +151,23 @@ class AnswerBuilder(Struct, kw_only=True):
     def answer(self, call_prefix: str) -> ModelAnswer:
         """Return the whole answer; the ids of its calls are `call_prefix` and a number from 1."""
         is_cut = self.stop_reason == "length"
-        calls = tuple(
-            self._request(call, f"{call_prefix}{number}", is_cut)
-            for number, call in enumerate(self._calls, 1)
-        )
-        stop_reason = "tools" if calls else "length" if is_cut else "stop"
-        kept = [
-            thought for thought in self._thoughts.values() if thought.signature or thought.sealed
-        ]
+        calls: list[ToolRequest] = []
+        for number, call in enumerate(self._calls, 1):
+            arguments, fault = parse_arguments(paired(call.arguments))
+            if fault and is_cut:
+                fault = f"cut off at the token limit: {fault}"
+            if not call.tool:
+                fault = "the call names no tool"
+            ours = f"{call_prefix}{number}"
+            calls.append(ToolRequest(call=ours, tool=call.tool, arguments=arguments, fault=fault))
+        thoughts = self._thoughts.values()
         return ModelAnswer(
             text=self.text,
-            tool_calls=calls,
+            tool_calls=tuple(calls),
             usage=self.usage,
-            stop_reason=stop_reason,
-            thoughts=tuple(kept),
+            stop_reason="tools" if calls else "length" if is_cut else "stop",
+            thoughts=tuple(kept for kept in thoughts if kept.signature or kept.sealed),
         )
-
-    def _request(self, call: _Call, ours: str, is_cut: bool) -> ToolRequest:
-        arguments, fault = parse_arguments(paired(call.arguments))
-        if fault and is_cut:
-            fault = f"cut off at the token limit: {fault}"
-        if not call.tool:
-            fault = "the call names no tool"
-        return ToolRequest(call=ours, tool=call.tool, arguments=arguments, fault=fault)
 
 
 def paired(text: str) -> str:

@@ -1,9 +1,13 @@
 """Retries of failed model calls: which calls, after how long, and the notice for people meanwhile.
 
-`with_retries` repeats a call that failed before the first piece of its answer; `repeating.py` knows what
-may be repeated later. The pause doubles from attempt
-to attempt, with a jitter (Marc Brooker, "Exponential Backoff And Jitter", 2015), unless the server sets
-it by `Retry-After` (RFC 9110, 10.2.3).
+`with_retries` repeats a call that failed before the first piece of its answer. The pause doubles from
+attempt to attempt, with a jitter (Marc Brooker, "Exponential Backoff And Jitter", 2015), unless the
+server sets it by `Retry-After` (RFC 9110, 10.2.3).
+
+`RepeatingModel` asks again for an answer that broke off, as long as nothing irrevocable happened. No call
+of a broken answer runs, so what counts is its text. If none was shown, the answer begins again, after the
+same pauses. Text that was shown stays: the model is asked once to go on behind it, and both parts are one
+answer, in interfaces and in the journal. An answer of thoughts alone is asked for once more.
 """
 
 import asyncio
@@ -13,11 +17,21 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
+from msgspec.structs import replace
+
+from ...machines.conversation import ChatMessage
 from ...machines.errors import ModelError
 from ...machines.value import Value
-from .model import Pause
+from .model import AnswerListener, Model, ModelAnswer, ModelRequest, Pause, WrappedModel, dropped
 
 T = TypeVar("T")
+
+GO_ON = (
+    "[Your answer was cut off by a lost connection; the person sees what came. Go on exactly behind its "
+    "last character, and repeat nothing. No tool call of it was made.]"
+)
+"""The message behind half an answer; it is not kept."""
+GOING_ON = "the answer broke off: the model is asked to go on"
 
 
 class ServerFault(ModelError):
@@ -33,14 +47,8 @@ class ServerFault(ModelError):
         retry_after: float | None = None,
         is_too_long: bool = False,
     ) -> None:
-        super().__init__(
-            message,
-            hint,
-            retryable=retryable or bool(brief),
-            retry_after=retry_after,
-            is_too_long=is_too_long,
-        )
-        self.brief = brief
+        super().__init__(message, hint, retryable=retryable or bool(brief))
+        self.brief, self.retry_after, self.is_too_long = brief, retry_after, is_too_long
 
 
 class BrokenAnswer(ServerFault):
@@ -116,19 +124,15 @@ async def with_retries(
             pause = policy.pause(number, fault.retry_after)
             waited += pause
             if waited > policy.longest_wait:
-                raise _too_long(fault, pause) from fault
+                wait = f"{pause / 60:.0f} minutes" if pause > 90 else f"{pause:.0f} seconds"
+                raise ServerFault(
+                    f"{fault.message} (it wants to be asked again in {wait}, which is too long to wait)",
+                    f"try again in {wait}, or choose another model with `/model` or `--model`",
+                    retry_after=fault.retry_after,
+                ) from fault
             notice = f"{fault.brief}, retry {number} of {policy.retries} in {pause:.1f} s"
             on_notice(Pause(notice, pause))
         await policy.sleep(pause)
-
-
-def _too_long(fault: ServerFault, pause: float) -> ServerFault:
-    wait = f"{pause / 60:.0f} minutes" if pause > 90 else f"{pause:.0f} seconds"
-    return ServerFault(
-        f"{fault.message} (it wants to be asked again in {wait}, which is too long to wait)",
-        f"try again in {wait}, or choose another model with `/model` or `--model`",
-        retry_after=fault.retry_after,
-    )
 
 
 def given_up(fault: ServerFault, retries: int) -> ServerFault:
@@ -139,3 +143,56 @@ def given_up(fault: ServerFault, retries: int) -> ServerFault:
         retryable=True,
         retry_after=fault.retry_after,
     )
+
+
+class RepeatingModel(WrappedModel):
+    """Asks `inner`, and again where its answer broke off."""
+
+    def __init__(self, inner: Model, retry: RetryPolicy | None = None) -> None:
+        super().__init__(inner)
+        self._retry = retry or RetryPolicy()
+
+    async def answer(self, request: ModelRequest, listener: AnswerListener) -> ModelAnswer:
+        """Return a whole answer. Raises `ModelError`."""
+        shown = list[str]()
+
+        def show(piece: str) -> None:
+            shown.append(piece)
+            listener.on_text(piece)
+
+        is_shown = listener.on_text is not dropped
+        number = 0
+        while True:
+            try:
+                return await self.inner.answer(
+                    request, replace(listener, on_text=show) if is_shown else listener
+                )
+            except BrokenAnswer as fault:
+                number += 1
+                said = "".join(shown)
+                if said.strip() and fault.repeats and request.response_schema is None:
+                    return await self._continued(request, listener, said)
+                if said.strip() or not fault.repeats:
+                    raise
+                if number > fault.repeats:
+                    raise given_up(fault, fault.repeats) from fault
+                pause = self._retry.pause(number, None)
+                why = "the answer was empty" if fault.is_empty else "the answer broke off"
+                said = f"{why}, retry {number} of {fault.repeats} in {pause:.1f} s"
+                listener.on_notice(Pause(said, pause))
+            await self._retry.sleep(pause)
+
+    async def _continued(
+        self, request: ModelRequest, listener: AnswerListener, said: str
+    ) -> ModelAnswer:
+        """Return what was shown and what the model says behind it, which may be nothing."""
+        listener.on_notice(GOING_ON)
+        more = ChatMessage(role="assistant", text=said), ChatMessage(role="user", text=GO_ON)
+        longer = replace(request, messages=(*request.messages, *more), memory=None)
+        try:
+            answer = await self.inner.answer(longer, listener)
+        except BrokenAnswer as fault:
+            if not fault.is_empty:
+                raise
+            return ModelAnswer(text=said, is_estimated=True)
+        return replace(answer, text=said + answer.text)

@@ -9,7 +9,7 @@ import os
 import ssl
 import sys
 from base64 import b64encode
-from urllib.parse import SplitResult, quote, unquote, urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 from ...machines.value import Value
 
@@ -44,7 +44,9 @@ class Address(Value):
         host = parts.hostname or ""
         name = host if host.isascii() else host.encode("idna").decode()
         port = parts.port or _PORTS.get(parts.scheme, 0)
-        return cls(scheme=parts.scheme, host=name, port=port, login=_login(parts))
+        pair = f"{unquote(parts.username or '')}:{unquote(parts.password or '')}"
+        login = "" if parts.username is None else f"Basic {b64encode(pair.encode()).decode()}"
+        return cls(scheme=parts.scheme, host=name, port=port, login=login)
 
     @property
     def is_encrypted(self) -> bool:
@@ -111,10 +113,3 @@ def _is_in(host: str, networks: str) -> bool:
         return any(found in ipaddress.ip_network(part, strict=False) for part in parts)
     except ValueError:
         return False
-
-
-def _login(parts: SplitResult) -> str:
-    if parts.username is None:
-        return ""
-    pair = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
-    return f"Basic {b64encode(pair.encode()).decode()}"

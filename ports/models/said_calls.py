@@ -1,57 +1,93 @@
-"""Reads calls of tools that a model wrote as text, in the forms that models were trained to write.
+"""Reads what a model wrote as text for what it is: calls of tools, and the JSON actions of `dialect.py`.
 
-Seen are `<tool_call>{…}</tool_call>` (Qwen, Hermes), `<tools>…</tools>` and `<function=…>` (Qwen Coder),
-`[TOOL_CALLS] [{…}]` (Mistral), fenced or bare JSON objects and lists, `{"function": {…}}`, and arguments
-as JSON text. Only what names a tool that is offered is a call; anything else stays text.
+Models write calls in the forms that they were trained to write. Seen are `<tool_call>{…}</tool_call>`
+(Qwen, Hermes), `<tools>…</tools>` and `<function=…>` (Qwen Coder), `[TOOL_CALLS] [{…}]` (Mistral), fenced
+or bare JSON objects and lists, `{"function": {…}}`, and arguments as JSON text.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
-from typing import Any, cast
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
-from ...machines.json_shape import parse_json
+from msgspec import field
+
+from ...machines.conversation import ToolRequest
+from ...machines.json_shape import is_object, parse_json
 from ...machines.pattern import lazy_pattern
 from ...machines.value import Value
 from .loose_json import table, tables
+from .reply import parse_arguments
 
 _NAMES = ("tool", "name", "tool_name", "action")
 _ARGUMENTS = ("arguments", "parameters", "args", "input", "tool_input", "action_input")
+_WORDS = ("say", "text", "answer", "message")
 _MOST = 20  # places in a text that are tried
+_OPEN = lazy_pattern(r"\[?\{")
 _FUNCTION = lazy_pattern(r"<function=([\w.-]+)>(.*?)(?:</function>|\Z)", re.DOTALL)
 _PARAMETER = lazy_pattern(r"<parameter=([\w.-]+)>\n?(.*?)\n?(?:</parameter>|\Z)", re.DOTALL)
+_SAY = lazy_pattern(r'\s*(?:```(?:json)?\s*)?\{\s*"say"\s*:\s*"')
+# As much of a JSON string as is surely whole: no half escape, no half pair of surrogates.
+_WHOLE = lazy_pattern(
+    r"(?:[^\"\\]"
+    r"|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
+    r"|\\u(?![dD][89abAB])[0-9a-fA-F]{4}"
+    r'|\\["\\/bfnrt])+'
+)
 
 
 class SaidCall(Value):
     """A call in a text; `start` is where it begins there, `fault` what is wrong with its arguments."""
 
     tool: str
-    arguments: dict[str, Any]
+    arguments: dict[str, Any] = field(default_factory=dict[str, Any])
     start: int = 0
     fault: str = ""
 
+    def request(self, call: str) -> ToolRequest:
+        """Return it as a call with this id."""
+        return ToolRequest(call=call, tool=self.tool, arguments=self.arguments, fault=self.fault)
+
 
 def calls_in(text: str, offered: Iterable[str]) -> list[SaidCall]:
-    """Return the calls of offered tools that a text writes out, in order."""
+    """Return the calls of offered tools that a text writes out, in order; anything else stays text."""
     names = set(offered)
     if not names or not ("{" in text or "<function=" in text):
         return []
     return [call for call in (*_tagged(text), *_objects(text)) if call.tool in names]
 
 
+def parse_action(text: str, is_cut: bool = False) -> tuple[str, SaidCall | None]:
+    """Return the words of an answer, and its call; anything but an action is words.
+
+    `is_cut`: the token limit ended it.
+    """
+    found, start = next(_values(text), (None, 0))
+    value = next(iter(tables(found)), table(found))
+    call = _call_of(value, start)
+    if call is not None and call.tool != "say":
+        return re.sub(r"```(?:json)?\s*$", "", text[:start]).strip(), call
+    if isinstance(words := _first(value, _WORDS), str):
+        return words, None
+    stream = SayStream(lambda piece: None)
+    stream.feed(text)
+    if not stream.text and is_cut and re.match(r'\s*\{\s*"tool"\s*:\s*"([^"]+)"', text):
+        fault = f"cut off at the token limit: {text[:120]}"
+        return "", SaidCall(tool=text.split('"')[3], fault=fault)
+    return stream.text or text, None
+
+
 def _tagged(text: str) -> Iterator[SaidCall]:
     for found in _FUNCTION.finditer(text):
-        given = {name: _value(value) for name, value in _PARAMETER.findall(found[2])}
+        given = {name: _parameter(value) for name, value in _PARAMETER.findall(found[2])}
         if not given and found[2].strip().startswith("{"):
-            value = table(_decoded(found[2], found[2].index("{"))[0])
-            yield SaidCall(tool=found[1], arguments=value, start=found.start())
-        else:
-            yield SaidCall(tool=found[1], arguments=given, start=found.start())
+            given = table(_decoded(found[2], found[2].index("{"))[0])
+        yield SaidCall(tool=found[1], arguments=given, start=found.start())
 
 
-def _value(text: str) -> Any:
+def _parameter(text: str) -> Any:
     """Read a parameter: JSON where it is a number, a list or an object, else the text itself."""
     try:
         value: Any = parse_json(text)
@@ -61,18 +97,21 @@ def _value(text: str) -> Any:
 
 
 def _objects(text: str) -> Iterator[SaidCall]:
-    at, tries = 0, 0
-    while tries < _MOST and (start := _next(text, at)) >= 0:
-        tries += 1
-        value, end = _decoded(text, start)
-        at = end if end > start else start + 1
-        for one in tables(value) or [table(value)]:
-            yield from _of_object(one, start)
+    for value, start in _values(text):
+        calls = (_call_of(each, start) for each in tables(value) or [table(value)])
+        yield from filter(None, calls)
 
 
-def _next(text: str, at: int) -> int:
-    found = [place for place in (text.find("{", at), text.find("[{", at)) if place >= 0]
-    return min(found, default=-1)
+def _values(text: str) -> Iterator[tuple[Any, int]]:
+    """Yield the JSON objects and lists in a text, each with the place where it begins."""
+    at = 0
+    for _ in range(_MOST):
+        if (found := _OPEN.search(text, at)) is None:
+            return
+        value, end = _decoded(text, found.start())
+        if end > found.start():
+            yield value, found.start()
+        at = max(end, found.start() + 1)
 
 
 def _decoded(text: str, start: int) -> tuple[Any, int]:
@@ -83,21 +122,56 @@ def _decoded(text: str, start: int) -> tuple[Any, int]:
         return None, start
 
 
-def _of_object(value: dict[str, Any], start: int) -> Iterator[SaidCall]:
-    inner = value.get("function")
-    if isinstance(inner, dict):
-        value = cast("dict[str, Any]", inner)
+def _call_of(value: dict[str, Any], start: int) -> SaidCall | None:
+    value = table(value.get("function")) or value
     tool = next((value[name] for name in _NAMES if isinstance(value.get(name), str)), "")
-    if not tool:
-        return
-    given: Any = next((value[name] for name in _ARGUMENTS if name in value), None)
-    if isinstance(given, str):
-        given = _decoded(given.strip(), 0)[0] if given.strip() else {}
-        if not isinstance(given, dict):
-            fault = "the arguments are not a JSON object"
-            yield SaidCall(tool=tool, arguments={}, start=start, fault=fault)
-            return
+    given: Any = _first(value, _ARGUMENTS)
+    fault = ""
     if given is None:  # {"tool": "read", "path": "a.txt"}
-        given = {key: one for key, one in value.items() if key not in (*_NAMES, "type", "id")}
-    if isinstance(given, dict):
-        yield SaidCall(tool=tool, arguments=cast("dict[str, Any]", given), start=start)
+        skipped = (*_NAMES, *_ARGUMENTS, "type", "id")
+        given = {key: inner for key, inner in value.items() if key not in skipped}
+    elif not is_object(given):
+        given, fault = parse_arguments(given if isinstance(given, str) else json.dumps(given))
+    return SaidCall(tool=tool, arguments=given, start=start, fault=fault) if tool else None
+
+
+def _first(value: dict[str, Any], names: Iterable[str]) -> Any:
+    return next((value[name] for name in names if name in value), None)
+
+
+class SayStream:
+    """Streams the text of `{"say": "…"}` while the JSON arrives; `text` is the text so far."""
+
+    def __init__(self, on_text: Callable[[str], None]) -> None:
+        self._on_text = on_text
+        self._waiting = ""
+        self._is_open = False
+        self._is_closed = False
+        self.text = ""
+
+    def feed(self, piece: str) -> None:
+        """Receive a piece of the raw answer."""
+        if self._is_closed:
+            return
+        self._waiting += piece
+        if not self._is_open:
+            begin = _SAY.match(self._waiting)
+            if not begin:
+                return
+            self._is_open = True
+            self._waiting = self._waiting[begin.end() :]
+        whole = _WHOLE.match(self._waiting)
+        if whole:
+            self._waiting = self._waiting[whole.end() :]
+            self._pass_on(str(json.loads(f'"{whole.group()}"', strict=False)))
+        self._is_closed = self._waiting.startswith('"')
+
+    def finish(self, text: str) -> None:
+        """Pass on the rest of the whole `text`."""
+        if text.startswith(self.text):
+            self._pass_on(text[len(self.text) :])
+
+    def _pass_on(self, piece: str) -> None:
+        if piece:
+            self.text += piece
+            self._on_text(piece)

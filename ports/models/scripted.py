@@ -31,16 +31,16 @@ import asyncio
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from ...machines.conversation import ToolRequest, Usage
 from ...machines.errors import ConfigError, ModelError
-from ...machines.json_shape import parse_json
+from ...machines.json_shape import is_array, parse_json
 from ...machines.value import Value
 from ...workflows.foreign_file import parse_toml, read_text
 from .loose_json import table
-from .model import AnswerListener, ModelAnswer, ModelRequest
-from .provider import ModelConfig, ReachResult
+from .model import AnswerListener, Model, ModelAnswer, ModelRequest
+from .provider import ModelConfig, Provider, ReachResult
 
 
 class ScriptedAnswer(Value):
@@ -55,7 +55,7 @@ class ScriptedAnswer(Value):
     usage: Usage | None = None
 
 
-class ScriptedModel:
+class ScriptedModel(Model):
     """Replays `answers`, of which a text says just that; `sleep` is handed in, for tests."""
 
     def __init__(
@@ -86,23 +86,20 @@ class ScriptedModel:
             ToolRequest(call=f"{request.call_prefix}{number}", tool=tool, arguments=arguments)
             for number, (tool, arguments) in enumerate(scripted.tool_calls, 1)
         )
-        usage = scripted.usage or _usage(request, scripted.text)
+        # Four characters count as a token, so that a script without `usage` still costs something.
+        said = len(request.system) + sum(len(message.text) for message in request.messages)
         return ModelAnswer(
             text=scripted.text,
             tool_calls=calls,
-            usage=usage,
+            usage=scripted.usage or Usage(input=said // 4 + 1, output=len(scripted.text) // 4 + 1),
             stop_reason="tools" if calls else "stop",
         )
 
-    async def window(self) -> int:
-        """Return 0: a script has no window."""
-        return 0
-
-    async def aclose(self) -> None:
-        """Do nothing: there is nothing to close."""
-
     def _choose(self, request: ModelRequest) -> ScriptedAnswer:
-        prompt, answered = _newest_prompt(request)
+        roles = [message.role for message in reversed(request.messages)]
+        newest = roles.index("user") if "user" in roles else len(roles)
+        prompt = request.messages[-1 - newest].text if newest < len(roles) else ""
+        answered = roles[:newest].count("assistant")
         fitting = [answer for answer in self._matching if re.search(answer.match, prompt)]
         if fitting:
             return fitting[min(answered, len(fitting) - 1)]
@@ -116,15 +113,12 @@ class ScriptedModel:
         return chosen
 
 
-class ScriptedProvider:
+class ScriptedProvider(Provider):
     """Makes models from script files; see `Provider`."""
 
     def build(self, config: ModelConfig, cache: Path, environ: Mapping[str, str]) -> ScriptedModel:
         """Read the script now. Raises `ConfigError`."""
         return ScriptedModel(load_script(Path(config.script)), config.name)
-
-    def check(self, config: ModelConfig, cache: Path) -> None:
-        """Do nothing: the file was read when the model was built."""
 
     def reach(self, config: ModelConfig, environ: Mapping[str, str], seconds: float) -> ReachResult:
         """Return whether the script exists."""
@@ -138,9 +132,10 @@ PROVIDER = ScriptedProvider()
 
 def load_script(path: Path) -> tuple[ScriptedAnswer, ...]:
     """Read a script file, TOML or (by its suffix) JSON. Raises `ConfigError`."""
+    kind = "JSON" if path.suffix == ".json" else "TOML"
     try:
         text = read_text(path)
-        data: Any = parse_json(text) if path.suffix == ".json" else parse_toml(text)
+        data: Any = parse_json(text) if kind == "JSON" else parse_toml(text)
     except OSError as error:
         raise ConfigError(
             f"the script `{path}` cannot be read: {error.strerror or error}",
@@ -148,29 +143,19 @@ def load_script(path: Path) -> tuple[ScriptedAnswer, ...]:
             file=str(path),
         ) from error
     except ValueError as error:
-        kind = "JSON" if path.suffix == ".json" else "TOML"
-        raise ConfigError(
-            f"the script is no {kind}: {error}", "correct the file", file=str(path)
-        ) from error
+        message = f"the script is no {kind}: {error}"
+        raise ConfigError(message, "correct the file", file=str(path)) from error
     entries: object = table(data).get("answer")
-    if not isinstance(entries, list):
-        raise ConfigError(
-            "the script has no answers", "write at least one `[[answer]]`", file=str(path)
-        )
-    return tuple(
-        _answer(entry, f"answer {number}", path)
-        for number, entry in enumerate(cast(list[object], entries), 1)
-    )
+    if not is_array(entries):
+        hint = "write at least one `[[answer]]`"
+        raise ConfigError("the script has no answers", hint, file=str(path))
+    return tuple(_answer(entry, f"answer {at}", path) for at, entry in enumerate(entries, 1))
 
 
 _KINDS: dict[str, tuple[type, ...]] = {
-    "text": (str,),
-    "match": (str,),
-    "tool_calls": (list,),
-    "delay": (int, float),
-    "chunk_delay": (int, float),
-    "error": (str,),
-    "usage": (dict,),
+    **dict.fromkeys(("text", "match", "error"), (str,)),
+    **dict.fromkeys(("delay", "chunk_delay"), (int, float)),
+    **{"tool_calls": (list,), "usage": (dict,)},
 }
 
 
@@ -200,19 +185,3 @@ def _call(call: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     if set(call) - {"tool", "arguments"}:
         raise ValueError("a tool call has `tool` and `arguments`, nothing else")
     return str(call["tool"]), dict(call.get("arguments", {}))
-
-
-def _newest_prompt(request: ModelRequest) -> tuple[str, int]:
-    """Return the newest user message and how many model messages came after it."""
-    answered = 0
-    for message in reversed(request.messages):
-        if message.role == "user":
-            return message.text, answered
-        answered += message.role == "assistant"
-    return "", answered
-
-
-def _usage(request: ModelRequest, text: str) -> Usage:
-    """Count four characters as a token, so that a script without `usage` still costs something."""
-    prompt = len(request.system) + sum(len(message.text) for message in request.messages)
-    return Usage(input=prompt // 4 + 1, output=len(text) // 4 + 1)

@@ -4,71 +4,142 @@ from __future__ import annotations
 
 import socket
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import aclosing
 from pathlib import Path
+from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
 from msgspec.structs import replace
 
 from ...machines.context import CHARACTERS, tokens_of
 from ...machines.conversation import ChatMessage, Usage
-from .dialect import JsonDialect
-from .endpoint import Patience
-from .exchange import Exchange
+from .dialect import JsonDialect, ReadingModel
+from .endpoint import Endpoint, Patience, parse_base_url
+from .error_text import ServerErrorText
 from .loose_json import table, tables
 from .model import AnswerListener, Model, ModelAnswer, ModelRequest
-from .provider import ModelConfig, ReachResult, takes_pictures
-from .reading import ReadingModel
+from .provider import ModelConfig, Provider, ReachResult, takes_pictures
+from .reply import ANSWER_LIMIT, AnswerBuilder
+from .retry import RetryPolicy, ServerFault, with_retries
+from .stream import json_objects
 from .wire import WireFormat, WireValue, beginning, body, encode
 
 
 class ServedModel(ABC):
-    """A model called `model` by the server at `host`, and `name` by people.
+    """A model called `model` by the server at `base_url`, and `name` by people.
 
-    `temperature` and `max_tokens` apply to requests that do not set them.
+    `key` empty sends none; `key_env` is only named in hints. `temperature` and `max_tokens` apply to
+    requests that do not set them. `thinking` is a level, `off` or empty.
     """
 
-    format: WireFormat
+    format: ClassVar[WireFormat]
     """The format of its messages."""
-    listing: str
-    """The address at which its server lists models."""
+    path: ClassVar[str]
+    """What is behind the address of the API in that of its answers."""
+    base: ClassVar[str] = "ends in `/v1`"
+    """How a `base_url` usually ends, as a part of a sentence."""
+
+    limit: ClassVar[int | None] = None
+    """The tokens of an answer where neither the request nor the configuration sets a limit."""
 
     def __init__(
         self,
-        exchange: Exchange,
+        base_url: str,
         model: str,
-        host: str,
-        name: str,
-        temperature: float | None,
-        max_tokens: int | None,
+        *,
+        name: str = "",
+        key: str = "",
+        key_env: str = "",
+        temperature: float | None = None,
+        max_tokens: int | None = None,
+        thinking: str = "",
+        takes_pictures: bool = False,
+        retry: RetryPolicy | None = None,
+        patience: Patience | None = None,
     ) -> None:
-        self.name = f"{name} ({model} at {host})" if name else f"{model} at {host}"
-        self._exchange = exchange
+        address, self._host = parse_base_url(base_url, name or model)
+        self._address = self._api(address)
+        self.name = f"{name} ({model} at {self._host})" if name else f"{model} at {self._host}"
         self._model = model
         self._temperature = temperature
-        self._max_tokens = max_tokens
+        self._max_tokens = max_tokens or self.limit
+        self._thinking = "" if thinking == "off" else thinking
+        self._format = replace(self.format, takes_pictures=takes_pictures)
+        self._retry = retry or RetryPolicy()
         self._fixed: tuple[ModelRequest, bytes] | None = None
+        self._diagnostic = ServerErrorText(
+            url=f"{self._address}{self.path}", model=model, key=key, key_env=key_env, base=self.base
+        )
+        self._endpoint = Endpoint(self._diagnostic, self._headers(key), patience or Patience())
 
     async def answer(self, request: ModelRequest, listener: AnswerListener) -> ModelAnswer:
         """Stream the answer to `listener` and return the whole. Raises `ModelError`."""
-        conversation = await encode(self.format, request.messages, request.memory)
-        completed = self._completed(request)
-        content = body(self._beginning(completed), conversation)
-        answer = await self._exchange.run(content, request.call_prefix, listener)
+        conversation = await encode(self._format, request.messages, request.memory)
+        content = body(self._beginning(request), conversation)
+
+        async def attempt() -> ModelAnswer:
+            reply = AnswerBuilder(listener=listener)
+            await self._receive(content, reply)
+            return reply.answer(request.call_prefix)
+
+        answer = await with_retries(attempt, self._retry, listener.on_notice)
         if answer.usage.tokens:
             return answer
-        return _estimated(request, answer, conversation.tokens)
+        # Estimated, so that limits also hold for servers that report nothing.
+        fixed = (len(request.system) + len(str(request.tools))) // CHARACTERS
+        said = ChatMessage(role="assistant", text=answer.text, tool_calls=answer.tool_calls)
+        usage = Usage(input=fixed + conversation.tokens, output=tokens_of([said]))
+        return replace(answer, usage=usage, is_estimated=True)
+
+    async def _receive(self, content: Sequence[bytes], reply: AnswerBuilder) -> None:
+        diagnostic = self._diagnostic
+        try:
+            async with (
+                self._endpoint.post(content) as pieces,
+                aclosing(json_objects(pieces, diagnostic)) as objects,
+            ):
+                async for value in objects:
+                    self._take_in(value, reply)
+                    if reply.is_too_large:
+                        break
+        except ServerFault as fault:
+            if not reply.is_begun:
+                raise
+            raise diagnostic.cut(reply.came, fault) from fault
+        if reply.is_too_large:
+            raise diagnostic.too_much("an answer", ANSWER_LIMIT)
+        if not reply.stop_reason and reply.is_begun:
+            raise diagnostic.cut(reply.came)
+        if not reply.stop_reason:
+            raise diagnostic.nonsense(reply.odd) if reply.odd else diagnostic.broken()
+        if reply.stop_reason in ("refusal", "content_filter"):
+            raise diagnostic.refused(reply.came)
+        if reply.is_empty:
+            raise diagnostic.empty(reply.stop_reason)
 
     def _beginning(self, request: ModelRequest) -> bytes:
-        """Encode what comes before the conversation: of two calls in a row it is mostly the same."""
-        settled = replace(request, messages=(), call_prefix="", memory=None)
+        """Encode what comes before the conversation: of two calls in a row it is mostly the same.
+
+        The settings that the request leaves open are added; of two limits the smaller counts.
+        """
+        limits = [limit for limit in (request.max_tokens, self._max_tokens) if limit is not None]
+        is_open = request.temperature is None
+        settled = replace(
+            request,
+            messages=(),
+            call_prefix="",
+            memory=None,
+            temperature=self._temperature if is_open else request.temperature,
+            max_tokens=min(limits, default=None),
+        )
         if self._fixed is None or self._fixed[0] != settled:
-            self._fixed = settled, beginning(self._fields(request), self._first(request))
+            self._fixed = settled, beginning(self._fields(settled), self._first(settled))
         return self._fixed[1]
 
     async def offered(self) -> list[str]:
         """Name the models that the server lists; none where it lists none, or does not answer."""
-        listing = table(await self._exchange.get(self.listing))
+        listing = table(await self._endpoint.get(f"{self._address}/models"))
         return [str(entry["id"]) for entry in tables(listing.get("data")) if entry.get("id")]
 
     @abstractmethod
@@ -77,7 +148,19 @@ class ServedModel(ABC):
 
     async def aclose(self) -> None:
         """Close the connections. Idempotent."""
-        await self._exchange.aclose()
+        await self._endpoint.aclose()
+
+    def _api(self, address: str) -> str:
+        """Return the address of the API, before `path`, for a `base_url`."""
+        return address
+
+    @abstractmethod
+    def _headers(self, key: str) -> dict[str, str]:
+        """Return the headers of a request, with the key."""
+
+    @abstractmethod
+    def _take_in(self, value: dict[str, Any], reply: AnswerBuilder) -> None:
+        """Add one JSON object of the body to the reply."""
 
     @abstractmethod
     def _fields(self, request: ModelRequest) -> WireValue:
@@ -87,36 +170,14 @@ class ServedModel(ABC):
         """Return what comes before the conversation in the list of messages."""
         return []
 
-    def _completed(self, request: ModelRequest) -> ModelRequest:
-        """Add the settings that the request leaves open; of two limits the smaller counts."""
-        limits = [limit for limit in (request.max_tokens, self._max_tokens) if limit is not None]
-        is_open = request.temperature is None
-        return replace(
-            request,
-            temperature=self._temperature if is_open else request.temperature,
-            max_tokens=min(limits, default=None),
-        )
 
-
-def _estimated(request: ModelRequest, answer: ModelAnswer, tokens: int) -> ModelAnswer:
-    """Estimate the usage, so that limits also hold for servers that report none.
-
-    `tokens` is what the conversation takes.
-    """
-    fixed = (len(request.system) + len(str(request.tools))) // CHARACTERS
-    message = ChatMessage(role="assistant", text=answer.text, tool_calls=answer.tool_calls)
-    usage = Usage(input=fixed + tokens, output=tokens_of([message]))
-    return replace(answer, usage=usage, is_estimated=True)
-
-
-class ServedProvider:
+class ServedProvider(Provider):
     """A provider whose models are behind HTTP addresses; see `Provider`.
 
-    `kind` makes a model from an address, the server's name of the model, and the keyword arguments of
-    `ChatModel`. `base_url` is the address if the configuration has none.
+    `base_url` is the address if the configuration has none.
     """
 
-    def __init__(self, kind: Callable[..., ServedModel], base_url: str = "") -> None:
+    def __init__(self, kind: type[ServedModel], base_url: str = "") -> None:
         self._kind = kind
         self._base_url = base_url
 
@@ -146,9 +207,6 @@ class ServedProvider:
             takes_pictures=takes_pictures(config),
             patience=Patience(silence=config.timeout) if config.timeout else None,
         )
-
-    def check(self, config: ModelConfig, cache: Path) -> None:
-        """Do nothing: whether a server answers shows when it is asked."""
 
     def reach(self, config: ModelConfig, environ: Mapping[str, str], seconds: float) -> ReachResult:
         """Open a connection to the server and close it; no request is sent, so it costs nothing."""

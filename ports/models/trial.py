@@ -48,6 +48,13 @@ class Trial(Value):
     then: str = ""
 
 
+def _trial(name: str, works: str, fails: str = "", then: str = "") -> Trial:
+    """Return the result in the words for what works; without any, in those for what does not."""
+    if works:
+        return Trial(name=name, is_good=True, text=works)
+    return Trial(name=name, is_good=False, text=fails, then=then)
+
+
 async def try_out(
     model: Model, seconds: float, on_notice: Notice, *, is_json: bool = False
 ) -> AsyncGenerator[Trial, None]:
@@ -67,13 +74,20 @@ async def try_out(
         answer = await say_ready(model, seconds, on_notice, pieces.append)
     text = " ".join(answer.text.split())[:60]
     words = f"`{text}`" if text else "(only a tool call)"
-    yield Trial(name="answer", is_good=True, text=f"{words} in {time.monotonic() - began:.1f} s")
-    yield _streaming([piece for piece in pieces if piece])
+    yield _trial("answer", f"{words} in {time.monotonic() - began:.1f} s")
+    then = "answers appear when they are whole; a steer waits for that"
+    seen = len([piece for piece in pieces if piece])
+    works = f"works ({seen} pieces)" if seen > 1 else ""
+    yield _trial("streaming", works, "not seen: one piece or none", then)
     yield _tools(answer, refusal, _SMALL if is_json else _AS_JSON)
     yield _usage(answer)
     yield await _form(model, seconds, on_notice)
     yield await _cancel(model, seconds, on_notice)
-    yield _window(await model.window())
+    then = (
+        "older turns are summed up when the server refuses; set `context_window` to have it earlier"
+    )
+    window = await model.window()
+    yield _trial("window", f"{window:,} tokens" if window else "", "not known", then)
 
 
 async def say_ready(
@@ -102,39 +116,22 @@ async def _ask(
         ) from None
 
 
-def _streaming(pieces: list[str]) -> Trial:
-    if len(pieces) > 1:
-        return Trial(name="streaming", is_good=True, text=f"works ({len(pieces)} pieces)")
-    then = "answers appear when they are whole; a steer waits for that"
-    return Trial(name="streaming", is_good=False, text="not seen: one piece or none", then=then)
-
-
 def _tools(answer: ModelAnswer, refusal: str, then: str) -> Trial:
     if refusal:
-        return Trial(
-            name="tools", is_good=False, text=f"refused by the server: {refusal}", then=then
-        )
+        return _trial("tools", "", f"refused by the server: {refusal}", then)
     if not answer.tool_calls:
-        return Trial(
-            name="tools", is_good=False, text="not called", then=f"if it never calls any, {then}"
-        )
+        return _trial("tools", "", "not called", f"if it never calls any, {then}")
     fault = answer.tool_calls[0].fault
-    return Trial(
-        name="tools",
-        is_good=not fault,
-        text=f"called wrongly: {fault}" if fault else "works",
-        then=fault and then,
-    )
+    return _trial("tools", "" if fault else "works", f"called wrongly: {fault}", then)
 
 
 def _usage(answer: ModelAnswer) -> Trial:
     usage = answer.usage
     if answer.is_estimated or not usage.tokens:
         then = "tokens are estimated from the text, and limits with them"
-        return Trial(name="usage", is_good=False, text="not reported by the server", then=then)
-    counted = f"{usage.input} tokens in, {usage.output} out"
+        return _trial("usage", "", "not reported by the server", then)
     cached = f", {usage.cache_read} from the cache" if usage.cache_read else ""
-    return Trial(name="usage", is_good=True, text=f"works ({counted}{cached})")
+    return _trial("usage", f"works ({usage.input} tokens in, {usage.output} out{cached})")
 
 
 async def _form(model: Model, seconds: float, on_notice: Notice) -> Trial:
@@ -144,16 +141,11 @@ async def _form(model: Model, seconds: float, on_notice: Notice) -> Trial:
         answer = await _ask(model, request, seconds, on_notice, lambda piece: None)
         value = parse_json(answer.text)
     except ModelError as error:
-        return Trial(name="form", is_good=False, text=f"refused: {error.message}", then=then)
+        return _trial("form", "", f"refused: {error.message}", then)
     except ValueError:
-        return Trial(name="form", is_good=False, text="not kept: the answer is no JSON", then=then)
+        return _trial("form", "", "not kept: the answer is no JSON", then)
     is_kept = table(value).get("colour") in ("red", "green")
-    return Trial(
-        name="form",
-        is_good=is_kept,
-        text="works" if is_kept else "not kept",
-        then="" if is_kept else then,
-    )
+    return _trial("form", "works" if is_kept else "", "not kept", then)
 
 
 async def _cancel(model: Model, seconds: float, on_notice: Notice) -> Trial:
@@ -166,26 +158,12 @@ async def _cancel(model: Model, seconds: float, on_notice: Notice) -> Trial:
     waiting.cancel()
     if task.done():
         await asyncio.gather(task, return_exceptions=True)
-        return Trial(name="cancel", is_good=True, text="not needed: the answer came in one piece")
+        return _trial("cancel", "not needed: the answer came in one piece")
     began = time.monotonic()
     task.cancel()
     await asyncio.wait({task}, timeout=seconds)
     took = time.monotonic() - began
     if task.done() and took < _AT_ONCE:
         what = "cut off in" if has_begun.is_set() else "given up before its first word in"
-        return Trial(name="cancel", is_good=True, text=f"works ({what} {took * 1000:.0f} ms)")
-    return Trial(
-        name="cancel",
-        is_good=False,
-        text=f"took {took:.1f} s",
-        then="a stop takes effect when the call has ended",
-    )
-
-
-def _window(window: int) -> Trial:
-    if window:
-        return Trial(name="window", is_good=True, text=f"{window:,} tokens")
-    then = (
-        "older turns are summed up when the server refuses; set `context_window` to have it earlier"
-    )
-    return Trial(name="window", is_good=False, text="not known", then=then)
+        return _trial("cancel", f"works ({what} {took * 1000:.0f} ms)")
+    return _trial("cancel", "", f"took {took:.1f} s", "a stop takes effect when the call has ended")

@@ -11,7 +11,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import is_
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
@@ -38,20 +38,18 @@ def wire_id(call: str) -> str:
     return base64.b32encode(hashlib.sha256(call.encode()).digest())[:9].decode()
 
 
-def _unmarked(newest: list[WireValue]) -> None:
-    """Change nothing."""
-
-
 class WireFormat(Value):
     """How a conversation is put into JSON objects.
 
-    `objects` gives for messages the objects, each with the number of messages in it. The last `open`
-    of a conversation may become others when it grows; `finish` may change them for one request.
+    `objects` gives for messages the objects, each with the number of messages in it; it gets the pictures
+    if it `takes_pictures`. The last `open` of a conversation may become others when it grows; `finish`
+    may change them for one request.
     """
 
     objects: Callable[[Iterable[ChatMessage]], Iterator[tuple[int, WireValue]]]
     open: int = 0
-    finish: Callable[[list[WireValue]], None] = _unmarked
+    finish: Callable[[list[WireValue]], object] = len
+    takes_pictures: bool = True
 
 
 def without_pictures(messages: Iterable[ChatMessage]) -> Iterator[ChatMessage]:
@@ -85,7 +83,7 @@ class Encoded(Value):
         return is_longer and all(map(is_, self.messages, messages))
 
 
-class WireConversation(Value):
+class WireConversation(NamedTuple):
     """A conversation as the bytes of a JSON list without its brackets, in pieces, and its tokens."""
 
     pieces: tuple[bytes, ...]
@@ -97,14 +95,15 @@ async def encode(
 ) -> WireConversation:
     """Encode a conversation, on top of what `memory` has of it, and keep it there."""
     known = memory.kept if memory is not None else None
-    if not (isinstance(known, Encoded) and known.format is format and known.begins(messages)):
+    if not (isinstance(known, Encoded) and known.format == format and known.begins(messages)):
         known = Encoded(format=format, messages=messages)
     chunks, parts = list(known.chunks), list(known.parts)
     count, tokens = known.count, known.tokens
     size = sum(map(len, parts))
     newest: list[tuple[int, WireValue]] = []
     since = 0
-    for found in format.objects(messages[count:]):
+    more = messages[count:]
+    for found in format.objects(more if format.takes_pictures else without_pictures(more)):
         newest.append(found)
         if len(newest) <= format.open:
             continue
@@ -133,7 +132,7 @@ async def encode(
     format.finish(last)
     parts += map(dumped, last)
     tokens += tokens_of(messages[count:])
-    return WireConversation(pieces=(*chunks, _joined(parts, chunks)), tokens=tokens)
+    return WireConversation((*chunks, _joined(parts, chunks)), tokens)
 
 
 def _joined(parts: list[bytes], before: list[bytes]) -> bytes:

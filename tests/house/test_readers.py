@@ -17,10 +17,9 @@ from steersman.gateway.wording.redaction import Redactor
 from steersman.gateway.wording.terminal import audited, clean, exposed, removed
 from steersman.machines.classification import Keywords, classify
 from steersman.machines.verdict import read_verdict
-from steersman.ports.models.dialect import SayStream, parse_action
 from steersman.ports.models.error_text import error_text
 from steersman.ports.models.reply import parse_arguments
-from steersman.ports.models.said_calls import calls_in
+from steersman.ports.models.said_calls import SayStream, calls_in, parse_action
 from steersman.ports.tools.command_line import read_line
 from steersman.ports.tools.shell_rule import suspects
 from steersman.workflows.document import diagnose, parse_document

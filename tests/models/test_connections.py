@@ -179,7 +179,7 @@ def test_a_connection_that_the_server_closed_is_not_used(
     async def twice() -> None:
         try:
             await asker.ask(model, "Is it so?")
-            [(_, kept)] = model._exchange._endpoint._kept
+            [(_, kept)] = model._endpoint._kept
             await kept.ended.wait()
             await asker.ask(model, "Still?")
         finally:

@@ -8,8 +8,9 @@ from support.model_server import ModelServer, Text
 from steersman.machines.conversation import ChatMessage, ToolRequest, ToolSchema
 from steersman.machines.errors import ModelError
 from steersman.ports.models.chat import ChatModel
-from steersman.ports.models.dialect import JsonDialect, SayStream, parse_action
+from steersman.ports.models.dialect import JsonDialect
 from steersman.ports.models.model import ModelRequest
+from steersman.ports.models.said_calls import SayStream, parse_action
 
 READ = ToolSchema(
     name="read",
@@ -101,38 +102,41 @@ def test_empty_words_are_an_error(asker):
 
 
 @pytest.mark.parametrize(
-    ("text", "expected"),
+    ("text", "words", "call"),
     [
-        ('{"say": "hi"}', ("hi", "", None, "")),
-        ('```json\n{"say": "hi"}\n```', ("hi", "", None, "")),
-        ("just words", ("just words", "", None, "")),
-        ("{not json", ("{not json", "", None, "")),
-        ('{"odd": 1}', ('{"odd": 1}', "", None, "")),
-        ('{"say": "cut o', ("cut o", "", None, "")),
-        ('{"tool": "read", "arguments": {"path": "a"}}', ("", "read", {"path": "a"}, "")),
-        ('{"name": "read", "parameters": {"path": "a"}} tail', ("", "read", {"path": "a"}, "")),
+        ('{"say": "hi"}', "hi", None),
+        ('```json\n{"say": "hi"}\n```', "hi", None),
+        ("just words", "just words", None),
+        ("{not json", "{not json", None),
+        ('{"odd": 1}', '{"odd": 1}', None),
+        ('{"say": "cut o', "cut o", None),
+        ('{"tool": "read", "arguments": {"path": "a"}}', "", ("read", {"path": "a"}, "")),
+        ('{"name": "read", "parameters": {"path": "a"}} tail', "", ("read", {"path": "a"}, "")),
         (
             'Sure:\n```json\n{"tool": "read", "args": {"path": "a"}}\n```',
-            ("Sure:", "read", {"path": "a"}, ""),
+            "Sure:",
+            ("read", {"path": "a"}, ""),
         ),
-        ('{"tool": "list"}', ("", "list", {}, "")),
+        ('{"tool": "list"}', "", ("list", {}, "")),
         (
             '{"tool": "read", "arguments": "a"}',
-            ("", "read", None, 'the arguments are not a JSON object: "a"'),
+            "",
+            ("read", {}, "the arguments are not a JSON object: a"),
         ),
     ],
 )
-def test_actions_are_understood_however_they_are_written(text, expected):
+def test_actions_are_understood_however_they_are_written(text, words, call):
     """Fences, prose, other spellings and cut texts all give words or a call."""
-    action = parse_action(text)
-    assert (action.text, action.tool, action.arguments, action.fault) == expected
+    said, found = parse_action(text)
+    assert said == words
+    assert (found and (found.tool, found.arguments, found.fault)) == call
 
 
 def test_action_cut_at_the_limit_is_a_faulty_call():
     """A call that the token limit cut is kept with its fault, not shown as words."""
-    action = parse_action('{"tool": "write", "arguments": {"pa', is_cut=True)
-    assert (action.tool, action.arguments) == ("write", None)
-    assert action.fault.startswith("cut off at the token limit: ")
+    words, call = parse_action('{"tool": "write", "arguments": {"pa', is_cut=True)
+    assert (words, call.tool, call.arguments) == ("", "write", {})
+    assert call.fault.startswith("cut off at the token limit: ")
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 5, 1000])

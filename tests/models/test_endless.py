@@ -10,7 +10,7 @@ from support.model_server import Endless, ModelServer, Text
 from support.patience import seconds
 
 from steersman.machines.errors import ModelError
-from steersman.ports.models import endpoint, exchange, reply
+from steersman.ports.models import endpoint, reply, served, stream
 from steersman.ports.models.anthropic import AnthropicModel
 from steersman.ports.models.chat import ChatModel
 from steersman.ports.models.model import Model
@@ -60,8 +60,8 @@ CASES: dict[str, tuple[type, Endless, str]] = {
 def limits(monkeypatch: pytest.MonkeyPatch) -> None:
     """Set limits that are reached at once."""
     monkeypatch.setattr(reply, "ANSWER_LIMIT", LIMIT)
-    monkeypatch.setattr(exchange, "ANSWER_LIMIT", LIMIT)
-    monkeypatch.setattr(exchange, "LONGEST", LIMIT)
+    monkeypatch.setattr(served, "ANSWER_LIMIT", LIMIT)
+    monkeypatch.setattr(stream, "LONGEST", LIMIT)
     monkeypatch.setattr(endpoint, "ERROR_BODY", LIMIT)
 
 

@@ -22,7 +22,7 @@ from steersman.machines.verdict import Verdict, read_verdict
 from steersman.ports.judging import JudgeSeat, ask_judge
 from steersman.ports.models.dialect import JsonDialect
 from steersman.ports.models.embedded.model import PROVIDER, EmbeddedModel
-from steersman.ports.models.embedded.threads import threads
+from steersman.ports.models.embedded.server import threads
 from steersman.ports.models.embedded.weights import entry_named, weights_in
 from steersman.ports.models.model import AnswerListener, ModelRequest
 from steersman.ports.models.provider import ModelConfig

@@ -4,8 +4,8 @@ import asyncio
 import json
 
 from steersman.machines.conversation import ChatMessage, ToolSchema
+from steersman.ports.models.dialect import NOTICE, ReadingModel
 from steersman.ports.models.model import AnswerListener, ModelAnswer, ModelRequest
-from steersman.ports.models.reading import NOTICE, ReadingModel
 
 READ = ToolSchema(name="read", description="Read.", parameters={"type": "object"})
 REQUEST = ModelRequest(

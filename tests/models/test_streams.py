@@ -17,8 +17,7 @@ from steersman.ports.models.anthropic import AnthropicModel
 from steersman.ports.models.chat import ChatModel
 from steersman.ports.models.endpoint import Patience
 from steersman.ports.models.model import AnswerListener, ModelAnswer, ModelRequest
-from steersman.ports.models.repeating import GO_ON, RepeatingModel
-from steersman.ports.models.retry import RetryPolicy
+from steersman.ports.models.retry import GO_ON, RepeatingModel, RetryPolicy
 
 ROWS: list[dict[str, Any]] = tomllib.loads(
     Path(__file__).with_name("streams.toml").read_text("utf-8")

@@ -1,7 +1,7 @@
 """How a conversation is made to fit a small window."""
 
 from steersman.machines.conversation import ChatMessage
-from steersman.ports.models.embedded.window import fit
+from steersman.ports.models.embedded.model import fit
 from steersman.ports.models.model import ModelRequest
 
 

@@ -7,13 +7,14 @@ from collections.abc import Sequence
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from support.model_server import ModelServer, Text
 
 from steersman.journal.log import Log
 from steersman.machines.context import tokens_of
 from steersman.machines.conversation import ChatMessage, Picture, ToolRequest
-from steersman.ports.models.anthropic import TURNS, TURNS_OF_TEXT, AnthropicModel, wire_turns
-from steersman.ports.models.chat import CHAT, CHAT_OF_TEXT, ChatModel, wire_messages
+from steersman.ports.models.anthropic import TURNS, AnthropicModel, wire_turns
+from steersman.ports.models.chat import CHAT, ChatModel, wire_messages
 from steersman.ports.models.model import ConversationMemory, ModelRequest
 from steersman.ports.models.wire import CHUNK, WireConversation, WireFormat, encode
 
@@ -175,7 +176,8 @@ def test_pictures_of_tools_follow_the_results_or_are_named() -> None:
     turns = [turn for _, turn in wire_turns(conversation)]
     kinds = [part["type"] for part in turns[2]["content"][0]["content"]]
     assert kinds == ["text", "image"]
-    for text in (CHAT_OF_TEXT, TURNS_OF_TEXT):
-        written = json.dumps([value for _, value in text.objects(conversation)])
+    for format in (CHAT, TURNS):
+        text = replace(format, takes_pictures=False)
+        written = b"".join(encoded(text, conversation).pieces).decode()
         assert "iVBORw0KGgo" not in written
         assert written.count("Its pictures are not shown") == 1

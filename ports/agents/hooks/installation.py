@@ -72,15 +72,10 @@ class Installation:
 
     def status(self) -> str:
         """Return `installed`, `outdated` or `not installed`. Raises `ConfigError`."""
-        states: list[bool] = []
-        has_hooks = False
-        for path, entries in self._parts():
-            found = self._checked(path)
-            has_hooks = has_hooks or bool(found)
-            states.append(sorted(found) == self._pairs(entries))
-        if not has_hooks:
+        parts = [(sorted(self._checked(path)), self._pairs(of)) for path, of in self._parts()]
+        if not any(found for found, _ in parts):
             return "not installed"
-        return "installed" if all(states) else "outdated"
+        return "installed" if all(found == wanted for found, wanted in parts) else "outdated"
 
     def install(self) -> list[Change]:
         """Return the changes that install the hooks and leave everything else as it is.
@@ -103,27 +98,27 @@ class Installation:
                 self._syntax.check(text, self.agent)
                 clean = self._syntax.removed(text, self.agent.name)
                 after = self._syntax.added(clean, self.agent, entries)
-            changes.append(
-                Change(path=path, before=content, after=encoded_like(content or b"", after))
-            )
+            new = encoded_like(content or b"", after)
+            changes.append(Change(path=path, before=content, after=new))
         return changes
 
     def uninstall(self) -> list[Change]:
         """Return the changes that remove the hooks."""
         changes: list[Change] = []
         for path, _ in self._parts():
-            content = _read(path)
-            if content is None or not self._found(path):
+            if (content := _read(path)) is None:
                 continue
-            receipt = self._receipt(path)
-            if receipt is not None and receipt.after == _hash(content):
-                copy = (self._folder / receipt.copy).read_bytes() if receipt.copy else None
-                changes.append(Change(path=path, before=content, after=copy))
-                continue
+            text = _decoded(path, content)
             with _placed(path):
-                left = self._syntax.removed(_decoded(path, content), self.agent.name)
-            is_nothing = not left.strip() and self._format.is_own_file
-            after = None if is_nothing else encoded_like(content, left)
+                if not self._syntax.found(text, self.agent.name):
+                    continue
+                receipt = self._receipt(path)
+                if receipt is not None and receipt.after == _hash(content):
+                    after = (self._folder / receipt.copy).read_bytes() if receipt.copy else None
+                else:
+                    left = self._syntax.removed(text, self.agent.name)
+                    is_nothing = not left.strip() and self._format.is_own_file
+                    after = None if is_nothing else encoded_like(content, left)
             changes.append(Change(path=path, before=content, after=after))
         return changes
 
@@ -131,19 +126,16 @@ class Installation:
         """Apply changes; returns the copies that were made. Raises `ConfigError`."""
         copies: list[Path] = []
         for change in changes:
+            file = str(change.path)
             try:
                 if _read(change.path) != change.before:
-                    raise ConfigError(
-                        "another program is changing it", "try again", file=str(change.path)
-                    )
+                    raise ConfigError("another program is changing it", "try again", file=file)
                 if is_install:
                     copies += self._note(change)
                 _replace(change, 0o755 if self._format.is_folder else 0o600)
             except OSError as error:
                 message = f"it cannot be written: {error.strerror}"
-                raise ConfigError(
-                    message, "nothing else was changed", file=str(change.path)
-                ) from error
+                raise ConfigError(message, "nothing else was changed", file=file) from error
         return copies
 
     def _parts(self) -> list[tuple[Path, list[HookEntry]]]:
@@ -152,25 +144,20 @@ class Installation:
             return [(self.path / entry.name, [entry]) for entry in self._wanted]
         return [(self.path, list(self._wanted))]
 
-    def _pairs(self, entries: Sequence[HookEntry]) -> list[tuple[str, str]]:
+    def _pairs(self, entries: Sequence[HookEntry]) -> list[HookEntry]:
         """Return entries in the form in which they are found; the event of a script is its name."""
         is_folder = self._format.is_folder
-        return sorted(("" if is_folder else entry.name, entry.command) for entry in entries)
+        return sorted(HookEntry("", of.command) if is_folder else of for of in entries)
 
-    def _checked(self, path: Path) -> list[tuple[str, str]]:
+    def _checked(self, path: Path) -> list[HookEntry]:
         """Find the hooks in a file that the agent itself can read. Raises `ConfigError`."""
-        content = _read(path)
-        if content is not None:
-            with _placed(path):
-                self._syntax.check(_decoded(path, content), self.agent)
-        return self._found(path)
-
-    def _found(self, path: Path) -> list[tuple[str, str]]:
         content = _read(path)
         if content is None:
             return []
+        text = _decoded(path, content)
         with _placed(path):
-            return self._syntax.found(_decoded(path, content), self.agent.name)
+            self._syntax.check(text, self.agent)
+            return self._syntax.found(text, self.agent.name)
 
     def _note(self, change: Change) -> list[Path]:
         """Copy the file as it was before the hooks; an update keeps the first copy while it is valid."""

@@ -20,17 +20,10 @@ from ....workflows.agent_definition import AgentDefinition
 from ....workflows.document import is_list, is_table
 from .syntax import HookEntry, HookSyntax, NotUnderstood, is_ours
 
-_BLANK = re.compile(r"(?:[ \t\r\n]+|//[^\n]*|/\*[\s\S]*?\*/)*")
+_COMMENT = r"//[^\n]*|/\*[\s\S]*?\*/"
+_BLANK = re.compile(rf"(?:[ \t\r\n]+|{_COMMENT})*")
 _STRING = re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*"')
 _SCALAR = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null")
-
-
-class JsonFault(Exception):
-    """The text is no JSON; `at` is the offset of the fault."""
-
-    def __init__(self, message: str, at: int) -> None:
-        super().__init__(message)
-        self.at = at
 
 
 class JsonNode(Struct, kw_only=True):
@@ -49,38 +42,44 @@ class JsonNode(Struct, kw_only=True):
 
 
 def parse(text: str) -> JsonNode:
-    """Read a whole text; an empty one is an empty object. Raises `JsonFault`."""
+    """Read a whole object; an empty text is an empty one. Raises `NotUnderstood`."""
     start = _skip(text, 0)
     if start == len(text):
         return JsonNode(value={}, begin=start, start=start, end=start)
     node = _value(text, start, 0)
     rest = _skip(text, node.end)
     if rest < len(text):
-        raise JsonFault("there is more behind the end", rest)
+        raise _fault("there is more behind the end", text, rest)
+    if not isinstance(node.value, dict):
+        raise NotUnderstood("not a JSON object", text, node.start)
     return node
+
+
+def _fault(what: str, text: str, at: int) -> NotUnderstood:
+    return NotUnderstood(f"not valid JSON: {what}", text, at)
 
 
 def insert(text: str, container: JsonNode, value: Any, key: str = "") -> str:
     """Add a value as the last one of an object or a list."""
     if container.start == container.end:  # an empty file
         return text[: container.start] + json.dumps({key: value}, indent=2) + "\n"
-    inner = _indent(text, container)
-    written = json.dumps(value, indent=2, ensure_ascii=False)
-    head = f"{json.dumps(key)}: " if key else ""
+    inner, outer = _indent(text, container), ""
     if not container.children:
-        outer = _line_indent(text, container.start)
+        line = text[text.rfind("\n", 0, container.start) + 1 : container.start]
+        outer = line[: len(line) - len(line.lstrip(" \t"))]
         inner = outer + "  "
-        piece = f"\n{inner}{head}{_shift(written, inner)}"
-        rest = text[container.start + 1 : container.end - 1]
-        tail = f"\n{outer}" if not rest.strip() else ""
-        rest = "" if tail else rest
-        return text[: container.start + 1] + piece + rest + tail + text[container.end - 1 :]
-    last = container.children[-1]
-    comma = _comma(text, last.end)
+    head = f"{json.dumps(key)}: " if key else ""
     if inner is None:
         piece = f" {head}{json.dumps(value, ensure_ascii=False)}"
     else:
-        piece = f"\n{inner}{head}{_shift(written, inner)}"
+        written = json.dumps(value, indent=2, ensure_ascii=False)
+        piece = f"\n{head}{written}".replace("\n", f"\n{inner}")
+    if not container.children:
+        rest = text[container.start + 1 : container.end - 1]
+        rest = rest if rest.strip() else f"\n{outer}"
+        return text[: container.start + 1] + piece + rest + text[container.end - 1 :]
+    last = container.children[-1]
+    comma = _comma(text, last.end)
     at = last.end if comma is None else comma + 1
     line_end = text.find("\n", at)
     behind = at  # a comment on the same line belongs to what stands before it
@@ -93,14 +92,14 @@ def insert(text: str, container: JsonNode, value: Any, key: str = "") -> str:
 def cut(text: str, container: JsonNode, child: JsonNode) -> str:
     """Remove a value from an object or a list, with its key and one comma."""
     place = container.children.index(child)
-    start = _back(text, child.begin)
-    if place + 1 < len(container.children):
-        comma = _comma(text, child.end)
-        assert comma is not None
-        return text[:start] + text[comma + 1 :]
-    comma = _comma(text, child.end)  # a trailing one
+    start = len(text[: child.begin].rstrip(" \t"))
+    if text[:start].endswith("\n"):  # the line end before it goes, too
+        start -= 2 if text[:start].endswith("\r\n") else 1
+    comma = _comma(text, child.end)
     end = child.end if comma is None else comma + 1
     rest = text[end:]
+    if place + 1 < len(container.children):
+        return text[:start] + rest
     if place == 0:
         closing = _skip(text, end)
         return text[:start] + (text[closing:] if text[end:closing].isspace() else rest)
@@ -112,13 +111,13 @@ def cut(text: str, container: JsonNode, child: JsonNode) -> str:
 
 def _value(text: str, at: int, depth: int) -> JsonNode:
     if depth > 100:
-        raise JsonFault("it is nested too deeply", at)
+        raise _fault("it is nested too deeply", text, at)
     if text[at : at + 1] in ("{", "["):
         return _container(text, at, depth)
     match = _STRING.match(text, at) or _SCALAR.match(text, at)
     if match is None:
-        raise JsonFault("a value is expected here", at)
-    return JsonNode(value=_loads(match[0], at), begin=at, start=at, end=match.end())
+        raise _fault("a value is expected here", text, at)
+    return JsonNode(value=_scalar(text, match), begin=at, start=at, end=match.end())
 
 
 def _container(text: str, start: int, depth: int) -> JsonNode:
@@ -131,10 +130,10 @@ def _container(text: str, start: int, depth: int) -> JsonNode:
         if is_object:
             match = _STRING.match(text, at)
             if match is None:
-                raise JsonFault("a key in quotes is expected here", at)
-            key, at = _loads(match[0], at), _skip(text, match.end())
+                raise _fault("a key in quotes is expected here", text, at)
+            key, at = _scalar(text, match), _skip(text, match.end())
             if text[at : at + 1] != ":":
-                raise JsonFault("`:` is expected here", at)
+                raise _fault("`:` is expected here", text, at)
             at = _skip(text, at + 1)
         child = _value(text, at, depth + 1)
         child.begin, child.key = begin, key
@@ -147,16 +146,16 @@ def _container(text: str, start: int, depth: int) -> JsonNode:
         if text[at : at + 1] == ",":
             at = _skip(text, at + 1)
         elif text[at : at + 1] != closing:
-            raise JsonFault(f"`,` or `{closing}` is expected here", at)
+            raise _fault(f"`,` or `{closing}` is expected here", text, at)
     node.end = at + 1
     return node
 
 
-def _loads(written: str, at: int) -> Any:
+def _scalar(text: str, match: re.Match[str]) -> Any:
     try:
-        return parse_json(written)
+        return parse_json(match[0])
     except ValueError as error:
-        raise JsonFault("this is no JSON value", at) from error
+        raise _fault("this is no JSON value", text, match.start()) from error
 
 
 def _skip(text: str, at: int) -> int:
@@ -169,19 +168,6 @@ def _comma(text: str, at: int) -> int | None:
     return at if text[at : at + 1] == "," else None
 
 
-def _back(text: str, at: int) -> int:
-    """Go back over the blanks before a place, and over one end of line."""
-    start = len(text[:at].rstrip(" \t"))
-    if text[:start].endswith("\n"):
-        start -= 2 if text[:start].endswith("\r\n") else 1
-    return start
-
-
-def _line_indent(text: str, at: int) -> str:
-    line = text[text.rfind("\n", 0, at) + 1 : at]
-    return line[: len(line) - len(line.lstrip(" \t"))]
-
-
 def _indent(text: str, container: JsonNode) -> str | None:
     """Return the indent of the children; none if all are on one line."""
     for child in reversed(container.children):
@@ -191,13 +177,6 @@ def _indent(text: str, container: JsonNode) -> str | None:
     return None
 
 
-def _shift(written: str, indent: str) -> str:
-    return written.replace("\n", f"\n{indent}")
-
-
-Item = Callable[[str, int], dict[str, Any]]
-
-
 class JsonHooks(Value, HookSyntax):
     """Lists of hooks by event, under one key of the file.
 
@@ -205,49 +184,50 @@ class JsonHooks(Value, HookSyntax):
     """
 
     key: str
-    item: Item
+    item: Callable[[str, int], dict[str, Any]]
     besides: Mapping[str, Any]
 
     def check(self, text: str, agent: AgentDefinition) -> None:
         """Reject comments and trailing commas that the agent's own parser does not take."""
-        _parsed(text)
+        parse(text)
         dialect = agent.hooks.json_dialect
         if dialect == "jsonc" or not text[_skip(text, 0) :]:
             return
-        allowed = _without_comments(text) if dialect == "comments" else text
+        if dialect == "comments":  # they become blanks, so that every offset stays
+            tokens = re.compile(f"{_STRING.pattern}|({_COMMENT})")
+            text = tokens.sub(lambda found: " " * len(found[0]) if found[1] else found[0], text)
         try:
-            parse_json(allowed)
+            parse_json(text)
         except ValueError as error:
             at = error.pos if isinstance(error, json.JSONDecodeError) else 0
             which = "trailing commas" if dialect == "comments" else "comments and trailing commas"
             message = f"{agent.name} reads JSON without {which}, and would ignore the whole file"
             raise NotUnderstood(message, text, at) from error
 
-    def found(self, text: str, agent: str) -> list[tuple[str, str]]:
+    def found(self, text: str, agent: str) -> list[HookEntry]:
         """List this program's hooks, wherever the command is in an item."""
-        root = _parsed(text)
-        return [(name, command) for name, _, _, command in self._ours(root, agent)]
+        return [
+            HookEntry(place.key, command) for _, place, _, command in self._ours(parse(text), agent)
+        ]
 
     def added(self, text: str, agent: AgentDefinition, entries: Sequence[HookEntry]) -> str:
         """Add each entry at the end of its event's list."""
         for name, value in self.besides.items():
-            if not _parsed(text).value:
-                text = insert(text, _parsed(text), value, name)
+            if not parse(text).value:
+                text = insert(text, parse(text), value, name)
         for entry in entries:
             text = self._insert(text, entry.name, self.item(entry.command, agent.hooks.timeout))
-        _parsed(text)
+        parse(text)
         return text
 
     def removed(self, text: str, agent: str) -> str:
         """Remove this program's hooks, and the lists that become empty."""
         while True:
-            root = _parsed(text)
+            root = parse(text)
             first = next(self._ours(root, agent), None)
             if first is None:
                 return text
-            _, place, item, _ = first
-            hooks = root.child(self.key)
-            assert hooks is not None
+            hooks, place, item, _ = first
             if len(place.children) > 1:
                 text = cut(text, place, item)
             elif len(hooks.children) > 1:
@@ -255,16 +235,20 @@ class JsonHooks(Value, HookSyntax):
             else:
                 text = cut(text, root, hooks)
 
-    def _ours(self, root: JsonNode, agent: str) -> Iterator[tuple[str, JsonNode, JsonNode, str]]:
-        hooks = root.child(self.key)
-        for place in hooks.children if hooks else ():
+    def _ours(
+        self, root: JsonNode, agent: str
+    ) -> Iterator[tuple[JsonNode, JsonNode, JsonNode, str]]:
+        """Yield our hooks: the node of all, that of their event, their own, and the command."""
+        if (hooks := root.child(self.key)) is None:
+            return
+        for place in hooks.children:
             for item in place.children if isinstance(place.value, list) else ():
                 command = next((text for text in _texts(item.value) if is_ours(text, agent)), None)
                 if command is not None:
-                    yield place.key, place, item, command
+                    yield hooks, place, item, command
 
     def _insert(self, text: str, name: str, item: dict[str, Any]) -> str:
-        root = _parsed(text)
+        root = parse(text)
         hooks = root.child(self.key)
         if hooks is None:
             return insert(text, root, {name: [item]}, self.key)
@@ -276,22 +260,6 @@ class JsonHooks(Value, HookSyntax):
         if not isinstance(place.value, list):
             raise NotUnderstood(f"`{self.key}.{name}` is not a list", text, place.start)
         return insert(text, place, item)
-
-
-def _without_comments(text: str) -> str:
-    """Replace comments by blanks, so that every offset stays."""
-    tokens = re.compile(f"{_STRING.pattern}|(//[^\\n]*|/\\*[\\s\\S]*?\\*/)")
-    return tokens.sub(lambda found: " " * len(found[0]) if found[1] else found[0], text)
-
-
-def _parsed(text: str) -> JsonNode:
-    try:
-        root = parse(text)
-    except JsonFault as fault:
-        raise NotUnderstood(f"not valid JSON: {fault}", text, fault.at) from fault
-    if not isinstance(root.value, dict):
-        raise NotUnderstood("not a JSON object", text, root.start)
-    return root
 
 
 def _texts(value: Any) -> Iterator[str]:

@@ -42,69 +42,50 @@ export const Steersman = async ({{ directory }}) => ({{
 _COMMAND = re.compile(r'^  ("[^"]+"): (\[.*\]),?$', re.MULTILINE)
 
 
-class PluginHooks(HookSyntax):
+class OwnFile(HookSyntax):
+    """A file that this program writes as a whole."""
+
+    def removed(self, text: str, agent: str) -> str:
+        """Return an empty text: the whole file is ours."""
+        if text.strip() and _MARK not in text:
+            raise NotUnderstood("another program wrote this file", text, 0)
+        return ""
+
+
+class PluginHooks(OwnFile):
     """A JavaScript plugin in the shape that opencode loads (https://opencode.ai/docs/plugins)."""
 
-    def found(self, text: str, agent: str) -> list[tuple[str, str]]:
+    def found(self, text: str, agent: str) -> list[HookEntry]:
         """Read the commands back, also from a file that was changed since."""
-        if not text.strip():
-            return []
-        _require_ours(text)
-        return [
-            (json.loads(name), shlex.join(json.loads(words)))
-            for name, words in _COMMAND.findall(text)
-        ]
+        self.removed(text, agent)
+        commands = _COMMAND.findall(text)
+        return [HookEntry(json.loads(of), shlex.join(json.loads(words))) for of, words in commands]
 
     def added(self, text: str, agent: AgentDefinition, entries: Sequence[HookEntry]) -> str:
         """Write the plugin."""
-        if text.strip():
-            _require_ours(text)
-        rows = ",\n".join(
-            f"  {json.dumps(entry.name)}: {json.dumps(shlex.split(entry.command))}"
-            for entry in entries
-        )
+        commands = {entry.name: shlex.split(entry.command) for entry in entries}
+        rows = [f"  {json.dumps(name)}: {json.dumps(words)},\n" for name, words in commands.items()]
         return _PLUGIN.format(
             mark=_MARK,
             agent=agent.name,
-            commands=f"{{\n{rows},\n}}",
+            commands=f"{{\n{''.join(rows)}}}",
             milliseconds=agent.hooks.timeout * 1000,
         )
 
-    def removed(self, text: str, agent: str) -> str:
-        """Return an empty text: the whole file is ours."""
-        if text.strip():
-            _require_ours(text)
-        return ""
 
-
-class ScriptHooks(HookSyntax):
+class ScriptHooks(OwnFile):
     """One shell script; the folder has one for each event (see `installation.py`)."""
 
-    def found(self, text: str, agent: str) -> list[tuple[str, str]]:
+    def found(self, text: str, agent: str) -> list[HookEntry]:
         """Read the command back."""
-        if not text.strip():
-            return []
-        _require_ours(text)
+        self.removed(text, agent)
         last = text.rstrip("\n").rpartition("\n")[2]
-        return [("", last.removeprefix("exec "))]
+        return [HookEntry("", last.removeprefix("exec "))] if text.strip() else []
 
     def added(self, text: str, agent: AgentDefinition, entries: Sequence[HookEntry]) -> str:
         """Write the script of one event."""
-        if text.strip():
-            _require_ours(text)
         (entry,) = entries
         return f"#!/bin/sh\n# {_MARK} {agent.name}`.\nexec {entry.command}\n"
-
-    def removed(self, text: str, agent: str) -> str:
-        """Return an empty text: the whole file is ours."""
-        if text.strip():
-            _require_ours(text)
-        return ""
-
-
-def _require_ours(text: str) -> None:
-    if _MARK not in text:
-        raise NotUnderstood("another program wrote this file", text, 0)
 
 
 PLUGIN = PluginHooks()

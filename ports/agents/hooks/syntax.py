@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from ....machines.errors import ConfigError
-from ....machines.value import Value
 from ....workflows.agent_definition import AgentDefinition
 
 
@@ -26,12 +26,11 @@ _EMIT = re.compile(r"(?:^|[\s/'\"])steersman['\"]? hooks emit ([a-z0-9_-]+) ([a-
 _HOME = "STEERSMAN_HOME"
 
 
-class HookEntry(Value):
-    """One hook: the agent's name of an event, the command, and this program's name of the event."""
+class HookEntry(NamedTuple):
+    """One hook: the agent's name of an event, and the command."""
 
     name: str
     command: str
-    event: str
 
 
 class HookSyntax:
@@ -43,8 +42,8 @@ class HookSyntax:
     def check(self, text: str, agent: AgentDefinition) -> None:
         """Raise `NotUnderstood` for a text that the agent itself would not read."""
 
-    def found(self, text: str, agent: str) -> list[tuple[str, str]]:
-        """List this program's hooks as pairs of event and command, in the order of the text."""
+    def found(self, text: str, agent: str) -> list[HookEntry]:
+        """List this program's hooks, in the order of the text."""
         raise NotImplementedError
 
     def added(self, text: str, agent: AgentDefinition, entries: Sequence[HookEntry]) -> str:
@@ -66,12 +65,8 @@ def wanted_entries(
     words = list(program)
     if home := environ.get(_HOME):
         words = ["env", f"{_HOME}={home}", *words]
-    return [
-        HookEntry(
-            name=name, command=shlex.join([*words, "hooks", "emit", agent.name, event]), event=event
-        )
-        for name, event in agent.events.items()
-    ]
+    words += ["hooks", "emit", agent.name]
+    return [HookEntry(name, shlex.join([*words, event])) for name, event in agent.events.items()]
 
 
 def is_ours(command: object, agent: str) -> bool:

@@ -26,10 +26,10 @@ _BLOCK = re.compile(  # up to an end before which no other begins
 class TomlHooks(HookSyntax):
     """Edits such files; see `HookSyntax`."""
 
-    def found(self, text: str, agent: str) -> list[tuple[str, str]]:
+    def found(self, text: str, agent: str) -> list[HookEntry]:
         """List this program's hooks."""
         return [
-            (str(table.get("event", "")), str(table["command"]))
+            HookEntry(str(table.get("event", "")), str(table["command"]))
             for table in _tables(text)
             if is_ours(table.get("command"), agent)
         ]
@@ -41,11 +41,8 @@ class TomlHooks(HookSyntax):
             {"event": entry.name, "command": entry.command, "timeout": agent.hooks.timeout}
             for entry in entries
         ]
-        tables = [
-            "[[hooks]]\n"
-            + "".join(f"{key} = {json.dumps(value)}\n" for key, value in table.items())
-            for table in new
-        ]
+        rows = [[f"{key} = {json.dumps(value)}\n" for key, value in table.items()] for table in new]
+        tables = [f"[[hooks]]\n{''.join(row)}" for row in rows]
         gap = "" if not text else "\n" if text.endswith("\n") else "\n\n"
         after = f"{text}{gap}{_BEGIN}\n" + "\n".join(tables) + f"{_END}\n"
         if _tables(after) != [*before, *new]:
@@ -66,18 +63,14 @@ def _tables(text: str) -> list[dict[str, Any]]:
         hooks = parse_toml(text).get("hooks", [])
     except ValueError as error:
         place = re.search(r"line (\d+), column (\d+)", str(error))
-        at = _offset(text, int(place[1]), int(place[2])) if place else len(text)
+        before = text.splitlines(keepends=True)[: int(place[1]) - 1] if place else [text]
+        at = sum(map(len, before)) + (int(place[2]) - 1 if place else 0)
         raise NotUnderstood(f"not valid TOML: {error}", text or "\n", at) from error
     if not is_list(hooks):
         match = re.search(r"^[ \t]*(\[?hooks)", text, re.MULTILINE)
-        raise NotUnderstood(
-            "`hooks` is not an array of tables", text, match.start(1) if match else 0
-        )
+        at = match.start(1) if match else 0
+        raise NotUnderstood("`hooks` is not an array of tables", text, at)
     return hooks
-
-
-def _offset(text: str, line: int, column: int) -> int:
-    return sum(map(len, text.splitlines(keepends=True)[: line - 1])) + column - 1
 
 
 TOML = TomlHooks()

@@ -20,12 +20,13 @@ _KEY = "hooks"
 class YamlHooks(HookSyntax):
     """Edits such files; see `HookSyntax`."""
 
-    def found(self, text: str, agent: str) -> list[tuple[str, str]]:
+    def found(self, text: str, agent: str) -> list[HookEntry]:
         """List this program's hooks."""
-        found: list[tuple[str, str]] = []
+        found: list[HookEntry] = []
         for name, items in _hooks(text).items():
             commands = [_command(item) for item in items] if is_list(items) else []
-            found += [(str(name), command) for command in commands if is_ours(command, agent)]
+            ours = (command for command in commands if is_ours(command, agent))
+            found += [HookEntry(str(name), command) for command in ours]
         return found
 
     def added(self, text: str, agent: AgentDefinition, entries: Sequence[HookEntry]) -> str:
@@ -68,10 +69,7 @@ def _others(text: str) -> dict[Any, Any]:
 
 
 def _loaded(text: str) -> dict[Any, Any]:
-    from ruamel import yaml
-
-    reader: Any = yaml.YAML(typ="safe", pure=True)
-    data = _reading(text, lambda: reader.load(text))
+    data = _read(text, "load")
     if data is None:
         return {}
     if not is_table(data):
@@ -79,18 +77,13 @@ def _loaded(text: str) -> dict[Any, Any]:
     return data
 
 
-def _composed(text: str) -> Any:
+def _read(text: str, how: str) -> Any:
+    """Read a text; `how` is `load` for its values, `compose` for the nodes with their places."""
     from ruamel import yaml
-
-    reader: Any = yaml.YAML()
-    return _reading(text, lambda: reader.compose(text))
-
-
-def _reading(text: str, read: Any) -> Any:
     from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
     try:
-        return read()
+        return getattr(yaml.YAML(typ="safe", pure=True), how)(text)
     except YAMLError as error:
         marked: Any = error if isinstance(error, MarkedYAMLError) else None
         mark = marked.problem_mark if marked else None
@@ -102,11 +95,11 @@ def _insert(text: str, name: str, item: dict[str, Any]) -> str:
     lines = text.splitlines(keepends=True)
     if lines and not lines[-1].endswith("\n"):
         lines[-1] += "\n"
-    pair = _pair(_composed(text), _KEY)
+    pair = _pair(_read(text, "compose"), _KEY)
     if pair is None:
         return "".join([*lines, f"{_KEY}:\n", f"  {name}:\n", *_written(item, 4)])
     key, hooks = pair
-    lines = _opened(lines, hooks, text)
+    _open(lines, hooks, text)
     step = hooks.start_mark.column if hooks.value else key.start_mark.column + 2
     pair = _pair(hooks, name)
     if pair is None:
@@ -114,43 +107,37 @@ def _insert(text: str, name: str, item: dict[str, Any]) -> str:
         lines[at:at] = [f"{' ' * step}{name}:\n", *_written(item, step + 2)]
         return "".join(lines)
     key, items = pair
-    lines = _opened(lines, items, text)
+    _open(lines, items, text)
     column = items.start_mark.column if items.value else key.start_mark.column + 2
     at = key.end_mark.line + 1
     lines[at:at] = _written(item, column)
     return "".join(lines)
 
 
-def _opened(lines: list[str], node: Any, text: str) -> list[str]:
+def _open(lines: list[str], node: Any, text: str) -> None:
     """Make room for lines below a key: remove an empty value, refuse one on the same line."""
-    start, end = _spot(node.start_mark), _spot(node.end_mark)
-    if not node.value or node.value in ("~", "null"):
-        line: str = lines[start[0]] if start[0] < len(lines) else ""
-        if node.value in ([], "~", "null") and end[0] == start[0]:
-            lines = list(lines)
-            kept = (line[: start[1]].rstrip() + line[end[1] :].rstrip()).rstrip()
-            lines[start[0]] = f"{kept}\n"
-        return lines
-    if node.flow_style or not isinstance(node.value, list):
-        raise NotUnderstood("this is written on one line; write it as a block", text, start[2])
-    return lines
-
-
-def _spot(mark: Any) -> tuple[int, int, int]:
-    """Read a mark: line, column, offset, all from 0."""
-    return int(mark.line), int(mark.column), int(mark.index)
+    row, left = int(node.start_mark.line), int(node.start_mark.column)
+    if node.value and node.value not in ("~", "null"):
+        if node.flow_style or not isinstance(node.value, list):
+            what = "this is written on one line; write it as a block"
+            raise NotUnderstood(what, text, int(node.start_mark.index))
+    elif node.value in ([], "~", "null") and node.end_mark.line == row < len(lines):
+        line, right = lines[row], int(node.end_mark.column)
+        kept = (line[:left].rstrip() + line[right:].rstrip()).rstrip()
+        lines[row] = f"{kept}\n"
 
 
 def _cut(text: str, name: str, command: str) -> str:
     lines = text.splitlines(keepends=True)
-    pair = _pair(_composed(text), _KEY)
+    pair = _pair(_read(text, "compose"), _KEY)
     assert pair is not None
     hooks_key, hooks = pair
     pair = _pair(hooks, name)
     assert pair is not None
     key, items = pair
     for item in items.value:
-        values = {key.value: value for key, value in item.value} if _is_map(item) else {}
+        is_map = is_list(item.value) and all(isinstance(child, tuple) for child in item.value)
+        values = {key.value: value for key, value in item.value} if is_map else {}
         if "command" in values and values["command"].value == command:
             start = item.start_mark.line
             end = max(value.end_mark.line for value in values.values())
@@ -160,10 +147,6 @@ def _cut(text: str, name: str, command: str) -> str:
                     start = hooks_key.start_mark.line
             return "".join(lines[:start] + lines[end + 1 :])
     return text
-
-
-def _is_map(node: Any) -> bool:
-    return is_list(node.value) and all(isinstance(child, tuple) for child in node.value)
 
 
 def _pair(node: Any, name: str) -> Any:

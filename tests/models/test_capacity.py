@@ -6,7 +6,7 @@ from threading import Thread
 
 import pytest
 
-from steersman.ports.models.parameters import parameters_in, parameters_of
+from steersman.ports.models.capacity import parameters_in, parameters_of
 
 
 @pytest.mark.parametrize(
