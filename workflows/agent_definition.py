@@ -14,17 +14,18 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field, ValidationError
+from msgspec import Meta
 
 from ..machines.errors import UsageError
 from ..machines.pattern import lazy_pattern
-from .declaration import Declaration, Several, known_keys
 from .document import Diagnostic, Document, config_error, diagnose, read_document
 from .home_folder import home_folder
 from .paths import Paths
-from .problem import Problem, problems_of
+from .problem import Problem
 from .registry import Part, Registry
-from .suggestions import OneOf, suggest
+from .settings import check_command
+from .suggestions import OneOf, suggested
+from .typed_table import Check, TypedTable, read_table
 
 BUILT_IN = Path(__file__).parent / "agents"
 _NAME = lazy_pattern(r"[a-z0-9][a-z0-9_-]{0,63}")
@@ -72,14 +73,8 @@ def _check_name(name: str) -> str:
     return name
 
 
-def _check_command(words: tuple[str, ...]) -> tuple[str, ...]:
-    if not words or not words[0]:
-        raise ValueError("must begin with a program")
-    return words
-
-
 def _check_resume(words: tuple[str, ...]) -> tuple[str, ...]:
-    _check_command(words)
+    check_command(words)
     if not any("{session_id}" in word for word in words):
         raise ValueError("must say where the session's id goes: `{session_id}`")
     return words
@@ -91,12 +86,10 @@ def _check_variable(name: str) -> str:
     return name
 
 
-_Command = Annotated[Several[str], AfterValidator(_check_command)]
-_Resume = Annotated[Several[str], AfterValidator(_check_resume)]
-_AgentName = Annotated[str, AfterValidator(_check_name)]
+_AgentName = Annotated[str, Check(_check_name)]
 
 
-class AgentHooks(Declaration, frozen=True):
+class AgentHooks(TypedTable):
     """Where an agent's hooks are configured: a file, or for `scripts` a folder with a file each.
 
     `home_env` names the variable that replaces `home` at the start of `config`. `timeout` is the time
@@ -105,11 +98,11 @@ class AgentHooks(Declaration, frozen=True):
     `comments` those, too, `jsonc` comments and trailing commas.
     """
 
-    config: Annotated[str, Field(min_length=1)]
+    config: Annotated[str, Meta(min_length=1)]
     format: Annotated[str, OneOf(HOOK_FORMATS)]
     home: str = ""
     home_env: str = ""
-    timeout: Annotated[int, Field(ge=1)] = 10
+    timeout: Annotated[int, Meta(ge=1)] = 10
     note: str = ""
     json_dialect: Literal["strict", "comments", "jsonc"] = "strict"
 
@@ -123,13 +116,13 @@ class AgentHooks(Declaration, frozen=True):
         return Path(home + written[1:] if written.startswith("~/") else written)
 
 
-class AgentPayload(Declaration, frozen=True):
+class AgentPayload(TypedTable):
     """Names of fields in this agent's hooks, besides the usual ones."""
 
-    session_id: Several[str] = ()
+    session_id: tuple[str, ...] = ()
 
 
-class AgentDefinition(Declaration, frozen=True):
+class AgentDefinition(TypedTable):
     """One external agent; `events` maps its names of hooks to ours.
 
     `session_end_is_turn_boundary`: its session-end comes after turns, and tears nothing down.
@@ -140,18 +133,18 @@ class AgentDefinition(Declaration, frozen=True):
     """
 
     name: _AgentName
-    aliases: Several[_AgentName] = ()
-    start: _Command
-    resume: _Resume
-    acp: Several[str] = ()
+    aliases: tuple[_AgentName, ...] = ()
+    start: Annotated[tuple[str, ...], Check(check_command)]
+    resume: Annotated[tuple[str, ...], Check(_check_resume)]
+    acp: tuple[str, ...] = ()
     publishes_stop_notification: bool = True
     create_config_dir_if_missing: bool = False
     session_end_is_turn_boundary: bool = False
     prompt_reopens: bool = False
-    session_env: Annotated[str, AfterValidator(_check_variable)] | None = None
+    session_env: Annotated[str, Check(_check_variable)] | None = None
     hooks: AgentHooks
-    payload: AgentPayload = AgentPayload.model_construct()
-    events: Annotated[dict[str, EventName], Field(min_length=1)]
+    payload: AgentPayload = AgentPayload()
+    events: Annotated[dict[str, EventName], Meta(min_length=1)]
 
     @property
     def programs(self) -> frozenset[str]:
@@ -163,7 +156,7 @@ class AgentDefinition(Declaration, frozen=True):
         return tuple(word.replace("{session_id}", session) for word in self.resume)
 
 
-class _File(Declaration, frozen=True):
+class _File(TypedTable):
     """A definition file."""
 
     agent: AgentDefinition
@@ -190,12 +183,10 @@ def read_agent(path: Path) -> tuple[AgentDefinition | None, Document, list[Diagn
     document, diagnostics = read_document(path)
     if diagnostics:
         return None, document, diagnostics
-    try:
-        agent = _File.model_validate(document.data).agent
-    except ValidationError as error:
-        known = tuple(known_keys(_File))
-        problems = [meant for problem in problems_of(error) for meant in suggest(problem, known)]
-        return None, document, diagnose(document, problems)
+    file, problems = read_table(_File, document.data)
+    if file is None:
+        return None, document, diagnose(document, suggested(problems, _File))
+    agent = file.agent
     if agent.name != path.stem:
         message = f"`agent.name` must be that of the file, `{path.stem}`, not `{agent.name}`"
         problem = Problem(

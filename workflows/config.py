@@ -19,7 +19,6 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-from msgspec import ValidationError
 from msgspec.structs import asdict, replace
 
 from ..machines.json_shape import schema_mismatch
@@ -38,12 +37,12 @@ from .json_schema import schema_problems
 from .paths import Paths
 from .plugins import AGENTS
 from .positions import folder_file
-from .problem import Problem, Where, dotted, unknown_word
+from .problem import Problem, Where, dotted, must_be_one_of
 from .settings import AgentSettings, Settings
-from .suggestions import DEFAULT_TABLE, suggest
+from .suggestions import DEFAULT_TABLE, suggested
 from .tools import AGENT_CALLS, REMOTE, TOOLS, is_of_server, is_rule_tool
 from .trust import PROJECT_FILE, is_trusted, trusted_contents
-from .typed_table import Setter, is_sound, read_table
+from .typed_table import Setter, read_table
 
 SHIPPED = "shipped config.toml"
 COMMAND_LINE = "command line"
@@ -274,7 +273,7 @@ def _nest(overrides: Mapping[str, Any]) -> dict[str, Any]:
 def check_layer(layer: Document, known: Sequence[Where] = ()) -> list[Diagnostic]:
     """Check one layer on top of the shipped one; `known` are keys that others check."""
     merged, _ = _merge_layers([_shipped_document(), layer])
-    problems = [] if is_sound(Settings, merged) else _problems(merged, known)
+    problems = suggested(read_table(Settings, merged)[1], Settings, known)
     if "schedule" in layer.data:
         from .schedules import schedule_problems
 
@@ -287,21 +286,11 @@ def check_layer(layer: Document, known: Sequence[Where] = ()) -> list[Diagnostic
     return diagnostics
 
 
-def _problems(merged: dict[str, Any], known: Sequence[Where] = ()) -> list[Problem]:
-    """Find everything that is wrong in the settings, with suggestions; `known` are other keys."""
-    from .declaration import known_keys, table_problems
-
-    known = (*known, *known_keys(Settings))
-    found = table_problems(Settings, merged)
-    return [meant for problem in found for meant in suggest(problem, known)]
-
-
 def _settings(merged: dict[str, Any]) -> Settings:
-    try:
-        return read_table(Settings, merged)
-    except ValidationError as error:
-        problems = _problems(merged) or [Problem(where=(), message=str(error))]
-        raise config_error(diagnose(Document(file=SHIPPED), problems)) from error
+    settings, problems = read_table(Settings, merged)
+    if settings is None:
+        raise config_error(diagnose(Document(file=SHIPPED), suggested(problems, Settings)))
+    return settings
 
 
 def _merge_layers(layers: list[Document]) -> tuple[dict[str, Any], dict[Where, Document]]:
@@ -380,7 +369,7 @@ def with_tools_of(document: Document, nearer: object) -> list[Any]:
 
 def _unlike(tools: object, others: object) -> list[Any]:
     """Return the tools whose name none of the others has."""
-    names = {_table(other).get("name") for other in _items(others)}
+    names = [_table(other).get("name") for other in _items(others)]
     return [tool for tool in _items(tools) if _table(tool).get("name") not in names]
 
 
@@ -424,7 +413,7 @@ def _tool_problems(layer: Document) -> Iterator[Problem]:
                 yield from _default_problem(schema, inside)
         for place, argument in enumerate(_items(_table(tool).get("required"))):
             if isinstance(argument, str) and argument not in parameters:
-                yield unknown_word((*where, "required", place), argument, tuple(parameters))
+                yield must_be_one_of(tuple(parameters), argument, (*where, "required", place))
 
 
 def _default_problem(schema: dict[str, Any], where: Where) -> Iterator[Problem]:
@@ -462,7 +451,7 @@ def _unknown_tools(
                 continue
             if not tool.startswith(REMOTE):
                 if tool not in TOOLS:
-                    yield unknown_word(where, tool, _all_tools(known))
+                    yield must_be_one_of(_all_tools(known), tool, where)
             elif not any(is_of_server(tool, server) for server in servers) and tool != f"{REMOTE}*":
                 hint = f"there are: {', '.join(sorted(servers))}" if servers else "add `[mcp.NAME]`"
                 message = f"`{dotted(where)}`: `{tool}` fits no MCP server that is configured"
@@ -470,11 +459,8 @@ def _unknown_tools(
     for number, rule in enumerate(_items(_table(data.get("permissions")).get("rules"))):
         pattern = _table(rule).get("tool")
         if isinstance(pattern, str) and not is_rule_tool(pattern, known):
-            yield unknown_word(
-                ("permissions", "rules", number, "tool"),
-                pattern,
-                (*_all_tools(known), *AGENT_CALLS),
-            )
+            rules = (*_all_tools(known), *AGENT_CALLS)
+            yield must_be_one_of(rules, pattern, ("permissions", "rules", number, "tool"))
 
 
 def _all_tools(known: tuple[str, ...]) -> tuple[str, ...]:

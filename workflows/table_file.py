@@ -21,8 +21,6 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Annotated, Any
 
-from pydantic import ValidationError
-
 from ..machines.delivery import DEFAULT_DELIVERIES, Cause, Delivery, DeliveryRow, Relation
 from ..machines.disposition import (
     ACKS,
@@ -37,10 +35,10 @@ from ..machines.disposition import (
 )
 from ..machines.routes import STEERSMAN, Routes
 from ..machines.routing import Row, Table
-from .declaration import Declaration, Several, known_keys
 from .document import Diagnostic, Document, config_error, diagnose, read_document
-from .problem import Problem, problems_of
-from .suggestions import DEFAULT_TABLE, TABLES, OneOf, OneOrMany, UserName, suggest, table_names
+from .problem import Problem
+from .suggestions import DEFAULT_TABLE, TABLES, OneOf, OneOrMany, UserName, suggested, table_names
+from .typed_table import TypedTable, read_table
 
 _OWN_CAUSE = "route."
 _HEAD = ("name", "doc", "base")
@@ -48,7 +46,7 @@ _HEAD = ("name", "doc", "base")
 Words = tuple[str, ...]
 
 
-class _Row(Declaration, frozen=True):
+class _Row(TypedTable):
     """The fields of every row."""
 
     name: UserName
@@ -58,7 +56,7 @@ class _Row(Declaration, frozen=True):
         return {name: words for name in space if (words := getattr(self, name))}
 
 
-class DispositionLine(_Row, frozen=True):
+class DispositionLine(_Row):
     """A row of the first table."""
 
     intent: Annotated[Words, OneOrMany(tuple(Intent))] = ()
@@ -84,7 +82,7 @@ class DispositionLine(_Row, frozen=True):
         )
 
 
-class DeliveryLine(_Row, frozen=True):
+class DeliveryLine(_Row):
     """A row of the second table."""
 
     cause: Annotated[Words, OneOrMany(tuple(Cause), _OWN_CAUSE)] = ()
@@ -98,14 +96,14 @@ class DeliveryLine(_Row, frozen=True):
         return DeliveryRow(name=self.name, when=when, action=Delivery(self.action), why=self.why)
 
 
-class TableFile(Declaration, frozen=True):
+class TableFile(TypedTable):
     """A whole file."""
 
     name: UserName
     doc: str = ""
     base: str = ""
-    disposition: Several[DispositionLine] = ()
-    delivery: Several[DeliveryLine] = ()
+    disposition: tuple[DispositionLine, ...] = ()
+    delivery: tuple[DeliveryLine, ...] = ()
 
 
 @cache
@@ -115,17 +113,14 @@ def named_table(name: str) -> Routes:
         return STEERSMAN
     if name not in table_names():
         raise KeyError(name)
-    return read_table(read_document(TABLES / f"{name}.toml")[0])
+    return read_routes(read_document(TABLES / f"{name}.toml")[0])
 
 
-def read_table(document: Document) -> Routes:
+def read_routes(document: Document) -> Routes:
     """Make a table of a parsed file. Raises one `ConfigError` that reports every problem."""
-    try:
-        declared = TableFile.model_validate(document.data)
-    except ValidationError as error:
-        known = tuple(known_keys(TableFile))
-        problems = [meant for problem in problems_of(error) for meant in suggest(problem, known)]
-        raise config_error(diagnose(document, problems)) from error
+    declared, problems = read_table(TableFile, document.data)
+    if declared is None:
+        raise config_error(diagnose(document, suggested(problems, TableFile)))
     if diagnostics := _check(document, declared):
         raise config_error(diagnostics)
     base = named_table(declared.base) if declared.base else None

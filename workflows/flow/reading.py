@@ -10,12 +10,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from msgspec.structs import replace
-from pydantic import ValidationError
 
 from ...machines.errors import TemplateError
 from ...machines.value import Value
 from ..config import check_layer
-from ..declaration import known_keys
 from ..document import (
     Diagnostic,
     Document,
@@ -27,8 +25,9 @@ from ..document import (
     read_document,
 )
 from ..json_schema import schema_problems
-from ..problem import Problem, Where, dotted, problems_of
-from ..suggestions import suggest
+from ..problem import Problem, Where, dotted
+from ..suggestions import suggested
+from ..typed_table import known_keys, read_table
 from .graph import order_problems
 from .scope import (
     TemplatePlace,
@@ -42,14 +41,10 @@ from .scope import (
 from .spec import (
     Action,
     AgentAction,
-    AskAction,
     CallAction,
     Form,
-    GoalSpec,
-    JudgeAction,
     Kind,
     Output,
-    RemoteNeeds,
     Retry,
     RunAction,
     ShellAction,
@@ -58,7 +53,7 @@ from .spec import (
     WorkflowSpec,
 )
 from .template import is_template, parse_expression
-from .workflow_file import ACTION_KEYS, GoalLine, RemoteLine, StepLine, WorkflowFile, WorkflowLine
+from .workflow_file import ACTION_KEYS, StepLine, WorkflowFile, WorkflowLine
 
 # What is sound in a file that has problems, so that the rest of it can be checked as well -----------
 
@@ -103,24 +98,24 @@ def salvage(data: Mapping[str, Any], wrong: Iterable[Where]) -> Salvaged:
         if number not in faulty and is_table(raw):
             left_out = {where[2] for where in faults if where[1] == number}
             kept = {key: value for key, value in raw.items() if key not in left_out}
-            lines.append(StepLine.model_validate(kept))
+            line, _ = read_table(StepLine, kept)
+            assert line is not None, "what is left is right"
+            lines.append(line)
             numbers.append(number)
         elif is_table(raw) and isinstance(name := raw.get("id"), str):
             broken.add(name)
-    file = WorkflowFile.model_construct(workflow=_head(data.get("workflow")), step=tuple(lines))
+    file = WorkflowFile(workflow=_head(data.get("workflow")), step=tuple(lines))
     return Salvaged(file=file, numbers=tuple(numbers), broken=frozenset(broken))
 
 
 def _head(raw: object) -> WorkflowLine:
-    try:
-        return WorkflowLine.model_validate(raw)
-    except ValidationError:
-        variables = raw.get("vars") if is_table(raw) else None
-        required = raw.get("required") if is_table(raw) else None
+    head, _ = read_table(WorkflowLine, raw)
+    if head is None:
+        table = raw if is_table(raw) else {}
+        variables, required = table.get("vars"), table.get("required")
         names = [name for name in required if isinstance(name, str)] if is_list(required) else []
-        return WorkflowLine.model_construct(
-            vars=variables if is_table(variables) else {}, required=tuple(names)
-        )
+        head = WorkflowLine(vars=variables if is_table(variables) else {}, required=tuple(names))
+    return head
 
 
 _OWN_KEYS: Final = {
@@ -143,7 +138,6 @@ _SHELLS: Final = frozenset({"ash", "bash", "dash", "ksh", "sh", "zsh"})
 def step_spec(line: StepLine, number: int) -> StepSpec:
     """Return the spec of a step; `conflicting_keys` has found no problem in it."""
     usual: Form = "json" if line.call is not None else "text"
-    retry = Retry(max=line.retry.max, backoff=line.retry.backoff) if line.retry else Retry()
     return StepSpec(
         id=line.id,
         number=number,
@@ -153,7 +147,7 @@ def step_spec(line: StepLine, number: int) -> StepSpec:
         when=(line.when or "").strip(),
         for_each=line.for_each,
         parallel=line.parallel or 1,
-        retry=retry,
+        retry=line.retry or Retry(max=0),
         timeout=line.timeout,
         output=Output(form=line.output or usual, schema=line.json_schema),
         env=line.env or {},
@@ -162,19 +156,7 @@ def step_spec(line: StepLine, number: int) -> StepSpec:
         continue_on_error=line.continue_on_error,
         idempotent=line.idempotent,
         is_final=line.is_final,
-        remote=_remote(line.remote),
-    )
-
-
-def _remote(line: RemoteLine | None) -> RemoteNeeds | None:
-    if line is None:
-        return None
-    return RemoteNeeds(
-        cpus=line.cpus,
-        gpus=line.gpus,
-        memory=line.memory or 0,
-        inputs=line.inputs,
-        outputs=line.outputs,
+        remote=line.remote,
     )
 
 
@@ -185,24 +167,10 @@ def _action(line: StepLine) -> Action:
         return ShellAction(text=line.shell)
     if line.call is not None:
         return CallAction(place=line.call, arguments=line.given or {})
-    if line.judge is not None:
-        return JudgeAction(text=line.judge.text, of=line.judge.of, agent=line.judge.agent)
-    if line.ask is not None:
-        ask = line.ask
-        return AskAction(
-            text=ask.text, options=ask.options, default=ask.default, timeout=ask.timeout
-        )
     if line.workflow is not None:
         return WorkflowAction(name=line.workflow, variables=line.vars or {})
-    return AgentAction(prompt=line.prompt or "", agent=line.agent or "", goal=_goal(line.goal))
-
-
-def _goal(line: GoalLine | None) -> GoalSpec | None:
-    return (
-        None
-        if line is None
-        else GoalSpec(text=line.text, gates=line.gates, max_turns=line.max_turns or 0)
-    )
+    agent = AgentAction(prompt=line.prompt or "", agent=line.agent or "", goal=line.goal)
+    return line.judge or line.ask or agent
 
 
 def conflicting_keys(line: StepLine, number: int) -> Iterator[Problem]:
@@ -415,7 +383,6 @@ def _problem(step: StepSpec, message: str, hint: str) -> Problem:
 
 
 _OWN = ("workflow", "step")
-_KNOWN = tuple(known_keys(WorkflowFile))
 _ABSENT = {
     "machine": "machines are the same in every run; a step is bounded by its `timeout`, "
     "`retry` and `parallel`, a run's by those of `[workflow]`",
@@ -460,8 +427,8 @@ def read_workflow(document: Document) -> Reading:
     problems += _problems_together(spec, uses, declared.broken)
     for line, number in zip(declared.file.step, declared.numbers, strict=True):
         problems += conflicting_keys(line, number)
-    diagnostics = [_with_reason(diagnostic) for diagnostic in check_layer(layer, _KNOWN)]
-    diagnostics += diagnose(document, problems)
+    of_layer = check_layer(layer, known_keys(WorkflowFile))
+    diagnostics = [*map(_with_reason, of_layer), *diagnose(document, problems)]
     found = sorted(diagnostics, key=lambda one: (one.line, one.column))
     return Reading(spec=_with_handles(spec, uses), uses=uses, diagnostics=found)
 
@@ -469,16 +436,12 @@ def read_workflow(document: Document) -> Reading:
 def _declared(document: Document) -> tuple[Salvaged, list[Problem]]:
     """Validate the tables of the workflow; invalid parts are left out."""
     own = {key: value for key, value in document.data.items() if key in _OWN}
-    try:
-        return whole(WorkflowFile.model_validate(own)), []
-    except ValidationError as error:
-        wrong = [problem["loc"] for problem in error.errors(include_url=False)]
-        problems = [
-            suggested
-            for problem in problems_of(error)
-            for suggested in suggest(_told(problem), _KNOWN)
-        ]
-        return salvage(own, wrong), [translated(problem) for problem in problems]
+    file, problems = read_table(WorkflowFile, own)
+    if file is not None:
+        return whole(file), []
+    found = suggested([_told(problem) for problem in problems], WorkflowFile)
+    wrong = [problem.where for problem in problems]
+    return salvage(own, wrong), [translated(problem) for problem in found]
 
 
 def _with_reason(diagnostic: Diagnostic) -> Diagnostic:
