@@ -189,9 +189,7 @@ def read_agent(path: Path) -> tuple[AgentDefinition | None, Document, list[Diagn
     agent = file.agent
     if agent.name != path.stem:
         message = f"`agent.name` must be that of the file, `{path.stem}`, not `{agent.name}`"
-        problem = Problem(
-            where=("agent", "name"), message=message, hint=f"rename the file to {agent.name}.toml"
-        )
+        problem = Problem(("agent", "name"), message, f"rename the file to {agent.name}.toml")
         return None, document, diagnose(document, [problem])
     return agent, document, []
 
@@ -208,9 +206,7 @@ def _check_aliases(
             name = min(shared)
             where = ("agent", "name") if name == agent.name else ("agent", "aliases")
             message = f"`{name}` is a name of `{other.name}` already"
-            return diagnose(
-                document, [Problem(where=where, message=message, hint="choose another one")]
-            )
+            return diagnose(document, [Problem(where, message, "choose another one")])
     return []
 
 

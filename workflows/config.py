@@ -354,7 +354,7 @@ def _check_names(
                 continue
         hint = f"known: {', '.join(known)}" if known else f"add a table `[{noun}s.{used}]`"
         message = f"`{dotted(where)}` names the {noun} `{used}`, which is not there"
-        diagnostics += diagnose(setters[where], [Problem(where=where, message=message, hint=hint)])
+        diagnostics += diagnose(setters[where], [Problem(where, message, hint)])
     return diagnostics
 
 
@@ -399,7 +399,7 @@ def _tool_problems(layer: Document) -> Iterator[Problem]:
         name = _table(tool).get("name")
         if isinstance(name, str) and name in seen:
             message = f"`{dotted((*where, 'name'))}`: there are two tools `{name}` in this file"
-            yield Problem(where=(*where, "name"), message=message, hint="rename one of them")
+            yield Problem((*where, "name"), message, "rename one of them")
         seen |= {name} if isinstance(name, str) else set()
         parameters = _table(_table(tool).get("parameters"))
         for argument, schema in parameters.items():
@@ -407,7 +407,7 @@ def _tool_problems(layer: Document) -> Iterator[Problem]:
             if not re.fullmatch(r"[A-Za-z0-9_.-]{1,64}", argument):
                 message = f"`{argument}` is no name of an argument"
                 hint = "use 1 to 64 letters, digits, `_`, `-` and `.`"
-                yield Problem(where=inside, message=message, hint=hint, at_value=False)
+                yield Problem(inside, message, hint, at_value=False)
             elif is_table(schema):
                 yield from schema_problems(schema, inside, is_strict=False)
                 yield from _default_problem(schema, inside)
@@ -421,7 +421,7 @@ def _default_problem(schema: dict[str, Any], where: Where) -> Iterator[Problem]:
     if "default" in schema and not any(schema_problems(schema, where, is_strict=False)):
         inside = (*where, "default")
         if fault := schema_mismatch(schema["default"], schema, f"`{dotted(inside)}`"):
-            yield Problem(where=inside, message=fault)
+            yield Problem(inside, fault)
 
 
 def _check_tool_names(layers: list[Document]) -> list[Diagnostic]:
@@ -455,7 +455,7 @@ def _unknown_tools(
             elif not any(is_of_server(tool, server) for server in servers) and tool != f"{REMOTE}*":
                 hint = f"there are: {', '.join(sorted(servers))}" if servers else "add `[mcp.NAME]`"
                 message = f"`{dotted(where)}`: `{tool}` fits no MCP server that is configured"
-                yield Problem(where=where, message=message, hint=hint)
+                yield Problem(where, message, hint)
     for number, rule in enumerate(_items(_table(data.get("permissions")).get("rules"))):
         pattern = _table(rule).get("tool")
         if isinstance(pattern, str) and not is_rule_tool(pattern, known):

@@ -26,7 +26,7 @@ class Document(Value, eq=False):
     data: dict[str, Any] = field(default_factory=dict[str, Any])
 
 
-class Diagnostic(Value):
+class Diagnostic(Value, kw_only=False):
     """A problem in a document, with its line and column (from 1; 0 where there is no text)."""
 
     document: Document
@@ -44,10 +44,8 @@ def read_document(path: Path) -> tuple[Document, list[Diagnostic]]:
     except OSError as error:
         reason = error.strerror or str(error)
     document = Document(file=str(path))
-    problem = Problem(
-        where=(), message=f"the file can't be read: {reason}", hint="correct the path"
-    )
-    return document, [Diagnostic(document=document, problem=problem)]
+    problem = Problem((), f"the file can't be read: {reason}", "correct the path")
+    return document, [Diagnostic(document, problem)]
 
 
 def parse_document(file: str, content: bytes) -> tuple[Document, list[Diagnostic]]:
@@ -60,8 +58,8 @@ def parse_document(file: str, content: bytes) -> tuple[Document, list[Diagnostic
         document = Document(file=file)
         return document, [
             Diagnostic(
-                document=document,
-                problem=Problem(where=(), message="the text is not UTF-8"),
+                document,
+                Problem((), "the text is not UTF-8"),
                 line=line,
                 column=column,
             )
@@ -86,12 +84,12 @@ def diagnose(document: Document, problems: Iterable[Problem]) -> list[Diagnostic
     """Give each problem its position, in the order of the text."""
     problems = list(problems)
     if not problems or not document.text:
-        return [Diagnostic(document=document, problem=problem) for problem in problems]
+        return [Diagnostic(document, problem) for problem in problems]
     positions = locate(document.text)
     found: list[Diagnostic] = []
     for problem in problems:
         line, column = positions.find(problem.where, problem.at_value)
-        found.append(Diagnostic(document=document, problem=problem, line=line, column=column))
+        found.append(Diagnostic(document, problem, line=line, column=column))
     return sorted(found, key=lambda diagnostic: (diagnostic.line, diagnostic.column))
 
 
@@ -145,8 +143,8 @@ def _syntax_diagnostic(document: Document, said: str) -> tuple[Document, list[Di
     message = re.sub(r" \(at [^()]*\)$", "", said)
     return document, [
         Diagnostic(
-            document=document,
-            problem=Problem(where=(), message=f"not valid TOML: {message}"),
+            document,
+            Problem((), f"not valid TOML: {message}"),
             line=line,
             column=column,
         )

@@ -62,13 +62,13 @@ def schema_problems(
         place = (*where, word)
         if found := _unusable(value):
             message = f"`{dotted(place)}` holds {found}, which JSON does not have"
-            yield Problem(where=place, message=message)
+            yield Problem(place, message)
         elif word not in _WORDS:
             if is_strict:
                 yield _unknown(word, place)
         elif not _fits(_WORDS[word], value):
             message = f"`{dotted(place)}` must be {_WANTED[_WORDS[word]]}, not {shown(value)}"
-            yield Problem(where=place, message=message)
+            yield Problem(place, message)
         elif word == "properties":
             yield from _problems_of_properties(value, place, is_strict)
         elif word in ("items", "additionalProperties") and is_table(value):
@@ -88,7 +88,7 @@ def _problems_of_properties(
             yield from schema_problems(inner, place, is_strict=is_strict)
         else:
             message = f"`{dotted(place)}` must be a table, not {shown(inner)}"
-            yield Problem(where=place, message=message)
+            yield Problem(place, message)
 
 
 def _unknown(word: str, place: Where) -> Problem:
@@ -98,7 +98,7 @@ def _unknown(word: str, place: Where) -> Problem:
     hint = f"did you mean `{near[0]}`? " if near else ""
     hint += f"known: {', '.join(f'`{known}`' for known in _WORDS if known != '$schema')}"
     message = f"`{dotted(place)}` is not a word that a schema can have here"
-    return Problem(where=place, message=message, hint=hint, value=None, at_value=False)
+    return Problem(place, message, hint, at_value=False)
 
 
 def _unusable(value: Any) -> str:

@@ -173,7 +173,7 @@ def _invalid_routes_of_each_file(
 def _diagnose_route(origin: Origin, key: str, message: str, hint: str = "") -> list[Diagnostic]:
     document, number = origin
     where = ("route", number, key) if key else ("route", number)
-    return diagnose(document, [Problem(where=where, message=message, hint=hint)])
+    return diagnose(document, [Problem(where, message, hint)])
 
 
 def _blamed(fault: machine_check.MachineFault, overrides: Sequence[Override]) -> int:
@@ -206,9 +206,7 @@ def refusals(table: str) -> list[Problem]:
     for fault in check_routes(routes.dispositions, routes.deliveries):
         if fault.kind in SAFETY:
             message = f"table `{table}`: {rule_broken(fault)}"
-            rules.setdefault(
-                fault.kind, Problem(where=("routing", "table"), message=message, hint=_hint(fault))
-            )
+            rules.setdefault(fault.kind, Problem(("routing", "table"), message, _hint(fault)))
     return list(rules.values())
 
 

@@ -126,12 +126,10 @@ def _one_of(where: Where, table: dict[str, Any], first: str, second: str) -> Ite
     given = [key for key in (first, second) if key in table]
     message = f"`{dotted(where)}` needs either `{first}` or `{second}`"
     if not given:
-        yield Problem(where=where, message=message, hint=f"add `{first} = …`", at_value=False)
+        yield Problem(where, message, f"add `{first} = …`", at_value=False)
     elif len(given) == 2:
         place = (*where, second)
-        yield Problem(
-            where=place, message=f"{message}, not both", hint="remove one", at_value=False
-        )
+        yield Problem(place, f"{message}, not both", "remove one", at_value=False)
 
 
 def _wrong_times(where: Where, texts: dict[str, str]) -> Iterator[Problem]:
@@ -139,15 +137,13 @@ def _wrong_times(where: Where, texts: dict[str, str]) -> Iterator[Problem]:
         fault = _cron_fault(cron)
         if fault:
             message = f"`{dotted((*where, 'cron'))}` must be a cron expression, not {shown(cron)}"
-            yield Problem(
-                where=(*where, "cron"), message=f"{message}: {fault}", hint=f"write {FIELDS}"
-            )
+            yield Problem((*where, "cron"), f"{message}: {fault}", f"write {FIELDS}")
     if at := texts.get("at"):
         try:
             read_moment(at, UTC)
         except (ValueError, OverflowError):
             message = f"`{dotted((*where, 'at'))}` must be a date with a time, not {shown(at)}"
-            yield Problem(where=(*where, "at"), message=message, hint=MOMENT)
+            yield Problem((*where, "at"), message, MOMENT)
 
 
 def _cron_fault(expression: str) -> str:
@@ -175,17 +171,17 @@ def _wrong_words(where: Where, table: dict[str, Any], texts: dict[str, str]) -> 
                 hint = f"remove `{wrong}`"
                 if key == "session":
                     hint += ", which is for a new session"
-                yield Problem(where=(*where, wrong), message=message, hint=hint, at_value=False)
+                yield Problem((*where, wrong), message, hint, at_value=False)
     for key in ("run", "say"):
         if isinstance(text := table.get(key), str) and not text.strip():
-            yield Problem(where=(*where, key), message=f"`{dotted((*where, key))}` is empty")
+            yield Problem((*where, key), f"`{dotted((*where, key))}` is empty")
     if texts.get("say", "").startswith("/"):
         message = f"`{dotted((*where, 'say'))}` must be a message, not a command"
-        yield Problem(where=(*where, "say"), message=message, hint="say it in words")
+        yield Problem((*where, "say"), message, "say it in words")
     folder = texts.get("folder", "~")
     if not folder.startswith(("/", "~")):
         message = f"`{dotted((*where, 'folder'))}` must begin with `/` or `~`, not {shown(folder)}"
-        yield Problem(where=(*where, "folder"), message=message)
+        yield Problem((*where, "folder"), message)
 
 
 def _wrong_name(where: Where, texts: dict[str, str], names: set[str]) -> Iterator[Problem]:
@@ -198,9 +194,9 @@ def _wrong_name(where: Where, texts: dict[str, str], names: set[str]) -> Iterato
     if not _NAME.fullmatch(name):
         message = f"`{dotted(where)}` needs a `name` of letters, digits, `_`, `-` and `.`"
         hint = 'add `name = "…"`: what it did is remembered by it'
-        yield Problem(where=place, message=message, hint=hint, at_value=is_value)
+        yield Problem(place, message, hint, at_value=is_value)
     elif name in names:
         message = f"`{dotted(where)}`: there are two schedules `{name}` in this file"
         hint = "rename one of them" if is_value else 'add `name = "…"`'
-        yield Problem(where=place, message=message, hint=hint, at_value=is_value)
+        yield Problem(place, message, hint, at_value=is_value)
     names.add(name)

@@ -152,9 +152,7 @@ def _check(document: Document, declared: TableFile) -> list[Diagnostic]:
     names = table_names()
     if declared.base and declared.base not in names:
         message = f"`base` names the table `{declared.base}`, which is not there"
-        problems.append(
-            Problem(where=("base",), message=message, hint=f"known: {', '.join(names)}")
-        )
+        problems.append(Problem(("base",), message, f"known: {', '.join(names)}"))
         return diagnose(document, problems)
     base = named_table(declared.base) if declared.base else None
     said = [line.row() for line in declared.disposition]
@@ -175,14 +173,10 @@ def _check_rows(
     for number, row in enumerate(rows):
         where = (kind, number, "name")
         if row.name in seen:
-            problems.append(
-                Problem(where=where, message=f"`{row.name}` is the name of another row already")
-            )
+            problems.append(Problem(where, f"`{row.name}` is the name of another row already"))
         cases = shape.lay_out([row]).keys()
         if cases and cases <= taken:
-            problems.append(
-                Problem(where=where, message=f"`{row.name}` never decides anything: {_DEAD}")
-            )
+            problems.append(Problem(where, f"`{row.name}` never decides anything: {_DEAD}"))
         seen.add(row.name)
         taken |= cases
     return problems

@@ -39,31 +39,22 @@ class Whole(TypedTable):
 @pytest.mark.parametrize(
     ("data", "problem"),
     [
-        (
-            {"version": 3},
-            Problem(where=("version",), message="`version` must be one of `1`, `2`, not 3"),
-        ),
+        ({"version": 3}, Problem(("version",), "`version` must be one of `1`, `2`, not 3")),
         (
             {"small": 7},
-            Problem(
-                where=("small",),
-                message="`small` is wrong: Input should be less than or equal to 5",
-            ),
+            Problem(("small",), "`small` is wrong: Input should be less than or equal to 5"),
         ),
-        (
-            {"token": "x"},
-            Problem(where=("token",), message="`token` must be a whole number, not what it is"),
-        ),
+        ({"token": "x"}, Problem(("token",), "`token` must be a whole number, not what it is")),
         (
             {"small": 1, "parts": [{"low": 10}]},
-            Problem(where=("parts", 0), message="`parts[0]` has `low` above `high`"),
+            Problem(("parts", 0), "`parts[0]` has `low` above `high`"),
         ),
-        ({"parts": [{}]}, Problem(where=(), message="there are more `parts` than `small` says")),
+        ({"parts": [{}]}, Problem((), "there are more `parts` than `small` says")),
         (
             {"parts": [{"lo": 1}]},
             Problem(
-                where=("parts", 0, "lo"),
-                message="unknown key `parts[0].lo`",
+                ("parts", 0, "lo"),
+                "unknown key `parts[0].lo`",
                 value=1,
                 at_value=False,
                 is_unknown=True,

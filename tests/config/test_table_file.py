@@ -79,10 +79,7 @@ def test_rows_go_before_those_of_the_base(cause: str) -> None:
             HEAD + '[[disposition]]\nname = "x"\nintent = "convers"\naction = "run"\n',
             "mine.toml:5:10: `disposition[0].intent` must be one of `converse`",
         ),
-        (
-            HEAD + '[[disposition]]\nname = "x"\naction = "runn"\n',
-            "did you mean `run`?",
-        ),
+        (HEAD + '[[disposition]]\nname = "x"\naction = "runn"\n', "did you mean `run`?"),
         (
             HEAD + '[[disposition]]\nname = "x"\naction = "run"\nsituatoin = "idle"\n',
             "did you mean `disposition[0].situation`?",

@@ -35,14 +35,12 @@ def program_doubts(
         base = folder / step.cwd
         if step.cwd and not os.path.isdir(base):
             message, hint = f"there is no folder `{step.cwd}` now", "an earlier step may create it"
-            yield Problem(where=("step", step.number, "cwd"), message=message, hint=hint)
+            yield Problem(("step", step.number, "cwd"), message, hint)
         for where, program in _programs(step):
             if not is_template(program) and not _is_there(program, base, environ):
                 place = "at this path" if "/" in program else "on the PATH"
                 hint = f"it was searched {place}; an earlier step may install it"
-                yield Problem(
-                    where=where, message=f"there is no program `{program}` now", hint=hint
-                )
+                yield Problem(where, f"there is no program `{program}` now", hint)
 
 
 def _programs(step: StepSpec) -> Iterator[tuple[Where, str]]:
@@ -71,10 +69,9 @@ def doubts(spec: WorkflowSpec, uses: Sequence[TemplateUse]) -> Iterator[Problem]
         if not {("vars",), ("vars", name)} & paths:
             hint = "remove it, or use it as `{{ vars." + name + " }}`"
             yield Problem(
-                where=("workflow", "vars", name),
-                message=f"nothing uses the variable `{name}`",
-                hint=hint,
-                value=None,
+                ("workflow", "vars", name),
+                f"nothing uses the variable `{name}`",
+                hint,
                 at_value=False,
             )
     if ("steps",) not in paths:
@@ -83,9 +80,7 @@ def doubts(spec: WorkflowSpec, uses: Sequence[TemplateUse]) -> Iterator[Problem]
             if is_asked and ("steps", step.id) not in paths:
                 where = ("step", step.number, "output")
                 yield Problem(
-                    where=where,
-                    message=f"nothing uses the output of step `{step.id}`",
-                    hint="remove `output`",
+                    where, f"nothing uses the output of step `{step.id}`", "remove `output`"
                 )
     yield from _unreachable(spec.steps, uses)
 
@@ -105,7 +100,7 @@ def sending_doubts(spec: WorkflowSpec) -> Iterator[Problem]:
         if not (is_sent or any(map(is_template, sent))):
             message = f"step `{step.id}` runs `{program}`, which is not among its `inputs`"
             hint = f'add "{path}": on another machine the step has only what is sent'
-            yield Problem(where=("step", step.number, "run"), message=message, hint=hint)
+            yield Problem(("step", step.number, "run"), message, hint)
 
 
 def crowd_doubts(spec: WorkflowSpec, most: int) -> Iterator[Problem]:
@@ -117,7 +112,7 @@ def crowd_doubts(spec: WorkflowSpec, most: int) -> Iterator[Problem]:
                 f"but no more than {most} sessions work at a time"
             )
             hint = f"add `[delegation]` with `max_children = {step.parallel}`, or ask for fewer"
-            yield Problem(where=("step", step.number, "parallel"), message=message, hint=hint)
+            yield Problem(("step", step.number, "parallel"), message, hint)
 
 
 def _unreachable(steps: Sequence[StepSpec], uses: Sequence[TemplateUse]) -> Iterator[Problem]:
@@ -126,10 +121,10 @@ def _unreachable(steps: Sequence[StepSpec], uses: Sequence[TemplateUse]) -> Iter
         where = ("step", step.number, "when")
         if step.when and where in fixed and not _may_hold(step.when):
             message = f"step `{step.id}` never runs: its condition is never true"
-            yield Problem(where=where, message=message, hint="a condition uses `vars` or `steps`")
+            yield Problem(where, message, "a condition uses `vars` or `steps`")
         if step.for_each == ():
             where = ("step", step.number, "for_each")
-            yield Problem(where=where, message=f"step `{step.id}` never runs: it has no items")
+            yield Problem(where, f"step `{step.id}` never runs: it has no items")
 
 
 def _may_hold(expression: str) -> bool:
@@ -227,7 +222,7 @@ def _agent_problems(spec: WorkflowSpec, config: Config | None) -> Iterator[Probl
             hint = f"did you mean `{near[0]}`?" if near else ""
             hint = hint or f"add a table `[agents.{name}]`; known: {', '.join(known)}"
             message = f"step `{step.id}` names the agent `{name}`, which is not there"
-            yield Problem(where=("step", step.number, *key), message=message, hint=hint)
+            yield Problem(("step", step.number, *key), message, hint)
 
 
 def _agent_of(step: StepSpec) -> tuple[str, tuple[str, ...]]:

@@ -181,21 +181,14 @@ def conflicting_keys(line: StepLine, number: int) -> Iterator[Problem]:
         hint = "a step has one of " + ", ".join(f"`{key}`" for key in ACTION_KEYS)
         message = f"step `{line.id}` does nothing"
         if line.agent is not None:
-            message, hint = (
-                f"step `{line.id}` has an agent but no prompt",
-                "add `prompt`",
-            )
-        yield Problem(where=(*where, "id"), message=message, hint=hint)
+            message, hint = (f"step `{line.id}` has an agent but no prompt", "add `prompt`")
+        yield Problem((*where, "id"), message, hint)
         return
     if len(kinds) > 1:
         first, second = list(kinds.values())[:2]
         message = f"step `{line.id}` has `{first}` and `{second}`"
         yield Problem(
-            where=(*where, second),
-            message=message,
-            hint="a step does one thing: make two steps of it",
-            value=None,
-            at_value=False,
+            (*where, second), message, "a step does one thing: make two steps of it", at_value=False
         )
         return
     (kind,) = kinds
@@ -203,13 +196,7 @@ def conflicting_keys(line: StepLine, number: int) -> Iterator[Problem]:
         if getattr(line, _FIELDS.get(key, key)) is not None and kind not in fitting:
             verb = " or ".join(f"`{'prompt' if kind is Kind.AGENT else kind}`" for kind in fitting)
             message = f"`{key}` is not for a step with `{kinds[kind]}`"
-            yield Problem(
-                where=(*where, key),
-                message=message,
-                hint=f"only steps with {verb} have it",
-                value=None,
-                at_value=False,
-            )
+            yield Problem((*where, key), message, f"only steps with {verb} have it", at_value=False)
     yield from _odds(line, number)
 
 
@@ -227,32 +214,22 @@ def _odds(line: StepLine, number: int) -> Iterator[Problem]:
     if line.parallel is not None and line.for_each is None:
         hint = "steps run in parallel anyway, as far as their `needs` allow"
         yield Problem(
-            where=(*where, "parallel"),
-            message="`parallel` is for steps with `for_each`",
-            hint=hint,
-            value=None,
-            at_value=False,
+            (*where, "parallel"), "`parallel` is for steps with `for_each`", hint, at_value=False
         )
     if line.json_schema is not None and line.output != "json" and line.call is None:
         hint = 'add `output = "json"`'
-        yield Problem(
-            where=(*where, "schema"),
-            message="`schema` is for JSON output",
-            hint=hint,
-            value=None,
-            at_value=False,
-        )
+        yield Problem((*where, "schema"), "`schema` is for JSON output", hint, at_value=False)
     if line.ask and line.ask.default is not None and line.ask.options:
         if line.ask.default not in line.ask.options:
             known = ", ".join(f"`{option}`" for option in line.ask.options)
             message = f"`default` must be one of the options {known}, not `{line.ask.default}`"
-            yield Problem(where=(*where, "ask", "default"), message=message)
+            yield Problem((*where, "ask", "default"), message)
     if line.shell and is_template(line.shell):
         hint = (
             'put it into the step\'s `env`, as in `env = { NAME = "{{ … }}" }`, and write "$NAME"'
         )
         message = "a text for the shell is no template: a value would become shell text"
-        yield Problem(where=(*where, "shell"), message=message, hint=hint)
+        yield Problem((*where, "shell"), message, hint)
     commands: list[tuple[Where, tuple[str, ...]]] = []
     if line.run:
         commands.append(((*where, "run"), line.run))
@@ -268,7 +245,7 @@ def _shell_problems(commands: list[tuple[Where, tuple[str, ...]]]) -> Iterator[P
         hint = 'write "$1" in it, and the value as a separate argument after it: '
         hint += '["sh", "-c", "wc -l \\"$1\\"", "sh", "{{ item }}"]'
         message = "a value in a text for the shell becomes shell text"
-        yield Problem(where=(*where, place), message=message, hint=hint)
+        yield Problem((*where, place), message, hint)
 
 
 def _shell_text(words: tuple[str, ...]) -> int:
@@ -379,13 +356,13 @@ def _output(step: StepSpec, source: StepSpec) -> Iterator[Problem]:
 
 
 def _problem(step: StepSpec, message: str, hint: str) -> Problem:
-    return Problem(where=("step", step.number, "for_each"), message=message, hint=hint)
+    return Problem(("step", step.number, "for_each"), message, hint)
 
 
 _OWN = ("workflow", "step")
 _ABSENT = {
     "machine": "machines are the same in every run; a step is bounded by its `timeout`, "
-    "`retry` and `parallel`, a run's by those of `[workflow]`",
+    "`retry` and `parallel`, a run's by those of `[workflow]`"
 }
 """Tables that a workflow's file cannot have, with the reason."""
 
@@ -517,7 +494,7 @@ def _template_uses(spec: WorkflowSpec) -> list[TemplateUse]:
     """List all templates of a workflow with what they refer to."""
     slots = [slot for step in spec.steps for slot in slots_of(step)]
     if spec.output:
-        slots.append(TemplatePlace(where=("workflow", "output"), text=spec.output, step=None))
+        slots.append(TemplatePlace(("workflow", "output"), spec.output, None))
     return list(read_templates(slots))
 
 
@@ -525,8 +502,4 @@ def _head_problems(spec: WorkflowSpec) -> Iterator[Problem]:
     for number, name in enumerate(spec.required):
         if name in spec.variables:
             message = f"`{name}` is required and has a default"
-            yield Problem(
-                where=("workflow", "required", number),
-                message=message,
-                hint="remove one of them",
-            )
+            yield Problem(("workflow", "required", number), message, "remove one of them")

@@ -36,7 +36,7 @@ _PLAIN: Final = re.compile(rf"\{{\{{ ?({_NAME}) ?\}}\}}")
 _DEPTH: Final = 3  # names of a path; deeper ones are not needed
 
 
-class Reference(Value):
+class Reference(Value, kw_only=False):
     """A path of names, as far as it stands there: `("steps", "find", "output")`.
 
     `line` is that of the template, from 1. `said` is the word that it is compared with, if it is.
@@ -61,13 +61,13 @@ def plain_references(text: str, *, is_expression: bool) -> list[Reference] | Non
     """
     if is_expression:
         whole = re.fullmatch(_NAME, text)
-        return [Reference(path=tuple(text.split(".")[:_DEPTH]), line=1)] if whole else None
+        return [Reference(tuple(text.split(".")[:_DEPTH]), 1)] if whole else None
     pieces = _PLAIN.split(text)
     if any("{" in piece for piece in pieces[::2]):
         return None
     lines = [text.count("\n", 0, match.start()) + 1 for match in _PLAIN.finditer(text)]
     paths = [tuple(path.split(".")[:_DEPTH]) for path in pieces[1::2]]
-    return [Reference(path=path, line=line) for path, line in zip(paths, lines, strict=True)]
+    return [Reference(path, line) for path, line in zip(paths, lines, strict=True)]
 
 
 def only_path(tree: nodes.Template) -> tuple[str, ...]:
@@ -82,7 +82,7 @@ def only_path(tree: nodes.Template) -> tuple[str, ...]:
 def _collect(node: nodes.Node, bound: frozenset[str], found: list[Reference]) -> None:
     if path := _path(node):
         if path[0] not in bound:
-            found.append(Reference(path=path[:_DEPTH], line=node.lineno))
+            found.append(Reference(path[:_DEPTH], node.lineno))
         return
     if isinstance(node, nodes.For):
         _collect(node.iter, bound, found)
@@ -106,7 +106,7 @@ def _comparison(node: nodes.Node) -> Reference | None:
             for compared, other in ((left, right), (right, left)):
                 path = _path(compared)
                 if path and isinstance(other, nodes.Const) and isinstance(other.value, str):
-                    return Reference(path=path[:_DEPTH], line=node.lineno, said=other.value)
+                    return Reference(path[:_DEPTH], node.lineno, said=other.value)
             return None
         case _:
             return None
@@ -141,7 +141,7 @@ RUN_FIELDS: Final[Mapping[str, Mapping[str, str]]] = {
 """Names that every template has besides `vars` and `steps`, and their fields."""
 
 
-class TemplatePlace(Value):
+class TemplatePlace(Value, kw_only=False):
     """The position of a template or an expression in the file; `step` is None in `[workflow]`."""
 
     where: Where
@@ -151,7 +151,7 @@ class TemplatePlace(Value):
     has_item: bool = False
 
 
-class TemplateUse(Value):
+class TemplateUse(Value, kw_only=False):
     """A slot and its references; a problem instead if it is not a valid template."""
 
     slot: TemplatePlace
@@ -163,23 +163,21 @@ def slots_of(step: StepSpec) -> Iterator[TemplatePlace]:
     """List all templates and expressions of a step."""
     where = ("step", step.number)
     if step.when:
-        yield TemplatePlace(where=(*where, "when"), text=step.when, step=step, is_expression=True)
+        yield TemplatePlace((*where, "when"), step.when, step, is_expression=True)
     if isinstance(step.for_each, str):
-        yield TemplatePlace(
-            where=(*where, "for_each"), text=step.for_each, step=step, is_expression=True
-        )
+        yield TemplatePlace((*where, "for_each"), step.for_each, step, is_expression=True)
     elif step.for_each is not None:
         for place, text in _texts(list(step.for_each), (*where, "for_each")):
-            yield TemplatePlace(where=place, text=text, step=step)
+            yield TemplatePlace(place, text, step)
     has_item = step.for_each is not None
     for place, text in [*_action_texts(step, where), *_texts(dict(step.env), (*where, "env"))]:
-        yield TemplatePlace(where=place, text=text, step=step, has_item=has_item)
+        yield TemplatePlace(place, text, step, has_item=has_item)
     if step.remote is not None:
         paths = {"inputs": list(step.remote.inputs), "outputs": list(step.remote.outputs)}
         for place, text in _texts(paths, (*where, "remote")):
-            yield TemplatePlace(where=place, text=text, step=step, has_item=has_item)
+            yield TemplatePlace(place, text, step, has_item=has_item)
     if step.cwd:
-        yield TemplatePlace(where=(*where, "cwd"), text=step.cwd, step=step, has_item=has_item)
+        yield TemplatePlace((*where, "cwd"), step.cwd, step, has_item=has_item)
 
 
 def _action_texts(step: StepSpec, where: Where) -> Iterator[tuple[Where, str]]:
@@ -230,13 +228,9 @@ def read_templates(slots: Sequence[TemplatePlace]) -> Iterator[TemplateUse]:
         try:
             if key not in seen:
                 seen[key] = tuple(_references(slot))
-            yield TemplateUse(slot=slot, references=seen[key])
+            yield TemplateUse(slot, seen[key])
         except TemplateError as error:
-            yield TemplateUse(
-                slot=slot,
-                references=(),
-                problems=(_problem(slot, error.message, error.hint, error.line),),
-            )
+            yield TemplateUse(slot, (), (_problem(slot, error.message, error.hint, error.line),))
 
 
 def _references(slot: TemplatePlace) -> list[Reference]:
@@ -249,7 +243,7 @@ def _references(slot: TemplatePlace) -> list[Reference]:
 def _problem(slot: TemplatePlace, message: str, hint: str, line: int = 1) -> Problem:
     place = f" (line {line} of it)" if line > 1 else ""
     name = next(part for part in reversed(slot.where) if isinstance(part, str))
-    return Problem(where=slot.where, message=f"`{name}` {message}{place}", hint=hint)
+    return Problem(slot.where, f"`{name}` {message}{place}", hint)
 
 
 def fields_of(step: StepSpec) -> Mapping[str, str]:
