@@ -25,7 +25,7 @@ from .problem import Problem
 from .registry import Part, Registry
 from .settings import check_command
 from .suggestions import OneOf, suggested
-from .typed_table import Check, TypedTable, read_table
+from .typed_table import Check, TypedTable, must, read_table
 
 BUILT_IN = Path(__file__).parent / "agents"
 _NAME = lazy_pattern(r"[a-z0-9][a-z0-9_-]{0,63}")
@@ -67,12 +67,6 @@ HOOK_FORMATS = Registry(
 )
 
 
-def _check_name(name: str) -> str:
-    if not _NAME.fullmatch(name):
-        raise ValueError("is not a name: use a-z, 0-9, `_` and `-`, at most 64 characters")
-    return name
-
-
 def _check_resume(words: tuple[str, ...]) -> tuple[str, ...]:
     check_command(words)
     if not any("{session_id}" in word for word in words):
@@ -80,13 +74,10 @@ def _check_resume(words: tuple[str, ...]) -> tuple[str, ...]:
     return words
 
 
-def _check_variable(name: str) -> str:
-    if not _VARIABLE.fullmatch(name):
-        raise ValueError("must be a variable whose name ends in `_SESSION_ID` or `_THREAD_ID`")
-    return name
-
-
-_AgentName = Annotated[str, Check(_check_name)]
+_NO_NAME = "is not a name: use a-z, 0-9, `_` and `-`, at most 64 characters"
+_NO_VARIABLE = "must be a variable whose name ends in `_SESSION_ID` or `_THREAD_ID`"
+_AgentName = Annotated[str, must(lambda name: _NAME.fullmatch(name), _NO_NAME)]
+_Variable = Annotated[str, must(lambda name: _VARIABLE.fullmatch(name), _NO_VARIABLE)]
 
 
 class AgentHooks(TypedTable):
@@ -141,7 +132,7 @@ class AgentDefinition(TypedTable):
     create_config_dir_if_missing: bool = False
     session_end_is_turn_boundary: bool = False
     prompt_reopens: bool = False
-    session_env: Annotated[str, Check(_check_variable)] | None = None
+    session_env: _Variable | None = None
     hooks: AgentHooks
     payload: AgentPayload = AgentPayload()
     events: Annotated[dict[str, EventName], Meta(min_length=1)]

@@ -4,6 +4,7 @@ Only tables that people name themselves (`[models.X]`, `[agents.X]`) have defaul
 rest the shipped `config.toml`, which is always the first layer, is the only place.
 """
 
+import operator
 import re
 import tomllib
 from pathlib import Path
@@ -15,11 +16,12 @@ from ..machines.classification import Keywords
 from ..machines.people import Right
 from ..machines.permission_mode import Mode
 from ..machines.progress import LONGEST, ProgressPolicy
+from .home_place import HomeSettings
 from .problem import shown
 from .providers import PROVIDERS
 from .suggestions import DEFAULT_TABLE, OneOf, UserName
 from .tools import REMOTE, RESERVED, TOOLS, USUAL
-from .typed_table import Check, SetBy, Setter, SettingsTable
+from .typed_table import Check, SetBy, Setter, SettingsTable, must
 
 BusyInputMode = Literal["interrupt", "steer", "queue"]
 InterruptStrategy = Literal["keyword", "always", "never"]
@@ -78,15 +80,6 @@ class Size(int):
             raise ValueError(f"must be {expected}, not {shown(value)}") from error
 
 
-def _check_auto_resume(value: bool) -> bool:
-    if value:
-        raise ValueError(
-            "can only be false: nothing runs automatically after a restart, so that work "
-            "interrupted by a crash is never repeated unseen; `/queue resume` continues"
-        )
-    return value
-
-
 def _check_tool_name(name: str) -> str:
     """Refuse what a model's API would, and names that are taken."""
     if not re.fullmatch(r"[A-Za-z0-9_-]{1,64}", name):
@@ -98,12 +91,6 @@ def _check_tool_name(name: str) -> str:
     return name
 
 
-def _check_description(text: str) -> str:
-    if text.strip():
-        return text
-    raise ValueError("must not be empty: it tells the model what the tool is for")
-
-
 def check_command(words: tuple[str, ...]) -> tuple[str, ...]:
     """Return the words of a command. Raises `ValueError` if no program could be started by them."""
     if not words or not words[0].strip():
@@ -113,33 +100,27 @@ def check_command(words: tuple[str, ...]) -> tuple[str, ...]:
     return words
 
 
-def _check_turns(turns: int) -> int:
-    if turns < 1:
-        raise ValueError(f"must be at least 1, not {turns}: a goal's own first message is turn 1")
-    return turns
-
-
-def _check_tokens(tokens: int) -> int:
-    if tokens < 1:
-        raise ValueError(f"must be at least 1, not {tokens}: leave it out for no limit")
-    return tokens
-
-
-def _check_minutes(minutes: float) -> float:
-    if not minutes > 0:
-        raise ValueError(f"must be more than 0, not {minutes:g}: leave it out for no limit")
-    return minutes
-
-
 AnyTool = Check(
     str, {"anyOf": [{"type": "string", "enum": list(TOOLS.built_in)}, {"type": "string"}]}
 )
 """A tool's name: editors offer the built-in ones. `config.py` knows the others."""
-_Never = Annotated[bool, Check(_check_auto_resume, {"type": "boolean", "const": False})]
-_Turns = Annotated[int, Check(_check_turns, {"type": "integer", "minimum": 1})]
+_NEVER = (
+    "can only be false: nothing runs automatically after a restart, so that work "
+    "interrupted by a crash is never repeated unseen; `/queue resume` continues"
+)
+_NO_TURNS = "must be at least 1, not {}: a goal's own first message is turn 1"
+_NO_TOKENS = "must be at least 1, not {}: leave it out for no limit"
+_NO_MINUTES = "must be more than 0, not {}: leave it out for no limit"
+_NO_PURPOSE = "must not be empty: it tells the model what the tool is for"
+_COUNT = {"type": "integer", "minimum": 1}
+_Never = Annotated[bool, must(operator.not_, _NEVER, {"type": "boolean", "const": False})]
+_Turns = Annotated[int, must(lambda turns: turns >= 1, _NO_TURNS, _COUNT)]
 _Amount = Annotated[float, Meta(ge=0)]
-_Tokens = Annotated[int, Check(_check_tokens, {"type": "integer", "minimum": 1})]
-_Minutes = Annotated[float, Check(_check_minutes, {"type": "number", "exclusiveMinimum": 0})]
+_Tokens = Annotated[int, must(lambda tokens: tokens >= 1, _NO_TOKENS, _COUNT)]
+_Minutes = Annotated[
+    float, must(lambda minutes: minutes > 0, _NO_MINUTES, {"type": "number", "exclusiveMinimum": 0})
+]
+_Purpose = Annotated[str, must(str.strip, _NO_PURPOSE, {"type": "string", "minLength": 1})]
 
 
 class Persistence(SettingsTable, set_by=Setter.PERSON):
@@ -288,7 +269,7 @@ class ToolDeclaration(SettingsTable, set_by=Setter.TRUSTED_PROJECT):
         str, Check(_check_tool_name, {"type": "string", "pattern": "^[A-Za-z0-9_-]{1,64}$"})
     ]
     """Its name for the model, for `tools` of agents and for permission rules."""
-    description: Annotated[str, Check(_check_description, {"type": "string", "minLength": 1})]
+    description: _Purpose
     """What it is for; the model reads this."""
     run: Annotated[tuple[str, ...], Check(check_command)]
     """The command. It gets the arguments as a JSON object on standard input, and what it prints is the
@@ -313,6 +294,9 @@ class ToolDeclaration(SettingsTable, set_by=Setter.TRUSTED_PROJECT):
         if self.required is not None:
             return self.required
         return tuple(name for name, schema in self.parameters.items() if "default" not in schema)
+
+
+WEB = ("http://", "https://")
 
 
 class McpSettings(SettingsTable, set_by=Setter.TRUSTED_PROJECT):
@@ -347,7 +331,7 @@ class McpSettings(SettingsTable, set_by=Setter.TRUSTED_PROJECT):
         """Refuse a server that is reached in two ways or in none."""
         if bool(self.command) == bool(self.url):
             raise ValueError("needs either a `command` or a `url`")
-        if self.url and not self.url.startswith(("http://", "https://")):
+        if self.url and not self.url.startswith(WEB):
             raise ValueError("`url` must begin with http:// or https://")
 
 
@@ -388,25 +372,6 @@ class CheckpointSettings(SettingsTable, set_by=Setter.PERSON):
     budget: Size
 
 
-class HomeSettings(SettingsTable, set_by=Setter.PERSON):
-    """Where the sessions are kept, and how long a process may be cut off from there, in seconds.
-
-    `storage` is the folder of long outputs and copies of files; empty: the state folder.
-    """
-
-    url: str
-    storage: str
-    lease: Annotated[float, Meta(ge=1, le=3600)]
-    fence: Annotated[float, Meta(ge=0.5, le=3600)]
-
-    def check(self) -> None:
-        """Refuse a process that goes on when others may have its sessions, and a relative folder."""
-        if self.storage and not self.storage.startswith(("/", "~")):
-            raise ValueError("`storage` must be an absolute path")
-        if self.fence >= self.lease:
-            raise ValueError("`fence` must be less than `lease`")
-
-
 class NodeSettings(SettingsTable, set_by=Setter.PERSON):
     """What `steersman node` takes."""
 
@@ -438,16 +403,12 @@ class RaySettings(SettingsTable, set_by=Setter.TRUSTED_PROJECT):
     fence: Annotated[float, Meta(ge=1)]
 
 
-def _check_collector(endpoint: str) -> str:
-    if endpoint and not endpoint.startswith(("http://", "https://")):
-        raise ValueError("must begin with http:// or https://")
-    return endpoint
-
-
 class TelemetrySettings(SettingsTable, set_by=Setter.PERSON):
     """Where traces and metrics are sent; nowhere without an endpoint. `headers` are of each request."""
 
-    endpoint: Annotated[str, Check(_check_collector)]
+    endpoint: Annotated[
+        str, must(lambda url: not url or url.startswith(WEB), "must begin with http:// or https://")
+    ]
     content: bool
     headers: dict[str, str]
 

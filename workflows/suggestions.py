@@ -10,18 +10,15 @@ from msgspec.structs import replace
 from ..machines.delivery import current_spelling
 from .document import is_table
 from .problem import Problem, UnknownWord, Where, dotted, wrong
-from .typed_table import Check, Found, Narrowing, Reader, TypedTable, known_keys, reader
+from .typed_table import Found, Narrowing, Reader, TypedTable, known_keys, must, reader
 
 # Names of agents, models, workflows and routes ----------------------------------------------------
 
 
-def _check_name(name: str) -> str:
-    if re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}", name):
-        return name
-    raise ValueError("is not a name: use letters, digits, `_`, `-` and `.`, at most 64 characters")
-
-
-UserName = Annotated[str, Check(_check_name)]
+_NO_NAME = "is not a name: use letters, digits, `_`, `-` and `.`, at most 64 characters"
+UserName = Annotated[
+    str, must(lambda name: re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}", name), _NO_NAME)
+]
 
 
 def is_path(word: str) -> bool:

@@ -38,6 +38,7 @@ from .problem import (
     must_be,
     must_be_list,
     must_be_one_of,
+    shown,
     wrong,
 )
 
@@ -84,6 +85,20 @@ class Check(Narrowing, frozen=True, eq=False):
     def described(self, schema: dict[str, Any]) -> dict[str, Any]:
         """Return the schema of the value."""
         return schema if self.schema is None else dict(self.schema)
+
+
+def must(
+    holds: Callable[[Any], object], said: str, schema: Mapping[str, Any] | None = None
+) -> Check:
+    """Return a check that something holds; else it is `said`, in which `{}` is the value."""
+
+    def check(value: Any) -> Any:
+        if holds(value):
+            return value
+        written = f"{value:g}" if isinstance(value, float) else shown(value)
+        raise ValueError(said.replace("{}", written))
+
+    return Check(check, schema)
 
 
 class TypedTable(Value):

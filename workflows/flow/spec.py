@@ -15,23 +15,9 @@ from msgspec import Meta, field
 from ...machines.value import Value
 from ..problem import shown
 from ..settings import Size, check_command
-from ..typed_table import Check, TypedTable
+from ..typed_table import Check, TypedTable, must
 
 # What the keys of a step may hold -----------------------------------------------------------------
-
-
-def _check_name(name: str) -> str:
-    if re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]{0,63}", name):
-        return name
-    raise ValueError(
-        "is not a name here: begin with a letter, then letters, digits, `_` and `-`, at most 64"
-    )
-
-
-def _check_text(text: str) -> str:
-    if text.strip():
-        return text
-    raise ValueError("must not be empty")
 
 
 def inner_path(text: str) -> str:
@@ -58,8 +44,11 @@ def _check_inner(text: str) -> str:
 
 
 _TEXT: Final = {"type": "string", "minLength": 1}
-Name = Annotated[str, Check(_check_name)]
-Text = Annotated[str, Check(_check_text, _TEXT)]
+_NO_NAME = "is not a name here: begin with a letter, then letters, digits, `_` and `-`, at most 64"
+Name = Annotated[
+    str, must(lambda name: re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]{0,63}", name), _NO_NAME)
+]
+Text = Annotated[str, must(str.strip, "must not be empty", _TEXT)]
 Words = Annotated[tuple[str, ...], Check(check_command)]
 Seconds = Annotated[float, Meta(ge=0)]
 _Inner = Annotated[str, Check(_check_inner, _TEXT)]

@@ -22,7 +22,7 @@ from ..paths import Paths
 from ..problem import shown
 from ..suggestions import UserName, is_path
 from ..trust import is_trusted
-from ..typed_table import Check, TypedTable
+from ..typed_table import Check, TypedTable, must
 from .spec import (
     AskAction,
     Form,
@@ -140,23 +140,16 @@ def _check_items(value: Any) -> Any:
     raise ValueError(f"must be an expression in quotes, or a list, not {shown(value)}")
 
 
-def _check_place(place: str) -> str:
-    """Look at the form alone: a check imports no code."""
-    if re.fullmatch(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*", place):
-        return place
-    raise ValueError(f"must be `package.module:function`, not {shown(place)}")
-
-
-def _check_code(code: int) -> int:
-    if 0 <= code <= 255:
-        return code
-    raise ValueError(f"must be from 0 to 255, not {code}")
-
-
 _Any = Annotated[Any, Check(_check_variable)]
 _Items = Annotated[Any, Check(_check_items, {"type": ["string", "array"]})]
-_Place = Annotated[str, Check(_check_place)]
-_Code = Annotated[int, Check(_check_code, {"type": "integer", "minimum": 0, "maximum": 255})]
+_PLACE = r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*"
+"""The form of a place; whether anything is there is not looked at, since a check imports no code."""
+_Place = Annotated[
+    str,
+    must(lambda place: re.fullmatch(_PLACE, place), "must be `package.module:function`, not {}"),
+]
+_CODES = {"type": "integer", "minimum": 0, "maximum": 255}
+_Code = Annotated[int, must(lambda code: 0 <= code <= 255, "must be from 0 to 255, not {}", _CODES)]
 
 
 class WorkflowLine(TypedTable):
