@@ -43,11 +43,11 @@ class PlugIn(Value):
     `fault` is what can be said against it without an import, with the next step in `hint`.
     """
 
-    group: str
     name: str
     place: str
     distribution: str
     version: str
+    group: str = ""
     noun: str = ""
     fault: str = ""
     hint: str = ""

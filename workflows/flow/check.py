@@ -6,6 +6,7 @@ Errors stop a run; warnings are about what is probably not meant.
 import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -37,8 +38,13 @@ def program_doubts(
             message, hint = f"there is no folder `{step.cwd}` now", "an earlier step may create it"
             yield Problem(("step", step.number, "cwd"), message, hint)
         for where, program in _programs(step):
-            if not is_template(program) and not _is_there(program, base, environ):
-                place = "at this path" if "/" in program else "on the PATH"
+            if is_template(program):
+                continue
+            is_path = "/" in program
+            if not shutil.which(
+                str(base / program) if is_path else program, path=environ.get("PATH")
+            ):
+                place = "at this path" if is_path else "on the PATH"
                 hint = f"it was searched {place}; an earlier step may install it"
                 yield Problem(where, f"there is no program `{program}` now", hint)
 
@@ -51,12 +57,6 @@ def _programs(step: StepSpec) -> Iterator[tuple[Where, str]]:
     elif isinstance(action, AgentAction) and action.goal is not None:
         for place, words in enumerate(action.goal.gates):
             yield (*where, "goal", "gates", place), words[0]
-
-
-def _is_there(program: str, folder: Path, environ: Mapping[str, str]) -> bool:
-    if "/" in program:
-        program = str(folder / program)
-    return shutil.which(program, path=environ.get("PATH")) is not None
 
 
 # What is allowed in a workflow and yet probably not meant -----------------------------------------
@@ -119,19 +119,14 @@ def _unreachable(steps: Sequence[StepSpec], uses: Sequence[TemplateUse]) -> Iter
     fixed = {use.slot.where for use in uses if not use.references and not use.problems}
     for step in steps:
         where = ("step", step.number, "when")
-        if step.when and where in fixed and not _may_hold(step.when):
-            message = f"step `{step.id}` never runs: its condition is never true"
-            yield Problem(where, message, "a condition uses `vars` or `steps`")
+        if step.when and where in fixed:
+            with suppress(TemplateError):
+                if not evaluate(step.when, {}):
+                    message = f"step `{step.id}` never runs: its condition is never true"
+                    yield Problem(where, message, "a condition uses `vars` or `steps`")
         if step.for_each == ():
             where = ("step", step.number, "for_each")
             yield Problem(where, f"step `{step.id}` never runs: it has no items")
-
-
-def _may_hold(expression: str) -> bool:
-    try:
-        return bool(evaluate(expression, {}))
-    except TemplateError:
-        return True
 
 
 class Surroundings(Value):
@@ -146,19 +141,17 @@ class Checked(Value):
     """The result of a check; `spec` and `config` are set as far as they could be made."""
 
     document: Document
-    spec: WorkflowSpec | None
-    config: Config | None
     errors: tuple[Diagnostic, ...]
-    warnings: tuple[Diagnostic, ...]
+    spec: WorkflowSpec | None = None
+    config: Config | None = None
+    warnings: tuple[Diagnostic, ...] = ()
 
 
 def check_file(path: Path, around: Surroundings) -> Checked:
     """Check a workflow's file with all it needs; nothing is raised, nothing runs."""
     document, unreadable = read_document(path)
     if unreadable:
-        return Checked(
-            document=document, spec=None, config=None, errors=tuple(unreadable), warnings=()
-        )
+        return Checked(document=document, errors=tuple(unreadable))
     reading = read_workflow(document)
     spec, diagnostics = reading.spec, [*reading.diagnostics]
     layer = with_included(settings_layer(document), spec, around.paths)
@@ -171,14 +164,9 @@ def check_file(path: Path, around: Surroundings) -> Checked:
     warnings += crowd_doubts(spec, config.delegation.max_children) if config is not None else ()
     if not diagnostics:  # otherwise what is not used may well be what is misspelt
         warnings += doubts(spec, reading.uses)
-    found = _unique(diagnostics, document.file)
-    return Checked(
-        document=document,
-        spec=spec,
-        config=config,
-        errors=found,
-        warnings=tuple(diagnose(document, warnings)),
-    )
+    errors = _unique(diagnostics, document.file)
+    doubted = tuple(diagnose(document, warnings))
+    return Checked(document=document, spec=spec, config=config, errors=errors, warnings=doubted)
 
 
 def checked_workflow(path: Path, around: Surroundings) -> tuple[WorkflowSpec, Config]:
@@ -195,19 +183,10 @@ def checked_workflow(path: Path, around: Surroundings) -> tuple[WorkflowSpec, Co
 def _unique(diagnostics: list[Diagnostic], file: str) -> tuple[Diagnostic, ...]:
     """Report each problem once, those of the workflow itself first, in the order of the text."""
     found: dict[tuple[str, int, int, str], Diagnostic] = {}
-    for diagnostic in diagnostics:
-        found.setdefault(
-            (
-                diagnostic.document.file,
-                diagnostic.line,
-                diagnostic.column,
-                diagnostic.problem.message,
-            ),
-            diagnostic,
-        )
-    return tuple(
-        sorted(found.values(), key=lambda one: (one.document.file != file, one.line, one.column))
-    )
+    for one in diagnostics:
+        found.setdefault((one.document.file, one.line, one.column, one.problem.message), one)
+    unique = found.values()
+    return tuple(sorted(unique, key=lambda one: (one.document.file != file, one.line, one.column)))
 
 
 def _agent_problems(spec: WorkflowSpec, config: Config | None) -> Iterator[Problem]:
@@ -215,7 +194,13 @@ def _agent_problems(spec: WorkflowSpec, config: Config | None) -> Iterator[Probl
     if config is None:
         return  # its own problems are reported elsewhere
     for step in spec.steps:
-        name, key = _agent_of(step)
+        match step.action:
+            case AgentAction(agent=name):
+                key: tuple[str, ...] = ("agent",)
+            case JudgeAction(agent=name):
+                key = ("judge", "agent")
+            case _:
+                continue
         if name and name not in config.agents and name not in AGENTS.by_name:
             known = (*config.agents, *AGENTS.by_name)
             near = get_close_matches(name, known, 1)
@@ -223,13 +208,3 @@ def _agent_problems(spec: WorkflowSpec, config: Config | None) -> Iterator[Probl
             hint = hint or f"add a table `[agents.{name}]`; known: {', '.join(known)}"
             message = f"step `{step.id}` names the agent `{name}`, which is not there"
             yield Problem(("step", step.number, *key), message, hint)
-
-
-def _agent_of(step: StepSpec) -> tuple[str, tuple[str, ...]]:
-    match step.action:
-        case AgentAction(prompt=_, agent=agent):
-            return agent, ("agent",)
-        case JudgeAction(text=_, of=_, agent=agent):
-            return agent, ("judge", "agent")
-        case _:
-            return "", ()

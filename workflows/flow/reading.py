@@ -69,16 +69,8 @@ class Salvaged(Value):
     broken: frozenset[str] = frozenset()
 
 
-def whole(file: WorkflowFile) -> Salvaged:
-    """Return a file without problems."""
-    return Salvaged(file=file, numbers=tuple(range(len(file.step))))
-
-
 _ALONE = frozenset(
-    {
-        *("timeout", "retry", "description", "cwd", "env", "exit_codes", "when"),
-        *("continue_on_error", "idempotent"),
-    }
+    "continue_on_error cwd description env exit_codes idempotent retry timeout when".split()
 )
 """Keys of a step on which no other one depends."""
 
@@ -181,7 +173,7 @@ def conflicting_keys(line: StepLine, number: int) -> Iterator[Problem]:
         hint = "a step has one of " + ", ".join(f"`{key}`" for key in ACTION_KEYS)
         message = f"step `{line.id}` does nothing"
         if line.agent is not None:
-            message, hint = (f"step `{line.id}` has an agent but no prompt", "add `prompt`")
+            message, hint = f"step `{line.id}` has an agent but no prompt", "add `prompt`"
         yield Problem((*where, "id"), message, hint)
         return
     if len(kinds) > 1:
@@ -230,28 +222,20 @@ def _odds(line: StepLine, number: int) -> Iterator[Problem]:
         )
         message = "a text for the shell is no template: a value would become shell text"
         yield Problem((*where, "shell"), message, hint)
-    commands: list[tuple[Where, tuple[str, ...]]] = []
-    if line.run:
-        commands.append(((*where, "run"), line.run))
+    commands: list[tuple[Where, tuple[str, ...]]] = [((*where, "run"), line.run or ())]
     for at, gate in enumerate(line.goal.gates if line.goal else ()):
         commands.append(((*where, "goal", "gates", at), gate))
-    yield from _shell_problems(commands)
-
-
-def _shell_problems(commands: list[tuple[Where, tuple[str, ...]]]) -> Iterator[Problem]:
-    for where, words in commands:
-        if not (place := _shell_text(words)):
-            continue
-        hint = 'write "$1" in it, and the value as a separate argument after it: '
-        hint += '["sh", "-c", "wc -l \\"$1\\"", "sh", "{{ item }}"]'
-        message = "a value in a text for the shell becomes shell text"
-        yield Problem((*where, place), message, hint)
+    for place, words in commands:
+        if text := _shell_text(words):
+            hint = 'write "$1" in it, and the value as a separate argument after it: '
+            hint += '["sh", "-c", "wc -l \\"$1\\"", "sh", "{{ item }}"]'
+            message = "a value in a text for the shell becomes shell text"
+            yield Problem((*place, text), message, hint)
 
 
 def _shell_text(words: tuple[str, ...]) -> int:
     """Return the index of the argument that a shell runs as code, if a template is in it; else 0."""
-    program = words[0].rsplit("/", 1)[-1]
-    if program not in _SHELLS:
+    if not words or words[0].rsplit("/", 1)[-1] not in _SHELLS:
         return 0
     for number, word in enumerate(words[1:], 1):
         if word.startswith("-") and not word.startswith("--") and "c" in word:
@@ -262,33 +246,21 @@ def _shell_text(words: tuple[str, ...]) -> int:
     return 0
 
 
-_KEYS: Final = {
-    "after": "needs",
-    "args": "run",
-    "cmd": "run",
-    "command": "run",
-    "condition": "when",
-    "dependencies": "needs",
-    "depends_on": "needs",
-    "dir": "cwd",
-    "environment": "env",
-    "foreach": "for_each",
-    "if": "when",
-    "loop": "for_each",
-    "matrix": "for_each",
-    "name": "id",
-    "ray": "remote",
-    "requires": "needs",
-    "resources": "remote",
-    "retries": "retry",
-    "script": "shell",
-    "uses": "workflow",
-    "function": "call",
-    "python": "call",
-    "with_items": "for_each",
-    "workdir": "cwd",
-    "working_directory": "cwd",
+_OTHERS: Final = {
+    "call": "function python",
+    "cwd": "dir workdir working_directory",
+    "env": "environment",
+    "for_each": "foreach loop matrix with_items",
+    "id": "name",
+    "needs": "after dependencies depends_on requires",
+    "remote": "ray resources",
+    "retry": "retries",
+    "run": "args cmd command",
+    "shell": "script",
+    "when": "condition if",
+    "workflow": "uses",
 }
+"""Keys of steps, with the names that other programs have for them."""
 _WAYS: Final = {
     "ask": 'write a table, as in `ask = { text = "Go on?" }`',
     "goal": 'write a table, as in `goal = { text = "the tests pass" }`',
@@ -300,14 +272,23 @@ _WAYS: Final = {
 }
 
 
+_MISSING: Final = {
+    "`workflow` is missing": 'add a table `[workflow]`, with `name = "…"`',
+    "`step` is missing": "add a table `[[step]]` for each thing to do",
+}
+
+
 def translated(problem: Problem) -> Problem:
-    """Give a problem of a step a hint if the key is another program's name for ours."""
+    """Give a problem a hint if a file lacks its first lines, or has another program's name for a key."""
+    if hint := _MISSING.get(problem.message):
+        return replace(problem, hint=hint)
     if problem.where[:1] != ("step",) or len(problem.where) != 3:
         return problem
     key = str(problem.where[2])
-    if problem.is_unknown and key in _KEYS:
-        meant = (*problem.where[:-1], _KEYS[key])
-        return replace(problem, hint=f"did you mean `{dotted(meant)}`?")
+    ours = next((ours for ours, others in _OTHERS.items() if key in others.split()), "")
+    if problem.is_unknown and ours:
+        meant = dotted((*problem.where[:-1], ours))
+        return replace(problem, hint=f"did you mean `{meant}`?")
     if not problem.is_unknown and key in _WAYS and " must be " in problem.message:
         return replace(problem, hint=_WAYS[key])
     return problem
@@ -328,7 +309,10 @@ def item_problems(spec: WorkflowSpec) -> Iterator[Problem]:
             continue  # the check of all templates reports it
         match path:
             case ("vars", name) if name in (*spec.variables, *spec.required):
-                yield from _variable(step, name, spec)
+                if not isinstance(spec.variables.get(name, ""), list):
+                    message = f"`for_each` goes through `vars.{name}`, which is no list"
+                    hint = f'give it a list: `{name} = ["…"]`, or `vars.{name}.split()`'
+                    yield _problem(step, message, hint)
             case ("steps", name, "output") if name in steps:
                 yield from _output(step, steps[name])
             case ("steps", name) if name in steps:
@@ -336,12 +320,6 @@ def item_problems(spec: WorkflowSpec) -> Iterator[Problem]:
                 yield _problem(step, message, f"did you mean `steps.{name}.output`?")
             case _:  # it may be a list: only the run can tell
                 continue
-
-
-def _variable(step: StepSpec, name: str, spec: WorkflowSpec) -> Iterator[Problem]:
-    if not isinstance(spec.variables.get(name, ""), list):
-        message = f"`for_each` goes through `vars.{name}`, which is no list"
-        yield _problem(step, message, f'give it a list: `{name} = ["…"]`, or `vars.{name}.split()`')
 
 
 def _output(step: StepSpec, source: StepSpec) -> Iterator[Problem]:
@@ -400,7 +378,10 @@ def read_workflow(document: Document) -> Reading:
     layer = settings_layer(document)
     declared, problems = _declared(document)
     spec = _spec(document, declared, layer)
-    uses = _template_uses(spec)
+    slots = [slot for step in spec.steps for slot in slots_of(step)]
+    if spec.output:
+        slots.append(TemplatePlace(("workflow", "output"), spec.output, None))
+    uses = list(read_templates(slots))
     problems += _problems_together(spec, uses, declared.broken)
     for line, number in zip(declared.file.step, declared.numbers, strict=True):
         problems += conflicting_keys(line, number)
@@ -415,10 +396,9 @@ def _declared(document: Document) -> tuple[Salvaged, list[Problem]]:
     own = {key: value for key, value in document.data.items() if key in _OWN}
     file, problems = read_table(WorkflowFile, own)
     if file is not None:
-        return whole(file), []
-    found = suggested([_told(problem) for problem in problems], WorkflowFile)
-    wrong = [problem.where for problem in problems]
-    return salvage(own, wrong), [translated(problem) for problem in found]
+        return Salvaged(file=file, numbers=tuple(range(len(file.step)))), []
+    found = [translated(problem) for problem in suggested(problems, WorkflowFile)]
+    return salvage(own, [problem.where for problem in problems]), found
 
 
 def _with_reason(diagnostic: Diagnostic) -> Diagnostic:
@@ -433,15 +413,6 @@ def settings_layer(document: Document) -> Document:
     """Return the layer of the configuration in a workflow's file."""
     data = {key: value for key, value in document.data.items() if key not in _OWN}
     return replace(document, data=data)
-
-
-def _told(problem: Problem) -> Problem:
-    """Add the first lines that a file needs to the problem that they are missing."""
-    begins = {
-        "`workflow` is missing": 'add a table `[workflow]`, with `name = "…"`',
-        "`step` is missing": "add a table `[[step]]` for each thing to do",
-    }
-    return replace(problem, hint=begins.get(problem.message, problem.hint))
 
 
 def _spec(document: Document, declared: Salvaged, layer: Document) -> WorkflowSpec:
@@ -469,7 +440,10 @@ def _problems_together(
     spec: WorkflowSpec, uses: Sequence[TemplateUse], broken: frozenset[str]
 ) -> Iterator[Problem]:
     """Find problems of several steps: their order, and the names in their templates."""
-    yield from _head_problems(spec)
+    for number, name in enumerate(spec.required):
+        if name in spec.variables:
+            message = f"`{name}` is required and has a default"
+            yield Problem(("workflow", "required", number), message, "remove one of them")
     yield from order_problems(spec.steps, broken)
     yield from use_problems(uses, spec.steps, (*spec.variables, *spec.required), broken)
     yield from item_problems(spec)
@@ -488,18 +462,3 @@ def _with_handles(spec: WorkflowSpec, uses: Sequence[TemplateUse]) -> WorkflowSp
         for step in spec.steps
     )
     return replace(spec, steps=steps)
-
-
-def _template_uses(spec: WorkflowSpec) -> list[TemplateUse]:
-    """List all templates of a workflow with what they refer to."""
-    slots = [slot for step in spec.steps for slot in slots_of(step)]
-    if spec.output:
-        slots.append(TemplatePlace(("workflow", "output"), spec.output, None))
-    return list(read_templates(slots))
-
-
-def _head_problems(spec: WorkflowSpec) -> Iterator[Problem]:
-    for number, name in enumerate(spec.required):
-        if name in spec.variables:
-            message = f"`{name}` is required and has a default"
-            yield Problem(("workflow", "required", number), message, "remove one of them")
