@@ -10,7 +10,6 @@ needs a row in `HOOK_FORMATS` and a module in `ports/agents/hooks/` with a `Hook
 """
 
 from collections.abc import Mapping
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -21,7 +20,7 @@ from ..machines.pattern import lazy_pattern
 from .document import Diagnostic, Document, config_error, diagnose, read_document
 from .home_folder import home_folder
 from .paths import Paths
-from .problem import Problem
+from .problem import Problem, did_you_mean
 from .registry import Part, Registry
 from .settings import check_command
 from .suggestions import OneOf, suggested
@@ -208,6 +207,5 @@ def find_agent(agents: Mapping[str, AgentDefinition], name: str) -> AgentDefinit
         if wanted in (agent.name, *agent.aliases):
             return agent
     names = [known for agent in agents.values() for known in (agent.name, *agent.aliases)]
-    near = get_close_matches(wanted, names, 1)
-    meant = f"did you mean `{near[0]}`? " if near else ""
-    raise UsageError(f"there is no agent `{name}`", f"{meant}known: {', '.join(agents)}")
+    hint = did_you_mean(wanted, names, f"known: {', '.join(agents)}")
+    raise UsageError(f"there is no agent `{name}`", hint)

@@ -3,7 +3,7 @@
 import json
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ..machines.pattern import lazy_pattern
@@ -39,6 +39,14 @@ class UnknownWord(ValueError):
     def __init__(self, word: str, known: tuple[str, ...]) -> None:
         super().__init__(f"`{word}` is not known")
         self.known = known
+
+
+def did_you_mean(word: str, known: Iterable[str], also: str = "") -> str:
+    """Return a hint with the nearest known word, if one is near; then comes what is `also` said."""
+    from difflib import get_close_matches
+
+    near = get_close_matches(word, [*known], 1)
+    return f"did you mean `{near[0]}`? {also}".rstrip() if near else also
 
 
 def wrong(where: Where, said: str, hint: str = "", *, at_value: bool = True) -> Problem:
@@ -117,9 +125,6 @@ _SPLIT = {
 
 
 def _near(value: object, options: Sequence[str]) -> str:
-    from difflib import get_close_matches
-
     if why := _SPLIT.get(str(value)) if "session_finalize" in options else None:
         return why
-    close = get_close_matches(str(value).lower(), options, 1)
-    return f"did you mean `{close[0]}`?" if close else ""
+    return did_you_mean(str(value).lower(), options)

@@ -5,7 +5,6 @@ that does, unless `routing.unsafe` says that it is meant. Mistakes are refused a
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -21,7 +20,7 @@ from ..proofs import machine_check
 from ..proofs.custom_routes import OUTCOMES, TARGETS, Override, RouteOutcome, put_in_front
 from ..proofs.route_check import SAFETY, check_routes
 from .document import Diagnostic, Document, config_error, diagnose, is_list, is_table, read_document
-from .problem import Problem
+from .problem import Problem, did_you_mean
 from .settings import Routing, Settings
 from .suggestions import DEFAULT_TABLE, OneOf, OneOrMany, UserName, is_path, suggested, table_names
 from .table_file import TableFile, named_table, read_routes
@@ -44,7 +43,7 @@ Words = tuple[str, ...]
 class RouteWhen(TypedTable):
     """The conditions of a route; a missing one matches everything."""
 
-    session: Annotated[Words, OneOrMany(tuple(Situation))] = ()
+    situation: Annotated[Words, OneOrMany(tuple(Situation))] = field(default=(), name="session")
     busy: Annotated[Words, OneOrMany(tuple(BusyMode))] = ()
     strategy: Annotated[Words, OneOrMany(tuple(Strategy))] = ()
     auto_queue: Annotated[Words, OneOrMany(tuple(AutoQueue))] = ()
@@ -70,10 +69,7 @@ class Route(TypedTable):
 
     def override(self) -> Override:
         """Return the route in the words of the tables."""
-        names = {"session": "situation"}
-        narrowed = {
-            names.get(name, name): words for name, words in asdict(self.when).items() if words
-        }
+        narrowed = {name: words for name, words in asdict(self.when).items() if words}
         outcomes = tuple(RouteOutcome(to=row.to, what=row.what) for row in self.deliver)
         return Override(
             name=self.name,
@@ -259,11 +255,9 @@ def find_table(name: str) -> Routes:
     if name in table_names():
         return named_table(name)
     if not is_path(name):
-        near = get_close_matches(name, table_names(), 1)
-        meant = f"did you mean `{near[0]}`? " if near else ""
-        file = f"a file is given by its path, as `./{name}`"
-        known = f"{meant}known: {', '.join(table_names())}; {file}"
-        raise UsageError(f"there is no routing table `{name}`", known)
+        names = table_names()
+        known = f"known: {', '.join(names)}; a file is given by its path, as `./{name}`"
+        raise UsageError(f"there is no routing table `{name}`", did_you_mean(name, names, known))
     return table_of_file(Path(name))
 
 

@@ -7,7 +7,6 @@ import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from difflib import get_close_matches
 from pathlib import Path
 
 from ...machines.errors import TemplateError
@@ -16,7 +15,7 @@ from ..config import Config, try_load
 from ..document import Diagnostic, Document, config_error, diagnose, read_document
 from ..paths import Paths
 from ..plugins import AGENTS
-from ..problem import Problem, Where
+from ..problem import Problem, Where, did_you_mean
 from .inclusion import inclusion_problems, with_included
 from .reading import read_workflow, settings_layer
 from .scope import TemplateUse
@@ -203,8 +202,6 @@ def _agent_problems(spec: WorkflowSpec, config: Config | None) -> Iterator[Probl
                 continue
         if name and name not in config.agents and name not in AGENTS.by_name:
             known = (*config.agents, *AGENTS.by_name)
-            near = get_close_matches(name, known, 1)
-            hint = f"did you mean `{near[0]}`?" if near else ""
-            hint = hint or f"add a table `[agents.{name}]`; known: {', '.join(known)}"
+            add = f"add a table `[agents.{name}]`; known: {', '.join(known)}"
             message = f"step `{step.id}` names the agent `{name}`, which is not there"
-            yield Problem(("step", step.number, *key), message, hint)
+            yield Problem(("step", step.number, *key), message, did_you_mean(name, known) or add)

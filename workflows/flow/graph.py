@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from ..problem import Problem
+from ..problem import Problem, did_you_mean
 from .spec import StepSpec
 
 
@@ -115,8 +115,6 @@ def order_problems(
 def _needs_problems(
     step: StepSpec, steps: Mapping[str, StepSpec], broken: frozenset[str]
 ) -> Iterator[Problem]:
-    from difflib import get_close_matches
-
     for number, need in enumerate(step.needs):
         where = ("step", step.number, "needs", number)
         if need in step.needs[:number]:
@@ -124,8 +122,7 @@ def _needs_problems(
         elif need in broken:
             continue
         elif need not in steps:
-            near = get_close_matches(need, steps, 1)
-            hint = f"did you mean `{near[0]}`?" if near else f"steps: {_listed(steps)}"
+            hint = did_you_mean(need, steps) or f"steps: {_listed(steps)}"
             yield Problem(where, f"step `{step.id}` needs `{need}`, which is not there", hint)
         elif steps[need].is_final and not step.is_final:
             message = f"step `{step.id}` needs `{need}`, which runs at the very end (`finally`)"

@@ -1,8 +1,7 @@
 """The names in a workflow's templates: which exist, and which are used."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from difflib import get_close_matches
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, assert_never
 
 from jinja2 import nodes
@@ -10,7 +9,7 @@ from jinja2 import nodes
 from ...machines.errors import TemplateError
 from ...machines.value import Value
 from ..document import is_list, is_table
-from ..problem import Problem, Where
+from ..problem import Problem, Where, did_you_mean
 from .graph import ancestors, waits_for
 from .spec import (
     FIELDS,
@@ -263,26 +262,23 @@ def use_problems(
     `broken` are ids of steps that are there, and wrong: nothing is said of them.
     """
     known = {step.id: step for step in steps}
-    there = _There(steps=known, before=ancestors(waits_for(steps)), variables=variables)
+    before = ancestors(waits_for(steps))
     for use in uses:
         yield from use.problems
         for reference in use.references:
             if not broken.isdisjoint(reference.path[1:2]):
                 continue
-            check = _CHECKS.get(reference.path[0])
-            if check is None:
-                if reference.path[0] not in _tails(use.references, (*known, *variables)):
+            match reference.path[0]:
+                case "vars":
+                    yield from _variable_problems(use.slot, reference, variables)
+                case "steps":
+                    yield from _step_problems(use.slot, reference, known, before)
+                case "run" | "workflow":
+                    yield from _run_problems(use.slot, reference)
+                case name if name not in _tails(use.references, (*known, *variables)):
                     yield from _name_problems(use.slot, reference)
-            else:
-                yield from check(use.slot, reference, there)
-
-
-class _There(Value):
-    """The names of a workflow: its steps by id, those that end `before` each of them, its variables."""
-
-    steps: Mapping[str, StepSpec]
-    before: Mapping[str, frozenset[str]]
-    variables: Sequence[str]
+                case _:
+                    continue
 
 
 def _name_problems(slot: TemplatePlace, reference: Reference) -> Iterator[Problem]:
@@ -295,29 +291,33 @@ def _name_problems(slot: TemplatePlace, reference: Reference) -> Iterator[Proble
             yield _problem(slot, f"uses `{name}`, which is not there", hint, reference.line)
         return
     roots = ["vars", "steps", *RUN_FIELDS, *(["item", "index"] if slot.has_item else [])]
-    near = get_close_matches(name, roots, 1)
-    hint = f"did you mean `{near[0]}`?" if near else f"known: {_listed(roots)}"
+    hint = did_you_mean(name, roots) or f"known: {_listed(roots)}"
     yield _problem(slot, f"uses `{name}`, which is not there", hint, reference.line)
 
 
 def _variable_problems(
-    slot: TemplatePlace, reference: Reference, there: _There
+    slot: TemplatePlace, reference: Reference, variables: Sequence[str]
 ) -> Iterator[Problem]:
-    if len(reference.path) > 1 and reference.path[1] not in there.variables:
+    if len(reference.path) > 1 and reference.path[1] not in variables:
         name = reference.path[1]
-        hint = _meant("vars", name, there.variables) or "add it to `[workflow.vars]`"
+        hint = _meant("vars", name, variables) or "add it to `[workflow.vars]`"
         yield _problem(slot, f"uses `vars.{name}`, which is not there", hint, reference.line)
 
 
-def _step_problems(slot: TemplatePlace, reference: Reference, there: _There) -> Iterator[Problem]:
+def _step_problems(
+    slot: TemplatePlace,
+    reference: Reference,
+    steps: Mapping[str, StepSpec],
+    before: Mapping[str, frozenset[str]],
+) -> Iterator[Problem]:
     if len(reference.path) < 2:
         return
     name = reference.path[1]
-    if name not in there.steps:
-        hint = _meant("steps", name, list(there.steps)) or f"steps: {_listed(list(there.steps))}"
+    if name not in steps:
+        hint = _meant("steps", name, list(steps)) or f"steps: {_listed(list(steps))}"
         yield _problem(slot, f"uses step `{name}`, which is not there", hint, reference.line)
         return
-    if slot.step is not None and name not in there.before[slot.step.id]:
+    if slot.step is not None and name not in before[slot.step.id]:
         is_itself = name == slot.step.id
         hint = "the output of a step exists when it has ended" if is_itself else ""
         hint = hint or f'add "{name}" to the `needs` of `{slot.step.id}`'
@@ -325,38 +325,27 @@ def _step_problems(slot: TemplatePlace, reference: Reference, there: _There) -> 
         yield _problem(slot, f"uses {said}", hint, reference.line)
         return
     if len(reference.path) > 2:
-        yield from _field_problems(slot, reference, there.steps[name])
+        yield from _field_problems(slot, reference, steps[name])
 
 
 def _field_problems(slot: TemplatePlace, reference: Reference, step: StepSpec) -> Iterator[Problem]:
     field, fields = reference.path[2], fields_of(step)
     if field not in fields:
-        near = get_close_matches(field, fields, 1)
-        hint = f"did you mean `{near[0]}`? " if near else ""
-        hint += f"a step with `{step.kind}` has {_listed(list(fields))}"
+        has = f"a step with `{step.kind}` has {_listed(list(fields))}"
         message = f"uses `steps.{step.id}.{field}`, which is not there"
-        yield _problem(slot, message, hint, reference.line)
+        yield _problem(slot, message, did_you_mean(field, fields, has), reference.line)
     words = {"status": STATUSES, "verdict": VERDICTS}.get(field, ())
     if reference.said is not None and words and reference.said not in words:
-        near = get_close_matches(reference.said, words, 1)
-        hint = f"did you mean `{near[0]}`?" if near else f"it is one of {_listed(words)}"
+        hint = did_you_mean(reference.said, words) or f"it is one of {_listed(words)}"
         message = f"compares `steps.{step.id}.{field}` with `{reference.said}`, which it never is"
         yield _problem(slot, message, hint, reference.line)
 
 
-def _run_problems(slot: TemplatePlace, reference: Reference, there: _There) -> Iterator[Problem]:
+def _run_problems(slot: TemplatePlace, reference: Reference) -> Iterator[Problem]:
     name, *rest = reference.path
     if rest and rest[0] not in RUN_FIELDS[name]:
         hint = f"it has {_listed(list(RUN_FIELDS[name]))}"
         yield _problem(slot, f"uses `{name}.{rest[0]}`, which is not there", hint, reference.line)
-
-
-_CHECKS: Final[Mapping[str, Callable[[TemplatePlace, Reference, _There], Iterator[Problem]]]] = {
-    "vars": _variable_problems,
-    "steps": _step_problems,
-    "run": _run_problems,
-    "workflow": _run_problems,
-}
 
 
 def handled(use: TemplateUse) -> frozenset[str]:
@@ -381,8 +370,7 @@ def _meant(root: str, name: str, names: Sequence[str]) -> str:
     """Suggest a similar name, if there is one."""
     if dashed := _dashed(name, names):
         return f'`-` is minus here: write `{root}["{dashed}"]`'
-    near = get_close_matches(name, names, 1)
-    return f"did you mean `{root}.{near[0]}`?" if near else ""
+    return did_you_mean(name, names).replace("`", f"`{root}.", 1)
 
 
 def _dashed(name: str, names: Any) -> str:

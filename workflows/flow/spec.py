@@ -192,6 +192,17 @@ Action = (
 )
 
 
+_KINDS: Final[Mapping[type[Action], Kind]] = {
+    RunAction: Kind.RUN,
+    ShellAction: Kind.SHELL,
+    CallAction: Kind.CALL,
+    AgentAction: Kind.AGENT,
+    JudgeAction: Kind.JUDGE,
+    AskAction: Kind.ASK,
+    WorkflowAction: Kind.WORKFLOW,
+}
+
+
 class Retry(TypedTable):
     """How a failed attempt is repeated."""
 
@@ -261,21 +272,7 @@ class StepSpec(Value):
     @property
     def kind(self) -> Kind:
         """The kind of the action, in one word."""
-        match self.action:
-            case RunAction():
-                return Kind.RUN
-            case ShellAction():
-                return Kind.SHELL
-            case CallAction():
-                return Kind.CALL
-            case AgentAction():
-                return Kind.AGENT
-            case JudgeAction():
-                return Kind.JUDGE
-            case AskAction():
-                return Kind.ASK
-            case WorkflowAction():
-                return Kind.WORKFLOW
+        return _KINDS[type(self.action)]
 
 
 class WorkflowSpec(Value):

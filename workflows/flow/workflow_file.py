@@ -6,9 +6,7 @@ routes, hooks, permissions and the rest are a layer of it that holds for the run
 
 import os
 import re
-from collections.abc import Iterator
 from datetime import date, datetime, time
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -19,7 +17,7 @@ from ...machines.value import Value
 from ..document import is_list, is_table, read_document
 from ..home_folder import expanded
 from ..paths import Paths
-from ..problem import shown
+from ..problem import did_you_mean, shown
 from ..suggestions import UserName, is_path
 from ..trust import is_trusted
 from ..typed_table import Check, TypedTable, must
@@ -61,7 +59,12 @@ class NamedWorkflow(Value):
 def list_workflows(paths: Paths, folder: Path) -> list[NamedWorkflow]:
     """List all workflows with a name, in the order in which names are looked up."""
     found: list[NamedWorkflow] = []
-    for origin, place in _places(paths, folder):
+    places = {
+        "user": paths.config / "workflows",
+        "built-in": SHIPPED_WORKFLOWS,
+        "project": folder / ".steersman" / "workflows",
+    }
+    for origin, place in places.items():
         is_foreign = origin == "project" and not is_trusted(paths, folder)
         for path in sorted(place.glob("*.toml")):
             is_hidden = is_foreign or any(workflow.name == path.stem for workflow in found)
@@ -86,20 +89,14 @@ def find_workflow(name: str, paths: Paths, folder: Path) -> Path:
         if workflow.name == name and not workflow.is_hidden:
             return workflow.path
     names = [workflow.name for workflow in listed if not workflow.is_hidden]
-    near = get_close_matches(name, names, 1)
-    meant = f"did you mean `{near[0]}`? " if near else ""
     ours = [workflow.path for workflow in listed if workflow.name == name]
     file = os.path.relpath(ours[0], folder) if ours else f"./{name}"
     raise UsageError(
         f"there is no workflow `{name}`",
-        f"{meant}known: {', '.join(names)}; a file is given by its path, as `{file}`",
+        did_you_mean(
+            name, names, f"known: {', '.join(names)}; a file is given by its path, as `{file}`"
+        ),
     )
-
-
-def _places(paths: Paths, folder: Path) -> Iterator[tuple[str, Path]]:
-    yield "user", paths.config / "workflows"
-    yield "built-in", SHIPPED_WORKFLOWS
-    yield "project", folder / ".steersman" / "workflows"
 
 
 def _description(path: Path) -> str:
