@@ -32,11 +32,10 @@ from steersman.ports.process.host import ProcessHost
 from steersman.ports.tools.toolbox import Toolbox
 from steersman.proofs.picture import picture
 from steersman.workflows.authority import settings_by_setter
-from steersman.workflows.declaration import model_of
 from steersman.workflows.flow.sandbox import FILTERS, METHODS, TESTS
 from steersman.workflows.flow.spec import FIELDS, ITEM_FIELDS
 from steersman.workflows.problem import dotted
-from steersman.workflows.schema import SettingEntry, entries, workflow_schema
+from steersman.workflows.schema import SettingEntry, entries, table_schema, workflow_schema
 from steersman.workflows.settings import ToolDeclaration
 from steersman.workflows.tools import TOOLS
 from steersman.workflows.typed_table import Setter
@@ -180,11 +179,11 @@ def workflows() -> str:
 _FLOW_TABLES = (
     ("`[workflow]`", "WorkflowLine"),
     ("`[[step]]`", "StepLine"),
-    ("`retry`", "RetryLine"),
-    ("`remote`", "RemoteLine"),
-    ("`goal`", "GoalLine"),
-    ("`judge`", "JudgeLine"),
-    ("`ask`", "AskLine"),
+    ("`retry`", "Retry"),
+    ("`remote`", "RemoteNeeds"),
+    ("`goal`", "GoalSpec"),
+    ("`judge`", "JudgeAction"),
+    ("`ask`", "AskAction"),
 )
 
 
@@ -300,13 +299,16 @@ before the command runs, and before anybody is asked.
 def own_tools() -> str:
     """Describe the keys of `[[tool]]`."""
     usual = {"parameters": "none", "required": "see there"}
+    schema = table_schema(ToolDeclaration)
     rows = [
         (
             f"`{name}`",
-            field.description or "",
-            "must be given" if field.is_required() else usual.get(name) or _as_toml(field.default),
+            about["description"],
+            "must be given"
+            if name in schema["required"]
+            else usual.get(name) or _as_toml(about["default"]),
         )
-        for name, field in model_of(ToolDeclaration).model_fields.items()
+        for name, about in schema["properties"].items()
     ]
     return OWN_TOOLS.format(keys=_rows(("key", "", "default"), rows))
 

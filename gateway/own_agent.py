@@ -5,9 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from msgspec import convert, to_builtins
-from msgspec.structs import replace
-from pydantic import ValidationError
+from msgspec import to_builtins
 
 from ..machines.errors import UsageError
 from ..ports.models.own import OwnModel
@@ -15,8 +13,7 @@ from ..ports.tools.function import bound
 from ..ports.tools.permission import Rule
 from ..ports.tools.toolbox import Toolbox
 from ..workflows.config import Config
-from ..workflows.declaration import model_of
-from ..workflows.settings import AgentSettings, UsageLimits
+from ..workflows.settings import AgentSettings
 from ..workflows.tools import REMOTE, TOOLS
 from .host.profile_factory import PROGRAM, OwnAgent
 
@@ -76,13 +73,8 @@ def agent_settings(agent: Agent, usual: AgentSettings) -> AgentSettings:
         "limits": agent.limits,
     }
     changes = {key: value for key, value in given.items() if value is not None}
-    try:
-        model_of(AgentSettings).model_validate({**to_builtins(usual), **changes})
-    except ValidationError as error:
-        fault = error.errors()[0]
-        place = {"system": "instructions"}.get(str(fault["loc"][0]), fault["loc"][0])
-        said = f"{fault['msg'][:1].lower()}{fault['msg'][1:]}, not {fault['input']!r}"
-        raise UsageError(f"agent `{agent.name}`: {place}: {said}") from error
-    if agent.limits is not None:
-        changes["limits"] = convert(dict(agent.limits), UsageLimits)
-    return replace(usual, **changes)
+    settings, problems = read_table(AgentSettings, {**to_builtins(usual), **changes})
+    if settings is None:
+        said = problems[0].message.replace("`system`", "`instructions`", 1)
+        raise UsageError(f"agent `{agent.name}`: {said}")
+    return settings

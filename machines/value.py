@@ -10,13 +10,14 @@ from typing import Any, dataclass_transform
 from msgspec import Struct, StructMeta, field
 
 
-class _KeywordOnly(StructMeta):
+class KeywordOnly(StructMeta):
     """Creates struct classes whose constructors take their arguments by name."""
 
     def __new__(mcls, *parts: Any, kw_only: bool = True, **options: Any) -> Any:
+        """Create a class; `kw_only=False` for one that takes its arguments by position, too."""
         return super().__new__(mcls, *parts, kw_only=kw_only, **options)
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(field,))
-class Value(Struct, metaclass=_KeywordOnly, frozen=True):
+class Value(Struct, metaclass=KeywordOnly, frozen=True):
     """Base of immutable value classes; their constructors take arguments by name."""

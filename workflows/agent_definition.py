@@ -10,21 +10,21 @@ needs a row in `HOOK_FORMATS` and a module in `ports/agents/hooks/` with a `Hook
 """
 
 from collections.abc import Mapping
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field, ValidationError
+from msgspec import Meta
 
 from ..machines.errors import UsageError
 from ..machines.pattern import lazy_pattern
-from .declaration import Declaration, Several, known_keys
 from .document import Diagnostic, Document, config_error, diagnose, read_document
 from .home_folder import home_folder
 from .paths import Paths
-from .problem import Problem, problems_of
+from .problem import Problem, did_you_mean
 from .registry import Part, Registry
-from .suggestions import OneOf, suggest
+from .settings import check_command
+from .suggestions import OneOf, suggested
+from .typed_table import Check, TypedTable, must, read_table
 
 BUILT_IN = Path(__file__).parent / "agents"
 _NAME = lazy_pattern(r"[a-z0-9][a-z0-9_-]{0,63}")
@@ -66,37 +66,20 @@ HOOK_FORMATS = Registry(
 )
 
 
-def _check_name(name: str) -> str:
-    if not _NAME.fullmatch(name):
-        raise ValueError("is not a name: use a-z, 0-9, `_` and `-`, at most 64 characters")
-    return name
-
-
-def _check_command(words: tuple[str, ...]) -> tuple[str, ...]:
-    if not words or not words[0]:
-        raise ValueError("must begin with a program")
-    return words
-
-
 def _check_resume(words: tuple[str, ...]) -> tuple[str, ...]:
-    _check_command(words)
+    check_command(words)
     if not any("{session_id}" in word for word in words):
         raise ValueError("must say where the session's id goes: `{session_id}`")
     return words
 
 
-def _check_variable(name: str) -> str:
-    if not _VARIABLE.fullmatch(name):
-        raise ValueError("must be a variable whose name ends in `_SESSION_ID` or `_THREAD_ID`")
-    return name
+_NO_NAME = "is not a name: use a-z, 0-9, `_` and `-`, at most 64 characters"
+_NO_VARIABLE = "must be a variable whose name ends in `_SESSION_ID` or `_THREAD_ID`"
+_AgentName = Annotated[str, must(lambda name: _NAME.fullmatch(name), _NO_NAME)]
+_Variable = Annotated[str, must(lambda name: _VARIABLE.fullmatch(name), _NO_VARIABLE)]
 
 
-_Command = Annotated[Several[str], AfterValidator(_check_command)]
-_Resume = Annotated[Several[str], AfterValidator(_check_resume)]
-_AgentName = Annotated[str, AfterValidator(_check_name)]
-
-
-class AgentHooks(Declaration, frozen=True):
+class AgentHooks(TypedTable):
     """Where an agent's hooks are configured: a file, or for `scripts` a folder with a file each.
 
     `home_env` names the variable that replaces `home` at the start of `config`. `timeout` is the time
@@ -105,11 +88,11 @@ class AgentHooks(Declaration, frozen=True):
     `comments` those, too, `jsonc` comments and trailing commas.
     """
 
-    config: Annotated[str, Field(min_length=1)]
+    config: Annotated[str, Meta(min_length=1)]
     format: Annotated[str, OneOf(HOOK_FORMATS)]
     home: str = ""
     home_env: str = ""
-    timeout: Annotated[int, Field(ge=1)] = 10
+    timeout: Annotated[int, Meta(ge=1)] = 10
     note: str = ""
     json_dialect: Literal["strict", "comments", "jsonc"] = "strict"
 
@@ -123,13 +106,13 @@ class AgentHooks(Declaration, frozen=True):
         return Path(home + written[1:] if written.startswith("~/") else written)
 
 
-class AgentPayload(Declaration, frozen=True):
+class AgentPayload(TypedTable):
     """Names of fields in this agent's hooks, besides the usual ones."""
 
-    session_id: Several[str] = ()
+    session_id: tuple[str, ...] = ()
 
 
-class AgentDefinition(Declaration, frozen=True):
+class AgentDefinition(TypedTable):
     """One external agent; `events` maps its names of hooks to ours.
 
     `session_end_is_turn_boundary`: its session-end comes after turns, and tears nothing down.
@@ -140,18 +123,18 @@ class AgentDefinition(Declaration, frozen=True):
     """
 
     name: _AgentName
-    aliases: Several[_AgentName] = ()
-    start: _Command
-    resume: _Resume
-    acp: Several[str] = ()
+    aliases: tuple[_AgentName, ...] = ()
+    start: Annotated[tuple[str, ...], Check(check_command)]
+    resume: Annotated[tuple[str, ...], Check(_check_resume)]
+    acp: tuple[str, ...] = ()
     publishes_stop_notification: bool = True
     create_config_dir_if_missing: bool = False
     session_end_is_turn_boundary: bool = False
     prompt_reopens: bool = False
-    session_env: Annotated[str, AfterValidator(_check_variable)] | None = None
+    session_env: _Variable | None = None
     hooks: AgentHooks
-    payload: AgentPayload = AgentPayload.model_construct()
-    events: Annotated[dict[str, EventName], Field(min_length=1)]
+    payload: AgentPayload = AgentPayload()
+    events: Annotated[dict[str, EventName], Meta(min_length=1)]
 
     @property
     def programs(self) -> frozenset[str]:
@@ -163,7 +146,7 @@ class AgentDefinition(Declaration, frozen=True):
         return tuple(word.replace("{session_id}", session) for word in self.resume)
 
 
-class _File(Declaration, frozen=True):
+class _File(TypedTable):
     """A definition file."""
 
     agent: AgentDefinition
@@ -190,17 +173,13 @@ def read_agent(path: Path) -> tuple[AgentDefinition | None, Document, list[Diagn
     document, diagnostics = read_document(path)
     if diagnostics:
         return None, document, diagnostics
-    try:
-        agent = _File.model_validate(document.data).agent
-    except ValidationError as error:
-        known = tuple(known_keys(_File))
-        problems = [meant for problem in problems_of(error) for meant in suggest(problem, known)]
-        return None, document, diagnose(document, problems)
+    file, problems = read_table(_File, document.data)
+    if file is None:
+        return None, document, diagnose(document, suggested(problems, _File))
+    agent = file.agent
     if agent.name != path.stem:
         message = f"`agent.name` must be that of the file, `{path.stem}`, not `{agent.name}`"
-        problem = Problem(
-            where=("agent", "name"), message=message, hint=f"rename the file to {agent.name}.toml"
-        )
+        problem = Problem(("agent", "name"), message, f"rename the file to {agent.name}.toml")
         return None, document, diagnose(document, [problem])
     return agent, document, []
 
@@ -217,9 +196,7 @@ def _check_aliases(
             name = min(shared)
             where = ("agent", "name") if name == agent.name else ("agent", "aliases")
             message = f"`{name}` is a name of `{other.name}` already"
-            return diagnose(
-                document, [Problem(where=where, message=message, hint="choose another one")]
-            )
+            return diagnose(document, [Problem(where, message, "choose another one")])
     return []
 
 
@@ -230,6 +207,5 @@ def find_agent(agents: Mapping[str, AgentDefinition], name: str) -> AgentDefinit
         if wanted in (agent.name, *agent.aliases):
             return agent
     names = [known for agent in agents.values() for known in (agent.name, *agent.aliases)]
-    near = get_close_matches(wanted, names, 1)
-    meant = f"did you mean `{near[0]}`? " if near else ""
-    raise UsageError(f"there is no agent `{name}`", f"{meant}known: {', '.join(agents)}")
+    hint = did_you_mean(wanted, names, f"known: {', '.join(agents)}")
+    raise UsageError(f"there is no agent `{name}`", hint)

@@ -4,16 +4,19 @@ A folder that was downloaded may hold a `steersman.toml`. Whatever such a file o
 `split`, which leaves only what its layer may set: a key without a declaration is the person's alone.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
-from typing import Any, get_args, get_origin
+from typing import Any, get_args
 
 from msgspec.structs import fields
 
 from .document import is_table
 from .problem import Where, dotted
 from .settings import Settings
-from .typed_table import SetBy, Setter, SettingsTable
+from .typed_table import SetBy, Setter, SettingsTable, is_table_type
+
+Authority = Setter | Mapping[str, "Authority"]
+"""Who sets a value: one for all that is in it, or one for each key; `NAME` stands for any name."""
 
 
 def split(data: dict[str, Any], layer: Setter) -> tuple[dict[str, Any], dict[str, Setter]]:
@@ -22,31 +25,35 @@ def split(data: dict[str, Any], layer: Setter) -> tuple[dict[str, Any], dict[str
     Returns the rest, and the names of what was taken, each with who may set it.
     """
     taken = dict[str, Setter]()
-    return _split(data, Settings, (), layer, taken), taken
+    return _split(data, _settings(), (), layer, taken), taken
 
 
 def keys_of(data: dict[str, Any]) -> list[str]:
     """Name what a document sets: tables as a whole where one may set all of their keys."""
     taken = dict[str, Setter]()
-    _split(data, Settings, (), None, taken)
+    _split(data, _settings(), (), None, taken)
     return list(taken)
 
 
 def settings_by_setter() -> Iterator[tuple[str, Setter]]:
     """List every key and table for which somebody else may decide than for the rest of its table."""
-    yield from _listed(Settings, ())
+    yield from _listed(_settings(), ())
 
 
 def _split(
-    data: dict[str, Any], kind: Any, where: Where, layer: Setter | None, taken: dict[str, Setter]
+    data: dict[str, Any],
+    above: Mapping[str, Authority],
+    where: Where,
+    layer: Setter | None,
+    taken: dict[str, Setter],
 ) -> dict[str, Any]:
     left: dict[str, Any] = {}
     for name, value in data.items():
-        setter, inner = _below(kind, name)
-        if setter is None and is_table(value):
-            left[name] = _split(value, inner, (*where, name), layer, taken)
+        authority = above.get(name, above.get(_ANY, Setter.PERSON))
+        if not isinstance(authority, Setter) and is_table(value):
+            left[name] = _split(value, authority, (*where, name), layer, taken)
             continue
-        needed = Setter.PERSON if setter is None else setter
+        needed = authority if isinstance(authority, Setter) else Setter.PERSON
         if layer is not None and needed <= layer:
             left[name] = value
         else:
@@ -54,56 +61,39 @@ def _split(
     return left
 
 
-def _listed(kind: Any, where: Where) -> Iterator[tuple[str, Setter]]:
-    names = _keys(kind) if _is_settings(kind) else {"NAME": _below(kind, "NAME")}
-    for name, (setter, inner) in names.items():
-        if setter is None:
-            yield from _listed(inner, (*where, name))
+def _listed(above: Mapping[str, Authority], where: Where) -> Iterator[tuple[str, Setter]]:
+    for name, authority in above.items():
+        if isinstance(authority, Setter):
+            yield dotted((*where, name)), authority
         else:
-            yield dotted((*where, name)), setter
+            yield from _listed(authority, (*where, name))
 
 
-def _below(kind: Any, name: str) -> tuple[Setter | None, Any]:
-    """Return who sets a key of a table, and its type; `None` where it depends on the keys in it."""
-    if _is_settings(kind):
-        return _keys(kind).get(name, (Setter.PERSON, None))
-    return _meant(get_args(kind)[1], Setter.PERSON)
+_ANY = "NAME"
 
 
 @cache
-def _keys(kind: type[SettingsTable]) -> dict[str, tuple[Setter | None, Any]]:
-    return {field.name: _meant(field.type, kind.set_by) for field in fields(kind)}
+def _settings() -> Mapping[str, Authority]:
+    authority = _authority(Settings, Setter.PERSON)
+    assert not isinstance(authority, Setter)
+    return authority
 
 
-def _meant(hint: Any, above: Setter) -> tuple[Setter | None, Any]:
-    """Return who sets a value of a type, and the type without annotations."""
+def _authority(hint: Any, above: Setter) -> Authority:
+    """Return who sets a value of a type; `above`: whoever sets the other keys beside it."""
     while notes := getattr(hint, "__metadata__", ()):
         for note in notes:
             if isinstance(note, SetBy):
-                return note.setter, None
+                return note.setter
         hint = get_args(hint)[0]
-    tables = list(_tables(hint))
-    if not tables:
-        return above, None
-    setters = {setter for table in tables for setter in _setters(table)}
-    return (setters.pop(), None) if len(setters) == 1 else (None, hint)
-
-
-def _tables(hint: Any) -> Iterator[type[SettingsTable]]:
-    """Find the tables in a type: itself, those of an array, those by name, one that may be missing."""
-    if _is_settings(hint):
-        yield hint
-    elif get_origin(hint) is not None:
-        for part in get_args(hint):
-            yield from _tables(part)
-
-
-def _setters(kind: type[SettingsTable]) -> Iterator[Setter | None]:
-    for setter, inner in _keys(kind).values():
-        yield setter if inner is None else None
-    if not _keys(kind):
-        yield kind.set_by
-
-
-def _is_settings(kind: Any) -> bool:
-    return isinstance(kind, type) and issubclass(kind, SettingsTable)
+    if isinstance(hint, type) and issubclass(hint, SettingsTable):
+        keys = {field.name: _authority(field.type, hint.set_by) for field in fields(hint)}
+        setters = [*keys.values()] or [hint.set_by]
+        is_one = isinstance(setters[0], Setter) and all(one is setters[0] for one in setters)
+        return setters[0] if is_one else keys
+    inner = [part for part in get_args(hint) if is_table_type(part)]
+    if not inner:
+        return above
+    (table,) = inner  # of an array, by name, or one that may be missing
+    authority = _authority(table, above)
+    return authority if isinstance(authority, Setter) else {_ANY: authority}

@@ -19,7 +19,6 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-from msgspec import ValidationError
 from msgspec.structs import asdict, replace
 
 from ..machines.json_shape import schema_mismatch
@@ -38,12 +37,12 @@ from .json_schema import schema_problems
 from .paths import Paths
 from .plugins import AGENTS
 from .positions import folder_file
-from .problem import Problem, Where, dotted, unknown_word
+from .problem import Problem, Where, dotted, must_be_one_of
 from .settings import AgentSettings, Settings
-from .suggestions import DEFAULT_TABLE, suggest
+from .suggestions import DEFAULT_TABLE, suggested
 from .tools import AGENT_CALLS, REMOTE, TOOLS, is_of_server, is_rule_tool
 from .trust import PROJECT_FILE, is_trusted, trusted_contents
-from .typed_table import Setter, is_sound, read_table
+from .typed_table import Setter, read_table
 
 SHIPPED = "shipped config.toml"
 COMMAND_LINE = "command line"
@@ -145,8 +144,10 @@ def try_load(
     layers = [_allowed(layer, paths, project, workflow, notices) for layer in layers]
     merged, setters = _merge_layers([_shipped_document(), *layers])
     unsound = {diagnostic.problem.where for diagnostic in invalid}
-    if workflow and not invalid:
-        _share_model(merged, workflow)
+    if workflow and not invalid:  # its agents have the default agent's model where they name none
+        usual = merged["agents"].get(merged["default_agent"], {}).get("model", "")
+        for name in workflow.data.get("agents", ()):
+            merged["agents"][name].setdefault("model", usual)
     diagnostics = [*invalid, *_check_names(merged, setters, unsound), *unknown_tools]
     if not invalid:
         settings = _settings(merged)
@@ -158,8 +159,7 @@ def try_load(
     diagnostics = _in_order(layers, [*diagnostics, *_check_routes(settings, layers, setters)])
     if invalid:
         return None, diagnostics
-    sources = [layer for layer in (*reversed(layers), _shipped_document()) for _ in _rules(layer)]
-    return _config(settings, merged, setters, tuple(notices), sources), diagnostics
+    return _config(settings, merged, setters, layers, notices), diagnostics
 
 
 def check_project(file: Path) -> Document:
@@ -170,19 +170,11 @@ def check_project(file: Path) -> Document:
     return document
 
 
-def _share_model(merged: dict[str, Any], workflow: Document) -> None:
-    """Give the agents of a workflow the model of the default agent where they name none."""
-    usual = merged["agents"].get(merged["default_agent"], {}).get("model", "")
-    for name in workflow.data.get("agents", ()):
-        merged["agents"][name].setdefault("model", usual)
-
-
 @cache
 def shipped() -> Config:
     """The configuration without any settings of the user."""
     merged, setters = _merge_layers([_shipped_document()])
-    sources = [_shipped_document() for _ in _rules(_shipped_document())]
-    return _config(_settings(merged), merged, setters, (), sources)
+    return _config(_settings(merged), merged, setters, [], [])
 
 
 def shipped_text() -> str:
@@ -217,12 +209,10 @@ def _read_layers(
 def _in_order(layers: list[Document], diagnostics: list[Diagnostic]) -> list[Diagnostic]:
     """Sort by file, then by position."""
     rank = {layer.file: number for number, layer in enumerate(layers)}
-
-    def place(diagnostic: Diagnostic) -> tuple[int, int, int]:
-        number = rank.get(diagnostic.document.file, len(rank))
-        return number, diagnostic.line, diagnostic.column
-
-    return sorted(diagnostics, key=place)
+    return sorted(
+        diagnostics,
+        key=lambda found: (rank.get(found.document.file, len(rank)), found.line, found.column),
+    )
 
 
 def _allowed(
@@ -274,7 +264,7 @@ def _nest(overrides: Mapping[str, Any]) -> dict[str, Any]:
 def check_layer(layer: Document, known: Sequence[Where] = ()) -> list[Diagnostic]:
     """Check one layer on top of the shipped one; `known` are keys that others check."""
     merged, _ = _merge_layers([_shipped_document(), layer])
-    problems = [] if is_sound(Settings, merged) else _problems(merged, known)
+    problems = suggested(read_table(Settings, merged)[1], Settings, known)
     if "schedule" in layer.data:
         from .schedules import schedule_problems
 
@@ -287,21 +277,11 @@ def check_layer(layer: Document, known: Sequence[Where] = ()) -> list[Diagnostic
     return diagnostics
 
 
-def _problems(merged: dict[str, Any], known: Sequence[Where] = ()) -> list[Problem]:
-    """Find everything that is wrong in the settings, with suggestions; `known` are other keys."""
-    from .declaration import known_keys, table_problems
-
-    known = (*known, *known_keys(Settings))
-    found = table_problems(Settings, merged)
-    return [meant for problem in found for meant in suggest(problem, known)]
-
-
 def _settings(merged: dict[str, Any]) -> Settings:
-    try:
-        return read_table(Settings, merged)
-    except ValidationError as error:
-        problems = _problems(merged) or [Problem(where=(), message=str(error))]
-        raise config_error(diagnose(Document(file=SHIPPED), problems)) from error
+    settings, problems = read_table(Settings, merged)
+    if settings is None:
+        raise config_error(diagnose(Document(file=SHIPPED), suggested(problems, Settings)))
+    return settings
 
 
 def _merge_layers(layers: list[Document]) -> tuple[dict[str, Any], dict[Where, Document]]:
@@ -332,7 +312,7 @@ def _merge(
         elif place == ("hooks",) and is_list(value):
             into[name] = [*_items(into.get(name)), *value]
         elif place == ("tool",) and is_list(value):
-            own = [_located(tool, layer) for tool in value]
+            own = [_at_its_file(tool, "run", layer) for tool in value]
             into[name] = [*_unlike(into.get(name), own), *own]
         else:
             into[name] = value
@@ -356,16 +336,18 @@ def _check_names(
     diagnostics: list[Diagnostic] = []
     for where, noun in uses:
         known = tuple(agents if noun == "agent" else models)
-        used = _at(merged, where)
-        if not used or used in known or where in unsound or (f"{noun}s",) in unsound:
+        used: Any = merged
+        for name in where:
+            used = _table(used).get(str(name))
+        if not used or not isinstance(used, str) or where in unsound or (f"{noun}s",) in unsound:
             continue
         if where == ("default_agent",):
             known = (*known, *AGENTS.by_name)
-            if used in known:
-                continue
+        if used in known:
+            continue
         hint = f"known: {', '.join(known)}" if known else f"add a table `[{noun}s.{used}]`"
         message = f"`{dotted(where)}` names the {noun} `{used}`, which is not there"
-        diagnostics += diagnose(setters[where], [Problem(where=where, message=message, hint=hint)])
+        diagnostics += diagnose(setters[where], [Problem(where, message, hint)])
     return diagnostics
 
 
@@ -374,29 +356,23 @@ def _check_names(
 
 def with_tools_of(document: Document, nearer: object) -> list[Any]:
     """Add a document's tools to those that are nearer, which win."""
-    own = [_located(tool, document) for tool in _items(document.data.get("tool"))]
+    own = [_at_its_file(tool, "run", document) for tool in _items(document.data.get("tool"))]
     return [*_items(nearer), *_unlike(own, nearer)]
 
 
 def _unlike(tools: object, others: object) -> list[Any]:
     """Return the tools whose name none of the others has."""
-    names = {_table(other).get("name") for other in _items(others)}
+    names = [_table(other).get("name") for other in _items(others)]
     return [tool for tool in _items(tools) if _table(tool).get("name") not in names]
 
 
-def _located(tool: Any, layer: Document) -> Any:
-    """Return a tool whose command does not depend on the folder in which it is called.
+def _at_its_file(table: Any, key: str, layer: Document) -> Any:
+    """Write the program of a command as a path from the root, if it is one from a layer's file.
 
-    A path is relative to the file that declares the tool: relative to the folder of a session it could
-    be a program that another user put there.
+    Relative to the folder of a session it could be a program that another user put there.
     """
-    return _at_its_file(tool, "run", layer) if is_table(tool) else tool
-
-
-def _at_its_file(table: dict[str, Any], key: str, layer: Document) -> dict[str, Any]:
-    """Write the program of a command as a path from the root, if it is one from a layer's file."""
-    words = table.get(key)
-    if not is_list(words) or not words or not isinstance(words[0], str) or "/" not in words[0]:
+    words = _items(_table(table).get(key))
+    if not words or not isinstance(words[0], str) or "/" not in words[0]:
         return table
     program = Path(layer.file).absolute().parent / expanded(words[0])
     return {**table, key: [os.path.normpath(program), *words[1:]]}
@@ -410,7 +386,7 @@ def _tool_problems(layer: Document) -> Iterator[Problem]:
         name = _table(tool).get("name")
         if isinstance(name, str) and name in seen:
             message = f"`{dotted((*where, 'name'))}`: there are two tools `{name}` in this file"
-            yield Problem(where=(*where, "name"), message=message, hint="rename one of them")
+            yield Problem((*where, "name"), message, "rename one of them")
         seen |= {name} if isinstance(name, str) else set()
         parameters = _table(_table(tool).get("parameters"))
         for argument, schema in parameters.items():
@@ -418,21 +394,21 @@ def _tool_problems(layer: Document) -> Iterator[Problem]:
             if not re.fullmatch(r"[A-Za-z0-9_.-]{1,64}", argument):
                 message = f"`{argument}` is no name of an argument"
                 hint = "use 1 to 64 letters, digits, `_`, `-` and `.`"
-                yield Problem(where=inside, message=message, hint=hint, at_value=False)
+                yield Problem(inside, message, hint, at_value=False)
             elif is_table(schema):
-                yield from schema_problems(schema, inside, is_strict=False)
-                yield from _default_problem(schema, inside)
+                faults = [*schema_problems(schema, inside, is_strict=False)]
+                yield from faults
+                default = (*inside, "default")
+                fault = (
+                    "default" in schema
+                    and not faults
+                    and schema_mismatch(schema["default"], schema, f"`{dotted(default)}`")
+                )
+                if fault:  # it would fail each call that relies on it
+                    yield Problem(default, fault)
         for place, argument in enumerate(_items(_table(tool).get("required"))):
             if isinstance(argument, str) and argument not in parameters:
-                yield unknown_word((*where, "required", place), argument, tuple(parameters))
-
-
-def _default_problem(schema: dict[str, Any], where: Where) -> Iterator[Problem]:
-    """Find a default that its own schema would refuse; it would fail each call that relies on it."""
-    if "default" in schema and not any(schema_problems(schema, where, is_strict=False)):
-        inside = (*where, "default")
-        if fault := schema_mismatch(schema["default"], schema, f"`{dotted(inside)}`"):
-            yield Problem(where=inside, message=fault)
+                yield must_be_one_of(tuple(parameters), argument, (*where, "required", place))
 
 
 def _check_tool_names(layers: list[Document]) -> list[Diagnostic]:
@@ -462,19 +438,16 @@ def _unknown_tools(
                 continue
             if not tool.startswith(REMOTE):
                 if tool not in TOOLS:
-                    yield unknown_word(where, tool, _all_tools(known))
+                    yield must_be_one_of(_all_tools(known), tool, where)
             elif not any(is_of_server(tool, server) for server in servers) and tool != f"{REMOTE}*":
                 hint = f"there are: {', '.join(sorted(servers))}" if servers else "add `[mcp.NAME]`"
                 message = f"`{dotted(where)}`: `{tool}` fits no MCP server that is configured"
-                yield Problem(where=where, message=message, hint=hint)
+                yield Problem(where, message, hint)
     for number, rule in enumerate(_items(_table(data.get("permissions")).get("rules"))):
         pattern = _table(rule).get("tool")
         if isinstance(pattern, str) and not is_rule_tool(pattern, known):
-            yield unknown_word(
-                ("permissions", "rules", number, "tool"),
-                pattern,
-                (*_all_tools(known), *AGENT_CALLS),
-            )
+            rules = (*_all_tools(known), *AGENT_CALLS)
+            yield must_be_one_of(rules, pattern, ("permissions", "rules", number, "tool"))
 
 
 def _all_tools(known: tuple[str, ...]) -> tuple[str, ...]:
@@ -484,14 +457,6 @@ def _all_tools(known: tuple[str, ...]) -> tuple[str, ...]:
 
 def _table(value: object) -> dict[str, Any]:
     return value if is_table(value) else {}
-
-
-def _at(data: dict[str, Any], where: Where) -> str:
-    """Return the text at a place; empty if there is none."""
-    value: object = data
-    for name in where:
-        value = _table(value).get(str(name))
-    return value if isinstance(value, str) else ""
 
 
 def _check_routes(
@@ -514,23 +479,22 @@ def _check_routes(
     return diagnostics
 
 
-def _rules(layer: Document) -> list[Any]:
-    """List a layer's own permission rules."""
-    rules: list[Any] = layer.data.get("permissions", {}).get("rules", [])
-    return rules
-
-
 def _config(
     settings: Settings,
     merged: dict[str, Any],
     setters: dict[Where, Document],
-    notices: tuple[str, ...],
-    rule_layers: list[Document],
+    layers: list[Document],
+    notices: list[str],
 ) -> Config:
+    in_front = (*reversed(layers), _shipped_document())
     return Config(
         **asdict(settings),
         data=merged,
         sources={dotted(where): layer.file for where, layer in setters.items()},
-        notices=notices,
-        rule_sources=tuple(layer.file for layer in rule_layers),
+        notices=tuple(notices),
+        rule_sources=tuple(
+            layer.file
+            for layer in in_front
+            for _ in layer.data.get("permissions", {}).get("rules", ())
+        ),
     )

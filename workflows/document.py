@@ -26,7 +26,7 @@ class Document(Value, eq=False):
     data: dict[str, Any] = field(default_factory=dict[str, Any])
 
 
-class Diagnostic(Value):
+class Diagnostic(Value, kw_only=False):
     """A problem in a document, with its line and column (from 1; 0 where there is no text)."""
 
     document: Document
@@ -44,10 +44,8 @@ def read_document(path: Path) -> tuple[Document, list[Diagnostic]]:
     except OSError as error:
         reason = error.strerror or str(error)
     document = Document(file=str(path))
-    problem = Problem(
-        where=(), message=f"the file can't be read: {reason}", hint="correct the path"
-    )
-    return document, [Diagnostic(document=document, problem=problem)]
+    problem = Problem((), f"the file can't be read: {reason}", "correct the path")
+    return document, [Diagnostic(document, problem)]
 
 
 def parse_document(file: str, content: bytes) -> tuple[Document, list[Diagnostic]]:
@@ -58,14 +56,8 @@ def parse_document(file: str, content: bytes) -> tuple[Document, list[Diagnostic
         before = content[: error.start]
         line, column = before.count(b"\n") + 1, error.start - (before.rfind(b"\n") + 1) + 1
         document = Document(file=file)
-        return document, [
-            Diagnostic(
-                document=document,
-                problem=Problem(where=(), message="the text is not UTF-8"),
-                line=line,
-                column=column,
-            )
-        ]
+        problem = Problem((), "the text is not UTF-8")
+        return document, [Diagnostic(document, problem, line, column)]
     try:
         return Document(file=file, text=text, content=content, data=parse_toml(text)), []
     except ValueError as error:
@@ -86,12 +78,12 @@ def diagnose(document: Document, problems: Iterable[Problem]) -> list[Diagnostic
     """Give each problem its position, in the order of the text."""
     problems = list(problems)
     if not problems or not document.text:
-        return [Diagnostic(document=document, problem=problem) for problem in problems]
+        return [Diagnostic(document, problem) for problem in problems]
     positions = locate(document.text)
-    found: list[Diagnostic] = []
-    for problem in problems:
-        line, column = positions.find(problem.where, problem.at_value)
-        found.append(Diagnostic(document=document, problem=problem, line=line, column=column))
+    found = [
+        Diagnostic(document, problem, *positions.find(problem.where, problem.at_value))
+        for problem in problems
+    ]
     return sorted(found, key=lambda diagnostic: (diagnostic.line, diagnostic.column))
 
 
@@ -100,22 +92,16 @@ def tell(diagnostic: Diagnostic, grade: str = "") -> str:
 
     `grade` goes before the message, as in `warning: `.
     """
-    return f"{_position(diagnostic)}{grade}{_block(diagnostic)}"
+    file, line = diagnostic.document.file, diagnostic.line
+    place = f"{file}:{line}:{diagnostic.column}: " if line else f"{file}: "
+    return f"{place}{grade}{_block(diagnostic)}"
 
 
 def config_error(diagnostics: list[Diagnostic]) -> ConfigError:
     """Make one error of all diagnostics; its position is that of the first."""
     first, *others = diagnostics
-    blocks = [_block(first)]
-    blocks += [tell(other) for other in others]
-    return ConfigError(
-        "\n".join(blocks), file=first.document.file, line=first.line, column=first.column
-    )
-
-
-def _position(diagnostic: Diagnostic) -> str:
-    file, line = diagnostic.document.file, diagnostic.line
-    return f"{file}:{line}:{diagnostic.column}: " if line else f"{file}: "
+    text = "\n".join((_block(first), *map(tell, others)))
+    return ConfigError(text, file=first.document.file, line=first.line, column=first.column)
 
 
 def _block(diagnostic: Diagnostic) -> str:
@@ -143,11 +129,4 @@ def _syntax_diagnostic(document: Document, said: str) -> tuple[Document, list[Di
     else:
         line, column = document.text.rstrip("\n").count("\n") + 1, 1
     message = re.sub(r" \(at [^()]*\)$", "", said)
-    return document, [
-        Diagnostic(
-            document=document,
-            problem=Problem(where=(), message=f"not valid TOML: {message}"),
-            line=line,
-            column=column,
-        )
-    ]
+    return document, [Diagnostic(document, Problem((), f"not valid TOML: {message}"), line, column)]

@@ -7,7 +7,9 @@ person's own files. `config.load` reads it with all others, and reports what is 
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from msgspec import Meta
 
 from ..machines.errors import ConfigError
 from ..machines.value import Value
@@ -15,22 +17,43 @@ from .document import is_table
 from .foreign_file import parse_toml, read_text
 from .home_folder import expanded
 from .paths import Paths, make_private
+from .typed_table import Setter, SettingsTable, TypedTable, read_table
 
 URL = "STEERSMAN_HOME_URL"
 """The variable of the environment that goes before the configuration."""
 
 
-class HomePlace(Value):
-    """The table `[home]`; `url` is empty for SQLite in the state folder. Times in seconds."""
+class HomeSettings(SettingsTable, set_by=Setter.PERSON):
+    """Where the sessions are kept, and how long a process may be cut off from there, in seconds.
+
+    `url` is empty for SQLite in the state folder. `storage` is the folder of long outputs and copies of
+    files; empty: the state folder.
+    """
 
     url: str = ""
     storage: str = ""
-    lease: float = 10.0
-    fence: float = 7.0
+    lease: Annotated[float, Meta(ge=1, le=3600)] = 10.0
+    fence: Annotated[float, Meta(ge=0.5, le=3600)] = 7.0
+
+    def check(self) -> None:
+        """Refuse a process that goes on when others may have its sessions, and a relative folder."""
+        if self.storage and not self.storage.startswith(("/", "~")):
+            raise ValueError("`storage` must be an absolute path")
+        if self.fence >= self.lease:
+            raise ValueError("`fence` must be less than `lease`")
 
 
-def home_place(paths: Paths, environ: Mapping[str, str]) -> HomePlace:
-    """Read where the home is. Raises `ConfigError` for a file that cannot be read or a wrong value."""
+class _HomeFile(TypedTable):
+    """What is read of a file."""
+
+    home: HomeSettings
+
+
+def home_place(paths: Paths, environ: Mapping[str, str]) -> HomeSettings:
+    """Read where the home is. Raises `ConfigError` for a file that cannot be read or a wrong value.
+
+    Keys that are not known are not looked at.
+    """
     files = [paths.config_file]
     if named := environ.get("STEERSMAN_CONFIG"):
         files.append(expanded(named))
@@ -39,15 +62,11 @@ def home_place(paths: Paths, environ: Mapping[str, str]) -> HomePlace:
         given |= _table(file)
     if url := environ.get(URL):
         given["url"] = url
-    times = {key: given[key] for key in ("lease", "fence") if key in given}
-    url, storage = given.get("url", ""), given.get("storage", "")
-    are_texts = isinstance(url, str) and isinstance(storage, str)
-    if not are_texts or not all(type(time) in (int, float) for time in times.values()):
-        raise ConfigError("the table `[home]` has a value of the wrong type", _HINT)
-    place = HomePlace(url=url, storage=storage, **{key: float(time) for key, time in times.items()})
-    if not 0 < place.fence < place.lease:
-        raise ConfigError("`home.fence` must be more than 0 and less than `home.lease`", _HINT)
-    return place
+    known = {key: given[key] for key in HomeSettings.__struct_fields__ if key in given}
+    read, problems = read_table(_HomeFile, {"home": known})
+    if read is None:
+        raise ConfigError(problems[0].message, _HINT)
+    return read.home
 
 
 class Storage(Value):
@@ -83,8 +102,6 @@ def storage_of(paths: Paths, environ: Mapping[str, str]) -> Storage:
     place = home_place(paths, environ)
     if place.storage:
         folder = expanded(place.storage)
-        if not folder.is_absolute():
-            raise ConfigError(f"`home.storage` is no absolute path: `{folder}`", _HINT)
         return Storage(folder=folder, name=str(folder))
     name = f"{os.uname().nodename}:{paths.state}" if place.url else ""
     return Storage(folder=paths.state, name=name)

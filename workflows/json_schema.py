@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from ..machines.json_shape import TYPES
 from .document import is_list, is_table
-from .problem import Problem, Where, dotted, shown
+from .problem import Problem, Where, did_you_mean, shown, wrong
 
 _WORDS: Final[Mapping[str, str]] = {
     "$schema": "text",
@@ -61,44 +61,28 @@ def schema_problems(
     for word, value in schema.items():
         place = (*where, word)
         if found := _unusable(value):
-            message = f"`{dotted(place)}` holds {found}, which JSON does not have"
-            yield Problem(where=place, message=message)
+            yield wrong(place, f"holds {found}, which JSON does not have")
         elif word not in _WORDS:
             if is_strict:
-                yield _unknown(word, place)
+                known = ", ".join(f"`{known}`" for known in _WORDS if known != "$schema")
+                said = "is not a word that a schema can have here"
+                yield wrong(
+                    place, said, did_you_mean(word, _WORDS, f"known: {known}"), at_value=False
+                )
         elif not _fits(_WORDS[word], value):
-            message = f"`{dotted(place)}` must be {_WANTED[_WORDS[word]]}, not {shown(value)}"
-            yield Problem(where=place, message=message)
+            yield wrong(place, f"must be {_WANTED[_WORDS[word]]}, not {shown(value)}")
         elif word == "properties":
-            yield from _problems_of_properties(value, place, is_strict)
+            for name, property_schema in value.items():
+                if is_table(property_schema):
+                    yield from schema_problems(property_schema, (*place, name), is_strict=is_strict)
+                else:
+                    yield wrong((*place, name), f"must be a table, not {shown(property_schema)}")
         elif word in ("items", "additionalProperties") and is_table(value):
             yield from schema_problems(value, place, is_strict=is_strict)
         elif _WORDS[word] == "schema list":
             inner: list[dict[str, Any]] = value
             for number, schema_of_one in enumerate(inner):
                 yield from schema_problems(schema_of_one, (*place, number), is_strict=is_strict)
-
-
-def _problems_of_properties(
-    properties: Mapping[str, Any], where: Where, is_strict: bool
-) -> Iterator[Problem]:
-    for name, inner in properties.items():
-        place = (*where, name)
-        if is_table(inner):
-            yield from schema_problems(inner, place, is_strict=is_strict)
-        else:
-            message = f"`{dotted(place)}` must be a table, not {shown(inner)}"
-            yield Problem(where=place, message=message)
-
-
-def _unknown(word: str, place: Where) -> Problem:
-    from difflib import get_close_matches
-
-    near = get_close_matches(word, _WORDS, 1)
-    hint = f"did you mean `{near[0]}`? " if near else ""
-    hint += f"known: {', '.join(f'`{known}`' for known in _WORDS if known != '$schema')}"
-    message = f"`{dotted(place)}` is not a word that a schema can have here"
-    return Problem(where=place, message=message, hint=hint, value=None, at_value=False)
 
 
 def _unusable(value: Any) -> str:

@@ -22,6 +22,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import replace
+
 from .. import __version__
 from ..machines.errors import PlugInError
 from ..machines.value import Value
@@ -36,16 +38,17 @@ _LONGEST = 300
 
 
 class PlugIn(Value):
-    """One entry point: `place` is where its object is, `noun` what it is in a sentence.
+    """One entry point: `place` is where its object is, `noun` what its group gives, in a sentence.
 
     `fault` is what can be said against it without an import, with the next step in `hint`.
     """
 
-    noun: str
     name: str
     place: str
     distribution: str
     version: str
+    group: str = ""
+    noun: str = ""
     fault: str = ""
     hint: str = ""
 
@@ -120,19 +123,12 @@ class EntryPoints:
     def plug_ins(self) -> tuple[PlugIn, ...]:
         """All entry points of the group, by name; with faults that need no import to be seen."""
         found = [
-            PlugIn(
-                noun=self.noun,
-                name=row.name,
-                place=row.place,
-                distribution=row.distribution,
-                version=row.version,
-                fault=row.fault or self._check_name(row.name),
-            )
+            replace(row, noun=self.noun, fault=row.fault or self._check_name(row.name))
             for row in _rows()
             if row.group == self.group
         ]
         found.sort(key=lambda plug_in: (plug_in.name, plug_in.distribution, plug_in.place))
-        return tuple(found if self._is_many else map(_unlike(found), found))
+        return tuple(found if self._is_many else (_unique(plug_in, found) for plug_in in found))
 
     @cached_property
     def by_name(self) -> Mapping[str, PlugIn]:
@@ -182,39 +178,19 @@ class EntryPoints:
         return self._check(found), ""
 
 
-def _unlike(found: list[PlugIn]) -> Callable[[PlugIn], PlugIn]:
-    """Return what gives a plug-in a fault if another one has its name."""
-
-    def checked(plug_in: PlugIn) -> PlugIn:
-        same = [other for other in found if other.name == plug_in.name]
-        if len(same) < 2 or plug_in.fault:
-            return plug_in
-        others = sorted({other.origin for other in same} - {plug_in.origin}) or [plug_in.origin]
-        return PlugIn(
-            noun=plug_in.noun,
-            name=plug_in.name,
-            place=plug_in.place,
-            distribution=plug_in.distribution,
-            version=plug_in.version,
-            fault=f"{' and '.join(others)} has a {plug_in.noun} of this name, too",
-            hint=f"uninstall `{plug_in.distribution}` or the other one",
-        )
-
-    return checked
+def _unique(plug_in: PlugIn, found: list[PlugIn]) -> PlugIn:
+    """Give a plug-in a fault if another one has its name."""
+    same = [other for other in found if other.name == plug_in.name]
+    if len(same) < 2 or plug_in.fault:
+        return plug_in
+    others = sorted({other.origin for other in same} - {plug_in.origin}) or [plug_in.origin]
+    fault = f"{' and '.join(others)} has a {plug_in.noun} of this name, too"
+    return replace(
+        plug_in, fault=fault, hint=f"uninstall `{plug_in.distribution}` or the other one"
+    )
 
 
 # Reading the metadata of distributions ------------------------------------------------------------
-
-
-class _Row(Value):
-    """One line of the entry points of a distribution."""
-
-    group: str
-    name: str
-    place: str
-    distribution: str
-    version: str
-    fault: str = ""
 
 
 def installed_path() -> list[str]:
@@ -230,10 +206,10 @@ _OWN = {name: f"steersman.extensions.{name}:{name}" for name in ("irc", "matrix"
 
 
 @cache
-def _rows() -> tuple[_Row, ...]:
+def _rows() -> tuple[PlugIn, ...]:
     """Read the entry points of all installed distributions that are ours."""
     own = tuple(
-        _Row(
+        PlugIn(
             group=f"{PREFIX}gateways",
             name=name,
             place=place,
@@ -286,7 +262,7 @@ def _text(distribution: Distribution) -> str:
         return ""
 
 
-def _parsed(text: str, distribution: str, version: str) -> Iterator[_Row]:
+def _parsed(text: str, distribution: str, version: str) -> Iterator[PlugIn]:
     """Read `[group]` and `name = package.module:object` lines; one that is neither has a fault."""
     group = ""
     for line in map(str.strip, text.splitlines()):
@@ -299,7 +275,7 @@ def _parsed(text: str, distribution: str, version: str) -> Iterator[_Row]:
         module, _, attribute = map(str.strip, value.partition("[")[0].partition(":"))
         parts = [*module.split("."), *attribute.split(".")]
         is_place = all(part.isidentifier() for part in parts)
-        yield _Row(
+        yield PlugIn(
             group=group,
             name=name.strip(),
             place=f"{module}:{attribute}".rstrip(":"),

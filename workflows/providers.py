@@ -86,10 +86,7 @@ SERVICES = (
         model="claude-sonnet-4-5",
     ),
     Service(
-        name="openai",
-        provider="openai",
-        base_url="https://api.openai.com/v1",
-        model="gpt-5-mini",
+        name="openai", provider="openai", base_url="https://api.openai.com/v1", model="gpt-5-mini"
     ),
     Service(
         name="openrouter",

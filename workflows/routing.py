@@ -5,12 +5,11 @@ that does, unless `routing.unsafe` says that it is meant. Mistakes are refused a
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any
 
-from msgspec.structs import replace
-from pydantic import Field, ValidationError
+from msgspec import field
+from msgspec.structs import asdict, replace
 
 from ..machines.delivery import Cause
 from ..machines.disposition import ACKS, AutoQueue, BusyMode, Intent, Situation, Strategy
@@ -20,12 +19,12 @@ from ..machines.routes import Routes
 from ..proofs import machine_check
 from ..proofs.custom_routes import OUTCOMES, TARGETS, Override, RouteOutcome, put_in_front
 from ..proofs.route_check import SAFETY, check_routes
-from .declaration import Declaration, Several, known_keys
-from .document import Diagnostic, Document, config_error, diagnose, is_list, read_document
-from .problem import Problem, problems_of
-from .settings import Settings, TableName
-from .suggestions import DEFAULT_TABLE, OneOf, OneOrMany, UserName, is_path, suggest, table_names
-from .table_file import TableFile, named_table, read_table
+from .document import Diagnostic, Document, config_error, diagnose, is_list, is_table, read_document
+from .problem import Problem, did_you_mean
+from .settings import Routing, Settings
+from .suggestions import DEFAULT_TABLE, OneOf, OneOrMany, UserName, is_path, suggested, table_names
+from .table_file import TableFile, named_table, read_routes
+from .typed_table import TypedTable, read_table
 
 # `[[route]]`: a custom route in a configuration or a workflow file --------------------------------
 #     [[route]]
@@ -41,37 +40,36 @@ from .table_file import TableFile, named_table, read_table
 Words = tuple[str, ...]
 
 
-class RouteWhen(Declaration, frozen=True):
+class RouteWhen(TypedTable):
     """The conditions of a route; a missing one matches everything."""
 
-    session: Annotated[Words, OneOrMany(tuple(Situation))] = ()
+    situation: Annotated[Words, OneOrMany(tuple(Situation))] = field(default=(), name="session")
     busy: Annotated[Words, OneOrMany(tuple(BusyMode))] = ()
     strategy: Annotated[Words, OneOrMany(tuple(Strategy))] = ()
     auto_queue: Annotated[Words, OneOrMany(tuple(AutoQueue))] = ()
 
 
-class RouteOutcomeTable(Declaration, frozen=True):
+class RouteOutcomeTable(TypedTable):
     """A target of a route, and what it receives."""
 
     to: Annotated[Words, OneOrMany(tuple(TARGETS))]
-    what: Annotated[str, OneOf(OUTCOMES), Field(alias="as")]
+    what: Annotated[str, OneOf(OUTCOMES)] = field(name="as")
 
 
-class Route(Declaration, frozen=True):
+class Route(TypedTable):
     """One route, for a `message` or for a `cause`."""
 
     name: UserName
     message: Annotated[Words, OneOrMany(tuple(Intent))] = ()
     cause: Annotated[Words, OneOrMany(tuple(Cause))] = ()
-    when: RouteWhen = RouteWhen.model_construct()
-    deliver: Several[RouteOutcomeTable] = ()
+    when: RouteWhen = RouteWhen()
+    deliver: tuple[RouteOutcomeTable, ...] = ()
     ack: Annotated[str, OneOf(tuple(ACKS))] = ""
     why: str = ""
 
     def override(self) -> Override:
         """Return the route in the words of the tables."""
-        names = {"session": "situation"}
-        narrowed = {names.get(name, name): words for name, words in self.when if words}
+        narrowed = {name: words for name, words in asdict(self.when).items() if words}
         outcomes = tuple(RouteOutcome(to=row.to, what=row.what) for row in self.deliver)
         return Override(
             name=self.name,
@@ -92,22 +90,16 @@ Declared = Mapping[str, Any]
 """A route as written in a file."""
 
 
-class RouteFile(Declaration, frozen=True, extra="ignore"):
-    """A file of which only the routes are read."""
+class RouteFile(TypedTable):
+    """The routes of a file."""
 
-    route: Several[Route] = ()
-
-
-class BaseTable(Declaration, frozen=True, extra="ignore"):
-    """The `[routing]` of a file, of which only the table counts."""
-
-    table: TableName = DEFAULT_TABLE
+    route: tuple[Route, ...] = ()
 
 
-class BaseFile(Declaration, frozen=True, extra="ignore"):
-    """A file of which only the routing table that it chooses is read."""
+class _RoutingFile(TypedTable):
+    """The `[routing]` of a file."""
 
-    routing: BaseTable = BaseTable.model_construct()
+    routing: Routing
 
 
 def routes_of(table: str, routes: Sequence[Declared]) -> Routes:
@@ -118,21 +110,14 @@ def routes_of(table: str, routes: Sequence[Declared]) -> Routes:
 
 def check_words(document: Document) -> list[Diagnostic]:
     """Check the keys and values of each of a file's routes separately."""
-    return _problems(document, RouteFile)
-
-
-def _problems(document: Document, model: type[Declaration]) -> list[Diagnostic]:
-    try:
-        model.model_validate(document.data)
-    except ValidationError as error:
-        known = tuple(known_keys(model))
-        problems = [meant for problem in problems_of(error) for meant in suggest(problem, known)]
-        return diagnose(document, problems)
-    return []
+    _, problems = read_table(RouteFile, {"route": document.data.get("route", [])})
+    return diagnose(document, suggested(problems, RouteFile))
 
 
 def _overrides(routes: Sequence[Declared]) -> list[Override]:
-    return [Route.model_validate(route).override() for route in routes]
+    file, _ = read_table(RouteFile, {"route": [*routes]})
+    assert file is not None, "they have been checked"
+    return [route.override() for route in file.route]
 
 
 def compose(
@@ -184,7 +169,7 @@ def _invalid_routes_of_each_file(
 def _diagnose_route(origin: Origin, key: str, message: str, hint: str = "") -> list[Diagnostic]:
     document, number = origin
     where = ("route", number, key) if key else ("route", number)
-    return diagnose(document, [Problem(where=where, message=message, hint=hint)])
+    return diagnose(document, [Problem(where, message, hint)])
 
 
 def _blamed(fault: machine_check.MachineFault, overrides: Sequence[Override]) -> int:
@@ -217,9 +202,7 @@ def refusals(table: str) -> list[Problem]:
     for fault in check_routes(routes.dispositions, routes.deliveries):
         if fault.kind in SAFETY:
             message = f"table `{table}`: {rule_broken(fault)}"
-            rules.setdefault(
-                fault.kind, Problem(where=("routing", "table"), message=message, hint=_hint(fault))
-            )
+            rules.setdefault(fault.kind, Problem(("routing", "table"), message, _hint(fault)))
     return list(rules.values())
 
 
@@ -272,11 +255,9 @@ def find_table(name: str) -> Routes:
     if name in table_names():
         return named_table(name)
     if not is_path(name):
-        near = get_close_matches(name, table_names(), 1)
-        meant = f"did you mean `{near[0]}`? " if near else ""
-        file = f"a file is given by its path, as `./{name}`"
-        known = f"{meant}known: {', '.join(table_names())}; {file}"
-        raise UsageError(f"there is no routing table `{name}`", known)
+        names = table_names()
+        known = f"known: {', '.join(names)}; a file is given by its path, as `./{name}`"
+        raise UsageError(f"there is no routing table `{name}`", did_you_mean(name, names, known))
     return table_of_file(Path(name))
 
 
@@ -291,11 +272,15 @@ def table_of_file(path: Path) -> Routes:
     tables = document.data.keys()
     has_routes = is_list(document.data.get("route"))
     is_settings = bool(tables & {*Settings.__struct_fields__, "workflow"})
-    if not has_routes and (tables & TableFile.model_fields.keys() or not is_settings):
-        return read_table(document)
-    if diagnostics := [*_problems(document, BaseFile), *check_words(document)]:
+    if not has_routes and (tables & {*TableFile.__struct_fields__} or not is_settings):
+        return read_routes(document)
+    routing = document.data.get("routing", {})
+    whole = {"table": DEFAULT_TABLE, "unsafe": False, **routing} if is_table(routing) else routing
+    file, problems = read_table(_RoutingFile, {"routing": whole})
+    diagnostics = [*diagnose(document, suggested(problems, _RoutingFile)), *check_words(document)]
+    if file is None or diagnostics:
         raise config_error(diagnostics)
-    base = BaseFile.model_validate(document.data).routing.table
+    base = file.routing.table
     if has_routes:
         return _with_routes(document, base)
     return replace(named_table(base), name=f"{document.file} (it holds no `[[route]]`, so {base})")

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from .document import is_list, is_table
-from .problem import Problem, Where, dotted, shown
+from .problem import Problem, Where, dotted, shown, wrong
 from .settings import ScheduleSettings
 
 MOST = 1_000
@@ -126,28 +126,22 @@ def _one_of(where: Where, table: dict[str, Any], first: str, second: str) -> Ite
     given = [key for key in (first, second) if key in table]
     message = f"`{dotted(where)}` needs either `{first}` or `{second}`"
     if not given:
-        yield Problem(where=where, message=message, hint=f"add `{first} = …`", at_value=False)
+        yield Problem(where, message, f"add `{first} = …`", at_value=False)
     elif len(given) == 2:
         place = (*where, second)
-        yield Problem(
-            where=place, message=f"{message}, not both", hint="remove one", at_value=False
-        )
+        yield Problem(place, f"{message}, not both", "remove one", at_value=False)
 
 
 def _wrong_times(where: Where, texts: dict[str, str]) -> Iterator[Problem]:
     if cron := texts.get("cron"):
-        fault = _cron_fault(cron)
-        if fault:
-            message = f"`{dotted((*where, 'cron'))}` must be a cron expression, not {shown(cron)}"
-            yield Problem(
-                where=(*where, "cron"), message=f"{message}: {fault}", hint=f"write {FIELDS}"
-            )
+        if fault := _cron_fault(cron):
+            said = f"must be a cron expression, not {shown(cron)}: {fault}"
+            yield wrong((*where, "cron"), said, f"write {FIELDS}")
     if at := texts.get("at"):
         try:
             read_moment(at, UTC)
         except (ValueError, OverflowError):
-            message = f"`{dotted((*where, 'at'))}` must be a date with a time, not {shown(at)}"
-            yield Problem(where=(*where, "at"), message=message, hint=MOMENT)
+            yield wrong((*where, "at"), f"must be a date with a time, not {shown(at)}", MOMENT)
 
 
 def _cron_fault(expression: str) -> str:
@@ -167,25 +161,22 @@ def _cron_fault(expression: str) -> str:
 
 def _wrong_words(where: Where, table: dict[str, Any], texts: dict[str, str]) -> Iterator[Problem]:
     """Find keys that do not belong together, and words that are no message."""
-    other = {"run": ("session", "agent"), "say": ("variables",), "session": ("agent", "folder")}
-    for key, others in other.items():
-        for wrong in others:
-            if key in texts and wrong in table and (key != "say" or "run" not in table):
-                message = f"`{dotted((*where, wrong))}` does not go with `{key}`"
-                hint = f"remove `{wrong}`"
+    apart = {"run": ("session", "agent"), "say": ("variables",), "session": ("agent", "folder")}
+    for key, others in apart.items():
+        for other in others:
+            if key in texts and other in table and (key != "say" or "run" not in table):
+                hint = f"remove `{other}`"
                 if key == "session":
                     hint += ", which is for a new session"
-                yield Problem(where=(*where, wrong), message=message, hint=hint, at_value=False)
+                yield wrong((*where, other), f"does not go with `{key}`", hint, at_value=False)
     for key in ("run", "say"):
         if isinstance(text := table.get(key), str) and not text.strip():
-            yield Problem(where=(*where, key), message=f"`{dotted((*where, key))}` is empty")
+            yield wrong((*where, key), "is empty")
     if texts.get("say", "").startswith("/"):
-        message = f"`{dotted((*where, 'say'))}` must be a message, not a command"
-        yield Problem(where=(*where, "say"), message=message, hint="say it in words")
+        yield wrong((*where, "say"), "must be a message, not a command", "say it in words")
     folder = texts.get("folder", "~")
     if not folder.startswith(("/", "~")):
-        message = f"`{dotted((*where, 'folder'))}` must begin with `/` or `~`, not {shown(folder)}"
-        yield Problem(where=(*where, "folder"), message=message)
+        yield wrong((*where, "folder"), f"must begin with `/` or `~`, not {shown(folder)}")
 
 
 def _wrong_name(where: Where, texts: dict[str, str], names: set[str]) -> Iterator[Problem]:
@@ -198,9 +189,9 @@ def _wrong_name(where: Where, texts: dict[str, str], names: set[str]) -> Iterato
     if not _NAME.fullmatch(name):
         message = f"`{dotted(where)}` needs a `name` of letters, digits, `_`, `-` and `.`"
         hint = 'add `name = "…"`: what it did is remembered by it'
-        yield Problem(where=place, message=message, hint=hint, at_value=is_value)
+        yield Problem(place, message, hint, at_value=is_value)
     elif name in names:
         message = f"`{dotted(where)}`: there are two schedules `{name}` in this file"
         hint = "rename one of them" if is_value else 'add `name = "…"`'
-        yield Problem(where=place, message=message, hint=hint, at_value=is_value)
+        yield Problem(place, message, hint, at_value=is_value)
     names.add(name)

@@ -1,18 +1,25 @@
 """The JSON Schema of a configuration file, so that editors complete and check it."""
 
+import ast
+import inspect
 import re
 import tomllib
-from typing import Any
+from itertools import pairwise
+from types import UnionType
+from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
 
-from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+from msgspec import NODEFAULT, Meta, to_builtins
+from msgspec.structs import fields
 
 from ..machines.value import Value
 from .config import shipped_text
-from .declaration import model_of
 from .positions import locate
 from .problem import Where
 from .routing import RouteFile
 from .settings import Settings
+from .typed_table import Narrowing, TypedTable, is_table_type
+
+DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 
 # What the shipped `config.toml` says about each key: the one source of the docs and of the schema
 # The file's own convention: the comment above a key or a table explains it, and a `#` without a space
@@ -79,58 +86,123 @@ def _is_whole(value: str) -> bool:
 
 def schema() -> dict[str, Any]:
     """Describe every key: its type, its meaning, and its default."""
-    whole = model_of(Settings).model_json_schema(schema_generator=TomlSchema)
-    routes = RouteFile.model_json_schema(schema_generator=TomlSchema)
-    whole["properties"]["route"] = routes["properties"]["route"]
-    whole["$defs"] |= routes["$defs"]
+    parts: dict[str, Any] = {}
+    whole = _table(Settings, parts)
+    whole["properties"]["route"] = _table(RouteFile, parts)["properties"]["route"]
+    whole["$defs"] = parts
     for entry in entries():
         part = _find(whole, entry.where)
         part.setdefault("description", entry.comment)
         if entry.value and not entry.is_example and entry.where[0] != "agents":
             part["default"] = tomllib.loads(f"value = {entry.value}")["value"]
             _find(whole, entry.where[:-1]).pop("required", None)  # the shipped file has them all
-    return {
-        **whole,
-        "$schema": GenerateJsonSchema.schema_dialect,
-        "title": "steersman configuration",
-    }
-
-
-class TomlSchema(GenerateJsonSchema):
-    """Leaves out null, which TOML does not have, and titles, which only repeat the keys."""
-
-    def nullable_schema(self, schema: Any) -> JsonSchemaValue:
-        """Describe the value alone."""
-        return self.generate_inner(schema["schema"])
-
-    def default_schema(self, schema: Any) -> JsonSchemaValue:
-        """Leave out a default that TOML cannot express."""
-        described = super().default_schema(schema)
-        if "default" in described and described["default"] is None:
-            del described["default"]
-        return described
-
-    def field_title_should_be_set(self, schema: Any) -> bool:
-        """Set no title."""
-        return False
+    return {**whole, "$schema": DIALECT, "title": "steersman configuration"}
 
 
 def workflow_schema() -> dict[str, Any]:
     """Describe a workflow file: `[workflow]`, `[[step]]`, and the tables of the configuration."""
     from .flow.workflow_file import WorkflowFile
 
-    own = WorkflowFile.model_json_schema(schema_generator=TomlSchema)
     settings = schema()
     del settings["properties"]["route"]["default"]
+    own = _table(WorkflowFile, settings["$defs"])
     return {
-        "$schema": GenerateJsonSchema.schema_dialect,
+        "$schema": DIALECT,
         "title": "steersman workflow",
         "type": "object",
         "additionalProperties": False,
         "properties": {**own["properties"], **settings["properties"]},
         "required": own["required"],
-        "$defs": {**settings["$defs"], **own["$defs"]},
+        "$defs": settings["$defs"],
     }
+
+
+def table_schema(kind: type[TypedTable]) -> dict[str, Any]:
+    """Describe one kind of table that has no others in it."""
+    return _table(kind, {})
+
+
+def _table(kind: type[TypedTable], parts: dict[str, Any]) -> dict[str, Any]:
+    """Describe a table; those in it are added to the parts, by name."""
+    texts = field_texts(kind)
+    properties: dict[str, Any] = {}
+    for field in fields(kind):
+        about = _described(field.type, parts)
+        if text := texts.get(field.name):
+            about["description"] = text
+        if field.default is not NODEFAULT and field.default is not None:
+            about["default"] = to_builtins(field.default)
+        properties[field.encode_name] = about
+    required = [field.encode_name for field in fields(kind) if field.required]
+    return {
+        "title": kind.__name__,
+        "description": inspect.cleandoc(kind.__doc__ or ""),
+        "type": "object",
+        "additionalProperties": False,
+        "properties": properties,
+        **({"required": required} if required else {}),
+    }
+
+
+def field_texts(kind: type[TypedTable]) -> dict[str, str]:
+    """Return the text below each field of a table, in one line."""
+    found: dict[str, str] = {}
+    for base in reversed(kind.__mro__[: kind.__mro__.index(TypedTable)]):
+        try:
+            source = inspect.getsource(base)
+        except (OSError, TypeError):  # the program was installed without its sources
+            continue
+        (declared,) = ast.parse(source).body
+        assert isinstance(declared, ast.ClassDef)
+        for statement, below in pairwise(declared.body):
+            match statement, below:
+                case ast.AnnAssign(target=ast.Name(name)), ast.Expr(ast.Constant(str(text))):
+                    found[name] = " ".join(text.split())
+    return found
+
+
+_PLAIN = {bool: "boolean", int: "integer", float: "number", str: "string"}
+_SIZES = {"array": "minItems", "object": "minProperties", "string": "minLength"}
+
+
+def _described(hint: Any, parts: dict[str, Any]) -> dict[str, Any]:
+    """Describe a value of a type. Null, which TOML does not have, is left out."""
+    origin, inner = get_origin(hint), get_args(hint)
+    if is_table_type(hint):
+        if hint.__name__ not in parts:
+            parts[hint.__name__] = _table(hint, parts)
+        return {"$ref": f"#/$defs/{hint.__name__}"}
+    if origin is Annotated:
+        about = _described(inner[0], parts)
+        for note in hint.__metadata__:
+            if isinstance(note, Meta):
+                about |= _bounds(note, about["type"])
+            elif isinstance(note, Narrowing):
+                about = note.described(about)
+        return about
+    if origin in (Union, UnionType):
+        (some,) = [kind for kind in inner if kind is not type(None)]
+        return _described(some, parts)
+    if origin is tuple:
+        return {"type": "array", "items": _described(inner[0], parts)}
+    if origin is dict:
+        return {"type": "object", "additionalProperties": _described(inner[1], parts) or True}
+    if origin is Literal:
+        return {"type": "string", "enum": list(inner)}
+    if hint in _PLAIN:
+        return {"type": _PLAIN[hint]}
+    return {} if hint is Any else dict(hint.SCHEMA)
+
+
+def _bounds(bounds: Meta, kind: str) -> dict[str, Any]:
+    named = {
+        "exclusiveMinimum": bounds.gt,
+        "minimum": bounds.ge,
+        "exclusiveMaximum": bounds.lt,
+        "maximum": bounds.le,
+        _SIZES.get(kind, ""): bounds.min_length,
+    }
+    return {name: value for name, value in named.items() if value is not None}
 
 
 def _find(whole: dict[str, Any], where: Where) -> dict[str, Any]:

@@ -4,6 +4,7 @@ Only tables that people name themselves (`[models.X]`, `[agents.X]`) have defaul
 rest the shipped `config.toml`, which is always the first layer, is the only place.
 """
 
+import operator
 import re
 import tomllib
 from pathlib import Path
@@ -15,11 +16,12 @@ from ..machines.classification import Keywords
 from ..machines.people import Right
 from ..machines.permission_mode import Mode
 from ..machines.progress import LONGEST, ProgressPolicy
+from .home_place import HomeSettings
 from .problem import shown
 from .providers import PROVIDERS
 from .suggestions import DEFAULT_TABLE, OneOf, UserName
 from .tools import REMOTE, RESERVED, TOOLS, USUAL
-from .typed_table import Check, SetBy, Setter, SettingsTable
+from .typed_table import Check, SetBy, Setter, SettingsTable, must
 
 BusyInputMode = Literal["interrupt", "steer", "queue"]
 InterruptStrategy = Literal["keyword", "always", "never"]
@@ -66,6 +68,8 @@ def parse_size(value: object) -> int:
 class Size(int):
     """A number of bytes; in a file it may be written as `1 MiB`."""
 
+    SCHEMA: ClassVar = {"type": ["string", "integer"]}
+
     @classmethod
     def read(cls, value: object) -> "Size":
         """Return what is written. Raises `ValueError`."""
@@ -74,25 +78,6 @@ class Size(int):
         except ValueError as error:
             expected = 'a size such as "1 MiB", "64 kB" or a number of bytes'
             raise ValueError(f"must be {expected}, not {shown(value)}") from error
-
-    @classmethod
-    def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
-        from pydantic_core import core_schema
-
-        return core_schema.no_info_plain_validator_function(cls.read)
-
-    @classmethod
-    def __get_pydantic_json_schema__(cls, schema: Any, handler: Any) -> dict[str, Any]:
-        return {"type": ["string", "integer"]}
-
-
-def _check_auto_resume(value: bool) -> bool:
-    if value:
-        raise ValueError(
-            "can only be false: nothing runs automatically after a restart, so that work "
-            "interrupted by a crash is never repeated unseen; `/queue resume` continues"
-        )
-    return value
 
 
 def _check_tool_name(name: str) -> str:
@@ -106,13 +91,8 @@ def _check_tool_name(name: str) -> str:
     return name
 
 
-def _check_description(text: str) -> str:
-    if text.strip():
-        return text
-    raise ValueError("must not be empty: it tells the model what the tool is for")
-
-
-def _check_command(words: tuple[str, ...]) -> tuple[str, ...]:
+def check_command(words: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the words of a command. Raises `ValueError` if no program could be started by them."""
     if not words or not words[0].strip():
         raise ValueError("must begin with a program")
     if any("\0" in word for word in words):
@@ -120,39 +100,31 @@ def _check_command(words: tuple[str, ...]) -> tuple[str, ...]:
     return words
 
 
-def _check_turns(turns: int) -> int:
-    if turns < 1:
-        raise ValueError(f"must be at least 1, not {turns}: a goal's own first message is turn 1")
-    return turns
-
-
-def _check_tokens(tokens: int) -> int:
-    if tokens < 1:
-        raise ValueError(f"must be at least 1, not {tokens}: leave it out for no limit")
-    return tokens
-
-
-def _check_minutes(minutes: float) -> float:
-    if not minutes > 0:
-        raise ValueError(f"must be more than 0, not {minutes:g}: leave it out for no limit")
-    return minutes
-
-
 AnyTool = Check(
     str, {"anyOf": [{"type": "string", "enum": list(TOOLS.built_in)}, {"type": "string"}]}
 )
 """A tool's name: editors offer the built-in ones. `config.py` knows the others."""
-_Never = Annotated[bool, Check(_check_auto_resume, {"type": "boolean", "const": False})]
-_Turns = Annotated[int, Check(_check_turns, {"type": "integer", "minimum": 1})]
+_NEVER = (
+    "can only be false: nothing runs automatically after a restart, so that work "
+    "interrupted by a crash is never repeated unseen; `/queue resume` continues"
+)
+_NO_TURNS = "must be at least 1, not {}: a goal's own first message is turn 1"
+_NO_TOKENS = "must be at least 1, not {}: leave it out for no limit"
+_NO_MINUTES = "must be more than 0, not {}: leave it out for no limit"
+_NO_PURPOSE = "must not be empty: it tells the model what the tool is for"
+_COUNT = {"type": "integer", "minimum": 1}
+_Never = Annotated[bool, must(operator.not_, _NEVER, {"type": "boolean", "const": False})]
+_Turns = Annotated[int, must(lambda turns: turns >= 1, _NO_TURNS, _COUNT)]
 _Amount = Annotated[float, Meta(ge=0)]
-_Tokens = Annotated[int, Check(_check_tokens, {"type": "integer", "minimum": 1})]
-_Minutes = Annotated[float, Check(_check_minutes, {"type": "number", "exclusiveMinimum": 0})]
+_Tokens = Annotated[int, must(lambda tokens: tokens >= 1, _NO_TOKENS, _COUNT)]
+_Minutes = Annotated[
+    float, must(lambda minutes: minutes > 0, _NO_MINUTES, {"type": "number", "exclusiveMinimum": 0})
+]
+_Purpose = Annotated[str, must(str.strip, _NO_PURPOSE, {"type": "string", "minLength": 1})]
 
 
-class Persistence(SettingsTable):
+class Persistence(SettingsTable, set_by=Setter.PERSON):
     """The persistence of queues."""
-
-    set_by: ClassVar = Setter.PERSON
 
     enabled: bool
     path: str
@@ -160,10 +132,8 @@ class Persistence(SettingsTable):
     retention_hours: Annotated[float, Meta(ge=0)]
 
 
-class AutoQueueSettings(SettingsTable):
+class AutoQueueSettings(SettingsTable, set_by=Setter.TRUSTED_PROJECT):
     """The handling of messages that arrive during a turn."""
-
-    set_by: ClassVar = Setter.TRUSTED_PROJECT
 
     enabled: bool
     max_queue_size: Annotated[int, Meta(ge=1), SetBy(Setter.ANY_PROJECT)]
@@ -188,10 +158,8 @@ class AutoQueueSettings(SettingsTable):
         )
 
 
-class Goals(SettingsTable):
+class Goals(SettingsTable, set_by=Setter.TRUSTED_PROJECT):
     """Budget and judge of standing goals."""
-
-    set_by: ClassVar = Setter.TRUSTED_PROJECT
 
     max_turns: _Turns
     max_tokens: _Tokens | None = None
@@ -207,10 +175,8 @@ class Goals(SettingsTable):
     max_wait: Annotated[float, Meta(gt=0)]
 
 
-class Delegation(SettingsTable):
+class Delegation(SettingsTable, set_by=Setter.TRUSTED_PROJECT):
     """Bounds of the tree of subagents."""
-
-    set_by: ClassVar = Setter.TRUSTED_PROJECT
 
     max_depth: Annotated[int, Meta(ge=0)]
     max_children: Annotated[int, Meta(ge=1)]
@@ -220,20 +186,16 @@ class Delegation(SettingsTable):
     timeout: Annotated[float, Meta(ge=0)]
 
 
-class Compaction(SettingsTable):
+class Compaction(SettingsTable, set_by=Setter.TRUSTED_PROJECT):
     """When older turns are summarised; `at` and `keep` are shares of the model's window."""
-
-    set_by: ClassVar = Setter.TRUSTED_PROJECT
 
     auto: bool
     at: Annotated[float, Meta(gt=0, le=1)]
     keep: Annotated[float, Meta(ge=0, lt=1)]
 
 
-class ProgressSettings(SettingsTable):
+class ProgressSettings(SettingsTable, set_by=Setter.TRUSTED_PROJECT):
     """After how many repetitions a turn is told, asked about and ended; `period` in steps."""
-
-    set_by: ClassVar = Setter.TRUSTED_PROJECT
 
     tell: Annotated[int, Meta(ge=2)]
     ask: Annotated[int, Meta(ge=2)]
@@ -246,38 +208,30 @@ class ProgressSettings(SettingsTable):
         return ProgressPolicy(tell=self.tell, ask=self.ask, end=self.end, period=self.period)
 
 
-class UsageLimits(SettingsTable):
+class UsageLimits(SettingsTable, set_by=Setter.TRUSTED_PROJECT):
     """Usage limits of a session; 0 is no limit."""
-
-    set_by: ClassVar = Setter.TRUSTED_PROJECT
 
     max_tokens: Annotated[int, Meta(ge=0)] = 0
     max_cost: _Amount = 0.0
     max_minutes: _Amount = 0.0
 
 
-class PermissionRule(SettingsTable):
+class PermissionRule(SettingsTable, set_by=Setter.TRUSTED_PROJECT):
     """One line of the permissions; `tool` and `match` are patterns."""
-
-    set_by: ClassVar = Setter.TRUSTED_PROJECT
 
     tool: str
     match: str = "*"
     do: Verb
 
 
-class PermissionSettings(SettingsTable):
+class PermissionSettings(SettingsTable, set_by=Setter.TRUSTED_PROJECT):
     """Rules in order; the first that matches decides, and `ask` where none does."""
-
-    set_by: ClassVar = Setter.TRUSTED_PROJECT
 
     rules: tuple[PermissionRule, ...]
 
 
-class TerminalSettings(SettingsTable):
+class TerminalSettings(SettingsTable, set_by=Setter.PERSON):
     """The look and the keys of the chat in a terminal; `notify_after` is in seconds."""
-
-    set_by: ClassVar = Setter.PERSON
 
     theme: Literal["auto", "dark", "light", "plain"]
     keys: Literal["emacs", "vi"]
@@ -286,14 +240,12 @@ class TerminalSettings(SettingsTable):
     title: bool
 
 
-class ToolSettings(SettingsTable):
+class ToolSettings(SettingsTable, set_by=Setter.TRUSTED_PROJECT):
     """Bounds of every tool; `grace` in seconds, the limits in bytes.
 
     `model_limits` are those of single tools, by name or pattern. `network` and `writable` (folders) are
     about commands in the sandbox.
     """
-
-    set_by: ClassVar = Setter.TRUSTED_PROJECT
 
     grace: Annotated[float, Meta(ge=0)]
     model_limit: Size
@@ -306,59 +258,35 @@ class ToolSettings(SettingsTable):
     writable: tuple[str, ...]
 
 
-class ToolDeclaration(SettingsTable):
+class ToolDeclaration(SettingsTable, set_by=Setter.TRUSTED_PROJECT):
     """A tool without Python: a command that gets its arguments as JSON on standard input.
 
     `parameters` are the JSON Schemas of the arguments by name; all without a `default` must be given,
     unless `required` lists others. `mutating`: it may change files. `timeout` in seconds.
     """
 
-    set_by: ClassVar = Setter.TRUSTED_PROJECT
-
     name: Annotated[
-        str,
-        Check(_check_tool_name, {"type": "string", "pattern": "^[A-Za-z0-9_-]{1,64}$"}),
-        Meta(description="Its name for the model, for `tools` of agents and for permission rules."),
+        str, Check(_check_tool_name, {"type": "string", "pattern": "^[A-Za-z0-9_-]{1,64}$"})
     ]
-    description: Annotated[
-        str,
-        Check(_check_description, {"type": "string", "minLength": 1}),
-        Meta(description="What it is for; the model reads this."),
-    ]
-    run: Annotated[
-        tuple[str, ...],
-        Check(_check_command),
-        Meta(
-            description="The command. It gets the arguments as a JSON object on standard input, and "
-            "what it prints is the result. A program written with a `/` is relative to the file "
-            "that declares the tool."
-        ),
-    ]
-    parameters: Annotated[
-        dict[str, dict[str, Any]],
-        Meta(description="The arguments by name; each is a JSON Schema, such as a `type`."),
-    ] = field(default_factory=dict[str, dict[str, Any]])
-    required: Annotated[
-        tuple[str, ...] | None,
-        Meta(
-            description="The arguments that must be given; if left out, all that have no `default`."
-        ),
-    ] = None
-    mutating: Annotated[
-        bool, Meta(description="Whether it may change files: then it runs alone, and is reverted.")
-    ] = False
-    polls: Annotated[
-        bool,
-        Meta(
-            description="Whether it looks whether something outside has happened: to call it again "
-            "with the same result is then no want of progress."
-        ),
-    ] = False
-    sandbox: Annotated[
-        bool,
-        Meta(description="Whether `tools.sandbox` holds for its command as for the tool `shell`."),
-    ] = False
-    timeout: Annotated[float, Meta(gt=0, description="Time limit of a call in seconds.")] = 120.0
+    """Its name for the model, for `tools` of agents and for permission rules."""
+    description: _Purpose
+    """What it is for; the model reads this."""
+    run: Annotated[tuple[str, ...], Check(check_command)]
+    """The command. It gets the arguments as a JSON object on standard input, and what it prints is the
+    result. A program written with a `/` is relative to the file that declares the tool."""
+    parameters: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
+    """The arguments by name; each is a JSON Schema, such as a `type`."""
+    required: tuple[str, ...] | None = None
+    """The arguments that must be given; if left out, all that have no `default`."""
+    mutating: bool = False
+    """Whether it may change files: then it runs alone, and is reverted."""
+    polls: bool = False
+    """Whether it looks whether something outside has happened: to call it again with the same result
+    is then no want of progress."""
+    sandbox: bool = False
+    """Whether `tools.sandbox` holds for its command as for the tool `shell`."""
+    timeout: Annotated[float, Meta(gt=0)] = 120.0
+    """Time limit of a call in seconds."""
 
     @property
     def needed(self) -> tuple[str, ...]:
@@ -368,7 +296,10 @@ class ToolDeclaration(SettingsTable):
         return tuple(name for name, schema in self.parameters.items() if "default" not in schema)
 
 
-class McpSettings(SettingsTable):
+WEB = ("http://", "https://")
+
+
+class McpSettings(SettingsTable, set_by=Setter.TRUSTED_PROJECT):
     """A server of the Model Context Protocol: a command that speaks on its pipes, or the URL of one.
 
     `tools` are patterns of the server's own names; `env` is added to the environment of the command,
@@ -376,51 +307,31 @@ class McpSettings(SettingsTable):
     of the start before a session begins.
     """
 
-    set_by: ClassVar = Setter.TRUSTED_PROJECT
-
-    command: Annotated[
-        tuple[str, ...],
-        Meta(
-            description="The command that starts the server. A program written with a `/` is "
-            "relative to this file."
-        ),
-    ] = ()
-    url: Annotated[
-        str, Meta(description="The address of a server that runs already, in place of a command.")
-    ] = ""
-    tools: Annotated[
-        tuple[str, ...],
-        Meta(description="Patterns of the server's tools; the others are left out."),
-    ] = ("*",)
-    env: Annotated[dict[str, str], Meta(description="Variables of its environment.")] = field(
-        default_factory=dict[str, str]
-    )
-    headers: Annotated[
-        dict[str, str],
-        Meta(description="Headers of requests to `url`; `$NAME` is a variable of the environment."),
-    ] = field(default_factory=dict[str, str])
-    timeout: Annotated[float, Meta(gt=0, description="Time limit of a call in seconds.")] = 120.0
-    start_timeout: Annotated[
-        float, Meta(gt=0, description="Seconds until it has to have listed its tools.")
-    ] = 30.0
-    wait: Annotated[
-        float,
-        Meta(
-            ge=0,
-            description="Seconds that the start of a session waits for it. If it takes longer, its tools "
-            "come when it is ready.",
-        ),
-    ] = 3.0
-    sandbox: Annotated[
-        bool,
-        Meta(description="Whether `tools.sandbox` holds for its command as for the tool `shell`."),
-    ] = False
+    command: tuple[str, ...] = ()
+    """The command that starts the server. A program written with a `/` is relative to this file."""
+    url: str = ""
+    """The address of a server that runs already, in place of a command."""
+    tools: tuple[str, ...] = ("*",)
+    """Patterns of the server's tools; the others are left out."""
+    env: dict[str, str] = field(default_factory=dict[str, str])
+    """Variables of its environment."""
+    headers: dict[str, str] = field(default_factory=dict[str, str])
+    """Headers of requests to `url`; `$NAME` is a variable of the environment."""
+    timeout: Annotated[float, Meta(gt=0)] = 120.0
+    """Time limit of a call in seconds."""
+    start_timeout: Annotated[float, Meta(gt=0)] = 30.0
+    """Seconds until it has to have listed its tools."""
+    wait: Annotated[float, Meta(ge=0)] = 3.0
+    """Seconds that the start of a session waits for it. If it takes longer, its tools come when it is
+    ready."""
+    sandbox: bool = False
+    """Whether `tools.sandbox` holds for its command as for the tool `shell`."""
 
     def check(self) -> None:
         """Refuse a server that is reached in two ways or in none."""
         if bool(self.command) == bool(self.url):
             raise ValueError("needs either a `command` or a `url`")
-        if self.url and not self.url.startswith(("http://", "https://")):
+        if self.url and not self.url.startswith(WEB):
             raise ValueError("`url` must begin with http:// or https://")
 
 
@@ -441,66 +352,35 @@ def _check_person(value: dict[str, Any]) -> dict[str, Any]:
     return value
 
 
-class HookSettings(SettingsTable):
+class HookSettings(SettingsTable, set_by=Setter.TRUSTED_PROJECT):
     """A command that runs on an event of a session; `timeout` in seconds."""
-
-    set_by: ClassVar = Setter.TRUSTED_PROJECT
 
     on: Annotated[str, OneOf(HOOK_EVENTS)]
     run: Annotated[tuple[str, ...], Meta(min_length=1)]
     timeout: Annotated[float, Meta(gt=0, le=3600)] = 10.0
 
 
-class RestoreSettings(SettingsTable):
+class RestoreSettings(SettingsTable, set_by=Setter.PERSON):
     """How long sessions of external agents are kept."""
-
-    set_by: ClassVar = Setter.PERSON
 
     retention_hours: Annotated[float, Meta(ge=0)]
 
 
-class CheckpointSettings(SettingsTable):
+class CheckpointSettings(SettingsTable, set_by=Setter.PERSON):
     """The copies of files for `/revert`."""
-
-    set_by: ClassVar = Setter.PERSON
 
     budget: Size
 
 
-class HomeSettings(SettingsTable):
-    """Where the sessions are kept, and how long a process may be cut off from there, in seconds.
-
-    `storage` is the folder of long outputs and copies of files; empty: the state folder.
-    """
-
-    set_by: ClassVar = Setter.PERSON
-
-    url: str
-    storage: str
-    lease: Annotated[float, Meta(ge=1, le=3600)]
-    fence: Annotated[float, Meta(ge=0.5, le=3600)]
-
-    def check(self) -> None:
-        """Refuse a process that goes on when others may have its sessions, and a relative folder."""
-        if self.storage and not self.storage.startswith(("/", "~")):
-            raise ValueError("`storage` must be an absolute path")
-        if self.fence >= self.lease:
-            raise ValueError("`fence` must be less than `lease`")
-
-
-class NodeSettings(SettingsTable):
+class NodeSettings(SettingsTable, set_by=Setter.PERSON):
     """What `steersman node` takes."""
 
-    set_by: ClassVar = Setter.PERSON
-
-    capacity: Annotated[int, Meta(ge=1, le=100_000)]
+    capacity: Annotated[int, Meta(ge=1, le=100000)]
     place: str
 
 
-class ServeSettings(SettingsTable):
+class ServeSettings(SettingsTable, set_by=Setter.PERSON):
     """Where `steersman serve` is reached."""
-
-    set_by: ClassVar = Setter.PERSON
 
     port: Annotated[int, Meta(ge=0, le=65535)]
     names: tuple[str, ...]
@@ -513,79 +393,54 @@ class ServeSettings(SettingsTable):
             raise ValueError("needs both `certificate` and `key`, or neither")
 
 
-class RaySettings(SettingsTable):
+class RaySettings(SettingsTable, set_by=Setter.TRUSTED_PROJECT):
     """How long (seconds) a command waits for a node of a Ray cluster that can hold it.
 
     `fence` is for how long a worker waits for a sign of life of the program that owns the run.
     """
 
-    set_by: ClassVar = Setter.TRUSTED_PROJECT
-
     patience: Annotated[float, Meta(ge=0)]
     fence: Annotated[float, Meta(ge=1)]
 
 
-def _check_collector(endpoint: str) -> str:
-    if endpoint and not endpoint.startswith(("http://", "https://")):
-        raise ValueError("must begin with http:// or https://")
-    return endpoint
-
-
-class TelemetrySettings(SettingsTable):
+class TelemetrySettings(SettingsTable, set_by=Setter.PERSON):
     """Where traces and metrics are sent; nowhere without an endpoint. `headers` are of each request."""
 
-    set_by: ClassVar = Setter.PERSON
-
-    endpoint: Annotated[str, Check(_check_collector)]
+    endpoint: Annotated[
+        str, must(lambda url: not url or url.startswith(WEB), "must begin with http:// or https://")
+    ]
     content: bool
     headers: dict[str, str]
 
 
-class ScheduleSettings(SettingsTable):
+class ScheduleSettings(SettingsTable, set_by=Setter.PERSON):
     """What `steersman serve` does at planned times; `schedules.py` checks what belongs together."""
 
-    set_by: ClassVar = Setter.PERSON
-
-    name: Annotated[
-        str,
-        Meta(
-            description="Its name; if left out, that of the workflow or the session. What it did is "
-            "remembered by it."
-        ),
-    ] = ""
-    cron: Annotated[
-        str, Meta(description="When: minute, hour, day, month, weekday, in local time.")
-    ] = ""
-    at: Annotated[str, Meta(description='Or once, at a date with a time: "2026-12-01T07:00".')] = ""
-    run: Annotated[
-        str, Meta(description="The workflow that it runs: a name, or a file seen from `folder`.")
-    ] = ""
-    variables: Annotated[
-        dict[str, Any], Meta(description="The workflow's variables that are not as usual.")
-    ] = field(default_factory=dict[str, Any])
-    say: Annotated[str, Meta(description="Or the message that it sends.")] = ""
-    session: Annotated[
-        str, Meta(description="The session that gets it; if left out, a new one each time.")
-    ] = ""
-    agent: Annotated[
-        str, Meta(description="The agent of a new session; if left out, the usual one.")
-    ] = ""
-    folder: Annotated[
-        str, Meta(description="The folder of a run or a new session; if left out, `~`.")
-    ] = ""
-    missed: Annotated[
-        MissedRule,
-        Meta(
-            description="What becomes of times at which nothing was served: they are passed over "
-            '("skip"), or it happens once in their place ("once").'
-        ),
-    ] = "skip"
+    name: str = ""
+    """Its name; if left out, that of the workflow or the session. What it did is remembered by it."""
+    cron: str = ""
+    """When: minute, hour, day, month, weekday, in local time."""
+    at: str = ""
+    """Or once, at a date with a time: "2026-12-01T07:00"."""
+    run: str = ""
+    """The workflow that it runs: a name, or a file seen from `folder`."""
+    variables: dict[str, Any] = field(default_factory=dict[str, Any])
+    """The workflow's variables that are not as usual."""
+    say: str = ""
+    """Or the message that it sends."""
+    session: str = ""
+    """The session that gets it; if left out, a new one each time."""
+    agent: str = ""
+    """The agent of a new session; if left out, the usual one."""
+    folder: str = ""
+    """The folder of a run or a new session; if left out, `~`."""
+    missed: MissedRule = "skip"
+    """What becomes of times at which nothing was served: they are passed over ("skip"), or it happens
+    once in their place ("once")."""
 
 
-class ModelPrice(SettingsTable):
+class ModelPrice(SettingsTable, set_by=Setter.TRUSTED_PROJECT):
     """The price of a million tokens of a model."""
-
-    set_by: ClassVar = Setter.TRUSTED_PROJECT
 
     input: _Amount
     output: _Amount
@@ -593,10 +448,8 @@ class ModelPrice(SettingsTable):
     cache_write: _Amount | None = None
 
 
-class ModelSettings(SettingsTable):
+class ModelSettings(SettingsTable, set_by=Setter.TRUSTED_PROJECT):
     """A model that agents can use by name."""
-
-    set_by: ClassVar = Setter.TRUSTED_PROJECT
 
     provider: Annotated[str, OneOf(PROVIDERS)]
     base_url: str = ""
@@ -613,10 +466,8 @@ class ModelSettings(SettingsTable):
     price: ModelPrice | None = None
 
 
-class AgentSettings(SettingsTable):
+class AgentSettings(SettingsTable, set_by=Setter.TRUSTED_PROJECT):
     """An agent by name; without a `model` the automatic choice, without a mode the general one."""
-
-    set_by: ClassVar = Setter.TRUSTED_PROJECT
 
     model: str = ""
     system: str = ""
@@ -645,10 +496,8 @@ def _check_table(name: str) -> str:
 TableName = Annotated[str, Check(_check_table)]
 
 
-class Routing(SettingsTable):
+class Routing(SettingsTable, set_by=Setter.TRUSTED_PROJECT):
     """Which routing tables are in force; `unsafe`: also if they break a safety rule."""
-
-    set_by: ClassVar = Setter.TRUSTED_PROJECT
 
     table: TableName
     unsafe: Annotated[bool, SetBy(Setter.PERSON)]
@@ -658,13 +507,11 @@ T = TypeVar("T", bool, int, float, str)
 _SHIPPED = Path(__file__).parents[1] / "config.toml"
 
 
-class CommandSettings(SettingsTable):
+class CommandSettings(SettingsTable, set_by=Setter.PERSON):
     """The settings of single slash commands: `[commands]` of the shipped `config.toml` declares them.
 
     A key's type is that of its default, so that a command and its setting need no other declaration.
     """
-
-    set_by: ClassVar = Setter.PERSON
 
     def of(self, name: str, kind: type[T]) -> T:
         """Return a setting, which is of that type."""
@@ -694,10 +541,8 @@ else:
     ShippedCommandSettings = _command_settings()
 
 
-class Settings(SettingsTable):
+class Settings(SettingsTable, set_by=Setter.TRUSTED_PROJECT):
     """Everything that can be set; what stands in a `[[route]]` is checked by `routing.py`."""
-
-    set_by: ClassVar = Setter.TRUSTED_PROJECT
 
     busy_input_mode: BusyInputMode
     interrupt_strategy: InterruptStrategy

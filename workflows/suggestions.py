@@ -1,31 +1,24 @@
 """Names in configuration files: valid ones, known ones, and suggestions for unknown ones."""
 
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from ..machines.delivery import current_spelling
 from .document import is_table
-from .problem import Problem, UnknownWord, Where, dotted
-from .typed_table import Check
-
-if TYPE_CHECKING:
-    from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
+from .problem import Problem, UnknownWord, Where, dotted, wrong
+from .typed_table import Found, Narrowing, Reader, TypedTable, known_keys, must, reader
 
 # Names of agents, models, workflows and routes ----------------------------------------------------
 
 
-def _check_name(name: str) -> str:
-    if re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}", name):
-        return name
-    raise ValueError("is not a name: use letters, digits, `_`, `-` and `.`, at most 64 characters")
-
-
-UserName = Annotated[str, Check(_check_name)]
+_NO_NAME = "is not a name: use letters, digits, `_`, `-` and `.`, at most 64 characters"
+UserName = Annotated[
+    str, must(lambda name: re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}", name), _NO_NAME)
+]
 
 
 def is_path(word: str) -> bool:
@@ -53,7 +46,7 @@ def table_names() -> tuple[str, ...]:
 # They come from the routing tables, so that each is written down once.
 
 
-class OneOf(Struct, frozen=True):
+class OneOf(Narrowing, frozen=True):
     """Annotates a text that is one of the known words; `prefix` begins words that users define.
 
     `known` may grow: it is read when a word is checked.
@@ -62,49 +55,42 @@ class OneOf(Struct, frozen=True):
     known: Collection[str]
     prefix: str = ""
 
-    def check(self, word: str) -> str:
+    def check(self, value: str) -> str:
         """Return the word in its current spelling.
 
         Raises `UnknownWord`, whose problem suggests the nearest word.
         """
-        found = word if word in self.known else current_spelling(word)
-        if found in self.known or (self.prefix and word.startswith(self.prefix)):
+        found = value if value in self.known else current_spelling(value)
+        if found in self.known or (self.prefix and value.startswith(self.prefix)):
             return found
-        raise UnknownWord(word, tuple(self.known))
+        raise UnknownWord(value, tuple(self.known))
 
-    def __get_pydantic_core_schema__(self, source: Any, handler: "GetCoreSchemaHandler") -> Any:
-        return handler.generate_schema(Annotated[str, Check(self.check)])
-
-    def __get_pydantic_json_schema__(
-        self, schema: Any, handler: "GetJsonSchemaHandler"
-    ) -> dict[str, Any]:
+    def described(self, schema: dict[str, Any]) -> dict[str, Any]:
+        """Return a JSON Schema of the word."""
         return {"type": "string"} if self.prefix else {"type": "string", "enum": list(self.known)}
 
 
 class OneOrMany(OneOf, frozen=True):
     """Annotates a tuple of known words; a single word needs no brackets."""
 
-    def take(self, value: Any, take_list: Callable[[Any], tuple[str, ...]]) -> tuple[str, ...]:
-        """Return the single word, or the words of the list, as a tuple."""
-        if isinstance(value, str):
-            return (self.check(value),)
-        words = take_list(value)
-        if not words:
-            raise ValueError("is empty: name at least one")
-        return words
+    def narrowed(self, read: Reader) -> Reader:
+        """Return what reads one word, or a list of them, as a tuple."""
+        known: Any = Annotated[str, OneOf(self.known, self.prefix)]
+        read_word, read_list = reader(known), reader(tuple[known, ...])
 
-    def __get_pydantic_core_schema__(self, source: Any, handler: "GetCoreSchemaHandler") -> Any:
-        from pydantic import Field, WrapValidator
+        def read_words(value: Any, where: Where, found: Found) -> Any:
+            if isinstance(value, str):
+                return (read_word(value, where, found),)
+            words = read_list(value, where, found)
+            if words == ():
+                found.append(wrong(where, "is empty: name at least one"))
+            return words
 
-        words = tuple[Annotated[str, Check(self.check)], ...]
-        return handler.generate_schema(
-            Annotated[words, Field(strict=False), WrapValidator(self.take)]
-        )
+        return read_words
 
-    def __get_pydantic_json_schema__(
-        self, schema: Any, handler: "GetJsonSchemaHandler"
-    ) -> dict[str, Any]:
-        word = OneOf.__get_pydantic_json_schema__(self, schema, handler)
+    def described(self, schema: dict[str, Any]) -> dict[str, Any]:
+        """Return a JSON Schema of the word, or of the list."""
+        word = super().described(schema)
         words = {"type": "array", "items": word, "minItems": 1}
         return {"type": ["string", "array"], "anyOf": [word, words]}
 
@@ -129,6 +115,14 @@ ALIASES = {
     "tool_output_limit": "tools.output_limit",
 }
 """Keys of other programs, with ours; a name without a table is an alias in any table."""
+
+
+def suggested(
+    problems: Sequence[Problem], kind: type[TypedTable], others: Sequence[Where] = ()
+) -> list[Problem]:
+    """Add what was probably meant to the problems of a table; `others` are keys of other tables."""
+    known = (*others, *known_keys(kind)) if problems else ()
+    return [meant for problem in problems for meant in suggest(problem, known)]
 
 
 def suggest(problem: Problem, known: Sequence[Where]) -> list[Problem]:

@@ -17,11 +17,11 @@ one they are all there is. `table_text` writes any table in the same form, the b
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import cache
 from typing import Annotated, Any
 
-from pydantic import ValidationError
+from msgspec.structs import asdict
 
 from ..machines.delivery import DEFAULT_DELIVERIES, Cause, Delivery, DeliveryRow, Relation
 from ..machines.disposition import (
@@ -37,30 +37,20 @@ from ..machines.disposition import (
 )
 from ..machines.routes import STEERSMAN, Routes
 from ..machines.routing import Row, Table
-from .declaration import Declaration, Several, known_keys
-from .document import Diagnostic, Document, config_error, diagnose, read_document
-from .problem import Problem, problems_of
-from .suggestions import DEFAULT_TABLE, TABLES, OneOf, OneOrMany, UserName, suggest, table_names
+from .document import Document, config_error, diagnose, read_document
+from .problem import Problem
+from .suggestions import DEFAULT_TABLE, TABLES, OneOf, OneOrMany, UserName, suggested, table_names
+from .typed_table import TypedTable, read_table
 
 _OWN_CAUSE = "route."
-_HEAD = ("name", "doc", "base")
 
 Words = tuple[str, ...]
 
 
-class _Row(Declaration, frozen=True):
-    """The fields of every row."""
-
-    name: UserName
-
-    def when(self, space: Iterable[str]) -> dict[str, Words]:
-        """Return what the row is narrowed to."""
-        return {name: words for name in space if (words := getattr(self, name))}
-
-
-class DispositionLine(_Row, frozen=True):
+class DispositionLine(TypedTable):
     """A row of the first table."""
 
+    name: UserName
     intent: Annotated[Words, OneOrMany(tuple(Intent))] = ()
     situation: Annotated[Words, OneOrMany(tuple(Situation))] = ()
     busy: Annotated[Words, OneOrMany(tuple(BusyMode))] = ()
@@ -71,41 +61,45 @@ class DispositionLine(_Row, frozen=True):
     ack: Annotated[str, OneOf(tuple(ACKS))] = ""
     doc: str = ""
 
-    def row(self) -> DispositionRow:
-        """Return the row in the words of the tables."""
-        when = self.when(DEFAULT_DISPOSITIONS.space)
-        return DispositionRow(
-            name=self.name,
-            when=when,
-            action=Action(self.action),
-            cause=self.cause,
-            ack=self.ack,
-            doc=self.doc,
-        )
 
-
-class DeliveryLine(_Row, frozen=True):
+class DeliveryLine(TypedTable):
     """A row of the second table."""
 
+    name: UserName
     cause: Annotated[Words, OneOrMany(tuple(Cause), _OWN_CAUSE)] = ()
     relation: Annotated[Words, OneOrMany(tuple(Relation))] = ()
     action: Annotated[str, OneOf(tuple(Delivery))]
     why: str = ""
 
-    def row(self) -> DeliveryRow:
-        """Return the row in the words of the tables."""
-        when = self.when(DEFAULT_DELIVERIES.space)
-        return DeliveryRow(name=self.name, when=when, action=Delivery(self.action), why=self.why)
 
-
-class TableFile(Declaration, frozen=True):
+class TableFile(TypedTable):
     """A whole file."""
 
     name: UserName
     doc: str = ""
     base: str = ""
-    disposition: Several[DispositionLine] = ()
-    delivery: Several[DeliveryLine] = ()
+    disposition: tuple[DispositionLine, ...] = ()
+    delivery: tuple[DeliveryLine, ...] = ()
+
+
+def _rows(file: TableFile) -> tuple[list[DispositionRow], list[DeliveryRow]]:
+    """Return the rows of a file in the words of the tables."""
+    dispositions = [
+        DispositionRow(**_narrowed(line, DEFAULT_DISPOSITIONS) | {"action": Action(line.action)})
+        for line in file.disposition
+    ]
+    deliveries = [
+        DeliveryRow(**_narrowed(line, DEFAULT_DELIVERIES) | {"action": Delivery(line.action)})
+        for line in file.delivery
+    ]
+    return dispositions, deliveries
+
+
+def _narrowed(line: TypedTable, table: Table[Any]) -> dict[str, Any]:
+    """Return what a line says, with what it is narrowed to as a table of its own."""
+    said = asdict(line)
+    when = {name: words for name in table.space if (words := said.pop(name))}
+    return {**said, "when": when}
 
 
 @cache
@@ -115,27 +109,31 @@ def named_table(name: str) -> Routes:
         return STEERSMAN
     if name not in table_names():
         raise KeyError(name)
-    return read_table(read_document(TABLES / f"{name}.toml")[0])
+    return read_routes(read_document(TABLES / f"{name}.toml")[0])
 
 
-def read_table(document: Document) -> Routes:
+def read_routes(document: Document) -> Routes:
     """Make a table of a parsed file. Raises one `ConfigError` that reports every problem."""
-    try:
-        declared = TableFile.model_validate(document.data)
-    except ValidationError as error:
-        known = tuple(known_keys(TableFile))
-        problems = [meant for problem in problems_of(error) for meant in suggest(problem, known)]
-        raise config_error(diagnose(document, problems)) from error
-    if diagnostics := _check(document, declared):
-        raise config_error(diagnostics)
+    declared, problems = read_table(TableFile, document.data)
+    if declared is None:
+        raise config_error(diagnose(document, suggested(problems, TableFile)))
+    names = table_names()
+    if declared.base and declared.base not in names:
+        message = f"`base` names the table `{declared.base}`, which is not there"
+        problem = Problem(("base",), message, f"known: {', '.join(names)}")
+        raise config_error(diagnose(document, [problem]))
     base = named_table(declared.base) if declared.base else None
-    said = [line.row() for line in declared.disposition]
-    given = [line.row() for line in declared.delivery]
+    below = (base.dispositions, base.deliveries) if base else (None, None)
+    dispositions, deliveries = _rows(declared)
+    problems = _check_rows("disposition", dispositions, DEFAULT_DISPOSITIONS, below[0])
+    problems += _check_rows("delivery", deliveries, DEFAULT_DELIVERIES, below[1])
+    if problems:
+        raise config_error(diagnose(document, problems))
     return Routes(
         name=declared.name,
         doc=declared.doc,
-        dispositions=_table(DEFAULT_DISPOSITIONS, said, base.dispositions if base else None),
-        deliveries=_table(DEFAULT_DELIVERIES, given, base.deliveries if base else None),
+        dispositions=_table(DEFAULT_DISPOSITIONS, dispositions, below[0]),
+        deliveries=_table(DEFAULT_DELIVERIES, deliveries, below[1]),
     )
 
 
@@ -151,25 +149,6 @@ def _table(shape: Table[Any], rows: list[Any], base: Table[Any] | None) -> Table
     return Table(shape.name, space, whole.rows)
 
 
-def _check(document: Document, declared: TableFile) -> list[Diagnostic]:
-    """Find problems of the whole file: an unknown base, names used twice, rows that never match."""
-    problems: list[Problem] = []
-    names = table_names()
-    if declared.base and declared.base not in names:
-        message = f"`base` names the table `{declared.base}`, which is not there"
-        problems.append(
-            Problem(where=("base",), message=message, hint=f"known: {', '.join(names)}")
-        )
-        return diagnose(document, problems)
-    base = named_table(declared.base) if declared.base else None
-    said = [line.row() for line in declared.disposition]
-    given = [line.row() for line in declared.delivery]
-    shapes = (base.dispositions, base.deliveries) if base else (None, None)
-    problems += _check_rows("disposition", said, DEFAULT_DISPOSITIONS, shapes[0])
-    problems += _check_rows("delivery", given, DEFAULT_DELIVERIES, shapes[1])
-    return diagnose(document, problems)
-
-
 def _check_rows(
     kind: str, rows: list[Any], shape: Table[Any], below: Table[Any] | None
 ) -> list[Problem]:
@@ -180,20 +159,14 @@ def _check_rows(
     for number, row in enumerate(rows):
         where = (kind, number, "name")
         if row.name in seen:
-            problems.append(
-                Problem(where=where, message=f"`{row.name}` is the name of another row already")
-            )
+            problems.append(Problem(where, f"`{row.name}` is the name of another row already"))
         cases = shape.lay_out([row]).keys()
         if cases and cases <= taken:
-            problems.append(
-                Problem(where=where, message=f"`{row.name}` never decides anything: {_DEAD}")
-            )
+            why = "earlier rows match wherever it does"
+            problems.append(Problem(where, f"`{row.name}` never decides anything: {why}"))
         seen.add(row.name)
         taken |= cases
     return problems
-
-
-_DEAD = "earlier rows match wherever it does"
 
 
 def table_text(routes: Routes) -> str:

@@ -1,39 +1,75 @@
-"""The base of the settings' tables, and what their fields are checked with.
+"""Tables of TOML files. Each is declared once, as a class whose fields are the keys.
 
-A table is read by msgspec, which takes little time and stops at the first fault; what it refuses is
-examined by pydantic, which finds all faults (`checking.py`). Both read the same annotations: of types,
-of `msgspec.Meta` for bounds and descriptions, and of `Check`.
+From that follows all else: `read_table` reads it and finds everything that is wrong, `known_keys` lists
+its keys for suggestions, `authority.py` says who may set them, and `schema.py` describes them to editors
+and in the docs, each in the words of the text below its field.
+
+Types are narrowed by annotations: `msgspec.Meta` with bounds, and a `Narrowing`, such as a `Check`.
 """
 
-from __future__ import annotations
-
+import operator
 from collections.abc import Callable, Iterator, Mapping
 from enum import IntEnum
-from functools import cache
+from functools import cache, partial
 from math import isfinite
 from types import UnionType
 from typing import (
-    TYPE_CHECKING,
     Annotated,
     Any,
     ClassVar,
-    Protocol,
+    Literal,
+    NamedTuple,
+    TypeGuard,
     TypeVar,
     Union,
     get_args,
     get_origin,
 )
 
-from msgspec import Struct, ValidationError, convert
+from msgspec import Meta, Struct
 from msgspec.structs import fields
 
-from ..machines.value import Value
+from ..machines.value import KeywordOnly, Value
+from .problem import (
+    Problem,
+    UnknownWord,
+    Where,
+    dotted,
+    must_be,
+    must_be_list,
+    must_be_one_of,
+    shown,
+    wrong,
+)
 
-if TYPE_CHECKING:
-    from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
+Found = list[Problem]
+Reader = Callable[[Any, Where, Found], Any]
+"""Reads the value at a place; what is wrong in it is added to what was found."""
 
 
-class Check(Struct, frozen=True, eq=False):
+class Narrowing(Struct, frozen=True, eq=False):
+    """Annotates a type of which not every value may be given."""
+
+    def check(self, value: Any) -> Any:
+        """Return the value, or what it stands for. Raises a `ValueError` that ends "`key` …"."""
+        return value
+
+    def described(self, schema: dict[str, Any]) -> dict[str, Any]:
+        """Return a JSON Schema of the value; the given one is that of the type."""
+        return schema
+
+    def narrowed(self, read: Reader) -> Reader:
+        """Return what reads a value that is narrowed; `read` reads one of the type."""
+
+        def checked(value: Any, where: Where, found: Found) -> Any:
+            before = len(found)
+            value = read(value, where, found)
+            return checked_by(self.check, value, where, found) if len(found) == before else None
+
+        return checked
+
+
+class Check(Narrowing, frozen=True, eq=False):
     """Annotates a value with a function that returns it, or raises a `ValueError` that ends "`key` …".
 
     `schema` describes the value as JSON Schema; if left out, its type does.
@@ -46,13 +82,33 @@ class Check(Struct, frozen=True, eq=False):
         """Return the value. Raises `ValueError`."""
         return self.function(value)
 
-    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> Any:
-        from pydantic_core import core_schema
+    def described(self, schema: dict[str, Any]) -> dict[str, Any]:
+        """Return the schema of the value."""
+        return schema if self.schema is None else dict(self.schema)
 
-        return core_schema.no_info_after_validator_function(self.function, handler(source))
 
-    def __get_pydantic_json_schema__(self, schema: Any, handler: GetJsonSchemaHandler) -> Any:
-        return handler(schema) if self.schema is None else dict(self.schema)
+def must(
+    holds: Callable[[Any], object], said: str, schema: Mapping[str, Any] | None = None
+) -> Check:
+    """Return a check that something holds; else it is `said`, in which `{}` is the value."""
+
+    def check(value: Any) -> Any:
+        if holds(value):
+            return value
+        written = f"{value:g}" if isinstance(value, float) else shown(value)
+        raise ValueError(said.replace("{}", written))
+
+    return Check(check, schema)
+
+
+class TypedTable(Value):
+    """A table whose keys are the fields; a field may have another name than its key.
+
+    Nothing is converted but an array, into a tuple; a whole number may stand for a float.
+    """
+
+    def check(self) -> None:
+        """Raise a `ValueError` for values that do not belong together."""
 
 
 class Setter(IntEnum):
@@ -72,101 +128,216 @@ class SetBy(Struct, frozen=True):
     setter: Setter
 
 
-class SettingsTable(Value, forbid_unknown_fields=True):
-    """A table whose keys are the fields. Nothing is converted but an array, into a tuple.
+class _WithSetter(KeywordOnly):
+    """Creates tables of the settings; each says who sets its keys."""
 
-    A whole number becomes a float where one is wanted. `set_by`: who may set its keys.
-    """
+    def __new__(mcls, *parts: Any, set_by: Setter | None = None, **options: Any) -> Any:
+        made = super().__new__(mcls, *parts, **options)
+        if set_by is not None:
+            made.set_by = set_by
+        return made
+
+
+class SettingsTable(TypedTable, metaclass=_WithSetter):
+    """A table of the configuration. `set_by`: who may set its keys."""
 
     set_by: ClassVar[Setter] = Setter.PERSON
 
-    def __post_init__(self) -> None:
-        """Check the values by themselves, then together."""
-        for name, check in _checks(type(self)):
-            check(getattr(self, name))
-        self.check()
 
-    def check(self) -> None:
-        """Raise a `ValueError` for values that do not belong together."""
+AnyTable = TypeVar("AnyTable", bound=TypedTable)
 
 
-AnyTable = TypeVar("AnyTable", bound=SettingsTable)
+def read_table(kind: type[AnyTable], data: object) -> tuple[AnyTable | None, list[Problem]]:
+    """Make a table of parsed TOML; none, with all that is wrong, if it is not as declared."""
+    found = Found()
+    made: AnyTable | None = _table(kind, data, (), found)
+    return (None if found else made), found
 
 
-def read_table(kind: type[AnyTable], data: Mapping[str, Any]) -> AnyTable:
-    """Make a table of parsed TOML. Raises `ValidationError` for the first fault."""
-    return convert(data, kind, dec_hook=_read)
-
-
-def is_sound(kind: type[SettingsTable], data: Mapping[str, Any]) -> bool:
-    """Whether a table can be made of parsed TOML."""
-    try:
-        read_table(kind, data)
-    except ValidationError:
-        return False
-    return True
-
-
-class ReadType(Protocol):
-    """A type of values that are written differently: `read` makes one, or raises `ValueError`."""
-
-    @classmethod
-    def read(cls, value: object) -> Any:
-        """Return the value. Raises `ValueError`."""
-
-
-def _read(kind: type[ReadType], value: object) -> Any:
-    return kind.read(value)
-
-
-Checker = Callable[[Any], object]
+def is_table_type(hint: Any) -> TypeGuard[type[TypedTable]]:
+    """Whether a type is that of a table."""
+    return isinstance(hint, type) and issubclass(hint, TypedTable)
 
 
 @cache
-def _checks(kind: type[SettingsTable]) -> tuple[tuple[str, Checker], ...]:
-    """Return the fields that are to be checked, and how."""
-    found = ((field.name, tuple(_checkers(field.type))) for field in fields(kind))
-    return tuple((name, _all_of(checkers)) for name, checkers in found if checkers)
+def known_keys(kind: type[TypedTable]) -> tuple[Where, ...]:
+    """Return the path of each key and table, parents first; `*` stands for a name or a number."""
+    return tuple(_paths(kind, ()))
 
 
-def _checkers(hint: Any) -> Iterator[Checker]:
-    """List how a value of this type is checked, where msgspec does not."""
+def _paths(hint: Any, where: Where) -> Iterator[Where]:
+    if is_table_type(hint):
+        for field in fields(hint):
+            yield (*where, field.encode_name)
+            yield from _paths(field.type, (*where, field.encode_name))
+        return
+    inside = (*where, "*") if get_origin(hint) in (dict, tuple) else where
+    for inner in get_args(hint):
+        yield from _paths(inner, inside)
+
+
+# Readers of values --------------------------------------------------------------------------------
+
+
+class _Key(NamedTuple):
+    """A key of a table, with the name of its field."""
+
+    key: str
+    name: str
+    read: Reader
+    is_required: bool
+
+
+@cache
+def _keys(kind: type[TypedTable]) -> tuple[_Key, ...]:
+    return tuple(
+        _Key(field.encode_name, field.name, reader(field.type), field.required)
+        for field in fields(kind)
+    )
+
+
+def _table(kind: type[AnyTable], data: Any, where: Where, found: Found) -> Any:
+    if not isinstance(data, dict):
+        return found.append(must_be("a table", data, where))
+    before = len(found)
+    keys = _keys(kind)
+    values: dict[str, Any] = {}
+    for key, name, read, is_required in keys:
+        place = (*where, key)
+        if key in data:
+            values[name] = read(data[key], place, found)
+        elif is_required:
+            found.append(Problem(where, f"`{dotted(place)}` is missing", at_value=False))
+    if len(values) < len(data):
+        known = {key.key for key in keys}
+        for key, value in data.items():  # pyright: ignore[reportUnknownVariableType]
+            if key not in known:
+                place = (*where, key)  # pyright: ignore[reportUnknownVariableType]
+                found.append(_unknown_key(place, value))
+    if len(found) > before:
+        return None
+    made = kind(**values)
+    return checked_by(lambda table: table.check() or table, made, where, found)
+
+
+def _unknown_key(where: Where, value: object) -> Problem:
+    message = f"unknown key `{dotted(where)}`"
+    return Problem(where, message, value=value, at_value=False, is_unknown=True)
+
+
+def checked_by(check: Callable[[Any], Any], value: Any, where: Where, found: Found) -> Any:
+    """Return what a check returns; what it raises is added to what was found."""
+    try:
+        return check(value)
+    except UnknownWord as error:
+        found.append(must_be_one_of(error.known, value, where))
+    except ValueError as error:
+        found.append(wrong(where, str(error)))
+    return None
+
+
+def reader(hint: Any) -> Reader:
+    """Return what reads values of a type."""
     origin, inner = get_origin(hint), get_args(hint)
-    if hint is float:
-        yield _finite
-    elif origin is Annotated:
-        yield from _checkers(inner[0])
-        yield from (note.check for note in hint.__metadata__ if hasattr(note, "check"))
-    elif origin in (Union, UnionType):
-        for one in inner:
-            yield from (_unless_none(checker) for checker in _checkers(one))
-    elif origin is tuple:
-        yield from (_of_each(checker) for checker in _checkers(inner[0]))
-    elif origin is dict:
-        yield from (_of_each(checker) for checker in _checkers(inner[0]))  # of the names
-        yield from (_of_values(checker) for checker in _checkers(inner[1]))
+    if is_table_type(hint):
+        return partial(_table, hint)
+    if origin is Annotated:
+        read = reader(inner[0])
+        for note in hint.__metadata__:
+            if isinstance(note, Meta):
+                read = _bounded(read, note)
+            elif isinstance(note, Narrowing):
+                read = note.narrowed(read)
+        return read
+    if origin in (Union, UnionType):
+        (some,) = [kind for kind in inner if kind is not type(None)]
+        return partial(_unless_none, reader(some))
+    if origin is tuple:
+        return partial(_each, reader(inner[0]))
+    if origin is dict:
+        return partial(_by_name, reader(inner[0]), reader(inner[1]))
+    if origin is Literal:
+        return partial(_one_of, inner)
+    return _PLAIN[hint] if hint in _PLAIN else partial(checked_by, hint.read)
 
 
-def _all_of(checkers: tuple[Checker, ...]) -> Checker:
-    def check(value: Any) -> None:
-        for checker in checkers:
-            checker(value)
-
-    return check
+def _unless_none(read: Reader, value: Any, where: Where, found: Found) -> Any:
+    return None if value is None else read(value, where, found)
 
 
-def _finite(value: float) -> None:
-    if not isfinite(value):
-        raise ValueError("is no number")
+def _each(read: Reader, value: Any, where: Where, found: Found) -> Any:
+    if not isinstance(value, list | tuple):
+        return found.append(must_be_list(value, where))
+    items: list[Any] = [*value]
+    return tuple(read(item, (*where, number), found) for number, item in enumerate(items))
 
 
-def _unless_none(checker: Checker) -> Checker:
-    return lambda value: None if value is None else checker(value)
+def _by_name(read_name: Reader, read: Reader, value: Any, where: Where, found: Found) -> Any:
+    if not isinstance(value, dict):
+        return found.append(must_be("a table", value, where))
+    made: dict[str, Any] = {}
+    items: dict[str, Any] = value
+    for name, item in items.items():
+        place, of_name = (*where, name), Found()
+        read_name(name, place, of_name)
+        found += [Problem(place, fault.message, fault.hint, at_value=False) for fault in of_name]
+        made[name] = read(item, place, found)
+    return made
 
 
-def _of_each(checker: Checker) -> Checker:
-    return lambda values: [checker(value) for value in values]
+def _one_of(words: tuple[Any, ...], value: Any, where: Where, found: Found) -> Any:
+    if not any(type(value) is type(word) and value == word for word in words):
+        found.append(must_be_one_of(tuple(map(str, words)), value, where))
+    return value
 
 
-def _of_values(checker: Checker) -> Checker:
-    return lambda values: [checker(value) for value in values.values()]
+def _bounded(read: Reader, bounds: Meta) -> Reader:
+    """Return what reads a value within bounds."""
+    limits = (
+        (bounds.gt, operator.gt, "greater than"),
+        (bounds.lt, operator.lt, "less than"),
+        (bounds.le, operator.le, "less than or equal to"),
+    )
+
+    def bounded(given: Any, where: Where, found: Found) -> Any:
+        before = len(found)
+        value = read(given, where, found)
+        if len(found) > before:
+            return None
+        if bounds.ge is not None and value < bounds.ge:
+            found.append(must_be(f"at least {bounds.ge:g}", given, where))
+        for limit, holds, said in limits:
+            if limit is not None and not holds(value, limit):
+                found.append(wrong(where, f"is wrong: Input should be {said} {limit:g}"))
+        if bounds.min_length and len(value) < bounds.min_length:
+            least = "is wrong: String should have at least 1 character"
+            found.append(wrong(where, least if isinstance(value, str) else "must not be empty"))
+        return value
+
+    return bounded
+
+
+def _plain(expected: str, fits: Callable[[Any], bool]) -> Reader:
+    def read(value: Any, where: Where, found: Found) -> Any:
+        return value if fits(value) else found.append(must_be(expected, value, where))
+
+    return read
+
+
+def _number(value: Any, where: Where, found: Found) -> Any:
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        try:
+            if isfinite(number := float(value)):
+                return number
+        except OverflowError:
+            pass
+    return found.append(must_be("a number", value, where))
+
+
+_PLAIN: dict[Any, Reader] = {
+    Any: lambda value, where, found: value,
+    bool: _plain("true or false", lambda value: isinstance(value, bool)),
+    float: _number,
+    int: _plain("a whole number", lambda value: type(value) is int),
+    str: _plain("a text in quotes", lambda value: isinstance(value, str)),
+}

@@ -181,7 +181,7 @@ def _remote(remote: RemoteNeeds, values: Mapping[str, Any]) -> dict[str, Any]:
     filled: dict[str, Any] = {
         "cpus": remote.cpus,
         "gpus": remote.gpus,
-        "memory": remote.memory,
+        "memory": remote.memory or 0,
     }
     for name, texts in (("inputs", remote.inputs), ("outputs", remote.outputs)):
         try:
@@ -218,7 +218,7 @@ def delegation(
                 arguments["goal"] = {
                     "text": render(goal.text, values, longest),
                     "gates": [list(render_words(gate, values)) for gate in goal.gates],
-                    "max_turns": goal.max_turns,
+                    "max_turns": goal.max_turns or 0,
                 }
         case JudgeAction(text=text, of=of, agent=agent):
             about = f"\nThis is what it is about:\n{render(of, values, longest)}\n" if of else ""

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from steersman.machines.errors import ConfigError, SteersmanError
 from steersman.ports.agents.hooks.installation import Installation
@@ -70,14 +71,14 @@ BEFORE: list[tuple[str, str | None]] = [
 def agent_of(name: str, agents: dict[str, AgentDefinition]) -> AgentDefinition:
     """Return a shipped definition, or one of a person's own: in JSON with comments, or in TOML."""
     if name == "jsonc":
-        hooks = agents["claude"].hooks.model_copy(update={"json_dialect": "jsonc"})
-        return agents["claude"].model_copy(update={"hooks": hooks})
+        hooks = replace(agents["claude"].hooks, json_dialect="jsonc")
+        return replace(agents["claude"], hooks=hooks)
     if name != "toml":
         return agents[name]
-    hooks = agents["claude"].hooks.model_copy(
-        update={"config": "~/.own/config.toml", "format": "toml-tables", "home": ""}
+    hooks = replace(
+        agents["claude"].hooks, config="~/.own/config.toml", format="toml-tables", home=""
     )
-    return agents["claude"].model_copy(update={"name": "toml", "hooks": hooks})
+    return replace(agents["claude"], name="toml", hooks=hooks)
 
 
 def write(path: Path, text: str | None) -> None:
@@ -277,12 +278,8 @@ def test_scripts_are_files_of_their_own(
     installed: Installed, agents: dict[str, AgentDefinition], user: Path
 ) -> None:
     """A folder of scripts gets one for each event; a user's own script is not replaced."""
-    hooks = agents["claude"].hooks.model_copy(
-        update={"config": "~/.own/hooks", "format": "scripts", "home": ""}
-    )
-    agent = agents["claude"].model_copy(
-        update={"name": "own", "hooks": hooks, "create_config_dir_if_missing": True}
-    )
+    hooks = replace(agents["claude"].hooks, config="~/.own/hooks", format="scripts", home="")
+    agent = replace(agents["claude"], name="own", hooks=hooks, create_config_dir_if_missing=True)
     installation = installed(agent)
     installation.apply(installation.install(), is_install=True)
     assert installation.status() == "installed"

@@ -15,13 +15,7 @@ from steersman.workflows.config import Config, load
 from steersman.workflows.document import read_document
 from steersman.workflows.flow.check import Surroundings, check_file
 from steersman.workflows.paths import Paths
-from steersman.workflows.schedules import (
-    MOST,
-    SystemZone,
-    name_of,
-    next_occurrence,
-    occurrences,
-)
+from steersman.workflows.schedules import MOST, SystemZone, name_of, next_occurrence, occurrences
 from steersman.workflows.settings import ScheduleSettings
 from steersman.workflows.trust import trust
 

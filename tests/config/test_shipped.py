@@ -7,12 +7,11 @@ import msgspec
 
 from steersman.ports.models.provider import ModelConfig
 from steersman.workflows.config import shipped, shipped_text
-from steersman.workflows.declaration import known_keys
 from steersman.workflows.problem import Where
 from steersman.workflows.routing import RouteFile
 from steersman.workflows.schema import entries, schema
 from steersman.workflows.settings import AgentSettings, ModelSettings, Settings
-from steersman.workflows.typed_table import read_table
+from steersman.workflows.typed_table import known_keys, read_table
 
 NAMED = {"models": "main", "agents": "assistant", "mcp": "files"}
 WEB = {"url", "headers"}  # keys of a server that is no command
@@ -55,7 +54,7 @@ def test_examples_can_be_used() -> None:
     assert set(data["models"]["main"]) == set(ModelSettings.__struct_fields__)
     assert set(data["agents"]["assistant"]) == set(AgentSettings.__struct_fields__)
     assert len(data["route"]) == 1
-    read_table(Settings, data)
+    assert read_table(Settings, data)[1] == []
 
 
 def test_the_assistant_shows_the_defaults_of_any_agent() -> None:

@@ -9,7 +9,7 @@ from steersman.machines.errors import ConfigError
 from steersman.proofs.route_check import SAFETY, check_routes
 from steersman.workflows.document import parse_document
 from steersman.workflows.suggestions import table_names
-from steersman.workflows.table_file import named_table, read_table, table_text
+from steersman.workflows.table_file import named_table, read_routes, table_text
 
 HEAD = 'name = "mine"\nbase = "steersman"\n'
 
@@ -18,7 +18,7 @@ def read(text: str) -> Any:
     """Read a table from a text."""
     document, diagnostics = parse_document("mine.toml", text.encode())
     assert diagnostics == []
-    return read_table(document)
+    return read_routes(document)
 
 
 def test_the_shipped_tables() -> None:
@@ -79,10 +79,7 @@ def test_rows_go_before_those_of_the_base(cause: str) -> None:
             HEAD + '[[disposition]]\nname = "x"\nintent = "convers"\naction = "run"\n',
             "mine.toml:5:10: `disposition[0].intent` must be one of `converse`",
         ),
-        (
-            HEAD + '[[disposition]]\nname = "x"\naction = "runn"\n',
-            "did you mean `run`?",
-        ),
+        (HEAD + '[[disposition]]\nname = "x"\naction = "runn"\n', "did you mean `run`?"),
         (
             HEAD + '[[disposition]]\nname = "x"\naction = "run"\nsituatoin = "idle"\n',
             "did you mean `disposition[0].situation`?",

@@ -65,6 +65,7 @@ def test_a_project_brings_no_tools_until_it_is_trusted(
         (tool("read"), "2:8", "`tool[0].name` is taken: `read` is a built-in tool"),
         (tool("command"), "2:8", "`tool[0].name` is taken: `command` is a built-in tool"),
         (tool("mcp__x"), "2:8", "are for MCP servers"),
+        (tool().replace('"ticket"', "[]"), "2:8", "`tool[0].name` must be a text in quotes"),
         (tool("a b"), "2:8", "`tool[0].name` must be 1 to 64 letters, digits, `_` and `-`"),
         (tool() + tool(), "7:8", "there are two tools `ticket` in this file"),
         (tool(run="[]"), "4:7", "`tool[0].run` must begin with a program"),

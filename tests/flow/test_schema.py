@@ -10,9 +10,9 @@ import pytest
 from support.patience import seconds
 
 from steersman.workflows.config import shipped_text
-from steersman.workflows.declaration import known_keys
 from steersman.workflows.flow.workflow_file import SHIPPED_WORKFLOWS, WorkflowFile, starter
 from steersman.workflows.schema import schema, workflow_schema
+from steersman.workflows.typed_table import known_keys
 
 ALL_KEYS = """\
 [workflow]

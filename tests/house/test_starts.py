@@ -35,9 +35,9 @@ RARE = {
     "steersman.gateway.views.restore_service",
     "steersman.ports.tools.function",
     "steersman.workflows.agent_definition",
-    "steersman.workflows.declaration",
     "steersman.workflows.flow.template",
     "steersman.workflows.routing",
+    "steersman.workflows.schema",
 }
 """Parts of ours that a single message does not need."""
 ROOMS = {f"steersman.{room}" for room in ("actors", "gateway", "journal", "ports", "workflows")}

@@ -44,10 +44,10 @@ def agent(*answers: Any, **settings: Any) -> steersman.Agent:
         ({"tools": [weather, weather]}, "two tools are called `weather`"),
         ({"tools": [steersman.tool(name="mcp__a__b")(lambda: "")]}, "of an MCP server"),
         ({"permissions": {"read": "maybe"}}, "permissions of `read`: 'maybe' is none of 'allow'"),
-        ({"limits": {"max_tokens": -1}}, "limits: input should be greater than or equal to 0"),
-        ({"limits": {"max_words": 1}}, "limits: "),
-        ({"max_steps": 0}, "max_steps: input should be greater than or equal to 1, not 0"),
-        ({"instructions": 3}, "instructions: input should be a valid string, not 3"),
+        ({"limits": {"max_tokens": -1}}, "`limits.max_tokens` must be at least 0, not -1"),
+        ({"limits": {"max_words": 1}}, "unknown key `limits.max_words`"),
+        ({"max_steps": 0}, "`max_steps` must be at least 1, not 0"),
+        ({"instructions": 3}, "`instructions` must be a text in quotes, not 3"),
     ],
 )
 def test_an_agent_that_cannot_be_is_refused_when_it_is_made(settings: Any, words: str) -> None:

@@ -6,7 +6,7 @@ Errors stop a run; warnings are about what is probably not meant.
 import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from difflib import get_close_matches
+from contextlib import suppress
 from pathlib import Path
 
 from ...machines.errors import TemplateError
@@ -15,7 +15,7 @@ from ..config import Config, try_load
 from ..document import Diagnostic, Document, config_error, diagnose, read_document
 from ..paths import Paths
 from ..plugins import AGENTS
-from ..problem import Problem, Where
+from ..problem import Problem, Where, did_you_mean
 from .inclusion import inclusion_problems, with_included
 from .reading import read_workflow, settings_layer
 from .scope import TemplateUse
@@ -35,14 +35,17 @@ def program_doubts(
         base = folder / step.cwd
         if step.cwd and not os.path.isdir(base):
             message, hint = f"there is no folder `{step.cwd}` now", "an earlier step may create it"
-            yield Problem(where=("step", step.number, "cwd"), message=message, hint=hint)
+            yield Problem(("step", step.number, "cwd"), message, hint)
         for where, program in _programs(step):
-            if not is_template(program) and not _is_there(program, base, environ):
-                place = "at this path" if "/" in program else "on the PATH"
+            if is_template(program):
+                continue
+            is_path = "/" in program
+            if not shutil.which(
+                str(base / program) if is_path else program, path=environ.get("PATH")
+            ):
+                place = "at this path" if is_path else "on the PATH"
                 hint = f"it was searched {place}; an earlier step may install it"
-                yield Problem(
-                    where=where, message=f"there is no program `{program}` now", hint=hint
-                )
+                yield Problem(where, f"there is no program `{program}` now", hint)
 
 
 def _programs(step: StepSpec) -> Iterator[tuple[Where, str]]:
@@ -55,12 +58,6 @@ def _programs(step: StepSpec) -> Iterator[tuple[Where, str]]:
             yield (*where, "goal", "gates", place), words[0]
 
 
-def _is_there(program: str, folder: Path, environ: Mapping[str, str]) -> bool:
-    if "/" in program:
-        program = str(folder / program)
-    return shutil.which(program, path=environ.get("PATH")) is not None
-
-
 # What is allowed in a workflow and yet probably not meant -----------------------------------------
 
 
@@ -71,10 +68,9 @@ def doubts(spec: WorkflowSpec, uses: Sequence[TemplateUse]) -> Iterator[Problem]
         if not {("vars",), ("vars", name)} & paths:
             hint = "remove it, or use it as `{{ vars." + name + " }}`"
             yield Problem(
-                where=("workflow", "vars", name),
-                message=f"nothing uses the variable `{name}`",
-                hint=hint,
-                value=None,
+                ("workflow", "vars", name),
+                f"nothing uses the variable `{name}`",
+                hint,
                 at_value=False,
             )
     if ("steps",) not in paths:
@@ -83,9 +79,7 @@ def doubts(spec: WorkflowSpec, uses: Sequence[TemplateUse]) -> Iterator[Problem]
             if is_asked and ("steps", step.id) not in paths:
                 where = ("step", step.number, "output")
                 yield Problem(
-                    where=where,
-                    message=f"nothing uses the output of step `{step.id}`",
-                    hint="remove `output`",
+                    where, f"nothing uses the output of step `{step.id}`", "remove `output`"
                 )
     yield from _unreachable(spec.steps, uses)
 
@@ -105,7 +99,7 @@ def sending_doubts(spec: WorkflowSpec) -> Iterator[Problem]:
         if not (is_sent or any(map(is_template, sent))):
             message = f"step `{step.id}` runs `{program}`, which is not among its `inputs`"
             hint = f'add "{path}": on another machine the step has only what is sent'
-            yield Problem(where=("step", step.number, "run"), message=message, hint=hint)
+            yield Problem(("step", step.number, "run"), message, hint)
 
 
 def crowd_doubts(spec: WorkflowSpec, most: int) -> Iterator[Problem]:
@@ -117,26 +111,21 @@ def crowd_doubts(spec: WorkflowSpec, most: int) -> Iterator[Problem]:
                 f"but no more than {most} sessions work at a time"
             )
             hint = f"add `[delegation]` with `max_children = {step.parallel}`, or ask for fewer"
-            yield Problem(where=("step", step.number, "parallel"), message=message, hint=hint)
+            yield Problem(("step", step.number, "parallel"), message, hint)
 
 
 def _unreachable(steps: Sequence[StepSpec], uses: Sequence[TemplateUse]) -> Iterator[Problem]:
     fixed = {use.slot.where for use in uses if not use.references and not use.problems}
     for step in steps:
         where = ("step", step.number, "when")
-        if step.when and where in fixed and not _may_hold(step.when):
-            message = f"step `{step.id}` never runs: its condition is never true"
-            yield Problem(where=where, message=message, hint="a condition uses `vars` or `steps`")
+        if step.when and where in fixed:
+            with suppress(TemplateError):
+                if not evaluate(step.when, {}):
+                    message = f"step `{step.id}` never runs: its condition is never true"
+                    yield Problem(where, message, "a condition uses `vars` or `steps`")
         if step.for_each == ():
             where = ("step", step.number, "for_each")
-            yield Problem(where=where, message=f"step `{step.id}` never runs: it has no items")
-
-
-def _may_hold(expression: str) -> bool:
-    try:
-        return bool(evaluate(expression, {}))
-    except TemplateError:
-        return True
+            yield Problem(where, f"step `{step.id}` never runs: it has no items")
 
 
 class Surroundings(Value):
@@ -151,19 +140,17 @@ class Checked(Value):
     """The result of a check; `spec` and `config` are set as far as they could be made."""
 
     document: Document
-    spec: WorkflowSpec | None
-    config: Config | None
     errors: tuple[Diagnostic, ...]
-    warnings: tuple[Diagnostic, ...]
+    spec: WorkflowSpec | None = None
+    config: Config | None = None
+    warnings: tuple[Diagnostic, ...] = ()
 
 
 def check_file(path: Path, around: Surroundings) -> Checked:
     """Check a workflow's file with all it needs; nothing is raised, nothing runs."""
     document, unreadable = read_document(path)
     if unreadable:
-        return Checked(
-            document=document, spec=None, config=None, errors=tuple(unreadable), warnings=()
-        )
+        return Checked(document=document, errors=tuple(unreadable))
     reading = read_workflow(document)
     spec, diagnostics = reading.spec, [*reading.diagnostics]
     layer = with_included(settings_layer(document), spec, around.paths)
@@ -176,14 +163,9 @@ def check_file(path: Path, around: Surroundings) -> Checked:
     warnings += crowd_doubts(spec, config.delegation.max_children) if config is not None else ()
     if not diagnostics:  # otherwise what is not used may well be what is misspelt
         warnings += doubts(spec, reading.uses)
-    found = _unique(diagnostics, document.file)
-    return Checked(
-        document=document,
-        spec=spec,
-        config=config,
-        errors=found,
-        warnings=tuple(diagnose(document, warnings)),
-    )
+    errors = _unique(diagnostics, document.file)
+    doubted = tuple(diagnose(document, warnings))
+    return Checked(document=document, spec=spec, config=config, errors=errors, warnings=doubted)
 
 
 def checked_workflow(path: Path, around: Surroundings) -> tuple[WorkflowSpec, Config]:
@@ -200,19 +182,10 @@ def checked_workflow(path: Path, around: Surroundings) -> tuple[WorkflowSpec, Co
 def _unique(diagnostics: list[Diagnostic], file: str) -> tuple[Diagnostic, ...]:
     """Report each problem once, those of the workflow itself first, in the order of the text."""
     found: dict[tuple[str, int, int, str], Diagnostic] = {}
-    for diagnostic in diagnostics:
-        found.setdefault(
-            (
-                diagnostic.document.file,
-                diagnostic.line,
-                diagnostic.column,
-                diagnostic.problem.message,
-            ),
-            diagnostic,
-        )
-    return tuple(
-        sorted(found.values(), key=lambda one: (one.document.file != file, one.line, one.column))
-    )
+    for one in diagnostics:
+        found.setdefault((one.document.file, one.line, one.column, one.problem.message), one)
+    unique = found.values()
+    return tuple(sorted(unique, key=lambda one: (one.document.file != file, one.line, one.column)))
 
 
 def _agent_problems(spec: WorkflowSpec, config: Config | None) -> Iterator[Problem]:
@@ -220,21 +193,15 @@ def _agent_problems(spec: WorkflowSpec, config: Config | None) -> Iterator[Probl
     if config is None:
         return  # its own problems are reported elsewhere
     for step in spec.steps:
-        name, key = _agent_of(step)
+        match step.action:
+            case AgentAction(agent=name):
+                key: tuple[str, ...] = ("agent",)
+            case JudgeAction(agent=name):
+                key = ("judge", "agent")
+            case _:
+                continue
         if name and name not in config.agents and name not in AGENTS.by_name:
             known = (*config.agents, *AGENTS.by_name)
-            near = get_close_matches(name, known, 1)
-            hint = f"did you mean `{near[0]}`?" if near else ""
-            hint = hint or f"add a table `[agents.{name}]`; known: {', '.join(known)}"
+            add = f"add a table `[agents.{name}]`; known: {', '.join(known)}"
             message = f"step `{step.id}` names the agent `{name}`, which is not there"
-            yield Problem(where=("step", step.number, *key), message=message, hint=hint)
-
-
-def _agent_of(step: StepSpec) -> tuple[str, tuple[str, ...]]:
-    match step.action:
-        case AgentAction(prompt=_, agent=agent):
-            return agent, ("agent",)
-        case JudgeAction(text=_, of=_, agent=agent):
-            return agent, ("judge", "agent")
-        case _:
-            return "", ()
+            yield Problem(("step", step.number, *key), message, did_you_mean(name, known) or add)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from ..problem import Problem
+from ..problem import Problem, did_you_mean
 from .spec import StepSpec
 
 
@@ -102,11 +102,7 @@ def order_problems(
     for step in steps:
         if step.id in first:
             hint = "each step needs a unique id"
-            yield Problem(
-                where=("step", step.number, "id"),
-                message=f"there are two steps `{step.id}`",
-                hint=hint,
-            )
+            yield Problem(("step", step.number, "id"), f"there are two steps `{step.id}`", hint)
         first.setdefault(step.id, step)
     for step in steps:
         yield from _needs_problems(step, first, broken)
@@ -119,29 +115,18 @@ def order_problems(
 def _needs_problems(
     step: StepSpec, steps: Mapping[str, StepSpec], broken: frozenset[str]
 ) -> Iterator[Problem]:
-    from difflib import get_close_matches
-
     for number, need in enumerate(step.needs):
         where = ("step", step.number, "needs", number)
         if need in step.needs[:number]:
-            yield Problem(where=where, message=f"step `{step.id}` names `{need}` twice in `needs`")
+            yield Problem(where, f"step `{step.id}` names `{need}` twice in `needs`")
         elif need in broken:
             continue
         elif need not in steps:
-            near = get_close_matches(need, steps, 1)
-            hint = f"did you mean `{near[0]}`?" if near else f"steps: {_listed(steps)}"
-            yield Problem(
-                where=where,
-                message=f"step `{step.id}` needs `{need}`, which is not there",
-                hint=hint,
-            )
+            hint = did_you_mean(need, steps) or f"steps: {_listed(steps)}"
+            yield Problem(where, f"step `{step.id}` needs `{need}`, which is not there", hint)
         elif steps[need].is_final and not step.is_final:
             message = f"step `{step.id}` needs `{need}`, which runs at the very end (`finally`)"
-            yield Problem(
-                where=where,
-                message=message,
-                hint="add `finally = true` here, or remove it there",
-            )
+            yield Problem(where, message, "add `finally = true` here, or remove it there")
 
 
 def _listed(names: Mapping[str, object]) -> str:
@@ -158,4 +143,4 @@ def _cycle_problem(cycle: list[str], steps: Mapping[str, StepSpec]) -> Problem:
     if len(names) == 2:
         message = f"step `{step.id}` needs itself"
     where = ("step", step.number, "needs", step.needs.index(names[1]))
-    return Problem(where=where, message=message, hint="remove one of these needs")
+    return Problem(where, message, "remove one of these needs")

@@ -67,7 +67,7 @@ def inclusion_problems(spec: WorkflowSpec, paths: Paths) -> Iterator[Problem]:
         if isinstance(step.action, WorkflowAction):
             if message := _problem_in(spec, step, step.action, paths, above, fine):
                 where = ("step", step.number, "workflow")
-                yield Problem(where=where, message=message[0], hint=message[1])
+                yield Problem(where, message[0], message[1])
 
 
 def _problem_in(

@@ -10,12 +10,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from msgspec.structs import replace
-from pydantic import ValidationError
 
 from ...machines.errors import TemplateError
 from ...machines.value import Value
 from ..config import check_layer
-from ..declaration import known_keys
 from ..document import (
     Diagnostic,
     Document,
@@ -27,8 +25,9 @@ from ..document import (
     read_document,
 )
 from ..json_schema import schema_problems
-from ..problem import Problem, Where, dotted, problems_of
-from ..suggestions import suggest
+from ..problem import Problem, Where, dotted
+from ..suggestions import suggested
+from ..typed_table import known_keys, read_table
 from .graph import order_problems
 from .scope import (
     TemplatePlace,
@@ -42,14 +41,10 @@ from .scope import (
 from .spec import (
     Action,
     AgentAction,
-    AskAction,
     CallAction,
     Form,
-    GoalSpec,
-    JudgeAction,
     Kind,
     Output,
-    RemoteNeeds,
     Retry,
     RunAction,
     ShellAction,
@@ -58,7 +53,7 @@ from .spec import (
     WorkflowSpec,
 )
 from .template import is_template, parse_expression
-from .workflow_file import ACTION_KEYS, GoalLine, RemoteLine, StepLine, WorkflowFile, WorkflowLine
+from .workflow_file import ACTION_KEYS, StepLine, WorkflowFile, WorkflowLine
 
 # What is sound in a file that has problems, so that the rest of it can be checked as well -----------
 
@@ -74,16 +69,8 @@ class Salvaged(Value):
     broken: frozenset[str] = frozenset()
 
 
-def whole(file: WorkflowFile) -> Salvaged:
-    """Return a file without problems."""
-    return Salvaged(file=file, numbers=tuple(range(len(file.step))))
-
-
 _ALONE = frozenset(
-    {
-        *("timeout", "retry", "description", "cwd", "env", "exit_codes", "when"),
-        *("continue_on_error", "idempotent"),
-    }
+    "continue_on_error cwd description env exit_codes idempotent retry timeout when".split()
 )
 """Keys of a step on which no other one depends."""
 
@@ -103,24 +90,24 @@ def salvage(data: Mapping[str, Any], wrong: Iterable[Where]) -> Salvaged:
         if number not in faulty and is_table(raw):
             left_out = {where[2] for where in faults if where[1] == number}
             kept = {key: value for key, value in raw.items() if key not in left_out}
-            lines.append(StepLine.model_validate(kept))
+            line, _ = read_table(StepLine, kept)
+            assert line is not None, "what is left is right"
+            lines.append(line)
             numbers.append(number)
         elif is_table(raw) and isinstance(name := raw.get("id"), str):
             broken.add(name)
-    file = WorkflowFile.model_construct(workflow=_head(data.get("workflow")), step=tuple(lines))
+    file = WorkflowFile(workflow=_head(data.get("workflow")), step=tuple(lines))
     return Salvaged(file=file, numbers=tuple(numbers), broken=frozenset(broken))
 
 
 def _head(raw: object) -> WorkflowLine:
-    try:
-        return WorkflowLine.model_validate(raw)
-    except ValidationError:
-        variables = raw.get("vars") if is_table(raw) else None
-        required = raw.get("required") if is_table(raw) else None
+    head, _ = read_table(WorkflowLine, raw)
+    if head is None:
+        table = raw if is_table(raw) else {}
+        variables, required = table.get("vars"), table.get("required")
         names = [name for name in required if isinstance(name, str)] if is_list(required) else []
-        return WorkflowLine.model_construct(
-            vars=variables if is_table(variables) else {}, required=tuple(names)
-        )
+        head = WorkflowLine(vars=variables if is_table(variables) else {}, required=tuple(names))
+    return head
 
 
 _OWN_KEYS: Final = {
@@ -143,7 +130,6 @@ _SHELLS: Final = frozenset({"ash", "bash", "dash", "ksh", "sh", "zsh"})
 def step_spec(line: StepLine, number: int) -> StepSpec:
     """Return the spec of a step; `conflicting_keys` has found no problem in it."""
     usual: Form = "json" if line.call is not None else "text"
-    retry = Retry(max=line.retry.max, backoff=line.retry.backoff) if line.retry else Retry()
     return StepSpec(
         id=line.id,
         number=number,
@@ -153,7 +139,7 @@ def step_spec(line: StepLine, number: int) -> StepSpec:
         when=(line.when or "").strip(),
         for_each=line.for_each,
         parallel=line.parallel or 1,
-        retry=retry,
+        retry=line.retry or Retry(max=0),
         timeout=line.timeout,
         output=Output(form=line.output or usual, schema=line.json_schema),
         env=line.env or {},
@@ -162,19 +148,7 @@ def step_spec(line: StepLine, number: int) -> StepSpec:
         continue_on_error=line.continue_on_error,
         idempotent=line.idempotent,
         is_final=line.is_final,
-        remote=_remote(line.remote),
-    )
-
-
-def _remote(line: RemoteLine | None) -> RemoteNeeds | None:
-    if line is None:
-        return None
-    return RemoteNeeds(
-        cpus=line.cpus,
-        gpus=line.gpus,
-        memory=line.memory or 0,
-        inputs=line.inputs,
-        outputs=line.outputs,
+        remote=line.remote,
     )
 
 
@@ -185,24 +159,10 @@ def _action(line: StepLine) -> Action:
         return ShellAction(text=line.shell)
     if line.call is not None:
         return CallAction(place=line.call, arguments=line.given or {})
-    if line.judge is not None:
-        return JudgeAction(text=line.judge.text, of=line.judge.of, agent=line.judge.agent)
-    if line.ask is not None:
-        ask = line.ask
-        return AskAction(
-            text=ask.text, options=ask.options, default=ask.default, timeout=ask.timeout
-        )
     if line.workflow is not None:
         return WorkflowAction(name=line.workflow, variables=line.vars or {})
-    return AgentAction(prompt=line.prompt or "", agent=line.agent or "", goal=_goal(line.goal))
-
-
-def _goal(line: GoalLine | None) -> GoalSpec | None:
-    return (
-        None
-        if line is None
-        else GoalSpec(text=line.text, gates=line.gates, max_turns=line.max_turns or 0)
-    )
+    agent = AgentAction(prompt=line.prompt or "", agent=line.agent or "", goal=line.goal)
+    return line.judge or line.ask or agent
 
 
 def conflicting_keys(line: StepLine, number: int) -> Iterator[Problem]:
@@ -213,21 +173,14 @@ def conflicting_keys(line: StepLine, number: int) -> Iterator[Problem]:
         hint = "a step has one of " + ", ".join(f"`{key}`" for key in ACTION_KEYS)
         message = f"step `{line.id}` does nothing"
         if line.agent is not None:
-            message, hint = (
-                f"step `{line.id}` has an agent but no prompt",
-                "add `prompt`",
-            )
-        yield Problem(where=(*where, "id"), message=message, hint=hint)
+            message, hint = f"step `{line.id}` has an agent but no prompt", "add `prompt`"
+        yield Problem((*where, "id"), message, hint)
         return
     if len(kinds) > 1:
         first, second = list(kinds.values())[:2]
         message = f"step `{line.id}` has `{first}` and `{second}`"
         yield Problem(
-            where=(*where, second),
-            message=message,
-            hint="a step does one thing: make two steps of it",
-            value=None,
-            at_value=False,
+            (*where, second), message, "a step does one thing: make two steps of it", at_value=False
         )
         return
     (kind,) = kinds
@@ -235,13 +188,7 @@ def conflicting_keys(line: StepLine, number: int) -> Iterator[Problem]:
         if getattr(line, _FIELDS.get(key, key)) is not None and kind not in fitting:
             verb = " or ".join(f"`{'prompt' if kind is Kind.AGENT else kind}`" for kind in fitting)
             message = f"`{key}` is not for a step with `{kinds[kind]}`"
-            yield Problem(
-                where=(*where, key),
-                message=message,
-                hint=f"only steps with {verb} have it",
-                value=None,
-                at_value=False,
-            )
+            yield Problem((*where, key), message, f"only steps with {verb} have it", at_value=False)
     yield from _odds(line, number)
 
 
@@ -259,54 +206,36 @@ def _odds(line: StepLine, number: int) -> Iterator[Problem]:
     if line.parallel is not None and line.for_each is None:
         hint = "steps run in parallel anyway, as far as their `needs` allow"
         yield Problem(
-            where=(*where, "parallel"),
-            message="`parallel` is for steps with `for_each`",
-            hint=hint,
-            value=None,
-            at_value=False,
+            (*where, "parallel"), "`parallel` is for steps with `for_each`", hint, at_value=False
         )
     if line.json_schema is not None and line.output != "json" and line.call is None:
         hint = 'add `output = "json"`'
-        yield Problem(
-            where=(*where, "schema"),
-            message="`schema` is for JSON output",
-            hint=hint,
-            value=None,
-            at_value=False,
-        )
+        yield Problem((*where, "schema"), "`schema` is for JSON output", hint, at_value=False)
     if line.ask and line.ask.default is not None and line.ask.options:
         if line.ask.default not in line.ask.options:
             known = ", ".join(f"`{option}`" for option in line.ask.options)
             message = f"`default` must be one of the options {known}, not `{line.ask.default}`"
-            yield Problem(where=(*where, "ask", "default"), message=message)
+            yield Problem((*where, "ask", "default"), message)
     if line.shell and is_template(line.shell):
         hint = (
             'put it into the step\'s `env`, as in `env = { NAME = "{{ … }}" }`, and write "$NAME"'
         )
         message = "a text for the shell is no template: a value would become shell text"
-        yield Problem(where=(*where, "shell"), message=message, hint=hint)
-    commands: list[tuple[Where, tuple[str, ...]]] = []
-    if line.run:
-        commands.append(((*where, "run"), line.run))
+        yield Problem((*where, "shell"), message, hint)
+    commands: list[tuple[Where, tuple[str, ...]]] = [((*where, "run"), line.run or ())]
     for at, gate in enumerate(line.goal.gates if line.goal else ()):
         commands.append(((*where, "goal", "gates", at), gate))
-    yield from _shell_problems(commands)
-
-
-def _shell_problems(commands: list[tuple[Where, tuple[str, ...]]]) -> Iterator[Problem]:
-    for where, words in commands:
-        if not (place := _shell_text(words)):
-            continue
-        hint = 'write "$1" in it, and the value as a separate argument after it: '
-        hint += '["sh", "-c", "wc -l \\"$1\\"", "sh", "{{ item }}"]'
-        message = "a value in a text for the shell becomes shell text"
-        yield Problem(where=(*where, place), message=message, hint=hint)
+    for place, words in commands:
+        if text := _shell_text(words):
+            hint = 'write "$1" in it, and the value as a separate argument after it: '
+            hint += '["sh", "-c", "wc -l \\"$1\\"", "sh", "{{ item }}"]'
+            message = "a value in a text for the shell becomes shell text"
+            yield Problem((*place, text), message, hint)
 
 
 def _shell_text(words: tuple[str, ...]) -> int:
     """Return the index of the argument that a shell runs as code, if a template is in it; else 0."""
-    program = words[0].rsplit("/", 1)[-1]
-    if program not in _SHELLS:
+    if not words or words[0].rsplit("/", 1)[-1] not in _SHELLS:
         return 0
     for number, word in enumerate(words[1:], 1):
         if word.startswith("-") and not word.startswith("--") and "c" in word:
@@ -317,33 +246,21 @@ def _shell_text(words: tuple[str, ...]) -> int:
     return 0
 
 
-_KEYS: Final = {
-    "after": "needs",
-    "args": "run",
-    "cmd": "run",
-    "command": "run",
-    "condition": "when",
-    "dependencies": "needs",
-    "depends_on": "needs",
-    "dir": "cwd",
-    "environment": "env",
-    "foreach": "for_each",
-    "if": "when",
-    "loop": "for_each",
-    "matrix": "for_each",
-    "name": "id",
-    "ray": "remote",
-    "requires": "needs",
-    "resources": "remote",
-    "retries": "retry",
-    "script": "shell",
-    "uses": "workflow",
-    "function": "call",
-    "python": "call",
-    "with_items": "for_each",
-    "workdir": "cwd",
-    "working_directory": "cwd",
+_OTHERS: Final = {
+    "call": "function python",
+    "cwd": "dir workdir working_directory",
+    "env": "environment",
+    "for_each": "foreach loop matrix with_items",
+    "id": "name",
+    "needs": "after dependencies depends_on requires",
+    "remote": "ray resources",
+    "retry": "retries",
+    "run": "args cmd command",
+    "shell": "script",
+    "when": "condition if",
+    "workflow": "uses",
 }
+"""Keys of steps, with the names that other programs have for them."""
 _WAYS: Final = {
     "ask": 'write a table, as in `ask = { text = "Go on?" }`',
     "goal": 'write a table, as in `goal = { text = "the tests pass" }`',
@@ -355,14 +272,23 @@ _WAYS: Final = {
 }
 
 
+_MISSING: Final = {
+    "`workflow` is missing": 'add a table `[workflow]`, with `name = "…"`',
+    "`step` is missing": "add a table `[[step]]` for each thing to do",
+}
+
+
 def translated(problem: Problem) -> Problem:
-    """Give a problem of a step a hint if the key is another program's name for ours."""
+    """Give a problem a hint if a file lacks its first lines, or has another program's name for a key."""
+    if hint := _MISSING.get(problem.message):
+        return replace(problem, hint=hint)
     if problem.where[:1] != ("step",) or len(problem.where) != 3:
         return problem
     key = str(problem.where[2])
-    if problem.is_unknown and key in _KEYS:
-        meant = (*problem.where[:-1], _KEYS[key])
-        return replace(problem, hint=f"did you mean `{dotted(meant)}`?")
+    ours = next((ours for ours, others in _OTHERS.items() if key in others.split()), "")
+    if problem.is_unknown and ours:
+        meant = dotted((*problem.where[:-1], ours))
+        return replace(problem, hint=f"did you mean `{meant}`?")
     if not problem.is_unknown and key in _WAYS and " must be " in problem.message:
         return replace(problem, hint=_WAYS[key])
     return problem
@@ -383,7 +309,10 @@ def item_problems(spec: WorkflowSpec) -> Iterator[Problem]:
             continue  # the check of all templates reports it
         match path:
             case ("vars", name) if name in (*spec.variables, *spec.required):
-                yield from _variable(step, name, spec)
+                if not isinstance(spec.variables.get(name, ""), list):
+                    message = f"`for_each` goes through `vars.{name}`, which is no list"
+                    hint = f'give it a list: `{name} = ["…"]`, or `vars.{name}.split()`'
+                    yield _problem(step, message, hint)
             case ("steps", name, "output") if name in steps:
                 yield from _output(step, steps[name])
             case ("steps", name) if name in steps:
@@ -391,12 +320,6 @@ def item_problems(spec: WorkflowSpec) -> Iterator[Problem]:
                 yield _problem(step, message, f"did you mean `steps.{name}.output`?")
             case _:  # it may be a list: only the run can tell
                 continue
-
-
-def _variable(step: StepSpec, name: str, spec: WorkflowSpec) -> Iterator[Problem]:
-    if not isinstance(spec.variables.get(name, ""), list):
-        message = f"`for_each` goes through `vars.{name}`, which is no list"
-        yield _problem(step, message, f'give it a list: `{name} = ["…"]`, or `vars.{name}.split()`')
 
 
 def _output(step: StepSpec, source: StepSpec) -> Iterator[Problem]:
@@ -411,14 +334,13 @@ def _output(step: StepSpec, source: StepSpec) -> Iterator[Problem]:
 
 
 def _problem(step: StepSpec, message: str, hint: str) -> Problem:
-    return Problem(where=("step", step.number, "for_each"), message=message, hint=hint)
+    return Problem(("step", step.number, "for_each"), message, hint)
 
 
 _OWN = ("workflow", "step")
-_KNOWN = tuple(known_keys(WorkflowFile))
 _ABSENT = {
     "machine": "machines are the same in every run; a step is bounded by its `timeout`, "
-    "`retry` and `parallel`, a run's by those of `[workflow]`",
+    "`retry` and `parallel`, a run's by those of `[workflow]`"
 }
 """Tables that a workflow's file cannot have, with the reason."""
 
@@ -456,12 +378,15 @@ def read_workflow(document: Document) -> Reading:
     layer = settings_layer(document)
     declared, problems = _declared(document)
     spec = _spec(document, declared, layer)
-    uses = _template_uses(spec)
+    slots = [slot for step in spec.steps for slot in slots_of(step)]
+    if spec.output:
+        slots.append(TemplatePlace(("workflow", "output"), spec.output, None))
+    uses = list(read_templates(slots))
     problems += _problems_together(spec, uses, declared.broken)
     for line, number in zip(declared.file.step, declared.numbers, strict=True):
         problems += conflicting_keys(line, number)
-    diagnostics = [_with_reason(diagnostic) for diagnostic in check_layer(layer, _KNOWN)]
-    diagnostics += diagnose(document, problems)
+    of_layer = check_layer(layer, known_keys(WorkflowFile))
+    diagnostics = [*map(_with_reason, of_layer), *diagnose(document, problems)]
     found = sorted(diagnostics, key=lambda one: (one.line, one.column))
     return Reading(spec=_with_handles(spec, uses), uses=uses, diagnostics=found)
 
@@ -469,16 +394,11 @@ def read_workflow(document: Document) -> Reading:
 def _declared(document: Document) -> tuple[Salvaged, list[Problem]]:
     """Validate the tables of the workflow; invalid parts are left out."""
     own = {key: value for key, value in document.data.items() if key in _OWN}
-    try:
-        return whole(WorkflowFile.model_validate(own)), []
-    except ValidationError as error:
-        wrong = [problem["loc"] for problem in error.errors(include_url=False)]
-        problems = [
-            suggested
-            for problem in problems_of(error)
-            for suggested in suggest(_told(problem), _KNOWN)
-        ]
-        return salvage(own, wrong), [translated(problem) for problem in problems]
+    file, problems = read_table(WorkflowFile, own)
+    if file is not None:
+        return Salvaged(file=file, numbers=tuple(range(len(file.step)))), []
+    found = [translated(problem) for problem in suggested(problems, WorkflowFile)]
+    return salvage(own, [problem.where for problem in problems]), found
 
 
 def _with_reason(diagnostic: Diagnostic) -> Diagnostic:
@@ -493,15 +413,6 @@ def settings_layer(document: Document) -> Document:
     """Return the layer of the configuration in a workflow's file."""
     data = {key: value for key, value in document.data.items() if key not in _OWN}
     return replace(document, data=data)
-
-
-def _told(problem: Problem) -> Problem:
-    """Add the first lines that a file needs to the problem that they are missing."""
-    begins = {
-        "`workflow` is missing": 'add a table `[workflow]`, with `name = "…"`',
-        "`step` is missing": "add a table `[[step]]` for each thing to do",
-    }
-    return replace(problem, hint=begins.get(problem.message, problem.hint))
 
 
 def _spec(document: Document, declared: Salvaged, layer: Document) -> WorkflowSpec:
@@ -529,7 +440,10 @@ def _problems_together(
     spec: WorkflowSpec, uses: Sequence[TemplateUse], broken: frozenset[str]
 ) -> Iterator[Problem]:
     """Find problems of several steps: their order, and the names in their templates."""
-    yield from _head_problems(spec)
+    for number, name in enumerate(spec.required):
+        if name in spec.variables:
+            message = f"`{name}` is required and has a default"
+            yield Problem(("workflow", "required", number), message, "remove one of them")
     yield from order_problems(spec.steps, broken)
     yield from use_problems(uses, spec.steps, (*spec.variables, *spec.required), broken)
     yield from item_problems(spec)
@@ -548,22 +462,3 @@ def _with_handles(spec: WorkflowSpec, uses: Sequence[TemplateUse]) -> WorkflowSp
         for step in spec.steps
     )
     return replace(spec, steps=steps)
-
-
-def _template_uses(spec: WorkflowSpec) -> list[TemplateUse]:
-    """List all templates of a workflow with what they refer to."""
-    slots = [slot for step in spec.steps for slot in slots_of(step)]
-    if spec.output:
-        slots.append(TemplatePlace(where=("workflow", "output"), text=spec.output, step=None))
-    return list(read_templates(slots))
-
-
-def _head_problems(spec: WorkflowSpec) -> Iterator[Problem]:
-    for number, name in enumerate(spec.required):
-        if name in spec.variables:
-            message = f"`{name}` is required and has a default"
-            yield Problem(
-                where=("workflow", "required", number),
-                message=message,
-                hint="remove one of them",
-            )

@@ -1,8 +1,7 @@
 """The names in a workflow's templates: which exist, and which are used."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from difflib import get_close_matches
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, assert_never
 
 from jinja2 import nodes
@@ -10,7 +9,7 @@ from jinja2 import nodes
 from ...machines.errors import TemplateError
 from ...machines.value import Value
 from ..document import is_list, is_table
-from ..problem import Problem, Where
+from ..problem import Problem, Where, did_you_mean
 from .graph import ancestors, waits_for
 from .spec import (
     FIELDS,
@@ -36,7 +35,7 @@ _PLAIN: Final = re.compile(rf"\{{\{{ ?({_NAME}) ?\}}\}}")
 _DEPTH: Final = 3  # names of a path; deeper ones are not needed
 
 
-class Reference(Value):
+class Reference(Value, kw_only=False):
     """A path of names, as far as it stands there: `("steps", "find", "output")`.
 
     `line` is that of the template, from 1. `said` is the word that it is compared with, if it is.
@@ -61,13 +60,13 @@ def plain_references(text: str, *, is_expression: bool) -> list[Reference] | Non
     """
     if is_expression:
         whole = re.fullmatch(_NAME, text)
-        return [Reference(path=tuple(text.split(".")[:_DEPTH]), line=1)] if whole else None
+        return [Reference(tuple(text.split(".")[:_DEPTH]), 1)] if whole else None
     pieces = _PLAIN.split(text)
     if any("{" in piece for piece in pieces[::2]):
         return None
     lines = [text.count("\n", 0, match.start()) + 1 for match in _PLAIN.finditer(text)]
     paths = [tuple(path.split(".")[:_DEPTH]) for path in pieces[1::2]]
-    return [Reference(path=path, line=line) for path, line in zip(paths, lines, strict=True)]
+    return [Reference(path, line) for path, line in zip(paths, lines, strict=True)]
 
 
 def only_path(tree: nodes.Template) -> tuple[str, ...]:
@@ -82,7 +81,7 @@ def only_path(tree: nodes.Template) -> tuple[str, ...]:
 def _collect(node: nodes.Node, bound: frozenset[str], found: list[Reference]) -> None:
     if path := _path(node):
         if path[0] not in bound:
-            found.append(Reference(path=path[:_DEPTH], line=node.lineno))
+            found.append(Reference(path[:_DEPTH], node.lineno))
         return
     if isinstance(node, nodes.For):
         _collect(node.iter, bound, found)
@@ -106,7 +105,7 @@ def _comparison(node: nodes.Node) -> Reference | None:
             for compared, other in ((left, right), (right, left)):
                 path = _path(compared)
                 if path and isinstance(other, nodes.Const) and isinstance(other.value, str):
-                    return Reference(path=path[:_DEPTH], line=node.lineno, said=other.value)
+                    return Reference(path[:_DEPTH], node.lineno, said=other.value)
             return None
         case _:
             return None
@@ -141,7 +140,7 @@ RUN_FIELDS: Final[Mapping[str, Mapping[str, str]]] = {
 """Names that every template has besides `vars` and `steps`, and their fields."""
 
 
-class TemplatePlace(Value):
+class TemplatePlace(Value, kw_only=False):
     """The position of a template or an expression in the file; `step` is None in `[workflow]`."""
 
     where: Where
@@ -151,7 +150,7 @@ class TemplatePlace(Value):
     has_item: bool = False
 
 
-class TemplateUse(Value):
+class TemplateUse(Value, kw_only=False):
     """A slot and its references; a problem instead if it is not a valid template."""
 
     slot: TemplatePlace
@@ -163,23 +162,21 @@ def slots_of(step: StepSpec) -> Iterator[TemplatePlace]:
     """List all templates and expressions of a step."""
     where = ("step", step.number)
     if step.when:
-        yield TemplatePlace(where=(*where, "when"), text=step.when, step=step, is_expression=True)
+        yield TemplatePlace((*where, "when"), step.when, step, is_expression=True)
     if isinstance(step.for_each, str):
-        yield TemplatePlace(
-            where=(*where, "for_each"), text=step.for_each, step=step, is_expression=True
-        )
+        yield TemplatePlace((*where, "for_each"), step.for_each, step, is_expression=True)
     elif step.for_each is not None:
         for place, text in _texts(list(step.for_each), (*where, "for_each")):
-            yield TemplatePlace(where=place, text=text, step=step)
+            yield TemplatePlace(place, text, step)
     has_item = step.for_each is not None
     for place, text in [*_action_texts(step, where), *_texts(dict(step.env), (*where, "env"))]:
-        yield TemplatePlace(where=place, text=text, step=step, has_item=has_item)
+        yield TemplatePlace(place, text, step, has_item=has_item)
     if step.remote is not None:
         paths = {"inputs": list(step.remote.inputs), "outputs": list(step.remote.outputs)}
         for place, text in _texts(paths, (*where, "remote")):
-            yield TemplatePlace(where=place, text=text, step=step, has_item=has_item)
+            yield TemplatePlace(place, text, step, has_item=has_item)
     if step.cwd:
-        yield TemplatePlace(where=(*where, "cwd"), text=step.cwd, step=step, has_item=has_item)
+        yield TemplatePlace((*where, "cwd"), step.cwd, step, has_item=has_item)
 
 
 def _action_texts(step: StepSpec, where: Where) -> Iterator[tuple[Where, str]]:
@@ -230,13 +227,9 @@ def read_templates(slots: Sequence[TemplatePlace]) -> Iterator[TemplateUse]:
         try:
             if key not in seen:
                 seen[key] = tuple(_references(slot))
-            yield TemplateUse(slot=slot, references=seen[key])
+            yield TemplateUse(slot, seen[key])
         except TemplateError as error:
-            yield TemplateUse(
-                slot=slot,
-                references=(),
-                problems=(_problem(slot, error.message, error.hint, error.line),),
-            )
+            yield TemplateUse(slot, (), (_problem(slot, error.message, error.hint, error.line),))
 
 
 def _references(slot: TemplatePlace) -> list[Reference]:
@@ -249,7 +242,7 @@ def _references(slot: TemplatePlace) -> list[Reference]:
 def _problem(slot: TemplatePlace, message: str, hint: str, line: int = 1) -> Problem:
     place = f" (line {line} of it)" if line > 1 else ""
     name = next(part for part in reversed(slot.where) if isinstance(part, str))
-    return Problem(where=slot.where, message=f"`{name}` {message}{place}", hint=hint)
+    return Problem(slot.where, f"`{name}` {message}{place}", hint)
 
 
 def fields_of(step: StepSpec) -> Mapping[str, str]:
@@ -269,26 +262,23 @@ def use_problems(
     `broken` are ids of steps that are there, and wrong: nothing is said of them.
     """
     known = {step.id: step for step in steps}
-    there = _There(steps=known, before=ancestors(waits_for(steps)), variables=variables)
+    before = ancestors(waits_for(steps))
     for use in uses:
         yield from use.problems
         for reference in use.references:
             if not broken.isdisjoint(reference.path[1:2]):
                 continue
-            check = _CHECKS.get(reference.path[0])
-            if check is None:
-                if reference.path[0] not in _tails(use.references, (*known, *variables)):
+            match reference.path[0]:
+                case "vars":
+                    yield from _variable_problems(use.slot, reference, variables)
+                case "steps":
+                    yield from _step_problems(use.slot, reference, known, before)
+                case "run" | "workflow":
+                    yield from _run_problems(use.slot, reference)
+                case name if name not in _tails(use.references, (*known, *variables)):
                     yield from _name_problems(use.slot, reference)
-            else:
-                yield from check(use.slot, reference, there)
-
-
-class _There(Value):
-    """The names of a workflow: its steps by id, those that end `before` each of them, its variables."""
-
-    steps: Mapping[str, StepSpec]
-    before: Mapping[str, frozenset[str]]
-    variables: Sequence[str]
+                case _:
+                    continue
 
 
 def _name_problems(slot: TemplatePlace, reference: Reference) -> Iterator[Problem]:
@@ -301,29 +291,33 @@ def _name_problems(slot: TemplatePlace, reference: Reference) -> Iterator[Proble
             yield _problem(slot, f"uses `{name}`, which is not there", hint, reference.line)
         return
     roots = ["vars", "steps", *RUN_FIELDS, *(["item", "index"] if slot.has_item else [])]
-    near = get_close_matches(name, roots, 1)
-    hint = f"did you mean `{near[0]}`?" if near else f"known: {_listed(roots)}"
+    hint = did_you_mean(name, roots) or f"known: {_listed(roots)}"
     yield _problem(slot, f"uses `{name}`, which is not there", hint, reference.line)
 
 
 def _variable_problems(
-    slot: TemplatePlace, reference: Reference, there: _There
+    slot: TemplatePlace, reference: Reference, variables: Sequence[str]
 ) -> Iterator[Problem]:
-    if len(reference.path) > 1 and reference.path[1] not in there.variables:
+    if len(reference.path) > 1 and reference.path[1] not in variables:
         name = reference.path[1]
-        hint = _meant("vars", name, there.variables) or "add it to `[workflow.vars]`"
+        hint = _meant("vars", name, variables) or "add it to `[workflow.vars]`"
         yield _problem(slot, f"uses `vars.{name}`, which is not there", hint, reference.line)
 
 
-def _step_problems(slot: TemplatePlace, reference: Reference, there: _There) -> Iterator[Problem]:
+def _step_problems(
+    slot: TemplatePlace,
+    reference: Reference,
+    steps: Mapping[str, StepSpec],
+    before: Mapping[str, frozenset[str]],
+) -> Iterator[Problem]:
     if len(reference.path) < 2:
         return
     name = reference.path[1]
-    if name not in there.steps:
-        hint = _meant("steps", name, list(there.steps)) or f"steps: {_listed(list(there.steps))}"
+    if name not in steps:
+        hint = _meant("steps", name, list(steps)) or f"steps: {_listed(list(steps))}"
         yield _problem(slot, f"uses step `{name}`, which is not there", hint, reference.line)
         return
-    if slot.step is not None and name not in there.before[slot.step.id]:
+    if slot.step is not None and name not in before[slot.step.id]:
         is_itself = name == slot.step.id
         hint = "the output of a step exists when it has ended" if is_itself else ""
         hint = hint or f'add "{name}" to the `needs` of `{slot.step.id}`'
@@ -331,38 +325,27 @@ def _step_problems(slot: TemplatePlace, reference: Reference, there: _There) -> 
         yield _problem(slot, f"uses {said}", hint, reference.line)
         return
     if len(reference.path) > 2:
-        yield from _field_problems(slot, reference, there.steps[name])
+        yield from _field_problems(slot, reference, steps[name])
 
 
 def _field_problems(slot: TemplatePlace, reference: Reference, step: StepSpec) -> Iterator[Problem]:
     field, fields = reference.path[2], fields_of(step)
     if field not in fields:
-        near = get_close_matches(field, fields, 1)
-        hint = f"did you mean `{near[0]}`? " if near else ""
-        hint += f"a step with `{step.kind}` has {_listed(list(fields))}"
+        has = f"a step with `{step.kind}` has {_listed(list(fields))}"
         message = f"uses `steps.{step.id}.{field}`, which is not there"
-        yield _problem(slot, message, hint, reference.line)
+        yield _problem(slot, message, did_you_mean(field, fields, has), reference.line)
     words = {"status": STATUSES, "verdict": VERDICTS}.get(field, ())
     if reference.said is not None and words and reference.said not in words:
-        near = get_close_matches(reference.said, words, 1)
-        hint = f"did you mean `{near[0]}`?" if near else f"it is one of {_listed(words)}"
+        hint = did_you_mean(reference.said, words) or f"it is one of {_listed(words)}"
         message = f"compares `steps.{step.id}.{field}` with `{reference.said}`, which it never is"
         yield _problem(slot, message, hint, reference.line)
 
 
-def _run_problems(slot: TemplatePlace, reference: Reference, there: _There) -> Iterator[Problem]:
+def _run_problems(slot: TemplatePlace, reference: Reference) -> Iterator[Problem]:
     name, *rest = reference.path
     if rest and rest[0] not in RUN_FIELDS[name]:
         hint = f"it has {_listed(list(RUN_FIELDS[name]))}"
         yield _problem(slot, f"uses `{name}.{rest[0]}`, which is not there", hint, reference.line)
-
-
-_CHECKS: Final[Mapping[str, Callable[[TemplatePlace, Reference, _There], Iterator[Problem]]]] = {
-    "vars": _variable_problems,
-    "steps": _step_problems,
-    "run": _run_problems,
-    "workflow": _run_problems,
-}
 
 
 def handled(use: TemplateUse) -> frozenset[str]:
@@ -387,8 +370,7 @@ def _meant(root: str, name: str, names: Sequence[str]) -> str:
     """Suggest a similar name, if there is one."""
     if dashed := _dashed(name, names):
         return f'`-` is minus here: write `{root}["{dashed}"]`'
-    near = get_close_matches(name, names, 1)
-    return f"did you mean `{root}.{near[0]}`?" if near else ""
+    return did_you_mean(name, names).replace("`", f"`{root}.", 1)
 
 
 def _dashed(name: str, names: Any) -> str:

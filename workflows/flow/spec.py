@@ -1,16 +1,57 @@
 """A workflow, read and checked, as frozen values. Runs follow it.
 
 Texts that may hold `{{ … }}` are kept as they were written, and filled in when their step begins
-(`template.py`). Every number of seconds is a float; 0 means that there is no bound.
+(`template.py`). Every number of seconds is a float; 0 means that there is no bound. What is a table of
+its own in the file is kept as it was read; the keys of a step are sorted by what it does.
 """
 
+import re
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Any, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
-from msgspec import field
+from msgspec import Meta, field
 
 from ...machines.value import Value
+from ..problem import shown
+from ..settings import Size, check_command
+from ..typed_table import Check, TypedTable, must
+
+# What the keys of a step may hold -----------------------------------------------------------------
+
+
+def inner_path(text: str) -> str:
+    """Return a path in the run's folder in its shortest form. Raises `ValueError` for any other."""
+    if not text or "\0" in text:
+        raise ValueError("is no path")
+    if text.startswith(("/", "~")):
+        raise ValueError(f"must be relative to the run's folder, not `{text}`")
+    parts = [part for part in text.split("/") if part not in ("", ".")]
+    if ".." in parts:
+        raise ValueError(f"must stay inside the run's folder, and `{text}` may leave it")
+    return "/".join(parts) or "."
+
+
+def _check_inner(text: str) -> str:
+    """Look at a path that is written out; one that is filled in is looked at by the run."""
+    from .template import is_template
+
+    if not is_template(text):
+        inner_path(text)
+    elif text.startswith(("/", "~")):
+        raise ValueError(f"must be relative to the run's folder, not {shown(text)}")
+    return text
+
+
+_TEXT: Final = {"type": "string", "minLength": 1}
+_NO_NAME = "is not a name here: begin with a letter, then letters, digits, `_` and `-`, at most 64"
+Name = Annotated[
+    str, must(lambda name: re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]{0,63}", name), _NO_NAME)
+]
+Text = Annotated[str, must(str.strip, "must not be empty", _TEXT)]
+Words = Annotated[tuple[str, ...], Check(check_command)]
+Seconds = Annotated[float, Meta(ge=0)]
+_Inner = Annotated[str, Check(_check_inner, _TEXT)]
 
 # What a step can do, and what templates of others can say about it afterwards ---------------------
 
@@ -93,15 +134,15 @@ class CallAction(Value):
     arguments: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
 
-class GoalSpec(Value):
-    """When an agent's step is done; `text` is a template, as each word of the gates is.
+class GoalSpec(TypedTable):
+    """The condition that ends an agent's step; see `docs/goals.md`."""
 
-    `gates` are commands that must succeed before the judge is asked; `max_turns` 0: as configured.
-    """
-
-    text: str
-    gates: tuple[tuple[str, ...], ...] = ()
-    max_turns: int = 0
+    text: Text
+    """The condition, for the judge. A template."""
+    gates: tuple[Words, ...] = ()
+    """Commands that must succeed before the judge is asked. Templates."""
+    max_turns: Annotated[int, Meta(ge=1)] | None = None
+    """Maximum number of turns; if left out, as configured."""
 
 
 class AgentAction(Value):
@@ -115,24 +156,28 @@ class AgentAction(Value):
     goal: GoalSpec | None = None
 
 
-class JudgeAction(Value):
-    """A question to a judge: is `text` true of `of`? Both are templates; `agent` empty: `goals.judge`."""
+class JudgeAction(TypedTable):
+    """A question to a judge, an agent that answers with a verdict and a reason."""
 
-    text: str
+    text: Text
+    """The statement to judge. A template."""
     of: str = ""
+    """The text to judge it by. A template."""
     agent: str = ""
+    """The judging agent; if left out, `goals.judge`."""
 
 
-class AskAction(Value):
-    """A question to the person; `default` answers it if no person does within `timeout` seconds.
+class AskAction(TypedTable):
+    """A question to the person who watches the run."""
 
-    Without a `default` (None) the step then fails. Without options any text is an answer.
-    """
-
-    text: str
-    options: tuple[str, ...] = ()
+    text: Text
+    """The question. A template."""
+    options: tuple[Text, ...] = ("yes", "no")
+    """The possible answers; empty: any text."""
     default: str | None = None
-    timeout: float = 0.0
+    """The answer if the person gives none; without a default the step then fails."""
+    timeout: Seconds = 0.0
+    """Seconds to wait for an answer; 0: no limit."""
 
 
 class WorkflowAction(Value):
@@ -147,11 +192,24 @@ Action = (
 )
 
 
-class Retry(Value):
-    """How often a failed attempt is repeated; `backoff` seconds before the first, then doubled."""
+_KINDS: Final[Mapping[type[Action], Kind]] = {
+    RunAction: Kind.RUN,
+    ShellAction: Kind.SHELL,
+    CallAction: Kind.CALL,
+    AgentAction: Kind.AGENT,
+    JudgeAction: Kind.JUDGE,
+    AskAction: Kind.ASK,
+    WorkflowAction: Kind.WORKFLOW,
+}
 
-    max: int = 0
-    backoff: float = 1.0
+
+class Retry(TypedTable):
+    """How a failed attempt is repeated."""
+
+    max: Annotated[int, Meta(ge=0)]
+    """Maximum number of repetitions."""
+    backoff: Seconds = 1.0
+    """Seconds before the first repetition; doubled for each further one."""
 
     def delay(self, attempt: int) -> float:
         """Seconds to wait after failed attempt number `attempt` (from 1); at most ten minutes."""
@@ -165,30 +223,20 @@ class Output(Value):
     schema: Mapping[str, Any] | None = None
 
 
-class RemoteNeeds(Value):
-    """What a step's command needs where it runs, which may be another machine.
+class RemoteNeeds(TypedTable):
+    """What a command needs where it runs; with `steersman run --on` that is another machine."""
 
-    `memory` is bytes, 0: as much as there is. `inputs` and `outputs` are templates of paths in the run's
-    folder (`inner_path`): the files that the command reads, and those that it makes.
-    """
-
-    cpus: float = 1.0
-    gpus: float = 0.0
-    memory: int = 0
-    inputs: tuple[str, ...] = ()
-    outputs: tuple[str, ...] = ()
-
-
-def inner_path(text: str) -> str:
-    """Return a path in the run's folder in its shortest form. Raises `ValueError` for any other."""
-    if not text or "\0" in text:
-        raise ValueError("is no path")
-    if text.startswith(("/", "~")):
-        raise ValueError(f"must be relative to the run's folder, not `{text}`")
-    parts = [part for part in text.split("/") if part not in ("", ".")]
-    if ".." in parts:
-        raise ValueError(f"must stay inside the run's folder, and `{text}` may leave it")
-    return "/".join(parts) or "."
+    cpus: Annotated[float, Meta(ge=0)] = 1.0
+    """Processors; a fraction is possible."""
+    gpus: Annotated[float, Meta(ge=0)] = 0.0
+    """GPUs; a fraction is possible."""
+    memory: Size | None = None
+    """Memory, such as `"1 GiB"`; if left out, it is not reserved."""
+    inputs: tuple[_Inner, ...] = ()
+    """Files and folders that the command reads, relative to the run's folder. Templates."""
+    outputs: tuple[_Inner, ...] = ()
+    """Files and folders that the command makes, relative to the run's folder. Templates. If one is not
+    there afterwards, the step fails."""
 
 
 class StepSpec(Value):
@@ -209,7 +257,7 @@ class StepSpec(Value):
     when: str = ""
     for_each: str | tuple[Any, ...] | None = None
     parallel: int = 1
-    retry: Retry = Retry()
+    retry: Retry = Retry(max=0)
     timeout: float = 0.0
     output: Output = Output()
     env: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -224,21 +272,7 @@ class StepSpec(Value):
     @property
     def kind(self) -> Kind:
         """The kind of the action, in one word."""
-        match self.action:
-            case RunAction():
-                return Kind.RUN
-            case ShellAction():
-                return Kind.SHELL
-            case CallAction():
-                return Kind.CALL
-            case AgentAction():
-                return Kind.AGENT
-            case JudgeAction():
-                return Kind.JUDGE
-            case AskAction():
-                return Kind.ASK
-            case WorkflowAction():
-                return Kind.WORKFLOW
+        return _KINDS[type(self.action)]
 
 
 class WorkflowSpec(Value):

@@ -18,6 +18,7 @@ from jinja2.runtime import Undefined
 
 from ...machines.errors import TemplateError
 from ..document import is_list, is_table
+from ..problem import did_you_mean
 from .sandbox import (
     BUDGET,
     ENVIRONMENT,
@@ -198,8 +199,6 @@ def _look_over(tree: nodes.Template) -> None:
 
 
 def _check_known(node: nodes.Node) -> None:
-    from difflib import get_close_matches
-
     if not isinstance(node, nodes.Filter | nodes.Test):
         return
     is_filter = isinstance(node, nodes.Filter)
@@ -207,8 +206,7 @@ def _check_known(node: nodes.Node) -> None:
     if node.name in known and not node.name.startswith("_"):
         return
     names = [name for name in known if not name.startswith("_")]
-    near = get_close_matches(node.name, names, 1)
-    hint = f"did you mean `{near[0]}`?" if near else f"known: {', '.join(sorted(names))}"
+    hint = did_you_mean(node.name, names) or f"known: {', '.join(sorted(names))}"
     noun = "filter" if is_filter else "test"
     raise TemplateError(
         f"uses the {noun} `{node.name}`, which is not there", hint, line=node.lineno

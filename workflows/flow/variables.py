@@ -1,11 +1,11 @@
 """The variables of one run: the defaults of the file, and the values of `--var NAME=VALUE`."""
 
 from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
 from typing import Any, Final
 
 from ...machines.errors import UsageError
 from ...machines.json_shape import parse_json
+from ..problem import did_you_mean
 from .spec import WorkflowSpec
 
 
@@ -41,8 +41,7 @@ def _check_name(spec: WorkflowSpec, name: str) -> None:
     names = [*spec.required, *spec.variables]
     if name in names:
         return
-    near = get_close_matches(name, names, 1)
-    hint = f"did you mean `{near[0]}`?" if near else f"it has: {', '.join(names) or 'none'}"
+    hint = did_you_mean(name, names) or f"it has: {', '.join(names) or 'none'}"
     raise UsageError(f"workflow `{spec.name}` has no variable `{name}`", hint)
 
 
