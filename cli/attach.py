@@ -37,7 +37,7 @@ from .stored import stored
 
 if TYPE_CHECKING:
     from ..gateway.running import Works
-    from .runs.options import RunOptions
+    from .runs.run import RunOptions
 
 GOING = 2.0
 """Seconds within which an owner that closed the connection releases the session."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from typing import Any, cast
 
 from ..gateway.commands.registry import call
@@ -15,8 +16,8 @@ from .chat_options import ChatOptions
 from .following import IdleWaiter
 from .output import document
 from .printer import Printer
-from .signals import SignalExit
 from .stdin_lines import typed_lines
+from .talk import Session, start_notices, talking
 
 CHOICES = ("auto", "queue", "steer", "interrupt")
 
@@ -139,49 +140,43 @@ def _object(line: str) -> dict[str, Any] | None:
 
 def talk_json(host: ChatHost, open_it: Callable[[], ChatSession], options: ChatOptions) -> int:
     """Run a chat until the input ends and no work is left."""
-    speak_utf8()
-    printer = Printer(sys.stdout)
     idle_waiter = IdleWaiter()
-    host.event_bus.subscribe(lambda event: printer.write(document(event, None) + "\n"))
-    host.event_bus.subscribe(idle_waiter.hear)
-    try:
-        conversation = open_it()
-        lines = Lines(conversation)
-        host.event_bus.subscribe(lines.hear)
-        preface(host, conversation)
-        try:
-            _read(lines, idle_waiter, options)
-        except SignalExit as signal_exit:
-            conversation.leave("signal")
-            return signal_exit.exit_code
+    with talking_json(host, open_it, idle_waiter.hear) as (conversation, lines):
+        if not _asks_to_leave(lines, options):
+            lines.deny_the_rest()
+            idle_waiter.wait(conversation, lines.deny_late)
         conversation.leave()
-        return 1 if idle_waiter.is_broken else 0
-    finally:
-        host.close()
-        printer.close()
+    return 1 if idle_waiter.is_broken else 0
 
 
-def speak_utf8() -> None:
-    """Make standard output UTF-8 in any locale; invalid characters are replaced."""
+def _asks_to_leave(lines: Lines, options: ChatOptions) -> bool:
+    """Take the message and each line of the input, up to one that asks to leave."""
+    if options.message:
+        lines.take(options.message)
+    return any(line.strip() and lines.take(line) for line in typed_lines())
+
+
+@contextmanager
+def talking_json(
+    host: ChatHost,
+    open_it: Callable[[], Session],
+    hear: Callable[[Event], None],
+    *,
+    takes_words: bool = False,
+) -> Generator[tuple[Session, Lines]]:
+    """Open a session whose events are printed as JSON in UTF-8, in any locale; `hear` gets them, too."""
     reconfigure = getattr(sys.stdout, "reconfigure", None)
     if reconfigure is not None:
         reconfigure(encoding="utf-8", errors="replace")
+    printer = Printer(sys.stdout)
 
+    def show(event: Event) -> None:
+        printer.write(document(event, None) + "\n")
 
-def preface(host: ChatHost, conversation: ChatSession) -> None:
-    """Publish the notices of the start."""
-    if host.choice is not None:
-        conversation.publisher.notice(host.choice.line)
-    for notice in (*host.config.notices, *host.notices):
-        conversation.publisher.notice(notice)
-
-
-def _read(lines: Lines, idle_waiter: IdleWaiter, options: ChatOptions) -> None:
-    if options.message:
-        lines.take(options.message)
-    for line in typed_lines():
-        text = line.rstrip("\r\n")
-        if text.strip() and lines.take(text):
-            return
-    lines.deny_the_rest()
-    idle_waiter.wait(lines.conversation, lines.deny_late)
+    with talking(host, open_it, (show, hear), (printer,)) as conversation:
+        lines = Lines(conversation, takes_words=takes_words)
+        host.event_bus.subscribe(lines.hear)
+        model = [host.choice.line] if host.choice is not None else []
+        for notice in (*model, *start_notices(host)):
+            conversation.publisher.notice(notice)
+        yield conversation, lines

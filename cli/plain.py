@@ -33,8 +33,8 @@ from .following import LIMITED, HeldNotice, IdleWaiter, ends_answer
 from .goal import GoalLines
 from .output import warn
 from .printer import Printer
-from .signals import SignalExit
 from .stdin_lines import comes_soon, typed_lines
+from .talk import has_utf8, start_notices, talking
 
 PIPE_TIMEOUT = 2.0
 """Seconds within which a piped standard input has to deliver something."""
@@ -189,41 +189,27 @@ def talk_plain(host: ChatHost, open_it: Callable[[], ChatSession], options: Chat
     is_one_screen = sys.stdout.isatty() and sys.stderr.isatty()  # in order, then
     err = out if is_one_screen else Printer(sys.stderr)
     idle_waiter = IdleWaiter()
-    utf8 = (sys.stderr.encoding or "").lower().replace("-", "") == "utf8"
-    shows_queued = host.config.auto_queue.show_queue_on_input
     interface = PlainInterface(
         out,
         err,
-        can_utf8=utf8,
-        shows_queued=shows_queued,
+        can_utf8=has_utf8(sys.stderr),
+        shows_queued=host.config.auto_queue.show_queue_on_input,
         is_one_shot=host.launch.is_one_shot,
         columns=terminal_columns if is_one_screen else int,
     )
-    host.event_bus.subscribe(interface.hear)
-    host.event_bus.subscribe(idle_waiter.hear)
-    try:
-        conversation = open_it()
+    with talking(host, open_it, (interface.hear, idle_waiter.hear), (out, err)) as conversation:
         if host.choice is not None and not (options.message and host.choice.is_named):
             err.write(f"{host.choice.line}\n")
-        for notice in (*host.config.notices, *host.notices):
+        for notice in start_notices(host):
             err.write(f"{notice}\n")
-        try:
-            has_spoken = _send_all(conversation, options)
-            idle_waiter.wait(conversation)
-        except SignalExit as signal_exit:
-            conversation.leave("signal")
-            return signal_exit.exit_code
+        has_spoken = _send_all(conversation, options)
+        idle_waiter.wait(conversation)
         conversation.leave()
         if not has_spoken:  # after what the session itself had to say
             err.write(f"{NOTHING_SAID}\n")
-        has_failed = idle_waiter.has_refusal or idle_waiter.status == "failed"
-        if has_failed or idle_waiter.is_broken:
-            return 1
-        return LIMITED if idle_waiter.is_limited else 0
-    finally:
-        host.close()
-        out.close()
-        err.close()
+    if idle_waiter.has_refusal or idle_waiter.status == "failed" or idle_waiter.is_broken:
+        return 1
+    return LIMITED if idle_waiter.is_limited else 0
 
 
 OWN = ("!", "\uff01")

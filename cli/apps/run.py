@@ -48,8 +48,7 @@ def run_file(
 
     Example: steersman run codemod.toml --var find=old_name
     """
-    from ..runs.options import RunOptions
-    from ..runs.run import run_workflow
+    from ..runs.run import RunOptions, run_workflow
 
     options = RunOptions(
         file=file,

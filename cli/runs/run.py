@@ -29,6 +29,7 @@ from ...journal.recovery import is_cut_off, load_record, recovered
 from ...journal.run_record import RunRecord
 from ...machines.errors import SteersmanError, StoreBusy, UsageError
 from ...machines.lifecycles import RUN
+from ...machines.value import Value
 from ...workflows.config import Config
 from ...workflows.flow.plan import draw_plan, plan_data, plan_mermaid
 from ...workflows.flow.plan import plan_of as planned_steps
@@ -38,7 +39,29 @@ from ...workflows.paths import Paths
 from ..chat_options import work_folder
 from ..output import show, show_document
 from ..signals import SignalExit, leave_on_signals
-from .options import RunInterface, RunOptions
+
+
+class RunOptions(Value):
+    """The command line of `steersman run`; `again` and `done` name work of unknown outcome.
+
+    `cluster` is where remote steps run; empty: here.
+    """
+
+    file: str = ""
+    variables: tuple[str, ...] = ()
+    resume: str = ""
+    again: tuple[str, ...] = ()
+    done: tuple[str, ...] = ()
+    cluster: str = ""
+    folder: Path = Path()
+    model: str = ""
+    is_json: bool = False
+    is_dry: bool = False
+    is_yes: bool = False
+
+
+RunInterface = Callable[[Host, Callable[[], Conversation], RunOptions], int]
+"""Opens the run, shows it until its end, and returns the exit code. May raise `SignalExit`."""
 
 
 def show_plan(run: RunPlan, *, as_json: bool) -> int:

@@ -20,7 +20,7 @@ from support.patience import seconds
 from steersman.cli.output import document, show
 from steersman.cli.plain import PlainInterface
 from steersman.cli.printer import Printer
-from steersman.cli.runs.screen import RunScreen
+from steersman.cli.runs.prompt import RunScreen
 from steersman.cli.screen.appearance import Appearance
 from steersman.cli.screen.screen import Screen
 from steersman.gateway.events import contract
