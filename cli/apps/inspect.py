@@ -88,7 +88,7 @@ def why(
 
     Example: steersman why last 2
     """
-    from ..inspection.why import tell_why
+    from ..inspection.inspect import tell_why
 
     return tell_why(os.environ, session, message, "json" if as_json else form)
 
