@@ -11,7 +11,6 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -151,24 +150,13 @@ def tour(environ: Mapping[str, str], pace: float) -> int:
             (SECOND, ChatOptions(folder=folder, is_newest=True)),
         ):
             player = Player(steps, pace, scratch)
-            code = chat(options, inside, partial(_played, player))
+            code = chat(options, inside, player.talk)
             if not player.is_done:
                 break
         return code
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
         warn(f"The scratch folder {scratch} is deleted, and the tour's session with it.")
-
-
-def _played(
-    player: Player, host: ChatHost, open_it: Callable[[], ChatSession], options: ChatOptions
-) -> int:
-    leave = host.event_bus.subscribe(player.hear)
-    try:
-        return talk_at_prompt(host, open_it, options, player.begin)
-    finally:
-        player.close()
-        leave()
 
 
 class Player:
@@ -184,38 +172,37 @@ class Player:
         self._is_over = threading.Event()
         self._thread: threading.Thread | None = None
 
-    def hear(self, event: Event) -> None:
-        """Take in an event; the runtime's thread."""
+    def talk(self, host: ChatHost, open_it: Callable[[], ChatSession], options: ChatOptions) -> int:
+        """Open the prompt and play in it, until it is left."""
+        unsubscribe = host.event_bus.subscribe(self._hear)
+        try:
+            return talk_at_prompt(host, open_it, options, self._begin)
+        finally:
+            self._is_over.set()
+            with self._changed:
+                self._changed.notify_all()
+            if self._thread is not None:
+                self._thread.join()
+            unsubscribe()
+
+    def _hear(self, event: Event) -> None:
         with self._changed:
             self._heard.append(event)
             self._changed.notify_all()
 
-    def begin(self, app: Application[int], screen: Screen) -> None:
-        """Begin to play once the prompt is open."""
-        self._thread = threading.Thread(target=self._play, args=(app, screen), daemon=True)
+    def _begin(self, app: Application[int], screen: Screen) -> None:
+        def play() -> None:
+            self.is_done = all(self._take(step, app, screen) for step in self._steps)
+
+        self._thread = threading.Thread(target=play, daemon=True)
         self._thread.start()
-
-    def close(self) -> None:
-        """Stop playing; waits for the thread."""
-        self._is_over.set()
-        with self._changed:
-            self._changed.notify_all()
-        if self._thread is not None:
-            self._thread.join()
-
-    def _play(self, app: Application[int], screen: Screen) -> None:
-        for step in self._steps:
-            if not self._take(step, app, screen):
-                return
-        self.is_done = True
 
     def _take(self, step: TourStep, app: Application[int], screen: Screen) -> bool:
         """Play one step; False if the person left, or what was expected did not come."""
         while not app.is_running:
             if self._is_over.wait(0.01):
                 return False
-        with self._changed:
-            mark = len(self._heard)
+        mark = len(self._heard)
         if step.says:
             screen.write(f"\n[tour] {step.says}\n", ends_answer=True)
             if self._is_over.wait(self._pace * READING * len(step.says)):

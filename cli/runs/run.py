@@ -93,7 +93,11 @@ def chosen_work(run: RunRecord, words: Iterable[str], option: str) -> tuple[Work
     unknown = run.unknown()
     found: list[Work] = []
     for word in words:
-        named = [work for work in unknown if word in _names(run, work)]
+        named = [
+            (step, index)
+            for step, index in unknown
+            if word in ("all", step, f"{step}:{index + 1}", run.steps[step].name(index))
+        ]
         if not named:
             known = ", ".join(_name(run, work) for work in unknown) or "none"
             raise UsageError(
@@ -110,11 +114,6 @@ def unknown_work(run: RunRecord, spec: WorkflowSpec, decided: Set[Work]) -> list
     return [_name(run, work) for work in left]
 
 
-def _names(run: RunRecord, work: Work) -> tuple[str, ...]:
-    step, index = work
-    return ("all", step, f"{step}:{index + 1}", run.steps[step].name(index))
-
-
 def _name(run: RunRecord, work: Work) -> str:
     step, index = work
     record = run.steps[step]
@@ -125,7 +124,10 @@ def run_workflow(options: RunOptions, environ: Mapping[str, str]) -> int:
     """Start, resume or plan a run; return the exit code."""
     _require_sense(options)
     if options.cluster:
-        _require_cluster(options.cluster)
+        from ...ports.ray.placement import address_of, require_ray
+
+        address_of(options.cluster)
+        require_ray()
     folder = work_folder(options.folder)
     paths = Paths.of(environ)
     if options.resume:
@@ -141,11 +143,8 @@ def run_workflow(options: RunOptions, environ: Mapping[str, str]) -> int:
         go_on(conversation)
         return conversation
 
-    wanted = {
-        "workflow": plan.spec.file,
-        "variables": dict(plan.variables),
-        "folder": str(folder),
-    }
+    variables = dict(plan.variables)
+    wanted = {"workflow": plan.spec.file, "variables": variables, "folder": str(folder)}
     return _show(options, environ, paths, config, begin, wanted)
 
 
@@ -164,14 +163,6 @@ def _require_sense(options: RunOptions) -> None:
         raise UsageError(
             "`--again` and `--done` go with `--resume`", "`--resume last --again ITEM`"
         )
-
-
-def _require_cluster(cluster: str) -> None:
-    """Refuse a cluster that cannot be meant."""
-    from ...ports.ray.placement import address_of, require_ray
-
-    address_of(cluster)
-    require_ray()
 
 
 def _read(
@@ -195,15 +186,11 @@ def _resume(options: RunOptions, environ: Mapping[str, str], paths: Paths, folde
             f"`steersman run --resume {record.id}` resumes it",
         )
     plan = plan_of(run.workflow)
-    if run.state in RUN.final:
+    is_over = run.state in RUN.final
+    if is_over or was_taken_back(record):
+        why = f"has {run.state} already" if is_over else "was reverted and cannot be resumed"
         raise SteersmanError(
-            f"run `{record.id}` has {run.state} already",
-            f"`{_start_command(plan)}` starts a new run",
-        )
-    if was_taken_back(record):
-        raise SteersmanError(
-            f"run `{record.id}` was reverted and cannot be resumed",
-            f"`{_start_command(plan)}` starts a new run",
+            f"run `{record.id}` {why}", f"`{_start_command(plan)}` starts a new run"
         )
     work = {
         "again": chosen_work(run, options.again, "--again"),
@@ -220,34 +207,34 @@ def _resume(options: RunOptions, environ: Mapping[str, str], paths: Paths, folde
 
     def resume(host: Host) -> Conversation:
         conversation = host.resume(record.id)
-        host.notices += _change_notices(run.workflow)
+        if _has_changed(run.workflow):
+            file = run.workflow.file
+            host.notices.append(
+                f"{file} was changed since: the run continues with the version that it began with"
+            )
         go_on(conversation, work["again"], work["done"])
         return conversation
 
     return _show(options, environ, paths, config, resume, {"resume_run": record.id}, work)
 
 
-def _change_notices(copy: WorkflowCopy) -> list[str]:
-    """Return a notice if the workflow's file was changed since the run started."""
+def _has_changed(copy: WorkflowCopy) -> bool:
+    """Whether the workflow's file was changed since the run started."""
     try:
-        is_same = read_text(Path(copy.file)) == copy.source
+        return read_text(Path(copy.file)) != copy.source
     except (OSError, ValueError):
-        return []
-    notice = f"{copy.file} was changed since: the run continues with the version that it began with"
-    return [] if is_same else [notice]
+        return False
 
 
 def _start_command(plan: RunPlan) -> str:
     """Write the command that starts the same workflow again, with the same variables."""
     usual = plan.spec.variables
     changed = {name: value for name, value in plan.variables.items() if usual.get(name) != value}
-    given = [f"--var={name}={_value_text(value)}" for name, value in changed.items()]
+    given = [
+        f"--var={name}={value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}"
+        for name, value in changed.items()
+    ]
     return shlex.join(["steersman", "run", plan.spec.file, *given])
-
-
-def _value_text(value: Any) -> str:
-    """Write a variable's value as `--var` takes it."""
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def _find(paths: Paths, name: str, folder: Path, workflow: str) -> tuple[SessionRecord, RunRecord]:
@@ -293,12 +280,8 @@ def _show(
     launch = LaunchOptions(
         model=options.model, is_yes=options.is_yes, can_ask=can_ask, cluster=options.cluster
     )
-    if (
-        can_ask
-        and not options.cluster
-        and not options.is_json
-        and config.auto_queue.persistence.enabled
-    ):
+    may_leave = can_ask and not (options.cluster or options.is_json)
+    if may_leave and config.auto_queue.persistence.enabled:
         server = server_of(paths.state)
         if server is not None:
             from ..attach import run_there
