@@ -35,10 +35,14 @@ class Lines:
         self._has_ended = False
 
     def take(self, line: str) -> bool:
-        """Carry out one line; True if it asked to leave."""
-        said = _parse(line)
-        if said is None:
-            self._reject(line)
+        """Carry out one line; True if it asked to leave.
+
+        A line that begins with a brace has to be JSON: half an object is no message to a model.
+        """
+        said = _object(line) if line.lstrip().startswith("{") else {"text": line}
+        is_text = isinstance(said.get("text"), str) and said.get("as", "auto") in CHOICES
+        if not (is_text or any(isinstance(said.get(kind), str) for kind in ("answer", "command"))):
+            self._reject(line, said)
             return False
         client = str(said.get("client_id") or "")
         if "answer" in said:
@@ -51,12 +55,8 @@ class Lines:
             hint = "a message has words: nothing was sent"
             self.conversation.publisher.rejected("empty", said["text"], client, hint)
             return False
-        reply = self.conversation.say(
-            said["text"],
-            str(said.get("as", "auto")),
-            client,
-            str(said.get("user") or ""),
-        )
+        user = str(said.get("user") or "")
+        reply = self.conversation.say(said["text"], str(said.get("as", "auto")), client, user)
         return reply is not None and reply.leaves
 
     def _run(self, said: dict[str, Any], client: str) -> bool:
@@ -98,9 +98,8 @@ class Lines:
         if not answer.get("ok"):
             self._error("no_question", str(answer.get("reason")), "it was not answered")
 
-    def _reject(self, line: str) -> None:
+    def _reject(self, line: str, said: dict[str, Any]) -> None:
         hint = 'give {"text": "…", "as": "auto"}, {"answer": ID, "choice": "allow"}, or plain text'
-        said = _object(line) or {}
         if isinstance(said.get("text"), str):
             hint = f"`as` is one of {', '.join(CHOICES)}"
         text = f"neither `text` nor `answer` in this line: {line[:80]}"
@@ -111,30 +110,13 @@ class Lines:
         self.conversation.publisher.error(code, text, hint, key)
 
 
-def _parse(line: str) -> dict[str, Any] | None:
-    """Read a line: plain text, or an object with a text or an answer; `None` for anything else.
-
-    A line that begins with a brace has to be JSON: half an object is no message to a model.
-    """
-    if not line.lstrip().startswith("{"):
-        return {"text": line}
-    said = _object(line)
-    if said is None:
-        return None
-    is_text = isinstance(said.get("text"), str) and said.get("as", "auto") in CHOICES
-    is_other = any(isinstance(said.get(kind), str) for kind in ("answer", "command"))
-    return said if is_text or is_other else None
-
-
-def _object(line: str) -> dict[str, Any] | None:
-    """Read a JSON object, null fields as if they were absent; `None` if it is no object."""
+def _object(line: str) -> dict[str, Any]:
+    """Read a JSON object, null fields as if they were absent; empty if it is no object."""
     try:
         data = parse_json(line)
     except (ValueError, RecursionError):
-        return None
-    if not isinstance(data, dict):
-        return None
-    fields = cast("dict[str, Any]", data)
+        return {}
+    fields = cast("dict[str, Any]", data if isinstance(data, dict) else {})
     return {name: value for name, value in fields.items() if value is not None}
 
 

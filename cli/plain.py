@@ -9,8 +9,8 @@ from __future__ import annotations
 import shutil
 import sys
 import time
-from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from collections.abc import Callable
+from typing import Protocol
 
 from msgspec.structs import replace
 
@@ -38,6 +38,8 @@ from .talk import has_utf8, start_notices, talking
 
 PIPE_TIMEOUT = 2.0
 """Seconds within which a piped standard input has to deliver something."""
+LONGEST_CALL = 100
+"""Characters of what a call was given."""
 LONGEST_REASON = 200
 """Characters of the line that says why a call failed."""
 MOST_PIPED = 1024 * 1024
@@ -83,8 +85,9 @@ class PlainInterface:
         if is_aside(event):
             return
         held = self._held.hear(event)
-        if ends_answer(event):
-            self._end_line()
+        if ends_answer(event) and self._is_mid_line:
+            self._out.write("\n")
+            self._is_mid_line = False
         match event["type"]:
             case "text":
                 delta = clean(event["delta"])
@@ -112,20 +115,12 @@ class PlainInterface:
                 self._out.write(clean(event["output"]))
                 self._aside(own_command_end(event))
             case _:
-                self._aside(_line(event) or self._acknowledgement(event))
-
-    def _acknowledgement(self, event: Event) -> str:
-        return acknowledgement(
-            event,
-            can_utf8=self._can_utf8,
-            shows_queued=self._shows_queued,
-            columns=self._columns(),
-        )
-
-    def _end_line(self) -> None:
-        if self._is_mid_line:
-            self._out.write("\n")
-            self._is_mid_line = False
+                utf8, columns = self._can_utf8, self._columns()
+                shows = self._shows_queued
+                self._aside(
+                    _line(event)
+                    or acknowledgement(event, can_utf8=utf8, shows_queued=shows, columns=columns)
+                )
 
     def _aside(self, text: str) -> None:
         if text:
@@ -135,7 +130,8 @@ class PlainInterface:
 def _line(event: Event) -> str:
     match event["type"]:
         case "tool_started" if event["tool"] != "progress":  # its report is an event of its own
-            return f"[{event['tool']}] {_brief(event['arguments'])}"
+            brief = one_line(", ".join(call_words(event["arguments"])), LONGEST_CALL, "...")
+            return f"[{event['tool']}] {brief}"
         case "tool_ended" if event["status"] != "ok":
             return f"[{event['tool']}] {_failure(event)}"
         case "progress":
@@ -152,10 +148,8 @@ def _line(event: Event) -> str:
             return ""  # the call that begins, or its end, says it
         case "reverted":
             return reverted_text(event)
-        case "result" if event["name"] == "revert" and event["ok"]:
-            return (
-                event["text"] if event["data"]["dry_run"] else ""
-            )  # the `reverted` event was printed
+        case "result" if event["name"] == "revert" and event["ok"] and not event["data"]["dry_run"]:
+            return ""  # the `reverted` event says it
         case "result":
             return event["text"]
         case _:
@@ -169,11 +163,6 @@ def _failure(end: ToolEndedEvent) -> str:
     code = f", {exit_words(end['exit_code'])}" if end["exit_code"] is not None else ""
     said = one_line(telling_line(end).removeprefix("Error: "), LONGEST_REASON)
     return f"{end['status']}{code}" + (f": {said}" if said else "")
-
-
-def _brief(arguments: Mapping[str, Any]) -> str:
-    line = ", ".join(call_words(arguments))
-    return line if len(line) <= 100 else f"{line[:97]}..."
 
 
 def terminal_columns() -> int:

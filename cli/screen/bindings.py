@@ -6,6 +6,7 @@ import select
 import time
 from collections.abc import Callable
 from functools import partial
+from typing import NamedTuple
 
 from prompt_toolkit.application import get_app
 from prompt_toolkit.completion import CompleteEvent
@@ -20,106 +21,61 @@ from prompt_toolkit.input.ansi_escape_sequences import ANSI_SEQUENCES
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
 
-from ...machines.value import Value
 from .appearance import Appearance
 from .attention import FOCUSED, UNFOCUSED
-from .choices import picked_kind
+from .completion import picked_kind
 from .input_line import REASON, InputLine
 from .screen import Screen
 
 
-class Key(Value):
+class Key(NamedTuple):
     """A key: its name, prompt_toolkit's names, its description, and the method that handles it.
 
-    A key without an action is the editor's own; it is listed for the help.
+    A blank is between keys that follow each other. A key without an action is the editor's own; it is
+    listed for the help.
     """
 
     name: str
-    bound: tuple[tuple[str, ...], ...]
+    bound: tuple[str, ...]
     what: str
     action: str = ""
 
 
 KEYS = (
+    Key("Enter", ("enter",), "send; during a turn, as `/busy` says", "send"),
+    Key("Tab", ("tab",), "put it into the queue; with a menu open, take its entry", "queue"),
+    Key("Alt-Enter", ("escape enter",), "steer the running turn", "steer"),
     Key(
-        name="Enter",
-        bound=(("enter",),),
-        what="send; during a turn, as `/busy` says",
-        action="send",
+        "Esc",
+        ("escape",),
+        "stop your own command, else the turn; first close a menu or cancel an edit",
+        "escape",
     ),
+    Key("Ctrl-C", ("c-c",), "clear the line; else stop the turn; else leave", "control_c"),
+    Key("Ctrl-D", ("c-d",), "leave, on an empty line; everything is saved", "control_d"),
+    Key("Up", ("up",), "edit the last queued message; else the input history", "up"),
     Key(
-        name="Tab",
-        bound=(("tab",),),
-        what="put it into the queue; with a menu open, take its entry",
-        action="queue",
+        "Alt-Up",
+        ("escape up",),
+        "edit the last message, also one that was answered, to be sent in its place",
+        "edit_last",
     ),
+    Key("Down", ("down",), "the next one again", "down"),
+    Key("Ctrl-J", ("c-j",), "a new line; so does a backslash before Enter", "newline"),
+    Key("Ctrl-R", (), "search the input history"),
+    Key("Ctrl-X Ctrl-E", (), "write in your editor ($VISUAL, $EDITOR)"),
+    Key("Shift-Tab", ("s-tab",), "the next permission mode: ask, edits, plan", "mode"),
+    Key("Ctrl-O", ("c-o",), "unfold the last tool call; again, the one before", "unfold"),
+    Key("Ctrl-L", ("c-l",), "clear the screen", "clear"),
+    Key("Ctrl-Z", ("c-z",), "suspend; `fg` brings it back", "suspend"),
+    Key("Right", ("right",), "with a menu open, take its entry", "right"),
     Key(
-        name="Alt-Enter",
-        bound=(("escape", "enter"),),
-        what="steer the running turn",
-        action="steer",
+        "y, a, e, n, r",
+        ("y", "a", "e", "n", REASON),
+        "on an empty line: answer the question that is open",
+        "answer",
     ),
-    Key(
-        name="Esc",
-        bound=(("escape",),),
-        what="stop your own command, else the turn; first close a menu or cancel an edit",
-        action="escape",
-    ),
-    Key(
-        name="Ctrl-C",
-        bound=(("c-c",),),
-        what="clear the line; else stop the turn; else leave",
-        action="control_c",
-    ),
-    Key(
-        name="Ctrl-D",
-        bound=(("c-d",),),
-        what="leave, on an empty line; everything is saved",
-        action="control_d",
-    ),
-    Key(
-        name="Up",
-        bound=(("up",),),
-        what="edit the last queued message; else the input history",
-        action="up",
-    ),
-    Key(
-        name="Alt-Up",
-        bound=(("escape", "up"),),
-        what="edit the last message, also one that was answered, to be sent in its place",
-        action="edit_last",
-    ),
-    Key(name="Down", bound=(("down",),), what="the next one again", action="down"),
-    Key(
-        name="Ctrl-J",
-        bound=(("c-j",),),
-        what="a new line; so does a backslash before Enter",
-        action="newline",
-    ),
-    Key(name="Ctrl-R", bound=(), what="search the input history"),
-    Key(name="Ctrl-X Ctrl-E", bound=(), what="write in your editor ($VISUAL, $EDITOR)"),
-    Key(
-        name="Shift-Tab",
-        bound=(("s-tab",),),
-        what="the next permission mode: ask, edits, plan",
-        action="mode",
-    ),
-    Key(
-        name="Ctrl-O",
-        bound=(("c-o",),),
-        what="unfold the last tool call; again, the one before",
-        action="unfold",
-    ),
-    Key(name="Ctrl-L", bound=(("c-l",),), what="clear the screen", action="clear"),
-    Key(name="Ctrl-Z", bound=(("c-z",),), what="suspend; `fg` brings it back", action="suspend"),
-    Key(name="Right", bound=(("right",),), what="with a menu open, take its entry", action="right"),
-    Key(
-        name="y, a, e, n, r",
-        bound=(("y",), ("a",), ("e",), ("n",), (REASON,)),
-        what="on an empty line: answer the question that is open",
-        action="answer",
-    ),
-    Key(name="?", bound=(("?",),), what="on an empty line: these keys", action="help"),
+    Key("?", ("?",), "on an empty line: these keys", "help"),
 )
 
 
@@ -244,12 +200,13 @@ class Bindings:
         for key in KEYS:
             for bound in key.bound:
                 when = ~is_searching & filters.get(key.action, Condition(lambda: True))
-                self.bindings.add(*bound, filter=when)(getattr(self, f"_{key.action}"))
-        self.bindings.add(Keys.BracketedPaste)(self._paste)
+                self.bindings.add(*bound.split(), filter=when)(getattr(self, f"_{key.action}"))
+        self.bindings.add(Keys.BracketedPaste)(lambda event: self._line.paste(event.data))
         self.bindings.add(FOCUS, eager=True)(self._focus)
-        self.bindings.add("c-h", filter=~is_searching)(self._rub_out)
+        self.bindings.add("c-h", filter=~is_searching)(lambda _: self._line.rub_out())
         self.bindings.add("c-x", eager=True, filter=~is_searching)(self._control_x)
-        self.bindings.add("c-e", filter=Condition(self._is_after_x), eager=True)(self._editor)
+        is_after_x = Condition(lambda: self._keys == self._control_x_key + 1)
+        self.bindings.add("c-e", filter=is_after_x, eager=True)(self._editor)
 
     # Sending ------------------------------------------------------------------------------------
 
@@ -369,10 +326,9 @@ class Bindings:
 
     def _lend(self, is_away: bool) -> None:
         """Take this program's modes from the terminal while another one has it, or set them again."""
-        attention, output = self._screen.attention, self._screen.canvas.output
-        if attention is not None:
-            output.write_raw(attention.closing() if is_away else attention.opening())
-            output.flush()
+        if (attention := self._screen.attention) is not None:
+            codes = attention.closing() if is_away else attention.opening()
+            self._screen.canvas.write_codes(codes)
 
     def _focus(self, event: KeyPressEvent) -> None:
         if self._screen.attention is not None:
@@ -392,17 +348,8 @@ class Bindings:
     def _down(self, event: KeyPressEvent) -> None:
         event.current_buffer.auto_down(count=event.arg)
 
-    def _paste(self, event: KeyPressEvent) -> None:
-        self._line.paste(event.data)
-
-    def _rub_out(self, event: KeyPressEvent) -> None:
-        self._line.rub_out()
-
     def _control_x(self, event: KeyPressEvent) -> None:
         self._control_x_key = self._keys
-
-    def _is_after_x(self) -> bool:
-        return self._keys == self._control_x_key + 1
 
     def _editor(self, event: KeyPressEvent) -> None:
         self._line.unfold_pastes()

@@ -65,15 +65,12 @@ def message_rows(text: str, width: int, look: Appearance, number: str = "") -> l
     rows: list[Row] = [[(theme.bar, bar), (theme.message, line)] for line in lines]
     if number:
         rows[-1].append((f"{DIM} {theme.message}" if theme.is_filled else DIM, f"  {number}"))
-    return [_filled(row, width, theme.message) for row in rows] if theme.is_filled else rows
+    for row in rows if theme.is_filled else ():
+        used = sum(get_cwidth(text) for _, text in row)
+        row.append((theme.message, " " * max(0, width - used)))
+    return rows
 
 
 def title_line(text: str, width: int) -> str:
     """Return the first words of a message, on one line."""
     return fitted(" ".join(audited(text).split()), max(8, width), "...")
-
-
-def _filled(row: Row, width: int, style: str) -> Row:
-    """Extend a row to the width, for a style with a background."""
-    used = sum(get_cwidth(text) for _, text in row)
-    return [*row, (style, " " * max(0, width - used))]

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from prompt_toolkit.utils import get_cwidth
 
@@ -91,8 +90,12 @@ def _what(question: QuestionEvent, change: str, width: int, appearance: Appearan
     arguments = dict(question["arguments"])
     call = ToolCallView(call="", tool=question["tool"], arguments=arguments)
     diff = diff_rows(call, change, width, appearance, MOST)
-    shown = ("path",) if diff else tuple(arguments)
-    texts = _argument_lines(arguments, shown)
+    named = ("command", "path")  # what a call is about as it is, all others behind their names
+    texts = [
+        str(arguments[name]) if name in named else f"{name}: {arguments[name]}"
+        for name in sorted(arguments, key=lambda name: name not in named)
+        if name == "path" or not diff
+    ]
     rows = list[Row]()
     for line in exposed("\n".join(texts)).expandtabs(4).split("\n"):
         rows += wrapped_pieces([("", line)], max(1, width))
@@ -100,15 +103,6 @@ def _what(question: QuestionEvent, change: str, width: int, appearance: Appearan
         left = appearance.plain(f"… {len(rows) - MOST + 1} more rows, /inspect shows all")
         rows = [*rows[: MOST - 1], [(DIM, left)]]
     return [[("", "  "), *row] for row in rows] + diff
-
-
-def _argument_lines(arguments: Mapping[str, Any], shown: Sequence[str]) -> list[str]:
-    """Write arguments for a card: what a call is about as it is, all others behind their names."""
-    return [
-        str(arguments[name]) if name in ("command", "path") else f"{name}: {arguments[name]}"
-        for name in sorted(shown, key=lambda name: name not in ("command", "path"))
-        if name in arguments
-    ]
 
 
 class Card:

@@ -15,10 +15,9 @@ from ..question import Questions
 from ..wrapping import wrapped
 from .appearance import DIM, Appearance, Row, drawable
 from .attention import Attention
-from .bar import bar, key_hints
 from .canvas import Canvas
 from .card import GUARD, Card, settled_line
-from .status import Status
+from .status import Status, bar, key_hints
 from .transcript import Transcript
 
 STREAMED = ("text", "thinking", "output", "progress", "queue")
@@ -145,14 +144,6 @@ class Screen:
                 [] if has_menu or self.note() else hints,
             )
         return [(DIM, audited(text))]
-
-    def question_ids(self) -> list[str]:
-        """Return the ids of the open questions."""
-        return [question["id"] for question in self.questions.all]
-
-    def is_moving(self) -> bool:
-        """Whether the display changes without an event, as elapsed time does."""
-        return self.status.is_busy
 
     def answerable(self) -> QuestionEvent | None:
         """Return the question whose card has been shown long enough for a key to answer it."""
