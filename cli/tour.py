@@ -48,16 +48,15 @@ KEYS: dict[Key, tuple[Keys, ...]] = {
 
 
 class TourStep(Value):
-    """One step: what is explained, what is typed, the key, and the event that it causes.
+    """One step: what is explained, what is typed, the key, and fields of the event that it causes.
 
-    `holds` are fields that the event has. `opens` is a gate that lets the running command end.
+    `opens` is a gate that lets the running command end.
     """
 
     says: str
     types: str = ""
     key: Key | None = None
-    until: str = ""
-    holds: Mapping[str, str] = {}
+    until: Mapping[str, str] = {}
     opens: str = ""
 
 
@@ -70,34 +69,31 @@ FIRST = (
         says="A message, and Enter:",
         types="make all the files blue",
         key="enter",
-        until="tool_started",
-        holds={"tool": "shell"},
+        until={"type": "tool_started", "tool": "shell"},
     ),
     TourStep(
         says="It works, and you can go on typing. Tab puts a message into the queue, where it waits:",
         types="then write down what you did",
         key="tab",
-        until="accepted",
-        holds={"as": "queue"},
+        until={"type": "accepted", "as": "queue"},
     ),
     TourStep(
         says="Alt-Enter steers: the model reads this before its next step, and nothing is cut off:",
         types="make them green, not blue",
         key="alt-enter",
-        until="accepted",
-        holds={"as": "steer"},
+        until={"type": "accepted", "as": "steer"},
     ),
-    TourStep(says="", opens="blue", until="tool_started", holds={"tool": "shell"}),
+    TourStep(says="", opens="blue", until={"type": "tool_started", "tool": "shell"}),
     TourStep(
         says="Esc stops the turn and every process that it started. What waits is held:",
         key="esc",
-        until="stopped",
+        until={"type": "stopped"},
     ),
     TourStep(
         says="/revert restores the files that the turn changed:",
         types="/revert",
         key="enter",
-        until="reverted",
+        until={"type": "reverted"},
     ),
     TourStep(
         says="Ctrl-D leaves. Everything is on disk; a crash would lose nothing, either:",
@@ -110,11 +106,10 @@ SECOND = (
         "waits, and runs nothing. /queue resume restores the work:",
         types="/queue resume",
         key="enter",
-        until="turn_ended",
+        until={"type": "turn_ended", "status": "completed"},
         opens="green",
-        holds={"status": "completed"},
     ),
-    TourStep(says="", until="turn_ended", holds={"status": "completed"}),
+    TourStep(says="", until={"type": "turn_ended", "status": "completed"}),
     TourStep(
         says="That was the tour. Type, or press ? for all keys; the model only says that it is scripted. "
         "Ctrl-D leaves and deletes the scratch folder. `steersman` opens a chat of your own.",
@@ -227,8 +222,7 @@ class Player:
 
         def is_there() -> bool:
             return self._is_over.is_set() or any(
-                event["type"] == step.until
-                and all(event.get(name) == value for name, value in step.holds.items())
+                all(event.get(name) == value for name, value in step.until.items())
                 for event in self._heard[mark:]
             )
 

@@ -16,11 +16,10 @@ from ..json_lines import Lines, talking_json
 from ..printer import Printer
 from ..stdin_lines import CHUNK, split_lines
 from ..talk import start_notices, talking
-from .run import RunOptions
 from .watch import RunWatch, event_line, summary
 
 
-def run_plain(host: Host, open_it: Callable[[], Conversation], options: RunOptions) -> int:
+def run_plain(host: Host, open_it: Callable[[], Conversation]) -> int:
     """Run to the end; print failures to standard error and the summary to standard output."""
     err, out = Printer(sys.stderr), Printer(sys.stdout)
     watch = RunWatch()
@@ -45,7 +44,7 @@ def run_plain(host: Host, open_it: Callable[[], Conversation], options: RunOptio
     return watch.exit_code
 
 
-def run_json(host: Host, open_it: Callable[[], Conversation], options: RunOptions) -> int:
+def run_json(host: Host, open_it: Callable[[], Conversation]) -> int:
     """Run to the end; events out, messages and answers in, one JSON object a line each.
 
     The run continues after the end of standard input.

@@ -35,7 +35,6 @@ from ..screen.layout import VisibleEscapes
 from ..signals import PromptExit, leave_through
 from ..talk import has_utf8, start_notices, talking
 from ..wrapping import wrapped
-from .run import RunOptions
 from .watch import RunWatch, elapsed_text, event_line, reason_text, summary
 
 
@@ -223,7 +222,7 @@ class LinesAbove(StdoutProxy):
         self._print()
 
 
-def run_at_prompt(host: ChatHost, open_it: Callable[[], RunSession], options: RunOptions) -> int:
+def run_at_prompt(host: ChatHost, open_it: Callable[[], RunSession]) -> int:
     """Run to the end, or until the person stops it, or leaves one that goes on elsewhere."""
     began = time.monotonic()
     watch = RunWatch()

@@ -60,7 +60,7 @@ class RunOptions(Value):
     is_yes: bool = False
 
 
-RunInterface = Callable[[Host, Callable[[], Conversation], RunOptions], int]
+RunInterface = Callable[[Host, Callable[[], Conversation]], int]
 """Opens the run, shows it until its end, and returns the exit code. May raise `SignalExit`."""
 
 
@@ -287,11 +287,11 @@ def _show(
             from ..attach import run_there
 
             given = {**wanted, "model": options.model, "is_yes": options.is_yes}
-            return run_there(paths, config, server, given, work or {}, options, environ)
+            return run_there(paths, config, server, given, work or {}, environ)
     host = Host(paths, config, environ, launch)
     try:
         with leave_on_signals():
-            return interface(host, lambda: open_it(host), options)
+            return interface(host, lambda: open_it(host))
     except SignalExit as signal_exit:
         return signal_exit.exit_code
     finally:

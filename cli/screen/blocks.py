@@ -58,7 +58,7 @@ class Blocks:
 
 def message_rows(text: str, width: int, look: Appearance, number: str = "") -> list[Row]:
     """Return the rows of a message of the person; `number` is that of a queued one that starts."""
-    theme, bar = look.theme, f"{look.sign('▌')} "
+    theme, bar = look.theme, f"{look.plain('▌')} "
     lines = wrapped(audited(text).expandtabs(4), max(1, width - len(bar)))
     if (left := len(lines) - MESSAGE_ROWS) > 0:
         lines = [*lines[: MESSAGE_ROWS - 1], look.plain(f"… {left + 1} more")]

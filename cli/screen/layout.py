@@ -174,7 +174,7 @@ def make_app(
     has_above = Condition(lambda: bool(screen.above()))
     canvas = screen.canvas
     is_tall = Condition(lambda: canvas.lines >= FRAMED)
-    rule = screen.appearance.sign("─")
+    rule = screen.appearance.plain("─")
     frame = ConditionalContainer(Window(char=rule, height=1, style="class:frame"), is_tall)
     upper = [
         ConditionalContainer(Window(above, dont_extend_height=True), has_above),

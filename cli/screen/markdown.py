@@ -110,27 +110,27 @@ class Markdown:
         self._fence = ""
 
     def _rule(self, name: str = "") -> Line:
-        dash = self._appearance.sign("─")
+        dash = self._appearance.plain("─")
         drawn = f"{dash * 2} {name} {dash * 6}" if name else dash * 8
         return Line(spans=[Span(DIM, drawn, 0)], is_code=True)
 
     def _block(self, text: str) -> Line:
         if _RULE.match(text):
-            return Line(spans=[Span(DIM, self._appearance.sign("─") * 20, 0)])
+            return Line(spans=[Span(DIM, self._appearance.plain("─") * 20, 0)])
         if _TABLE.match(text):
             return Line(spans=_inline(text, 0, ""), is_code=True)
         if found := _HEADING.match(text):
             style = f"{HEAD} underline" if len(found[1]) == 1 else HEAD
             return Line(spans=_inline(text[found.end() :], found.end(), style))
         if found := _BULLET.match(text):
-            lead = f"{found[1]}{self._appearance.sign('•')}{found[3]}"
+            lead = f"{found[1]}{self._appearance.plain('•')}{found[3]}"
             spans = _inline(text[found.end() :], found.end(), "")
             return Line(lead=("", lead), spans=spans, hang=" " * len(lead))
         if found := _NUMBER.match(text):
             spans = _inline(text[found.end() :], found.end(), "")
             return Line(lead=("", found[0]), spans=spans, hang=" " * found.end())
         if found := _QUOTE.match(text):
-            bar = f"{self._appearance.sign('│')} "
+            bar = f"{self._appearance.plain('│')} "
             spans = _inline(text[found.end() :], found.end(), "italic")
             return Line(lead=(DIM, bar), spans=spans, hang=bar)
         indent = len(text) - len(text.lstrip(" "))

@@ -166,7 +166,7 @@ def bar(
         if last[0] < YIELDING and _width(parts, between) <= width:
             break
         parts.remove(last)
-    text = fitted(between.join(text for _, text in parts), width, appearance.sign("…"))
+    text = fitted(between.join(text for _, text in parts), width, appearance.plain("…"))
     room = width - get_cwidth(text)
     shown = list(hints)
     while shown and get_cwidth(between.join(shown)) + GAP > room:

@@ -61,7 +61,7 @@ def table_rows(lines: Sequence[str], width: int, look: Appearance, inline: Inlin
     heads = [inline(cell, HEAD) for cell in head]
     rows = [[inline(cell, "") for cell in row] for row in body]
     natural = [max(map(_broad, column)) for column in zip(heads, *rows, strict=True)]
-    between = f" {look.sign('│')} "
+    between = f" {look.plain('│')} "
     room = width - len(between) * (len(head) - 1)
     level = room
     while level > 0 and sum(min(broad, level) for broad in natural) > room:
@@ -69,7 +69,7 @@ def table_rows(lines: Sequence[str], width: int, look: Appearance, inline: Inlin
     if level < min(NARROWEST, max(natural)):
         return _listed(heads, rows, width)
     widths = [max(1, min(broad, level)) for broad in natural]
-    rule: Row = [(DIM, look.sign("─┼─").join(look.sign("─") * broad for broad in widths))]
+    rule: Row = [(DIM, look.plain("─┼─").join(look.plain("─") * broad for broad in widths))]
     drawn = [_drawn(row, widths, aligns, between) for row in (heads, *rows)]
     is_apart = any(len(block) > 1 for block in drawn[1:])
     result = [*drawn[0], rule]

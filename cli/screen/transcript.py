@@ -48,9 +48,9 @@ def running_row(call: ToolCallView, seconds: float, width: int, look: Appearance
     name = exposed(call["tool"])
     room = width - get_cwidth(f"  {name} {timed}")
     return [
-        (DIM, f"{look.sign('…')} "),
+        (DIM, f"{look.plain('…')} "),
         (HEAD, name),
-        ("", f" {fitted(_subject(call), max(0, room), look.sign('…'))}"),
+        ("", f" {fitted(_subject(call), max(0, room), look.plain('…'))}"),
         (DIM, timed),
     ]
 
@@ -63,7 +63,7 @@ def ended_rows(
     `seconds` is none for a call that never started.
     """
     is_good = end["status"] == "ok" and not end["exit_code"]
-    sign = look.sign("✓") if is_good else look.sign("✗")
+    sign = look.plain("✓") if is_good else look.plain("✗")
     row: Row = [(GOOD if is_good else BAD, sign), ("", " "), (HEAD, exposed(call["tool"]))]
     took = f" · {duration(seconds)}" if seconds is not None else ""
     tail = look.plain(took + _size(end))
@@ -73,10 +73,10 @@ def ended_rows(
     if result and not is_good and room <= NARROW:  # why it failed matters more than how long
         room, tail = room + get_cwidth(tail), ""
     least = max(room // 2, room - get_cwidth(result)) if room > NARROW else room
-    subject = fitted(_subject(call), max(4, least), look.sign("…"))
+    subject = fitted(_subject(call), max(4, least), look.plain("…"))
     row.append(("", f" {subject}" if subject else ""))
     if result and (left := room - get_cwidth(subject)) > 5:
-        row.append((DIM if is_good else BAD, arrow + fitted(result, left, look.sign("…"))))
+        row.append((DIM if is_good else BAD, arrow + fitted(result, left, look.plain("…"))))
     rows = [[*row, (DIM, tail)]]
     return [*rows, *diff_rows(call, end["output"], width, look)] if is_good else rows
 
@@ -89,7 +89,7 @@ def diff_rows(
     rows: list[Row] = []
     for line in lines[:most]:
         style = {"+": ADDED, "-": REMOVED, "@": CODE}.get(line[:1], DIM)
-        rows.append([(style, fitted(f"  {exposed(line).expandtabs(4)}", width, look.sign("…")))])
+        rows.append([(style, fitted(f"  {exposed(line).expandtabs(4)}", width, look.plain("…")))])
     if more := len(lines) - len(rows):
         rows.append([(DIM, look.plain(f"  … {more} more lines"))])
     return rows
@@ -268,7 +268,7 @@ class Transcript:
 
     def report(self, text: str) -> None:
         """Print a dim line among the tool calls, such as the answer to a question about one."""
-        line = fitted(audited(text), self._room(), self._look.sign("…"))
+        line = fitted(audited(text), self._room(), self._look.plain("…"))
         self._between("tool", [[(DIM, f"{INDENT}{line}")]])
 
     def _room(self) -> int:
@@ -303,14 +303,14 @@ class Transcript:
         now = time.monotonic()
         if self._thoughts:
             seconds = duration(int(now - self._thinking_since))
-            sign = self._look.sign("✻")
-            rows.append([(DIM, f"{sign} Thinking {self._look.sign('…')} {seconds}")])
+            sign = self._look.plain("✻")
+            rows.append([(DIM, f"{sign} Thinking {self._look.plain('…')} {seconds}")])
         calls = [entry for entry in self._running.values() if entry[0]["tool"] != "progress"]
         for call, since in calls[:MOST_RUNNING]:
             rows.append(running_row(call, int(now - since), width, self._look))
             printed = clean(self._printed.get(call["call"], "")).expandtabs(4).split("\n")
             rows += [
-                [(DIM, fitted(f"  {line}", width, self._look.sign("…")))]
+                [(DIM, fitted(f"  {line}", width, self._look.plain("…")))]
                 for line in printed[-MOST_PRINTED:]
                 if line.strip()
             ]
@@ -353,7 +353,7 @@ class Transcript:
         if not self._thoughts:
             return
         seconds = duration(time.monotonic() - self._thinking_since)
-        self._rows("tool", [[(DIM, f"{self._look.sign('✻')} Thought for {seconds}")]])
+        self._rows("tool", [[(DIM, f"{self._look.plain('✻')} Thought for {seconds}")]])
         thought, self._thoughts = "".join(self._thoughts), []
         call = ToolCallView(call="", tool="thinking", arguments={})
         self._remember(call, thought, len(thought.encode()))

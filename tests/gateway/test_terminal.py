@@ -5,7 +5,7 @@ import pytest
 from steersman.cli.question import asked
 from steersman.cli.runs.watch import event_line, summary
 from steersman.cli.screen.appearance import Appearance
-from steersman.cli.screen.card import card_rows
+from steersman.cli.screen.screen import card_rows
 from steersman.gateway.terminal import clean, exposed
 
 HIDDEN = "git status \x1b]; touch PWNED ; : \x07"
