@@ -151,8 +151,8 @@ class Bindings:
     def _note_time(self) -> None:
         self._free = time.monotonic()
 
-    def _is_pasted(self, event: KeyPressEvent, text: str, act: Callable[[], None]) -> bool:
-        """Whether Enter or Tab is part of a paste without brackets: the key is its `text` then.
+    def _unless_pasted(self, event: KeyPressEvent, text: str, act: Callable[[], None]) -> None:
+        """Let Enter or Tab act, unless it is part of a paste without brackets: then it is its `text`.
 
         Such keys come together, over a slow line in one read after the other: then Enter acts once no
         other key has followed. At the end of one line that came at once, as programs type it, it acts.
@@ -167,9 +167,10 @@ class Bindings:
         )
         if is_followed or (self._breaks and self._burst > 1) or (not waiting and _has_more(event)):
             self._break(text)
-            return True
+            return
         if waiting or self._reads < SLOW or event.app.loop is None:
-            return False
+            act()
+            return
         self._held, pressed = text, self._keys
 
         def settle() -> None:
@@ -179,7 +180,6 @@ class Bindings:
                 event.app.invalidate()
 
         event.app.loop.call_later(TOGETHER, settle)
-        return True
 
     def _break(self, text: str) -> None:
         """Insert what a key of a paste stands for."""
@@ -216,22 +216,24 @@ class Bindings:
         if is_broken and not event.app.key_processor.input_queue:
             buffer.delete_before_cursor()
             buffer.insert_text("\n")
-        elif not self._is_pasted(event, "\n", partial(self._send_line, event)):
-            self._send_line(event)
+        else:
+            self._unless_pasted(event, "\n", partial(self._send_line, event))
 
     def _send_line(self, event: KeyPressEvent) -> None:
+        """Send the line; behind `/resume` or `/model` completed, but for a number and a whole name."""
         buffer = event.current_buffer
-        self._take_choice(event)
+        kind, typed = picked_kind(buffer.text)
+        if kind and buffer.complete_state is not None and not typed.isdecimal():
+            self._take_entry(event)
         buffer.complete_state = None
         self._line.send()
 
     def _queue(self, event: KeyPressEvent) -> None:
-        if not self._is_pasted(event, "\t", partial(self._queue_line, event)):
-            self._queue_line(event)
+        def queue_line() -> None:
+            if not self._take_entry(event):
+                self._line.send("queue")
 
-    def _queue_line(self, event: KeyPressEvent) -> None:
-        if not self._take_entry(event):
-            self._line.send("queue")
+        self._unless_pasted(event, "\t", queue_line)
 
     def _steer(self, event: KeyPressEvent) -> None:
         self._line.send("steer")
@@ -251,12 +253,6 @@ class Bindings:
             self._take_entry(event)
         else:
             event.current_buffer.cursor_right()
-
-    def _take_choice(self, event: KeyPressEvent) -> None:
-        """Complete what is typed behind `/resume` or `/model`, except for a number and a whole name."""
-        kind, typed = picked_kind(event.current_buffer.text)
-        if kind and event.current_buffer.complete_state is not None and not typed.isdecimal():
-            self._take_entry(event)
 
     def _take_entry(self, event: KeyPressEvent) -> bool:
         """Complete with the chosen entry of the menu, or the first; False if there is none."""

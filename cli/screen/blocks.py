@@ -12,7 +12,7 @@ from typing import Literal
 from prompt_toolkit.utils import get_cwidth
 
 from ...gateway.terminal import audited
-from ..wrapping import fitted, wrapped
+from ..wrapping import wrapped
 from .appearance import DIM, Appearance, Row
 
 Kind = Literal["message", "notice", "answer", "tool"]
@@ -69,8 +69,3 @@ def message_rows(text: str, width: int, look: Appearance, number: str = "") -> l
         used = sum(get_cwidth(text) for _, text in row)
         row.append((theme.message, " " * max(0, width - used)))
     return rows
-
-
-def title_line(text: str, width: int) -> str:
-    """Return the first words of a message, on one line."""
-    return fitted(" ".join(audited(text).split()), max(8, width), "...")

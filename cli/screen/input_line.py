@@ -97,11 +97,11 @@ def waiting_before(status: Status, edited: EditedText | None) -> EditedText | No
     if edited is not None:
         at = next((at for at, item in enumerate(waiting) if item["id"] == edited.id), 0)
         waiting = waiting[:at]
-    free = [item for item in waiting if not (item.get("edited") or item.get("goal"))]
-    if not free:
-        return None
-    last = free[-1]
-    return EditedText(id=last["id"], number=last["number"], text=last["text"], after=status.running)
+    for item in reversed(waiting):
+        if not (item.get("edited") or item.get("goal")):
+            name, number, text = item["id"], item["number"], item["text"]
+            return EditedText(id=name, number=number, text=text, after=status.running)
+    return None
 
 
 REASON = "r"
@@ -289,7 +289,7 @@ class InputLine:
 
         def show(line: str) -> None:
             if not self.buffer.text:
-                self.buffer.set_document(Document(line, len(line)))
+                self._show(line)
 
         def look() -> None:
             reply = self._conversation.run(edit_last())
@@ -297,6 +297,10 @@ class InputLine:
                 self._on_loop(partial(show, reply.data["line"]))
 
         self._sender.later(look)
+
+    def _show(self, text: str) -> None:
+        """Put a text into the line, with the cursor behind it."""
+        self.buffer.set_document(Document(text, len(text)))
 
     # Answering ----------------------------------------------------------------------------------
 
@@ -306,7 +310,7 @@ class InputLine:
         if first is None or first["id"] != question or self.buffer.text != key:
             return
         if key == REASON:
-            self.buffer.set_document(Document("n ", 2))
+            self._show("n ")
         for known in answer_keys(first, self._screen.status.folder):
             if known.key == key:
                 self.buffer.reset()
@@ -331,7 +335,7 @@ class InputLine:
         if found is not None:
             self._edited = found
             self._conversation.edit(found.number)
-            self.buffer.set_document(Document(found.text, len(found.text)))
+            self._show(found.text)
         return found is not None or self._edited is not None
 
     def give_back(self) -> bool:
@@ -390,8 +394,7 @@ class InputLine:
 
     def unfold_pastes(self) -> None:
         """Replace the words by the pasted texts, for an editor."""
-        text = self._pastes.whole(self.buffer.text)
-        self.buffer.set_document(Document(text, len(text)))
+        self._show(self._pastes.whole(self.buffer.text))
 
     def rub_out(self) -> None:
         """Delete the character before the cursor, or the whole word that stands for a paste."""

@@ -292,10 +292,10 @@ class Stream:
         return [row for line in table for row in _rows(self._markdown.show(line), width)]
 
     def _taken(self, text: str, width: int) -> list[Row]:
-        if self._rest is not None:
-            line, self._rest = self._markdown.show(text, self._rest), None
-            return _rows(line, width)
-        return _rows(self._markdown.take(text), width)
+        if self._rest is None:
+            return _rows(self._markdown.take(text), width)
+        line, self._rest = self._markdown.show(text, self._rest), None
+        return _rows(line, width)
 
     def _unfinished_rows(self, width: int) -> list[Row]:
         """Return the full rows of a long line, and keep its last one."""

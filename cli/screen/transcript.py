@@ -18,7 +18,7 @@ from ..following import StartedTurns, ends_answer
 from ..plain import PlainInterface
 from ..wrapping import fitted, wrapped, wrapped_pieces
 from .appearance import ADDED, BAD, CODE, DIM, GOOD, HEAD, REMOVED, Appearance, Row
-from .blocks import INDENT, Blocks, Kind, message_rows, title_line
+from .blocks import INDENT, Blocks, Kind, message_rows
 from .highlight import LOADER
 from .markdown import Stream
 from .status import duration
@@ -252,7 +252,9 @@ class Transcript:
                     LOADER.prepare()
                 if begun:  # its message was sent long before, and is named above its answer
                     text, _, number = begun.rpartition("  ")
-                    line = title_line(text, self._width() - 12)
+                    line = fitted(
+                        " ".join(audited(text).split()), max(8, self._width() - 12), "..."
+                    )
                     rows = message_rows(line, self._width(), self._look, number.strip("()"))
                     self._rows("message", rows)
             case kind:
