@@ -69,7 +69,7 @@ def talk_in_lines(host: ChatHost, open_it: Callable[[], ChatSession], options: C
     printer = Printer(sys.stdout)
     watch = _Watch(printer)
     interface = PlainInterface(
-        printer, printer, can_utf8=has_utf8(sys.stdout), columns=terminal_columns
+        printer.write, printer.write, can_utf8=has_utf8(sys.stdout), columns=terminal_columns
     )
     with talking(host, open_it, (interface.hear, watch.hear), (printer,)) as conversation:
         for notice in opening_notices(host):

@@ -10,19 +10,12 @@ import shutil
 import sys
 import time
 from collections.abc import Callable
-from typing import Protocol
 
 from msgspec.structs import replace
 
 from ..gateway.acknowledgement import acknowledgement, reverted_text
 from ..gateway.events.contract import Event, ToolEndedEvent, is_aside
-from ..gateway.formats import (
-    call_words,
-    one_line,
-    own_command_end,
-    progress_text,
-    telling_line,
-)
+from ..gateway.formats import call_words, one_line, own_command_end, progress_text, telling_line
 from ..gateway.interface import ChatHost, ChatSession
 from ..gateway.saved_queues import announce, announce_saved
 from ..gateway.terminal import audited, clean
@@ -46,24 +39,16 @@ MOST_PIPED = 1024 * 1024
 """Characters that may be piped in with a message; far more than most models read at once."""
 
 
-class Sink(Protocol):
-    """A receiver of text."""
-
-    def write(self, text: str) -> None:
-        """Write a text; returns at once."""
-        ...
-
-
 class PlainInterface:
-    """Prints events as text; with `has_bar`, the bar shows the progress instead.
+    """Prints events as text with `out` and `err`; with `has_bar`, the bar shows the progress instead.
 
     `columns` returns the width of a line, 0 if that is not known.
     """
 
     def __init__(
         self,
-        out: Sink,
-        err: Sink,
+        out: Callable[[str], None],
+        err: Callable[[str], None],
         *,
         can_utf8: bool = True,
         has_bar: bool = False,
@@ -86,12 +71,12 @@ class PlainInterface:
             return
         held = self._held.hear(event)
         if ends_answer(event) and self._is_mid_line:
-            self._out.write("\n")
+            self._out("\n")
             self._is_mid_line = False
         match event["type"]:
             case "text":
                 delta = clean(event["delta"])
-                self._out.write(delta)
+                self._out(delta)
                 self._is_mid_line = not delta.endswith("\n") if delta else self._is_mid_line
             case "saved_queues" if self._is_one_shot:
                 name = event["saved"][0]["session"]
@@ -112,7 +97,7 @@ class PlainInterface:
             case "goal" | "verdict":
                 self._aside(self._goal_lines.hear(event))
             case "own_command":
-                self._out.write(clean(event["output"]))
+                self._out(clean(event["output"]))
                 self._aside(own_command_end(event))
             case _:
                 utf8, columns = self._can_utf8, self._columns()
@@ -124,7 +109,7 @@ class PlainInterface:
 
     def _aside(self, text: str) -> None:
         if text:
-            self._err.write(audited(text) + "\n")
+            self._err(audited(text) + "\n")
 
 
 def _line(event: Event) -> str:
@@ -179,8 +164,8 @@ def talk_plain(host: ChatHost, open_it: Callable[[], ChatSession], options: Chat
     err = out if is_one_screen else Printer(sys.stderr)
     idle_waiter = IdleWaiter()
     interface = PlainInterface(
-        out,
-        err,
+        out.write,
+        err.write,
         can_utf8=has_utf8(sys.stderr),
         shows_queued=host.config.auto_queue.show_queue_on_input,
         is_one_shot=host.launch.is_one_shot,

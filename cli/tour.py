@@ -12,7 +12,6 @@ import tempfile
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Literal
 
 from prompt_toolkit.application import Application
 from prompt_toolkit.key_binding.key_processor import KeyPress
@@ -37,14 +36,8 @@ TYPING = 0.05
 WORKING = 2.0
 """Seconds that the scripted model takes for a step, at the usual pace."""
 
-Key = Literal["enter", "tab", "alt-enter", "esc", "ctrl-d"]
-KEYS: dict[Key, tuple[Keys, ...]] = {
-    "enter": (Keys.ControlM,),
-    "tab": (Keys.ControlI,),
-    "alt-enter": (Keys.Escape, Keys.ControlM),
-    "esc": (Keys.Escape,),
-    "ctrl-d": (Keys.ControlD,),
-}
+ENTER, TAB, ESC, CTRL_D = (Keys.ControlM,), (Keys.ControlI,), (Keys.Escape,), (Keys.ControlD,)
+ALT_ENTER = (*ESC, *ENTER)
 
 
 class TourStep(Value):
@@ -55,7 +48,7 @@ class TourStep(Value):
 
     says: str
     types: str = ""
-    key: Key | None = None
+    key: tuple[Keys, ...] = ()
     until: Mapping[str, str] = {}
     opens: str = ""
 
@@ -63,41 +56,41 @@ class TourStep(Value):
 FIRST = (
     TourStep(
         says="This is a real session in a scratch folder. Only the model is not real: its answers are "
-        "scripted. Keys are pressed for you, for about a minute; Ctrl-C twice leaves.",
+        "scripted. Keys are pressed for you, for about a minute; Ctrl-C twice leaves."
     ),
     TourStep(
         says="A message, and Enter:",
         types="make all the files blue",
-        key="enter",
+        key=ENTER,
         until={"type": "tool_started", "tool": "shell"},
     ),
     TourStep(
         says="It works, and you can go on typing. Tab puts a message into the queue, where it waits:",
         types="then write down what you did",
-        key="tab",
+        key=TAB,
         until={"type": "accepted", "as": "queue"},
     ),
     TourStep(
         says="Alt-Enter steers: the model reads this before its next step, and nothing is cut off:",
         types="make them green, not blue",
-        key="alt-enter",
+        key=ALT_ENTER,
         until={"type": "accepted", "as": "steer"},
     ),
     TourStep(says="", opens="blue", until={"type": "tool_started", "tool": "shell"}),
     TourStep(
         says="Esc stops the turn and every process that it started. What waits is held:",
-        key="esc",
+        key=ESC,
         until={"type": "stopped"},
     ),
     TourStep(
         says="/revert restores the files that the turn changed:",
         types="/revert",
-        key="enter",
+        key=ENTER,
         until={"type": "reverted"},
     ),
     TourStep(
         says="Ctrl-D leaves. Everything is on disk; a crash would lose nothing, either:",
-        key="ctrl-d",
+        key=CTRL_D,
     ),
 )
 SECOND = (
@@ -105,14 +98,14 @@ SECOND = (
         says="A new start, as by `steersman chat --continue`: it shows what was interrupted and what "
         "waits, and runs nothing. /queue resume restores the work:",
         types="/queue resume",
-        key="enter",
+        key=ENTER,
         until={"type": "turn_ended", "status": "completed"},
         opens="green",
     ),
     TourStep(says="", until={"type": "turn_ended", "status": "completed"}),
     TourStep(
         says="That was the tour. Type, or press ? for all keys; the model only says that it is scripted. "
-        "Ctrl-D leaves and deletes the scratch folder. `steersman` opens a chat of your own.",
+        "Ctrl-D leaves and deletes the scratch folder. `steersman` opens a chat of your own."
     ),
 )
 FILES = ("one.txt", "two.txt")
@@ -208,9 +201,9 @@ class Player:
                 return False
         if step.opens:
             (self._gates / step.opens).touch()
-        if step.key is not None:
+        if step.key:
             self.is_done = step is self._steps[-1]
-            _press(app, [KeyPress(key) for key in KEYS[step.key]])
+            _press(app, [KeyPress(key) for key in step.key])
         if step.until and not self._came(step, mark):
             if not self._is_over.is_set():
                 screen.write("[tour] This took too long, so the tour ends here.")

@@ -17,7 +17,7 @@ from ...machines.errors import UsageError
 from ...machines.pattern import lazy_pattern
 from ..output import document, escaped, show, show_document, show_lines
 from ..stored import stored
-from .view import DUMP, InspectOptions, dump_at, dump_now, now, printed, saved_dump
+from .view import DUMP, InspectOptions, dump_at, dump_now, printed, saved_dump, seq_at
 
 
 def show_difference(
@@ -120,17 +120,11 @@ def list_events(
 
 def _wanted(store: Store, row: SessionRow, options: InspectOptions) -> EntryFilter:
     """Make the filter of the options. Raises `UsageError` for an invalid moment."""
-    after = _seq(store, row, options.since) if options.since else 0
+    after = seq_at(store, row, options.since) if options.since else 0
     after -= options.since.strip().isdigit()
-    upto = _seq(store, row, options.until) if options.until else row.seq
+    upto = seq_at(store, row, options.until) if options.until else row.seq
     kinds, turn, item = options.kinds, options.turn, options.item
     return EntryFilter(kinds=kinds, turn=turn, item=item, after=after, upto=upto)
-
-
-def _seq(store: Store, row: SessionRow, moment: str) -> int:
-    from ...gateway.dumps.moment import seq_of
-
-    return seq_of(store, row.session, row.seq, moment, now())
 
 
 def inspect_session(environ: Mapping[str, str], options: InspectOptions) -> int:
@@ -158,7 +152,7 @@ def inspect_session(environ: Mapping[str, str], options: InspectOptions) -> int:
         if options.form == "mermaid":  # the last turn up to a moment
             from ...gateway.dumps.sequence import last_turn
 
-            seq = _seq(store, row, options.at) if options.at else row.seq
+            seq = seq_at(store, row, options.at) if options.at else row.seq
             show(redactor.text(last_turn(store, row.session, seq, redactor)).rstrip("\n"))
             return 0
         data = dump_at(store, row, options.at) if options.at else dump_now(environ, store, row)

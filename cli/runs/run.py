@@ -14,14 +14,7 @@ from ...gateway.conversation import Conversation
 from ...gateway.home import open_store
 from ...gateway.host import Host
 from ...gateway.launch_options import LaunchOptions
-from ...gateway.running import (
-    RunPlan,
-    Works,
-    config_of_run,
-    go_on,
-    plan_of,
-    was_taken_back,
-)
+from ...gateway.running import RunPlan, Works, config_of_run, go_on, plan_of, was_taken_back
 from ...gateway.serving import server_of
 from ...journal.entries import WorkflowCopy
 from ...journal.record import SessionRecord, apply

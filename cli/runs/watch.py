@@ -90,19 +90,15 @@ def elapsed_text(seconds: float) -> str:
     return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"
 
 
-_FAILURES = {
-    "failed": "failed",
-    "unknown": "unknown",
-    "retrying": "again",
-    "blocked": "not run",
-}
+_FAILURES = {"failed": "failed", "unknown": "unknown", "retrying": "again", "blocked": "not run"}
 
 
 def event_line(event: Event) -> str:
     """Return a line for a failed, repeated, lost or blocked step, an error or a notice; else empty."""
     match event["type"]:
         case "step" if event["state"] in _FAILURES:
-            item = f" {event['item']}" if event.get("item") is not None else ""
+            name = event.get("item")
+            item = "" if name is None else f" {name}"
             return f"{_FAILURES[event['state']]}: {event['step']}{item}{reason_text(event)}"
         case "error":
             return f"steersman: {event['text']}"

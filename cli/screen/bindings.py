@@ -201,9 +201,9 @@ class Bindings:
             for bound in key.bound:
                 when = ~is_searching & filters.get(key.action, Condition(lambda: True))
                 self.bindings.add(*bound.split(), filter=when)(getattr(self, f"_{key.action}"))
-        self.bindings.add(Keys.BracketedPaste)(lambda event: self._line.paste(event.data))
+        self.bindings.add(Keys.BracketedPaste)(self._paste)
         self.bindings.add(FOCUS, eager=True)(self._focus)
-        self.bindings.add("c-h", filter=~is_searching)(lambda _: self._line.rub_out())
+        self.bindings.add("c-h", filter=~is_searching)(self._rub_out)
         self.bindings.add("c-x", eager=True, filter=~is_searching)(self._control_x)
         is_after_x = Condition(lambda: self._keys == self._control_x_key + 1)
         self.bindings.add("c-e", filter=is_after_x, eager=True)(self._editor)
@@ -343,6 +343,12 @@ class Bindings:
 
     def _down(self, event: KeyPressEvent) -> None:
         event.current_buffer.auto_down(count=event.arg)
+
+    def _paste(self, event: KeyPressEvent) -> None:
+        self._line.paste(event.data)
+
+    def _rub_out(self, event: KeyPressEvent) -> None:
+        self._line.rub_out()
 
     def _control_x(self, event: KeyPressEvent) -> None:
         self._control_x_key = self._keys

@@ -212,8 +212,8 @@ class Transcript:
         self._thoughts: list[str] = []
         self._thinking_since = 0.0
         self._face = PlainInterface(
-            self,
-            self,
+            self.write,
+            self.write,
             can_utf8=look.can_utf8,
             has_bar=True,
             shows_queued=shows_queued,
@@ -362,8 +362,9 @@ class Transcript:
 
     def _end_call(self, end: ToolEndedEvent) -> None:
         asked = self._asked.pop(end["call"], None)
-        arguments = asked["arguments"] if asked is not None else {}
-        unstarted = ToolCallView(call=end["call"], tool=end["tool"], arguments=arguments)
+        unstarted = ToolCallView(call=end["call"], tool=end["tool"], arguments={})
+        if asked is not None:
+            unstarted["arguments"] = asked["arguments"]
         calls = self._running if end["call"] in self._running else self._stopped
         call, since = calls.pop(end["call"], (unstarted, None))
         if end["tool"] == "progress" and end["status"] in ("ok", "skipped"):
